@@ -155,7 +155,7 @@ const char *cadre_error_message(void)
 static cadre_status expected_status; /* CADRE_CHECK exits with expected_exit_code after it */
 static int expected_exit_code;
 
-void cadre_check_exits(cadre_status status, int exit_code)
+void cadre_check_set_exit_code(cadre_status status, int exit_code)
 {
     expected_status = status;
     expected_exit_code = exit_code;

@@ -42,6 +42,6 @@ cadre_status cadre_status_from_errno(int errnum);
 CADRE_API cadre_status cadre_error_publish(const struct cadre_error *error);
 
 /* CADRE_CHECK that meets `status` from now on exits with `exit_code` instead of 1. */
-void cadre_check_exits(cadre_status status, int exit_code);
+void cadre_check_set_exit_code(cadre_status status, int exit_code);
 
 #endif

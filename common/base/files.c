@@ -254,7 +254,7 @@ cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_err
     return make_folders(path, mode, true, error);
 }
 
-cadre_status lock_file_take(const char *path, int *ret_fd, struct cadre_error *error)
+cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (failed("file.lock", fd)) {

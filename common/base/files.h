@@ -75,6 +75,6 @@ cadre_status file_name_check(const char *name, struct cadre_error *error);
  * our process id into it. FAILED_PRECONDITION names the process that holds it. Ends with the
  * process, however it ends. The file is left behind: removing it would let two processes hold two
  * locks. */
-cadre_status lock_file_take(const char *path, int *ret_fd, struct cadre_error *error);
+cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error);
 
 #endif

@@ -44,16 +44,16 @@ static size_t distance(const char *a, const char *b)
     return row[length];
 }
 
-const char *options_nearest(const char *word, const char *const *words)
+const char *options_nearest(const char *word, const char *const *candidates)
 {
     const char *best = NULL;
     size_t length = strlen(word);
     size_t best_distance = length < 4 ? 2 : 3; /* fewer changes than this count as near */
-    for (; length > 0 && length <= NAME_BYTES_MAX && *words != NULL; words++) {
-        size_t changes = distance(word, *words);
-        bool start = length >= 3 && strncmp(*words, word, length) == 0;
+    for (; length > 0 && length <= NAME_BYTES_MAX && *candidates != NULL; candidates++) {
+        size_t changes = distance(word, *candidates);
+        bool start = length >= 3 && strncmp(*candidates, word, length) == 0;
         if (changes < best_distance || (start && best == NULL)) {
-            best = *words;
+            best = *candidates;
             best_distance = changes < best_distance ? changes : best_distance;
         }
     }
@@ -93,7 +93,7 @@ size_t option_find(const struct option_table *table, const char *name, size_t le
 }
 
 /* The value of a flag that needs one: what follows '=', or else the next word. */
-static cadre_status take_value(struct command *command, const char *flag, const char *metavar,
+static cadre_status parse_value(struct command *command, const char *flag, const char *metavar,
     const char *attached, const char **ret_value)
 {
     if (attached == NULL && command->next >= command->argc) {
@@ -104,26 +104,26 @@ static cadre_status take_value(struct command *command, const char *flag, const 
     return CADRE_OK;
 }
 
-static cadre_status take_row(
+static cadre_status parse_option(
     struct command *command, size_t row_index, const char *flag, const char *attached)
 {
     const struct option_row *row = &command->table->rows[row_index];
-    const struct option_origin origin = {.source = OPTION_COMMAND, .where = flag};
+    const struct option_origin origin = {.source = OPTION_COMMAND_LINE, .where = flag};
     const char *value = attached != NULL ? attached : "true";
     if (row->type != OPTION_FLAG) {
-        CADRE_TRY(take_value(command, flag, row->metavar, attached, &value));
+        CADRE_TRY(parse_value(command, flag, row->metavar, attached, &value));
     }
     return option_assign(command->table, row_index, value, &origin, command->values,
         command->result, command->error);
 }
 
-static bool is_word(const char *name, size_t length, const char *word)
+static bool name_is(const char *name, size_t length, const char *word)
 {
     return length == strlen(word) && memcmp(name, word, length) == 0;
 }
 
 /* "--name", "--name=value" or "--no-name"; `name` starts behind the dashes. */
-static cadre_status take_long(struct command *command, const char *name)
+static cadre_status parse_long_option(struct command *command, const char *name)
 {
     const struct option_table *table = command->table;
     size_t length = strcspn(name, "=");
@@ -133,28 +133,28 @@ static cadre_status take_long(struct command *command, const char *name)
         name);
     size_t row = option_find(table, name, length);
     if (row < table->row_count) {
-        return take_row(command, row, flag, attached);
+        return parse_option(command, row, flag, attached);
     }
     if (length > 3 && strncmp(name, "no-", 3) == 0 && attached == NULL) {
         row = option_find(table, name + 3, length - 3);
         if (row < table->row_count && table->rows[row].type == OPTION_FLAG) {
-            return take_row(command, row, flag, "false");
+            return parse_option(command, row, flag, "false");
         }
     }
-    if (is_word(name, length, "help") && attached == NULL) {
+    if (name_is(name, length, "help") && attached == NULL) {
         command->result->request = OPTIONS_HELP;
         return CADRE_OK;
     }
-    if (is_word(name, length, "version") && attached == NULL) {
+    if (name_is(name, length, "version") && attached == NULL) {
         command->result->request = OPTIONS_VERSION;
         return CADRE_OK;
     }
-    if (table->config && is_word(name, length, "print-config") && attached == NULL) {
+    if (table->config && name_is(name, length, "print-config") && attached == NULL) {
         command->print_config = true;
         return CADRE_OK;
     }
-    if (table->config && is_word(name, length, "config")) {
-        return take_value(command, flag, "FILE", attached, &command->config_path);
+    if (table->config && name_is(name, length, "config")) {
+        return parse_value(command, flag, "FILE", attached, &command->config_path);
     }
     char hint[96];
     option_hint(table, flag + 2, "--", hint);
@@ -164,7 +164,7 @@ static cadre_status take_long(struct command *command, const char *name)
 
 /* A cluster of letters, "-fn3": flags first, the last one may take a value, attached or as the next
  * word. */
-static cadre_status take_letters(struct command *command, const char *letters)
+static cadre_status parse_short_options(struct command *command, const char *letters)
 {
     const struct option_table *table = command->table;
     for (const char *at = letters; *at != '\0'; at++) {
@@ -182,7 +182,7 @@ static cadre_status take_letters(struct command *command, const char *letters)
                 "unknown option %s; --help lists them", *at > ' ' && *at <= '~' ? flag : "-?");
         }
         bool takes_value = table->rows[row].type != OPTION_FLAG;
-        CADRE_TRY(take_row(command, row, flag, takes_value && at[1] != '\0' ? at + 1 : NULL));
+        CADRE_TRY(parse_option(command, row, flag, takes_value && at[1] != '\0' ? at + 1 : NULL));
         if (takes_value) {
             break;
         }
@@ -199,7 +199,7 @@ static void rotate(char **argv, int from, int to)
     argv[from] = word;
 }
 
-static cadre_status take_words(struct command *command)
+static cadre_status parse_arguments(struct command *command)
 {
     int kept = 0; /* words met so far that are no options: they stand right before `next` */
     while (command->next < command->argc && command->result->request == OPTIONS_RUN) {
@@ -217,7 +217,7 @@ static cadre_status take_words(struct command *command)
         bool end = strcmp(word, "--") == 0;
         if (!end) {
             CADRE_TRY(
-                word[1] == '-' ? take_long(command, word + 2) : take_letters(command, word + 1));
+                word[1] == '-' ? parse_long_option(command, word + 2) : parse_short_options(command, word + 1));
         }
         for (int moved = start; moved < command->next; moved++) {
             rotate(command->argv, moved - kept, moved);
@@ -297,7 +297,7 @@ cadre_status options_parse(const struct option_table *table, int argc, char **ar
         .values = values,
         .result = ret_result,
         .error = error};
-    CADRE_TRY(take_words(&command));
+    CADRE_TRY(parse_arguments(&command));
     if (ret_result->request != OPTIONS_RUN) {
         return CADRE_OK;
     }
@@ -308,8 +308,8 @@ cadre_status options_parse(const struct option_table *table, int argc, char **ar
         ret_result->request = OPTIONS_PRINT_CONFIG;
         return CADRE_OK;
     }
-    size_t words = (size_t)(argc - ret_result->first);
-    if (!table->stop_at_positional && words > table->positionals_max) {
+    size_t candidates = (size_t)(argc - ret_result->first);
+    if (!table->stop_at_positional && candidates > table->positionals_max) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "\"%.64s\" is one word too many; %s --help shows how it is used",
             argv[ret_result->first + (int)table->positionals_max], table->program);

@@ -71,7 +71,7 @@ enum option_source {
     OPTION_DEFAULT,
     OPTION_FILE,
     OPTION_ENVIRONMENT,
-    OPTION_COMMAND
+    OPTION_COMMAND_LINE
 };
 
 struct option_result {
@@ -110,6 +110,6 @@ void options_print_config(const struct option_table *table, const void *values,
 
 /* The word of `words` (ended by NULL) that `word` was most likely meant to be; NULL when none is
  * near. */
-const char *options_nearest(const char *word, const char *const *words);
+const char *options_nearest(const char *word, const char *const *candidates);
 
 #endif

@@ -77,7 +77,7 @@ static void describe(const struct option_row *row, char *text, size_t size)
     }
 }
 
-void option_print_meaning(const struct option_row *row, FILE *out, const char *lead, size_t width)
+void option_print_description(const struct option_row *row, FILE *out, const char *lead, size_t width)
 {
     char facts[256];
     char text[1024];
@@ -101,7 +101,7 @@ static void print_row(const struct option_row *row, FILE *out, size_t width)
             row->type == OPTION_LIST ? " (repeatable)" : "");
     }
     fputc('\n', out);
-    option_print_meaning(row, out, HELP_LEAD, width);
+    option_print_description(row, out, HELP_LEAD, width);
 }
 
 void options_print_help(const struct option_table *table, FILE *out)

@@ -183,7 +183,7 @@ cadre_status option_assign(const struct option_table *table, size_t row_index, c
     const struct option_row *row = &table->rows[row_index];
     enum option_source *source = &result->sources[row_index];
     bool overruled = *source > origin->source;
-    void *place = (char *)values + row->offset;
+    void *target = (char *)values + row->offset;
     union {
         bool flag;
         unsigned choice;
@@ -191,26 +191,26 @@ cadre_status option_assign(const struct option_table *table, size_t row_index, c
     } unused = {0}; /* a value that is overruled must still be a good one */
     switch (row->type) {
     case OPTION_FLAG:
-        CADRE_TRY(assign_flag(text, origin->where, overruled ? &unused.flag : place, error));
+        CADRE_TRY(assign_flag(text, origin->where, overruled ? &unused.flag : target, error));
         break;
     case OPTION_TEXT:
         if (!overruled) {
-            CADRE_TRY(assign_text(text, origin->where, place, error));
+            CADRE_TRY(assign_text(text, origin->where, target, error));
         }
         break;
     case OPTION_U64:
     case OPTION_DURATION:
     case OPTION_BYTES:
         CADRE_TRY(
-            assign_number(row, text, origin->where, overruled ? &unused.number : place, error));
+            assign_number(row, text, origin->where, overruled ? &unused.number : target, error));
         break;
     case OPTION_CHOICE:
         CADRE_TRY(
-            assign_choice(row, text, origin->where, overruled ? &unused.choice : place, error));
+            assign_choice(row, text, origin->where, overruled ? &unused.choice : target, error));
         break;
     case OPTION_LIST:
         if (!overruled) {
-            CADRE_TRY(append_item(text, origin->where, *source != origin->source, place, error));
+            CADRE_TRY(append_item(text, origin->where, *source != origin->source, target, error));
         }
         break;
     }
@@ -220,9 +220,9 @@ cadre_status option_assign(const struct option_table *table, size_t row_index, c
     return CADRE_OK;
 }
 
-static const char *number_text(const struct option_row *row, const void *place, char buffer[32])
+static const char *number_text(const struct option_row *row, const void *target, char buffer[32])
 {
-    write_number(*(const uint64_t *)place, units_of(row->type), buffer);
+    write_number(*(const uint64_t *)target, units_of(row->type), buffer);
     return buffer;
 }
 
@@ -244,7 +244,7 @@ static void print_comment(FILE *out, const struct option_row *row)
         fprintf(out, "\n# ---- %s ----\n", row->group);
     }
     fputc('\n', out);
-    option_print_meaning(row, out, "# ", COMMENT_WIDTH);
+    option_print_description(row, out, "# ", COMMENT_WIDTH);
 }
 
 void options_print_config(const struct option_table *table, const void *values,
@@ -254,31 +254,31 @@ void options_print_config(const struct option_table *table, const void *values,
         [OPTION_DEFAULT] = "default",
         [OPTION_FILE] = "file",
         [OPTION_ENVIRONMENT] = "environment",
-        [OPTION_COMMAND] = "flag"};
+        [OPTION_COMMAND_LINE] = "flag"};
     if (result->config_path[0] != '\0') {
         fprintf(out, "# file: %s\n", result->config_path);
     }
     for (size_t i = 0; i < table->row_count; i++) {
         const struct option_row *row = &table->rows[i];
-        const void *place = (const char *)values + row->offset;
-        const struct option_list *list = place;
+        const void *target = (const char *)values + row->offset;
+        const struct option_list *list = target;
         const char *from = sources[result->sources[i]];
         char number[32];
         print_comment(out, row);
         switch (row->type) {
         case OPTION_FLAG:
-            print_line(out, row->name, *(const bool *)place ? "true" : "false", from);
+            print_line(out, row->name, *(const bool *)target ? "true" : "false", from);
             break;
         case OPTION_TEXT:
-            print_line(out, row->name, *(char *const *)place, from);
+            print_line(out, row->name, *(char *const *)target, from);
             break;
         case OPTION_U64:
         case OPTION_DURATION:
         case OPTION_BYTES:
-            print_line(out, row->name, number_text(row, place, number), from);
+            print_line(out, row->name, number_text(row, target, number), from);
             break;
         case OPTION_CHOICE:
-            print_line(out, row->name, row->choices[*(const unsigned *)place], from);
+            print_line(out, row->name, row->choices[*(const unsigned *)target], from);
             break;
         case OPTION_LIST:
             for (size_t item = 0; item < list->count; item++) {
@@ -292,12 +292,12 @@ void options_print_config(const struct option_table *table, const void *values,
 void options_free(const struct option_table *table, void *values)
 {
     for (size_t i = 0; i < table->row_count; i++) {
-        void *place = (char *)values + table->rows[i].offset;
+        void *target = (char *)values + table->rows[i].offset;
         if (table->rows[i].type == OPTION_TEXT) {
-            free(*(char **)place);
-            *(char **)place = NULL;
+            free(*(char **)target);
+            *(char **)target = NULL;
         } else if (table->rows[i].type == OPTION_LIST) {
-            free_list(place);
+            free_list(target);
         }
     }
 }

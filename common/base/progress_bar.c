@@ -123,7 +123,7 @@ static size_t render_training(
 
 static size_t render_part(const void *progress, unsigned cells, char text[PROGRESS_BAR_TEXT_BYTES])
 {
-    const struct progress_part *part = progress;
+    const struct progress_work *part = progress;
     struct line line = {.text = text};
     text[0] = '\0';
     add(&line, "%s  %" PRIu64, part->doing, part->done);
@@ -156,8 +156,8 @@ const char *progress_bar_render(
     return fit(render_training, progress, columns, text);
 }
 
-const char *progress_bar_render_part(
-    const struct progress_part *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
+const char *progress_bar_render_work(
+    const struct progress_work *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
 {
     return fit(render_part, part, columns, text);
 }

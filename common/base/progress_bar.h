@@ -40,7 +40,7 @@ struct progress_bar {
 const char *progress_bar_render(
     const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
 
-struct progress_part {
+struct progress_work {
     const char *doing; /* "reading the ledger" */
     const char *units; /* "epochs" */
     uint64_t done;
@@ -48,8 +48,8 @@ struct progress_part {
 };
 
 /* The line for work other than a training, likewise. */
-const char *progress_bar_render_part(
-    const struct progress_part *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
+const char *progress_bar_render_work(
+    const struct progress_work *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES]);
 
 /* The line for an epoch that is over, where nothing can be redrawn: without bar and time left. */
 const char *progress_bar_render_epoch(

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-void standard_streams_hold(void)
+void standard_streams_reserve(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {

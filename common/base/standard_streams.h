@@ -5,6 +5,6 @@
 #define CADRE_BASE_STANDARD_STREAMS_H
 
 /* Before anything is opened. Using one that was closed fails as it did: with EBADF. */
-void standard_streams_hold(void);
+void standard_streams_reserve(void);
 
 #endif

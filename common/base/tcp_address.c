@@ -40,23 +40,23 @@ static void fill_v6(struct tcp_address *address, const struct in6_addr *v6)
 }
 
 /* Fills the socket address of the host and says where it is. */
-static enum tcp_place find_place(struct tcp_address *address)
+static enum tcp_scope find_scope(struct tcp_address *address)
 {
     struct in_addr v4;
     struct in6_addr v6;
     if (address->bracketed && inet_pton(AF_INET6, address->host, &v6) == 1) {
         fill_v6(address, &v6);
-        return IN6_IS_ADDR_LOOPBACK(&v6)      ? TCP_LOOPBACK
-               : IN6_IS_ADDR_UNSPECIFIED(&v6) ? TCP_ANY
-                                              : TCP_ELSEWHERE;
+        return IN6_IS_ADDR_LOOPBACK(&v6)      ? TCP_SCOPE_LOOPBACK
+               : IN6_IS_ADDR_UNSPECIFIED(&v6) ? TCP_SCOPE_ANY
+                                              : TCP_SCOPE_REMOTE;
     }
     if (!address->bracketed && inet_pton(AF_INET, address->host, &v4) == 1) {
         fill_v4(address, v4);
-        return ntohl(v4.s_addr) >> 24 == LOOPBACK_TOP ? TCP_LOOPBACK
-               : v4.s_addr == INADDR_ANY              ? TCP_ANY
-                                                      : TCP_ELSEWHERE;
+        return ntohl(v4.s_addr) >> 24 == LOOPBACK_TOP ? TCP_SCOPE_LOOPBACK
+               : v4.s_addr == INADDR_ANY              ? TCP_SCOPE_ANY
+                                                      : TCP_SCOPE_REMOTE;
     }
-    return TCP_NO_NUMBER;
+    return TCP_SCOPE_NAME;
 }
 
 bool tcp_address_parse(const char *text, struct tcp_address *ret_address)
@@ -74,6 +74,6 @@ bool tcp_address_parse(const char *text, struct tcp_address *ret_address)
     if (!bracketed && strcmp(ret_address->host, "localhost") == 0) {
         snprintf(ret_address->host, sizeof ret_address->host, "127.0.0.1");
     }
-    ret_address->place = find_place(ret_address);
+    ret_address->scope = find_scope(ret_address);
     return true;
 }

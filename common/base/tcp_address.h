@@ -10,18 +10,18 @@
 
 #define TCP_HOST_BYTES 254 /* of a DNS name */
 
-enum tcp_place {
-    TCP_NO_NUMBER, /* the host is a name, or nothing that could be an address */
-    TCP_LOOPBACK,
-    TCP_ELSEWHERE,
-    TCP_ANY /* 0.0.0.0 and [::] */
+enum tcp_scope {
+    TCP_SCOPE_NAME, /* the host is a name, or nothing that could be an address */
+    TCP_SCOPE_LOOPBACK,
+    TCP_SCOPE_REMOTE,
+    TCP_SCOPE_ANY /* 0.0.0.0 and [::] */
 };
 
 struct tcp_address {
     char host[TCP_HOST_BYTES]; /* without brackets; "localhost" became "127.0.0.1" */
     int port;
     bool bracketed;
-    enum tcp_place place;
+    enum tcp_scope scope;
     struct sockaddr_storage socket_address; /* of a number */
     socklen_t socket_address_bytes;
 };

@@ -167,7 +167,7 @@ static cadre_status check(
 }
 
 /* Of a checkpoint whose manifest is missing. */
-static bool tensors_are_there(const char *path)
+static bool tensors_exist(const char *path)
 {
     static const char kind[] = ".json";
     size_t length = strlen(path) - (sizeof kind - 1);
@@ -189,7 +189,7 @@ cadre_status checkpoint_check(
     size_t size = 0;
     const char *slash = strrchr(path, '/');
     cadre_status status = read_manifest(path, &text, &size, error);
-    if (status == CADRE_DATA_LOSS && !tensors_are_there(path)) {
+    if (status == CADRE_DATA_LOSS && !tensors_exist(path)) {
         error->code = CADRE_NOT_FOUND;
         return CADRE_NOT_FOUND;
     }
@@ -270,7 +270,7 @@ static cadre_status list(const char *folder, struct found *found, struct cadre_e
     return CADRE_OK;
 }
 
-bool checkpoint_is_held(const char *folder, uint64_t *ret_position)
+bool checkpoint_exists(const char *folder, uint64_t *ret_position)
 {
     struct found found = {0};
     struct cadre_error ignored;
@@ -282,7 +282,7 @@ bool checkpoint_is_held(const char *folder, uint64_t *ret_position)
 
 /* The first that is whole. `first` is what is wrong with the newest, when that is not. */
 static cadre_status choose(const char *folder, const struct found *found,
-    struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_left_out,
+    struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_suppressed,
     struct cadre_error *error)
 {
     for (size_t i = 0; i < found->count; i++) {
@@ -298,13 +298,13 @@ static cadre_status choose(const char *folder, const struct found *found,
             return cadre_error_wrap(error, status, "the checkpoint of step %" PRIu64 " in %s",
                 found->positions[i], folder);
         }
-        if ((*ret_left_out)++ == 0) {
+        if ((*ret_suppressed)++ == 0) {
             *first = *error;
         }
     }
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "no checkpoint in %s is whole: that of step %" PRIu64 " is damaged (%s)%s", folder,
-        found->positions[0], first->text, *ret_left_out > 1 ? ", and so are all before it" : "");
+        found->positions[0], first->text, *ret_suppressed > 1 ? ", and so are all before it" : "");
 }
 
 cadre_status checkpoint_choose(
@@ -336,7 +336,7 @@ cadre_status checkpoint_choose(
     return status;
 }
 
-cadre_status checkpoint_name_another(const char *path, struct cadre_error *error)
+cadre_status checkpoint_suggest_other(const char *path, struct cadre_error *error)
 {
     struct checkpoint_choice choice;
     struct cadre_error ignored = {0};

@@ -31,7 +31,7 @@ void checkpoint_choice_free(struct checkpoint_choice *choice); /* accepts {0} */
 
 /* Whether the folder holds a checkpoint, whole or not, and the step of the newest. False also of
  * one that cannot be looked into. */
-bool checkpoint_is_held(const char *folder, uint64_t *ret_position);
+bool checkpoint_exists(const char *folder, uint64_t *ret_position);
 
 /* One that was published, by the path of its manifest and the hash of that: everything is read.
  * DATA_LOSS: the manifest, the tensors or a byte of them is not what it was, or one of the two is
@@ -43,6 +43,6 @@ cadre_status checkpoint_check(
 /* The checkpoint whose manifest is, or should be, at `path` was named and is not whole: adds to the
  * error which one beside it is, if there is one. Other errors than DATA_LOSS, NOT_FOUND and
  * INVALID_ARGUMENT stay as they are. Returns the error's code. */
-cadre_status checkpoint_name_another(const char *path, struct cadre_error *error);
+cadre_status checkpoint_suggest_other(const char *path, struct cadre_error *error);
 
 #endif

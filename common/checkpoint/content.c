@@ -21,7 +21,7 @@ static cadre_status malformed(struct cadre_error *error, const char *what)
 }
 
 /* A whole number from 0; one that may need all 64 bits is written as a string of digits. */
-static bool take_number(const json_t *object, const char *name, uint64_t *ret_value)
+static bool parse_number(const json_t *object, const char *name, uint64_t *ret_value)
 {
     const json_t *value = json_object_get(object, name);
     if (json_is_integer(value)) {
@@ -38,7 +38,7 @@ static bool take_number(const json_t *object, const char *name, uint64_t *ret_va
     return errno == 0 && *end == '\0';
 }
 
-static bool take_hash(const json_t *object, uint8_t ret_hash[LIMIT_SHA256_BYTES])
+static bool parse_hash(const json_t *object, uint8_t ret_hash[LIMIT_SHA256_BYTES])
 {
     const char *text = json_string_value(json_object_get(object, "sha256"));
     struct sha256 hash;
@@ -49,7 +49,7 @@ static bool take_hash(const json_t *object, uint8_t ret_hash[LIMIT_SHA256_BYTES]
     return true;
 }
 
-static cadre_status take_file(
+static cadre_status parse_file(
     const json_t *root, struct checkpoint_content *content, struct cadre_error *error)
 {
     const json_t *file = json_object_get(root, "file");
@@ -59,16 +59,16 @@ static cadre_status take_file(
         return malformed(error, "\"file\" has no \"name\" that a file beside it could have");
     }
     memcpy(content->file_name, name, strlen(name) + 1);
-    if (!take_number(file, "bytes", &content->file_bytes) ||
+    if (!parse_number(file, "bytes", &content->file_bytes) ||
         content->file_bytes > LIMIT_BLOB_BYTES) {
         return malformed(error, "\"file\" has no \"bytes\" that can be");
     }
-    return take_hash(file, content->file_sha256)
+    return parse_hash(file, content->file_sha256)
                ? CADRE_OK
                : malformed(error, "\"file\" has no \"sha256\" of 64 digits");
 }
 
-static cadre_status take_blocks(
+static cadre_status parse_blocks(
     const json_t *root, struct checkpoint_content *content, struct cadre_error *error)
 {
     const json_t *list = json_object_get(root, "blocks");
@@ -85,9 +85,9 @@ static cadre_status take_blocks(
     for (size_t i = 0; i < count; i++) {
         const json_t *item = json_array_get(list, i);
         struct checkpoint_block *block = &content->blocks[i];
-        if (!take_number(item, "offset", &block->offset) || block->offset != next ||
-            !take_number(item, "bytes", &block->bytes) || block->bytes == 0 ||
-            block->bytes > LIMIT_CHECKPOINT_BLOCK_BYTES || !take_hash(item, block->sha256)) {
+        if (!parse_number(item, "offset", &block->offset) || block->offset != next ||
+            !parse_number(item, "bytes", &block->bytes) || block->bytes == 0 ||
+            block->bytes > LIMIT_CHECKPOINT_BLOCK_BYTES || !parse_hash(item, block->sha256)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "this is no manifest of a checkpoint that can be read here: block %zu does not "
                 "follow the one before, is not 1 to %d bytes long, or has no hash",
@@ -108,14 +108,14 @@ static cadre_status take(
     if (format == NULL || strcmp(format, FORMAT) != 0) {
         return malformed(error, "\"format\" is not \"" FORMAT "\"");
     }
-    if (!take_number(root, "version", &version) || version != VERSION) {
+    if (!parse_number(root, "version", &version) || version != VERSION) {
         return malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
     }
-    if (!take_number(root, "position", &content->position) || content->position >= LIMIT_POSITION) {
+    if (!parse_number(root, "position", &content->position) || content->position >= LIMIT_POSITION) {
         return malformed(error, "\"position\" is no count of steps");
     }
-    CADRE_TRY(take_file(root, content, error));
-    return take_blocks(root, content, error);
+    CADRE_TRY(parse_file(root, content, error));
+    return parse_blocks(root, content, error);
 }
 
 cadre_status checkpoint_content_read(const char *text, size_t size,

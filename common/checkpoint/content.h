@@ -2,7 +2,7 @@
  * What a checkpoint's manifest says of its contents: which file, in which blocks, with which
  * hashes. For those who move checkpoints and need nothing else of them: the worker daemon, the
  * coordinator, `cadre run`. What the tensors mean is the runtime's
- * (worker/library/runtime/state/manifest.h). */
+ * (worker/library/runtime/state/checkpoint/manifest.h). */
 #ifndef CADRE_CHECKPOINT_CONTENT_H
 #define CADRE_CHECKPOINT_CONTENT_H
 

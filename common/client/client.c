@@ -11,7 +11,7 @@
 #include "common/client/state.h"
 
 #define TIMEOUT_US  (30 * CADRE_US_PER_S)
-#define PATIENCE_US (60 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
 
 /* The shortest run of the loop that handles all that is ready. */
 #define GLANCE_US CADRE_US_PER_MS
@@ -50,7 +50,7 @@ static cadre_status open_client(
     struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
 {
     client->timeout_us = options->timeout_us != 0 ? options->timeout_us : TIMEOUT_US;
-    client->patience_us = options->patience_us != 0 ? options->patience_us : PATIENCE_US;
+    client->wait_timeout_us = options->wait_timeout_us != 0 ? options->wait_timeout_us : WAIT_TIMEOUT_US;
     client->on_outage = options->on_outage;
     client->user = options->user;
     client->idle = true;
@@ -193,7 +193,7 @@ cadre_status cadre_client_fd(cadre_client *client, int *ret_fd)
         *ret_fd = -1;
         return cadre_error_publish(&error);
     }
-    client_arm(client);
+    client_arm_timer(client);
     *ret_fd = client->poll_fd;
     return CADRE_OK;
 }

@@ -75,7 +75,7 @@ cadre_status cadre_client_get_output(
 {
     struct download *download = operation_new(client, &download_kind, sizeof *download, then);
     if (download == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     download->path = strdup(path != NULL ? path : "");
     download->fd = fd;

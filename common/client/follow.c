@@ -66,7 +66,7 @@ cadre_status cadre_client_watch(
 {
     struct watch *watch = operation_new(client, &watch_kind, sizeof *watch, then);
     if (watch == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     watch->job = job;
     watch->on_job = on_job;
@@ -82,26 +82,26 @@ struct logs {
     struct logs_request request;
     cadre_log_fn *on_log;
     void *user;
-    uint64_t *told; /* by task: the end of what was told; what comes again is dropped */
+    uint64_t *delivered; /* by task: the end of what was told; what comes again is dropped */
     bool *begun;    /* by task: `told` counts */
     size_t tasks;
 };
 
 /* Room for one more task. */
-static cadre_status know_task(struct logs *logs, uint32_t task, struct cadre_error *error)
+static cadre_status add_task_state(struct logs *logs, uint32_t task, struct cadre_error *error)
 {
     if (task < logs->tasks) {
         return CADRE_OK;
     }
     size_t tasks = logs->tasks * 2 > task ? logs->tasks * 2 : (size_t)task + 16;
-    uint64_t *told = realloc(logs->told, tasks * sizeof *told);
-    logs->told = told != NULL ? told : logs->told;
+    uint64_t *delivered = realloc(logs->delivered, tasks * sizeof *delivered);
+    logs->delivered = delivered != NULL ? delivered : logs->delivered;
     bool *begun = realloc(logs->begun, tasks * sizeof *begun);
     logs->begun = begun != NULL ? begun : logs->begun;
-    if (told == NULL || begun == NULL) {
+    if (delivered == NULL || begun == NULL) {
         return no_memory(error);
     }
-    memset(logs->told + logs->tasks, 0, (tasks - logs->tasks) * sizeof *told);
+    memset(logs->delivered + logs->tasks, 0, (tasks - logs->tasks) * sizeof *delivered);
     memset(logs->begun + logs->tasks, 0, (tasks - logs->tasks) * sizeof *begun);
     logs->tasks = tasks;
     return CADRE_OK;
@@ -113,23 +113,23 @@ static cadre_status logs_message(
     struct logs *logs = (struct logs *)operation;
     struct log_chunk chunk;
     CADRE_TRY(wire_unpack_log_chunk(data, length, operation->client->arena, &chunk, error));
-    CADRE_TRY(know_task(logs, chunk.slot, error));
+    CADRE_TRY(add_task_state(logs, chunk.slot, error));
     uint64_t end = chunk.offset + chunk.size_bytes;
     bool from_start = logs->begun[chunk.slot] || logs->request.tail_bytes == 0;
-    uint64_t told = from_start ? logs->told[chunk.slot] : chunk.offset;
-    size_t known = told > chunk.offset ? (size_t)(told - chunk.offset) : 0;
+    uint64_t delivered = from_start ? logs->delivered[chunk.slot] : chunk.offset;
+    size_t known = delivered > chunk.offset ? (size_t)(delivered - chunk.offset) : 0;
     known = known < chunk.size_bytes ? known : chunk.size_bytes;
     if (known == chunk.size_bytes && !chunk.end) {
         return CADRE_OK; /* told before the coordinator went away */
     }
     logs->begun[chunk.slot] = true;
-    logs->told[chunk.slot] = end > told ? end : told;
+    logs->delivered[chunk.slot] = end > delivered ? end : delivered;
     const cadre_log log = {.task = chunk.slot,
         .offset = chunk.offset + known,
         .bytes = chunk.size_bytes > 0 ? (const char *)chunk.bytes + known : "",
         .size = chunk.size_bytes - known,
         .end = chunk.end,
-        .left_out = chunk.offset > told ? chunk.offset - told : 0};
+        .left_out = chunk.offset > delivered ? chunk.offset - delivered : 0};
     if (!logs->on_log(&log, logs->user)) {
         operation_stop(operation);
     }
@@ -158,7 +158,7 @@ static cadre_status logs_restart(struct operation *operation, struct cadre_error
 static void logs_release(struct operation *operation)
 {
     struct logs *logs = (struct logs *)operation;
-    free(logs->told);
+    free(logs->delivered);
     free(logs->begun);
     operation_free(operation);
 }
@@ -178,7 +178,7 @@ cadre_status cadre_client_logs(cadre_client *client, uint64_t job, const cadre_l
     struct logs *logs =
         operation_new(client, options->follow ? &logs_kind : &logs_once_kind, sizeof *logs, then);
     if (logs == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     logs->request = (struct logs_request){.id = {job},
         .one_slot = options->one_task,

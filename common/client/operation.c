@@ -112,14 +112,14 @@ static void explain(struct operation *operation, cadre_status status, const char
 {
     const char *address = operation->client->address;
     struct cadre_error *error = &operation->error;
-    bool nobody = status == CADRE_UNAVAILABLE && !is_sentence_of_server(text);
-    const char *forbidden = nobody ? forbidden_socket(address) : NULL;
+    bool no_server = status == CADRE_UNAVAILABLE && !is_sentence_of_server(text);
+    const char *forbidden = no_server ? forbidden_socket(address) : NULL;
     if (forbidden != NULL) {
         cadre_error_set(error, status,
             "this user may not open the socket %s: become a member of its group (`ls -l` shows "
             "which), or give another --coordinator / CADRE_COORDINATOR",
             forbidden);
-    } else if (nobody) {
+    } else if (no_server) {
         cadre_error_set(error, status,
             "no coordinator answers at %s: start cadre-coordinator or give --coordinator / "
             "CADRE_COORDINATOR",
@@ -136,12 +136,12 @@ static void explain(struct operation *operation, cadre_status status, const char
     }
 }
 
-static void tell_outage(struct cadre_client *client, bool away)
+static void report_outage(struct cadre_client *client, bool in_outage)
 {
-    if (client->away != away) {
-        client->away = away;
+    if (client->in_outage != in_outage) {
+        client->in_outage = in_outage;
         if (client->on_outage != NULL) {
-            client->on_outage(away, client->user);
+            client->on_outage(in_outage, client->user);
         }
     }
 }
@@ -155,19 +155,19 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
         return false;
     }
     uint64_t now_us = clock_monotonic_us();
-    if (operation->lost_us == 0) {
-        operation->lost_us = now_us;
+    if (operation->outage_since_us == 0) {
+        operation->outage_since_us = now_us;
     }
-    if (now_us - operation->lost_us >= client->patience_us) {
+    if (now_us - operation->outage_since_us >= client->wait_timeout_us) {
         cadre_error_set(&operation->error, status,
             "the coordinator at %s did not come back within %" PRIu64
             " s: the job may go on without it, look again later with `cadre job`",
-            client->address, client->patience_us / CADRE_US_PER_S);
+            client->address, client->wait_timeout_us / CADRE_US_PER_S);
         return false;
     }
     operation->restart_us = now_us + RESTART_AFTER_US;
     rpc_loop_stop(client->loop); /* client_drive() must learn of the new time */
-    tell_outage(client, true);
+    report_outage(client, true);
     return true;
 }
 
@@ -211,9 +211,9 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     if (operation->failed || operation->stopped) {
         return;
     }
-    if (operation->lost_us != 0) {
-        operation->lost_us = 0;
-        tell_outage(operation->client, false);
+    if (operation->outage_since_us != 0) {
+        operation->outage_since_us = 0;
+        report_outage(operation->client, false);
     }
     wire_arena_reset(operation->client->arena);
     if (operation->kind->message != NULL) {
@@ -302,7 +302,7 @@ void *operation_new(struct cadre_client *client, const struct operation_kind *ki
     return operation;
 }
 
-cadre_status operation_refusal(const struct cadre_client *client, const cadre_then *then)
+cadre_status operation_new_status(const struct cadre_client *client, const cadre_then *then)
 {
     return client->driving && then == NULL ? CADRE_FAILED_PRECONDITION : CADRE_RESOURCE_EXHAUSTED;
 }
@@ -379,11 +379,11 @@ cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_
         }
     }
     client->driving = false;
-    client_arm(client);
+    client_arm_timer(client);
     return status;
 }
 
-void client_arm(struct cadre_client *client)
+void client_arm_timer(struct cadre_client *client)
 {
     uint64_t next_us = 0;
     if (client->timer_fd < 0) {

@@ -117,7 +117,7 @@ cadre_status cadre_client_job(
 {
     struct query *query = query_new(client, read_job, (void **)ret_job, then);
     return query != NULL ? ask_about_job(query, METHOD_JOBS_GET, job, then)
-                         : operation_refusal(client, then);
+                         : operation_new_status(client, then);
 }
 
 cadre_status cadre_client_cancel(
@@ -125,7 +125,7 @@ cadre_status cadre_client_cancel(
 {
     struct query *query = query_new(client, read_job, (void **)ret_job, then);
     return query != NULL ? ask_about_job(query, METHOD_JOBS_CANCEL, job, then)
-                         : operation_refusal(client, then);
+                         : operation_new_status(client, then);
 }
 
 cadre_status cadre_client_checkpoint(
@@ -133,7 +133,7 @@ cadre_status cadre_client_checkpoint(
 {
     struct query *query = query_new(client, read_job, (void **)ret_job, then);
     return query != NULL ? ask_about_job(query, METHOD_JOBS_CHECKPOINT, job, then)
-                         : operation_refusal(client, then);
+                         : operation_new_status(client, then);
 }
 
 /* ---- the jobs ---- */
@@ -157,7 +157,7 @@ static cadre_status read_jobs(const void *data, size_t length, struct wire_arena
     cadre_job_metric *metrics =
         list != NULL ? result_array(list, 1, count_metrics(&response), sizeof *metrics) : NULL;
     if (jobs == NULL || metrics == NULL) {
-        result_disown(list);
+        result_discard(list);
         return no_memory(error);
     }
     for (size_t i = 0; i < response.count; i++) {
@@ -176,7 +176,7 @@ cadre_status cadre_client_jobs(
     cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then)
 {
     struct query *query = query_new(client, read_jobs, (void **)ret_jobs, then);
-    return query != NULL ? ask(query, METHOD_JOBS_LIST, then) : operation_refusal(client, then);
+    return query != NULL ? ask(query, METHOD_JOBS_LIST, then) : operation_new_status(client, then);
 }
 
 /* ---- outputs ---- */
@@ -190,7 +190,7 @@ static cadre_status read_outputs(const void *data, size_t length, struct wire_ar
     cadre_output *outputs =
         list != NULL ? result_array(list, 0, response.count, sizeof *outputs) : NULL;
     if (outputs == NULL) {
-        result_disown(list);
+        result_discard(list);
         return no_memory(error);
     }
     for (size_t i = 0; i < response.count; i++) {
@@ -207,7 +207,7 @@ cadre_status cadre_client_outputs(
 {
     struct query *query = query_new(client, read_outputs, (void **)ret_outputs, then);
     return query != NULL ? ask_about_job(query, METHOD_JOBS_LIST_OUTPUTS, job, then)
-                         : operation_refusal(client, then);
+                         : operation_new_status(client, then);
 }
 
 /* ---- the cluster ---- */
@@ -219,7 +219,7 @@ static cadre_status ask_drain(
     const struct operation_call call = {.path = METHOD_JOBS_DRAIN, .has_timeout = true};
     struct operation *operation = operation_new(client, &kind, sizeof *operation, then);
     if (operation == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     struct cadre_error error = {0};
     cadre_status status = wire_pack_drain_request(request, &client->packed, &error);
@@ -256,7 +256,7 @@ static cadre_status read_workers(const void *data, size_t length, struct wire_ar
     }
     cadre_gpu *gpus = workers != NULL ? result_array(list, 1, gpu_count, sizeof *gpus) : NULL;
     if (gpus == NULL) {
-        result_disown(list);
+        result_discard(list);
         return no_memory(error);
     }
     for (size_t i = 0; i < response.count; i++) {
@@ -273,7 +273,7 @@ cadre_status cadre_client_workers(cadre_client *client, const char *worker,
 {
     struct query *query = query_new(client, read_workers, (void **)ret_workers, then);
     if (query == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     struct cadre_error error = {0};
     const struct operation_call call = {.path = METHOD_JOBS_LIST_WORKERS, .has_timeout = true};
@@ -323,7 +323,7 @@ cadre_status cadre_client_version(
 {
     struct query *query = query_new(client, read_version, (void **)ret_version, then);
     if (query == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     query->learn = remember_version;
     return ask(query, METHOD_JOBS_VERSION, then);

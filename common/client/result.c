@@ -50,7 +50,7 @@ void cadre_result_release(void *body)
     free(result);
 }
 
-void result_disown(void *body)
+void result_discard(void *body)
 {
     if (body != NULL) {
         result_of(body)->arena = NULL;
@@ -163,9 +163,9 @@ void view_job(const struct job_info *info, cadre_job_metric *metrics, cadre_job_
         .workers_min = info->workers_min != 0 ? info->workers_min : info->workers,
         .roster = info->roster,
         .restarts = info->restarts,
-        .worker_tasks = info->crew.workers,
-        .servers = info->crew.servers,
-        .evaluators = info->crew.evaluators,
+        .worker_tasks = info->ps_job.workers,
+        .servers = info->ps_job.servers,
+        .evaluators = info->ps_job.evaluators,
         .has_evaluation = info->has_evaluation,
         .evaluation = {.stream = ""},
         .memory_bytes = info->limits.memory_bytes,
@@ -203,7 +203,7 @@ static void view_shards(
             .shown = from->shown_count};
         for (size_t k = 0; k < from->shown_count; k++) {
             const struct shard_file *file = &from->shown[k];
-            bool is_read = file->rank == SHARD_NOBODY;
+            bool is_read = file->rank == SHARD_NO_TASK;
             *files++ = (cadre_job_file){.name = file->name,
                 .is_read = is_read,
                 .rank = is_read ? 0 : file->rank,

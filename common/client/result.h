@@ -14,7 +14,7 @@ void *result_new(size_t bytes, struct wire_arena *arena);
 #define RESULT_ARRAYS 4
 
 /* Releases a result that failed half-way, but not its arena; accepts NULL. */
-void result_disown(void *result);
+void result_discard(void *result);
 
 /* A zeroed array that goes with the result; `slot` is below RESULT_ARRAYS. NULL: out of memory. */
 void *result_array(void *result, unsigned slot, size_t count, size_t item_bytes);

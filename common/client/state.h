@@ -18,8 +18,8 @@ struct cadre_client {
     struct rpc_tls *tls; /* NULL: none */
     char *address;
     uint64_t timeout_us;
-    uint64_t patience_us;
-    void (*on_outage)(bool away, void *user);
+    uint64_t wait_timeout_us;
+    void (*on_outage)(bool in_outage, void *user);
     void *user;
     struct wire_arena *arena;  /* of the message in hand */
     struct wire_buffer packed; /* of the message that is being made */
@@ -30,7 +30,7 @@ struct cadre_client {
     int poll_fd;       /* of cadre_client_fd(); -1: nobody polls */
     int timer_fd;      /* for the next call that is tried again */
     char *version;     /* of the coordinator, when it was last asked; or NULL */
-    bool away;         /* on_outage(true) was told last */
+    bool in_outage;         /* on_outage(true) was told last */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
 
@@ -66,7 +66,7 @@ struct operation {
     bool has_then;
     cadre_then then;
     uint64_t restart_us; /* when to try again; 0: it does not wait for that */
-    uint64_t lost_us;    /* since when the coordinator is away; 0: it is not */
+    uint64_t outage_since_us;    /* since when the coordinator is away; 0: it is not */
 };
 
 struct operation_call {
@@ -99,7 +99,7 @@ void *operation_new(struct cadre_client *client, const struct operation_kind *ki
     const cadre_then *then);
 
 /* The status that goes with operation_new()'s NULL. */
-cadre_status operation_refusal(const struct cadre_client *client, const cadre_then *then);
+cadre_status operation_new_status(const struct cadre_client *client, const cadre_then *then);
 
 /* The usual `release`. */
 void operation_free(struct operation *operation);
@@ -109,6 +109,6 @@ void operation_free(struct operation *operation);
 cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us);
 
 /* When somebody polls: sets the timer for what waits for a lost coordinator. */
-void client_arm(struct cadre_client *client);
+void client_arm_timer(struct cadre_client *client);
 
 #endif

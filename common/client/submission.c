@@ -26,7 +26,7 @@ static const char *last_part(const char *path)
 
 /* ---- contents ---- */
 
-static cadre_status keep_content(struct submission *submission, const char *path,
+static cadre_status add_content(struct submission *submission, const char *path,
     const struct sha256 *hash, uint64_t size_bytes, struct cadre_error *error)
 {
     for (size_t i = 0; i < submission->content_count; i++) {
@@ -44,7 +44,7 @@ static cadre_status keep_content(struct submission *submission, const char *path
 }
 
 /* Opens `path`, hashes it and describes it as the job's file `name`. */
-static cadre_status take_file(struct submission *submission, const char *what, const char *path,
+static cadre_status hash_file(struct submission *submission, const char *what, const char *path,
     const char *name, struct job_file *ret_file, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = -1;
@@ -73,14 +73,14 @@ static cadre_status take_file(struct submission *submission, const char *what, c
     *ret_file = (struct job_file){
         .name = name, .size_bytes = size_bytes, .executable = (status.st_mode & S_IXUSR) != 0};
     memcpy(ret_file->sha256, hash.bytes, sizeof ret_file->sha256);
-    return keep_content(submission, path, &hash, size_bytes, error);
+    return add_content(submission, path, &hash, size_bytes, error);
 }
 
-static cadre_status take_program(struct submission *submission, const cadre_submit_options *options,
+static cadre_status hash_program_file(struct submission *submission, const cadre_submit_options *options,
     struct job_spec *spec, struct cadre_error *error)
 {
     const char *path = options->program != NULL ? options->program : "";
-    CADRE_TRY(take_file(submission, "program", path, last_part(path), &spec->program, error));
+    CADRE_TRY(hash_file(submission, "program", path, last_part(path), &spec->program, error));
     if (!spec->program.executable) {
         return cadre_error_set(error, CADRE_PERMISSION_DENIED,
             "program %s is not executable: chmod +x it, or name the program instead of its data",
@@ -130,7 +130,7 @@ static cadre_status check_clashes(const struct job_spec *spec, struct cadre_erro
 }
 
 /* Names are checked before any file is read: hashing may take long. */
-static cadre_status take_files(struct submission *submission, const cadre_submit_options *options,
+static cadre_status hash_files(struct submission *submission, const cadre_submit_options *options,
     struct job_file *files, struct job_spec *spec, struct cadre_error *error)
 {
     for (size_t i = 0; i < options->file_count; i++) {
@@ -144,7 +144,7 @@ static cadre_status take_files(struct submission *submission, const cadre_submit
     CADRE_TRY(check_clashes(spec, error));
     for (size_t i = 0; i < options->file_count; i++) {
         CADRE_TRY(
-            take_file(submission, "file", options->files[i].path, files[i].name, &files[i], error));
+            hash_file(submission, "file", options->files[i].path, files[i].name, &files[i], error));
     }
     return CADRE_OK;
 }
@@ -157,30 +157,30 @@ static uint32_t workers_of(const cadre_submit_options *options)
 }
 
 /* Workers are then those of the crew; its chief comes on top. */
-static struct crew crew_of(const cadre_submit_options *options)
+static struct ps_job ps_job_of(const cadre_submit_options *options)
 {
     if (options->servers == 0) {
-        return (struct crew){.evaluators = options->evaluators, .backups = options->server_backups};
+        return (struct ps_job){.evaluators = options->evaluators, .backups = options->server_backups};
     }
-    return (struct crew){.workers = workers_of(options),
+    return (struct ps_job){.workers = workers_of(options),
         .servers = options->servers,
         .evaluators = options->evaluators,
         .backups = options->server_backups};
 }
 
-static cadre_status check_crew(const cadre_submit_options *options, struct cadre_error *error)
+static cadre_status check_ps_job(const cadre_submit_options *options, struct cadre_error *error)
 {
-    struct crew crew = crew_of(options);
-    const char *fault = crew_fault(&crew, options->strategy != NULL ? options->strategy : "");
+    struct ps_job ps_job = ps_job_of(options);
+    const char *fault = ps_job_fault(&ps_job, options->strategy != NULL ? options->strategy : "");
     if (fault != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the job %s", fault);
     }
-    if (crew_is(&crew) && options->workers_min > 0 && options->workers_min != crew.workers) {
+    if (ps_job_is_set(&ps_job) && options->workers_min > 0 && options->workers_min != ps_job.workers) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "at least %" PRIu32 " workers and at most %" PRIu32
             ": a job with parameter servers has a fixed number of them; one that is lost is started"
             " again",
-            options->workers_min, crew.workers);
+            options->workers_min, ps_job.workers);
     }
     return CADRE_OK;
 }
@@ -234,22 +234,22 @@ static cadre_status check_counts(const cadre_submit_options *options, struct cad
 static cadre_status check_limits(const cadre_submit_options *options, struct cadre_error *error)
 {
     if (options->memory_bytes != 0 &&
-        (options->memory_bytes < LIMIT_MEMORY_LEAST || options->memory_bytes > LIMIT_MEMORY_MOST)) {
+        (options->memory_bytes < LIMIT_MEMORY_MIN || options->memory_bytes > LIMIT_MEMORY_MAX)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "a limit of %" PRIu64 " bytes of memory: it is at least 1 MiB, and below 1 EiB",
             options->memory_bytes);
     }
     if (options->cpu_thousandths != 0 &&
-        (options->cpu_thousandths < LIMIT_CPU_LEAST || options->cpu_thousandths > LIMIT_CPU_MOST)) {
+        (options->cpu_thousandths < LIMIT_CPU_MIN || options->cpu_thousandths > LIMIT_CPU_MAX)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "a limit of %" PRIu32 " thousandths of a CPU: it is from %d to %d",
-            options->cpu_thousandths, LIMIT_CPU_LEAST, LIMIT_CPU_MOST);
+            options->cpu_thousandths, LIMIT_CPU_MIN, LIMIT_CPU_MAX);
     }
     if (options->pids != 0 &&
-        (options->pids < LIMIT_PIDS_LEAST || options->pids > LIMIT_PIDS_MOST)) {
+        (options->pids < LIMIT_PIDS_MIN || options->pids > LIMIT_PIDS_MAX)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "a limit of %" PRIu32 " processes and threads: it is from %d to %d", options->pids,
-            LIMIT_PIDS_LEAST, LIMIT_PIDS_MOST);
+            LIMIT_PIDS_MIN, LIMIT_PIDS_MAX);
     }
     if (options->time_limit_us > LIMIT_TIME_US) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -326,19 +326,19 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     *ret_submission = (struct submission){0};
     CADRE_TRY(check_counts(options, error));
     CADRE_TRY(check_limits(options, error));
-    CADRE_TRY(check_crew(options, error));
+    CADRE_TRY(check_ps_job(options, error));
     CADRE_TRY(check_environment_entries(options, error));
     CADRE_TRY(check_checkpoint_folder(options, error));
     choose_name(options, default_name);
-    struct crew crew = crew_of(options);
+    struct ps_job ps_job = ps_job_of(options);
     struct job_spec spec = {.name = options->name != NULL ? options->name : default_name,
         .arguments = options->arguments,
         .argument_count = options->argument_count,
         .environment = options->environment,
         .environment_count = options->environment_count,
-        .workers = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : workers_of(options),
-        .workers_min = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : options->workers_min,
-        .crew = crew,
+        .workers = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers_of(options),
+        .workers_min = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : options->workers_min,
+        .ps_job = ps_job,
         .max_restarts = restarts_of(options),
         .wait_us = options->wait_us,
         .stall_us = options->stall_us,
@@ -360,8 +360,8 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
     if (files == NULL || ret_submission->contents == NULL) {
         return no_memory(error);
     }
-    CADRE_TRY(take_program(ret_submission, options, &spec, error));
-    CADRE_TRY(take_files(ret_submission, options, files, &spec, error));
+    CADRE_TRY(hash_program_file(ret_submission, options, &spec, error));
+    CADRE_TRY(hash_files(ret_submission, options, files, &spec, error));
     CADRE_TRY(wire_pack_job_spec(&spec, &ret_submission->spec, error));
     return check_packed(ret_submission, error);
 }

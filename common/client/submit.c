@@ -199,7 +199,7 @@ static cadre_status start_submit(struct submit *submit, struct cadre_error *erro
 }
 
 /* The next missing content, or the job itself when there is none. */
-static cadre_status go_on(struct submit *submit, struct cadre_error *error)
+static cadre_status start_next(struct submit *submit, struct cadre_error *error)
 {
     close_content(submit);
     while (submit->next < submit->submission.content_count) {
@@ -264,7 +264,7 @@ static cadre_status submit_ended(
     if (submit->stage == STAGE_UPLOAD) {
         submit->upload.file++;
     }
-    status = go_on(submit, error);
+    status = start_next(submit, error);
     return status == CADRE_OK ? CADRE_PENDING : status;
 }
 
@@ -298,7 +298,7 @@ cadre_status cadre_client_submit(cadre_client *client, const cadre_submit_option
 {
     struct submit *submit = operation_new(client, &submit_kind, sizeof *submit, then);
     if (submit == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     submit->fd = -1;
     submit->ret_submitted = ret_submitted;

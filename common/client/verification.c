@@ -13,10 +13,10 @@
 
 /* What the judge needs of an epoch beside its public form. */
 struct evidence {
-    struct digest fed;
+    struct digest consumed;
     struct digest expected;
     bool provable;
-    enum feed_files files;
+    enum consumed_files files;
     bool shares;
     char text[SENTENCE_BYTES];
 };
@@ -52,17 +52,17 @@ static void view_epoch(
     *ret_epoch = (cadre_verified_epoch){.stream = from->stream,
         .name = from->name,
         .epoch = from->cursor.epoch,
-        .steps = from->feed.steps,
+        .steps = from->consumption.steps,
         .steps_whole = from->cursor.steps,
-        .samples = from->feed.samples,
+        .samples = from->consumption.samples,
         .source_samples = from->source_samples,
         .text = evidence->text,
         .first = from->cursor.first,
-        .fed = {from->feed.fed[0], from->feed.fed[1]}};
-    *evidence = (struct evidence){.fed = {{from->feed.fed[0], from->feed.fed[1]}},
-        .expected = {{from->feed.expected[0], from->feed.expected[1]}},
-        .provable = from->feed.provable,
-        .files = from->feed.files,
+        .consumed = {from->consumption.consumed[0], from->consumption.consumed[1]}};
+    *evidence = (struct evidence){.consumed = {{from->consumption.consumed[0], from->consumption.consumed[1]}},
+        .expected = {{from->consumption.expected[0], from->consumption.expected[1]}},
+        .provable = from->consumption.provable,
+        .files = from->consumption.files,
         .shares = from->shares};
 }
 
@@ -97,7 +97,7 @@ cadre_verification *verification_new(
     made->evidence = result_array(made, 2, response->epoch_count, sizeof *made->evidence);
     cadre_verified_state *states = result_array(made, 3, response->verified_count, sizeof *states);
     if (generations == NULL || made->epochs == NULL || made->evidence == NULL || states == NULL) {
-        result_disown(made);
+        result_discard(made);
         return NULL;
     }
     view_generations(response, generations);
@@ -126,7 +126,7 @@ cadre_verification *verification_new(
 
 /* ---- epochs ---- */
 
-__attribute__((format(printf, 4, 5))) static void say(cadre_verified_epoch *epoch,
+__attribute__((format(printf, 4, 5))) static void explain_epoch(cadre_verified_epoch *epoch,
     struct evidence *evidence, cadre_verdict verdict, const char *format, ...)
 {
     va_list arguments;
@@ -148,75 +148,75 @@ static bool is_whole_source(const cadre_verified_epoch *epoch, const struct evid
     for (uint64_t id = 0; id < epoch->source_samples; id++) {
         digest_add(&all, &key, id);
     }
-    return digest_equal(&all, &evidence->fed);
+    return digest_equal(&all, &evidence->consumed);
 }
 
-static void judge_defined(cadre_verified_epoch *epoch, struct evidence *evidence)
+static void evaluate_defined(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (epoch->steps_whole != 0 && epoch->steps < epoch->steps_whole) {
-        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
             "the %" PRIu64 " of %" PRIu64 " steps that were done were fed exactly the %" PRIu64
             " samples that the dataset defines for them",
             epoch->steps, epoch->steps_whole, epoch->samples);
     } else if (epoch->source_samples != 0 && epoch->samples < epoch->source_samples) {
-        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
             "fed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
             " in its source",
             epoch->samples, epoch->source_samples);
     } else {
-        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
             "fed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
     }
 }
 
 /* What each step should hold the tasks agreed on, and the table of files took none of it twice. */
-static void judge_files(cadre_verified_epoch *epoch, struct evidence *evidence)
+static void evaluate_files(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (!evidence->provable) {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "for some of its steps it was not told what the tasks agreed on");
-    } else if (evidence->files == FEED_FILES_ALL) {
-        say(epoch, evidence, CADRE_VERDICT_EXACT,
+    } else if (evidence->files == CONSUMED_FILES_ALL) {
+        explain_epoch(epoch, evidence, CADRE_VERDICT_EXACT,
             "every one of %" PRIu64 " samples of its files exactly once", epoch->samples);
-    } else if (evidence->files == FEED_FILES_DROPPED) {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+    } else if (evidence->files == CONSUMED_FILES_DROPPED) {
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "the %" PRIu64
             " samples are of its files, each once, and some others were fed to nobody: the "
             "pipeline drops them (it filters, or drops the rest of a batch), and cannot tell which "
             "beforehand",
             epoch->samples);
     } else {
-        say(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
             "the %" PRIu64 " steps that were done were fed %" PRIu64
             " samples of its files, each once; there is more in the files",
             epoch->steps, epoch->samples);
     }
 }
 
-static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
+static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (epoch->stream == 0) {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "its steps take no samples of a dataset");
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "its steps take no samples of a dataset");
     } else if (epoch->steps == 0) {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
     } else if (!evidence->shares) {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "every task reads this dataset for itself, so nothing is claimed about all of them");
-    } else if (evidence->provable && !digest_equal(&evidence->fed, &evidence->expected)) {
-        say(epoch, evidence, CADRE_VERDICT_DIFFERS,
+    } else if (evidence->provable && !digest_equal(&evidence->consumed, &evidence->expected)) {
+        explain_epoch(epoch, evidence, CADRE_VERDICT_DIFFERS,
             "the %" PRIu64 " samples fed in its %" PRIu64
             " steps are not those that the dataset defines: some were left out, fed twice or "
             "replaced",
             epoch->samples, epoch->steps);
-    } else if (evidence->files != FEED_FILES_NONE) {
-        judge_files(epoch, evidence);
+    } else if (evidence->files != CONSUMED_FILES_NONE) {
+        evaluate_files(epoch, evidence);
     } else if (is_whole_source(epoch, evidence)) {
-        say(epoch, evidence, CADRE_VERDICT_EXACT, "every one of %" PRIu64 " samples exactly once",
+        explain_epoch(epoch, evidence, CADRE_VERDICT_EXACT, "every one of %" PRIu64 " samples exactly once",
             epoch->source_samples);
     } else if (evidence->provable) {
-        judge_defined(epoch, evidence);
+        evaluate_defined(epoch, evidence);
     } else {
-        say(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
+        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "the dataset cannot tell beforehand which samples a step holds: it is not indexable (a "
             "filter, a shuffle buffer, text lines, compressed files, a generator)");
     }
@@ -224,7 +224,7 @@ static void judge_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
 
 /* ---- generations ---- */
 
-__attribute__((format(printf, 3, 4))) static bool say_tiling(
+__attribute__((format(printf, 3, 4))) static bool explain_tiling(
     struct verification *made, bool tiled, const char *format, ...)
 {
     va_list arguments;
@@ -237,26 +237,26 @@ __attribute__((format(printf, 3, 4))) static bool say_tiling(
 /* Each generation begins where the one before it ended: never before its beginning, unless the
  * state was lost and everything from a checkpoint on was done again; or the last step alone, when
  * all that had applied it were lost before others had it from them. */
-static bool judge_generation(struct verification *made, size_t index)
+static bool evaluate_generation(struct verification *made, size_t index)
 {
     const cadre_verified_generation *now = &made->public.generations[index];
     if (index > 0) {
         const cadre_verified_generation *before = &made->public.generations[index - 1];
         if (now->number <= before->number) {
-            return say_tiling(made, false,
+            return explain_tiling(made, false,
                 "generation %" PRIu64 " follows generation %" PRIu64
                 ": the records are out of order",
                 now->number, before->number);
         }
         if (now->first + 1 < before->first && !now->restarted) {
-            return say_tiling(made, false,
+            return explain_tiling(made, false,
                 "generation %" PRIu64 " begins at step %" PRIu64 ", before generation %" PRIu64
                 " at step %" PRIu64 ", although the state was not lost",
                 now->number, now->first, before->number, before->first);
         }
     }
     if (now->first > made->public.committed && cadre_job_state_is_final(made->public.state)) {
-        return say_tiling(made, false,
+        return explain_tiling(made, false,
             "generation %" PRIu64 " begins at step %" PRIu64 ", but the job ended with %" PRIu64
             " committed",
             now->number, now->first, made->public.committed);
@@ -266,7 +266,7 @@ static bool judge_generation(struct verification *made, size_t index)
 
 /* Each committed step is of one epoch, so the epochs hold at most as many. Those of steps that were
  * done again after a restart may still be on record. */
-static bool judge_sum(struct verification *made, size_t restarted)
+static bool evaluate_sum(struct verification *made, size_t restarted)
 {
     const cadre_verification *public = &made->public;
     uint64_t steps = 0;
@@ -276,36 +276,36 @@ static bool judge_sum(struct verification *made, size_t restarted)
     if (steps <= public->committed || restarted > 0 || !cadre_job_state_is_final(public->state)) {
         return true;
     }
-    return say_tiling(made, false,
+    return explain_tiling(made, false,
         "the epochs hold %" PRIu64 " steps, but only %" PRIu64 " are committed", steps,
         public->committed);
 }
 
-static bool judge_tiling(struct verification *made)
+static bool evaluate_tiling(struct verification *made)
 {
     const cadre_verification *public = &made->public;
     size_t restarted = 0;
     if (public->generation_count == 0) {
         return public->committed == 0
-                   ? say_tiling(made, true, "no generation was formed, and no step committed")
-                   : say_tiling(made, false,
+                   ? explain_tiling(made, true, "no generation was formed, and no step committed")
+                   : explain_tiling(made, false,
                          "%" PRIu64 " steps are committed, but no generation is recorded",
                          public->committed);
     }
     for (size_t i = 0; i < public->generation_count; i++) {
-        if (!judge_generation(made, i)) {
+        if (!evaluate_generation(made, i)) {
             return false;
         }
         restarted += public->generations[i].restarted ? 1 : 0;
     }
-    if (!judge_sum(made, restarted)) {
+    if (!evaluate_sum(made, restarted)) {
         return false;
     }
     char again[64] = "";
     if (restarted > 0) {
         snprintf(again, sizeof again, "; %zu began again from a checkpoint", restarted);
     }
-    return say_tiling(made, true,
+    return explain_tiling(made, true,
         "%zu generation%s own%s the steps %" PRIu64 " to %" PRIu64 " without gap or overlap%s",
         public->generation_count, public->generation_count == 1 ? "" : "s",
         public->generation_count == 1 ? "s" : "", public->generations[0].first, public->committed,
@@ -323,12 +323,12 @@ static void count_verdict(cadre_verification *public, const cadre_verified_epoch
     }
 }
 
-void verification_judge(cadre_verification *verification, const cadre_verify_options *options)
+void verification_evaluate(cadre_verification *verification, const cadre_verify_options *options)
 {
     struct verification *made = (struct verification *)verification;
-    verification->tiled = judge_tiling(made);
+    verification->tiled = evaluate_tiling(made);
     for (size_t i = 0; i < verification->epoch_count && !options->unjudged; i++) {
-        judge_epoch(&made->epochs[i], &made->evidence[i]);
+        evaluate_epoch(&made->epochs[i], &made->evidence[i]);
         count_verdict(verification, &made->epochs[i]);
         if (options->on_progress != NULL) {
             const cadre_verify_progress progress = {

@@ -13,6 +13,6 @@ cadre_verification *verification_new(
 
 /* Fills in the verdicts of a cadre_verification, as far as the options ask for them; takes long for
  * large sources. */
-void verification_judge(cadre_verification *verification, const cadre_verify_options *options);
+void verification_evaluate(cadre_verification *verification, const cadre_verify_options *options);
 
 #endif

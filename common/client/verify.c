@@ -2,7 +2,7 @@
  * The proof of what a job was fed: asked for page by page, then judged. */
 #include <inttypes.h>
 
-#include "common/client/proof_pages.h"
+#include "common/client/audit_pages.h"
 #include "common/client/state.h"
 #include "common/client/verification.h"
 #include "common/wire/methods.h"
@@ -11,7 +11,7 @@ struct verify {
     struct operation base;
     uint64_t job;
     cadre_verify_options options;
-    struct proof_pages pages;
+    struct audit_pages pages;
     bool answered; /* what was asked for last */
     cadre_verification **ret_verification;
 };
@@ -31,11 +31,11 @@ static cadre_status verify_message(
     struct operation *operation, const void *data, size_t length, struct cadre_error *error)
 {
     struct verify *verify = (struct verify *)operation;
-    CADRE_TRY(proof_pages_add(&verify->pages, data, length, error));
+    CADRE_TRY(audit_pages_add(&verify->pages, data, length, error));
     verify->answered = true;
     if (verify->options.on_progress != NULL) {
         const cadre_verify_progress progress = {.epochs = verify->pages.all.epoch_count,
-            .expected = proof_pages_expect(&verify->pages)};
+            .expected = audit_pages_estimate(&verify->pages)};
         verify->options.on_progress(&progress, verify->options.user);
     }
     return CADRE_OK;
@@ -57,11 +57,11 @@ static cadre_status verify_ended(
         status = ask(verify, error);
         return status == CADRE_OK ? CADRE_PENDING : status;
     }
-    cadre_verification *verification = proof_pages_result(&verify->pages);
+    cadre_verification *verification = audit_pages_result(&verify->pages);
     if (verification == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the answer");
     }
-    verification_judge(verification, &verify->options);
+    verification_evaluate(verification, &verify->options);
     *verify->ret_verification = verification;
     return CADRE_OK;
 }
@@ -69,7 +69,7 @@ static cadre_status verify_ended(
 static void verify_release(struct operation *operation)
 {
     struct verify *verify = (struct verify *)operation;
-    proof_pages_free(&verify->pages);
+    audit_pages_free(&verify->pages);
     operation_free(operation);
 }
 
@@ -81,7 +81,7 @@ cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
         .message = verify_message, .call_ended = verify_ended, .release = verify_release};
     struct verify *verify = operation_new(client, &kind, sizeof *verify, then);
     if (verify == NULL) {
-        return operation_refusal(client, then);
+        return operation_new_status(client, then);
     }
     struct cadre_error error = {0};
     verify->job = job;

@@ -140,11 +140,11 @@ void exposition_count_by(
 
 void exposition_histogram(struct exposition *out, const struct histogram *histogram)
 {
-    uint64_t below = 0;
+    uint64_t cumulative = 0;
     for (size_t i = 0; i < HISTOGRAM_BOUNDS; i++) {
-        below += histogram->buckets[i];
+        cumulative += histogram->buckets[i];
         exposition_text(out, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", out->family,
-            (double)histogram_bounds_us[i] / 1e6, below);
+            (double)histogram_bounds_us[i] / 1e6, cumulative);
     }
     exposition_text(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", out->family, histogram->count);
     exposition_text(out, "%s_sum", out->family);

@@ -33,10 +33,10 @@ cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *r
 {
     struct tcp_address where;
     const int yes = 1;
-    if (!tcp_address_parse(address, &where) || where.place == TCP_NO_NUMBER) {
+    if (!tcp_address_parse(address, &where) || where.scope == TCP_SCOPE_NAME) {
         return no_address(address, error);
     }
-    bool loopback = where.place == TCP_LOOPBACK;
+    bool loopback = where.scope == TCP_SCOPE_LOOPBACK;
     if (!loopback && !anywhere) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "--http %s is not a loopback address: off this host it needs TLS; give --tls-cert, "

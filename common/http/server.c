@@ -185,7 +185,7 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
     }
 }
 
-static void cut_slow(struct http_server *server)
+static void close_slow_connections(struct http_server *server)
 {
     uint64_t now_us = clock_monotonic_us();
     for (const struct visit *visit = server->visits; visit != NULL; visit = visit->next) {
@@ -220,7 +220,7 @@ static void run(struct http_server *server)
 
 static void on_timer(uv_timer_t *timer)
 {
-    cut_slow(timer->data);
+    close_slow_connections(timer->data);
     run(timer->data);
 }
 
@@ -345,7 +345,7 @@ cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options 
     return CADRE_OK;
 }
 
-void http_server_renew(struct http_server **server, const struct tls_material *tls)
+void http_server_reload_tls(struct http_server **server, const struct tls_material *tls)
 {
     struct http_server *old = *server;
     if (old == NULL || old->options.tls == NULL) {

@@ -50,7 +50,7 @@ cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options 
 /* Other files of TLS from here on, at the same address; never from a page. On loopback nothing
  * changes, else open answers are cut off. With files that cannot be used nothing is served any
  * more: the log tells, and *server is NULL, as it may be before. */
-void http_server_renew(struct http_server **server, const struct tls_material *tls);
+void http_server_reload_tls(struct http_server **server, const struct tls_material *tls);
 
 /* The loop must turn once more for its handles to go. NULL is fine. */
 void http_server_close(struct http_server *server);

@@ -14,7 +14,7 @@
 
 /* Places for tasks that an agent has: for those that run, and for those that are still being
  * killed, or ended and are remembered until they are collected. A start beyond that is refused. */
-#define AGENT_PLACES(slots) (2 * (slots))
+#define AGENT_ENTRIES(slots) (2 * (slots))
 
 /* ---- agent -> coordinator ---- */
 
@@ -48,7 +48,7 @@ struct agent_arrived {
     uint64_t wanted;      /* as in task_arrive; told also before every member has arrived */
     uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
     struct cursor cursor;
-    struct feed feed; /* of the member that has applied least: at one position all hold the same */
+    struct consumption consumption; /* of the member that has applied least: at one position all hold the same */
     struct verified verified; /* the newest that one of them tells: it compared those of all */
 };
 
@@ -72,7 +72,7 @@ struct agent_task_collected {
     const char *text;
 };
 
-struct agent_said {
+struct agent_relay_up {
     struct task_ref task;
     struct task_up up; /* never TASK_UP_ARRIVE, which is folded into agent_arrived */
 };
@@ -92,7 +92,7 @@ enum agent_up_type {
     AGENT_UP_TASK_STARTED,
     AGENT_UP_TASK_GONE,
     AGENT_UP_TASK_COLLECTED,
-    AGENT_UP_SAID,
+    AGENT_UP_RELAY,
     AGENT_UP_LOG
 };
 
@@ -105,7 +105,7 @@ struct agent_up {
         struct agent_task_started started;
         struct agent_task_gone gone;
         struct agent_task_collected collected;
-        struct agent_said said;
+        struct agent_relay_up relay_up;
         struct agent_log log;
     };
 };
@@ -140,7 +140,7 @@ struct agent_stop {
 };
 
 /* For one task, or for every local task of the generation. */
-struct agent_tell {
+struct agent_relay_down {
     struct job_id job;
     bool one;
     struct task_ref task; /* when one */
@@ -157,7 +157,7 @@ enum agent_down_type {
     AGENT_DOWN_REFUSED,
     AGENT_DOWN_START,
     AGENT_DOWN_STOP,
-    AGENT_DOWN_TELL,
+    AGENT_DOWN_RELAY,
     AGENT_DOWN_LOG_ACK,
     AGENT_DOWN_FORGET /* nothing that is kept between lives of the job's tasks is needed */
 };
@@ -169,7 +169,7 @@ struct agent_down {
         struct task_refused refused;
         struct agent_start start;
         struct agent_stop stop;
-        struct agent_tell tell;
+        struct agent_relay_down relay_down;
         struct agent_log_ack log_ack;
         struct job_id forget;
     };

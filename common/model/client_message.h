@@ -121,7 +121,7 @@ struct verify_epoch {
     bool shares;             /* each sample goes to one replica; else nothing is claimed */
     uint64_t source_samples; /* of the dataset; 0: not known */
     struct cursor cursor;
-    struct feed feed;
+    struct consumption consumption;
 };
 
 /* A job may go on between two pages, of which the coordinator keeps nothing. All pages together

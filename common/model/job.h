@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "cadre/status.h"
-#include "common/model/crew.h"
+#include "common/model/ps_job.h"
 #include "common/model/gpus.h"
 #include "common/model/ids.h"
 #include "common/model/limits.h"
@@ -68,9 +68,9 @@ struct job_spec {
     const struct job_file *files;
     size_t file_count;
     uint32_t workers; /* tasks of the job; of an elastic one the most */
-    /* Of a job with parameter servers: what its tasks are; workers is then crew_tasks, and so is
+    /* Of a job with parameter servers: what its tasks are; workers is then ps_job_task_count, and so is
      * workers_min. */
-    struct crew crew;
+    struct ps_job ps_job;
     uint32_t workers_min; /* the fewest that it trains with, 1 to workers; 0: `workers` */
     uint32_t replicas;    /* per task; 0: all local devices */
     const char *strategy; /* "" is the default of the program */
@@ -131,12 +131,12 @@ struct progress {
 /* A file of a dataset that is shared out by files. */
 struct shard_file {
     const char *name; /* without its folder */
-    uint32_t rank;    /* of the task that reads it; SHARD_NOBODY: it is read */
+    uint32_t rank;    /* of the task that reads it; SHARD_NO_TASK: it is read */
     uint64_t read;    /* samples fed, all tasks that ever read it */
     uint64_t total;   /* samples it holds; 0: not known before its end */
 };
 
-#define SHARD_NOBODY UINT32_MAX
+#define SHARD_NO_TASK UINT32_MAX
 
 /* Who reads what of a distributed dataset, as the chief last reported it; for people. */
 struct shards_report {
@@ -190,7 +190,7 @@ struct job_info {
         *checkpoint;   /* newest published one, as a path below the job's output; "" when none */
     int32_t exit_code; /* what `cadre submit` exits with: 0 success, the first failed task's status,
                           128+signal */
-    struct crew crew;
+    struct ps_job ps_job;
     struct job_limits limits;
     bool has_progress;
     struct progress progress;

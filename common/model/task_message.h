@@ -56,26 +56,26 @@ enum report_reason {
 enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP };
 
 /* What the tables of files say of an epoch. */
-enum feed_files {
-    FEED_FILES_NONE = 0, /* it is not divided by whole files */
-    FEED_FILES_LEFT,     /* there is more in its files */
-    FEED_FILES_DROPPED,  /* all of them are done, and some samples were fed to nobody */
-    FEED_FILES_ALL       /* every sample of them was fed */
+enum consumed_files {
+    CONSUMED_FILES_NONE = 0, /* it is not divided by whole files */
+    CONSUMED_FILES_LEFT,     /* there is more in its files */
+    CONSUMED_FILES_DROPPED,  /* all of them are done, and some samples were fed to nobody */
+    CONSUMED_FILES_ALL       /* every sample of them was fed */
 };
 
 /* What was fed, in all replicas of all tasks, in the applied steps of one epoch of one stream; and
  * what should have been, as its chief derives it from the dataset's definition alone. Both travel
  * with the state: they are sums over the steps that the state holds, whoever applied them. All
  * tasks that stand at one position hold the same. */
-struct feed {
+struct consumption {
     uint64_t steps;       /* applied of this epoch */
     uint64_t samples;     /* fed in them */
-    uint64_t fed[2];      /* common/pure/digest.h */
+    uint64_t consumed[2];      /* common/pure/digest.h */
     uint64_t expected[2]; /* when provable */
     bool provable;        /* the dataset can tell what each step should hold */
     /* By whole files: what a step should hold are the samples that the workers agreed on, none of
      * which was fed before. */
-    enum feed_files files;
+    enum consumed_files files;
 };
 
 /* All replicas of the generation held the same state at `position`: their digests were compared, in
@@ -152,7 +152,7 @@ struct task_arrive {
      * are released; 0: nothing is said. */
     uint64_t wanted;
     struct cursor cursor;     /* of the run that the program stands in: it began it */
-    struct feed feed;         /* of the cursor's epoch, in steps below applied */
+    struct consumption consumption;         /* of the cursor's epoch, in steps below applied */
     struct verified verified; /* the newest in this generation; at most applied */
 };
 
@@ -299,7 +299,7 @@ struct task_warm {
 struct task_member {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t lives;      /* how often the slot was started in this generation, from 1 */
+    uint32_t attempts;      /* how often the slot was started in this generation, from 1 */
     bool here;           /* it said hello, and is not known to be gone */
     const char *address; /* where it listens; "" until it said hello */
     /* Of a parameter server, as it is recorded. number 0: this incarnation has said nothing yet,
@@ -333,7 +333,7 @@ enum task_down_type {
     TASK_DOWN_RELEASE,
     TASK_DOWN_ABORT,      /* freeze and report */
     TASK_DOWN_RESET,      /* state is void; exit, a new incarnation is started */
-    TASK_DOWN_BYE,        /* exit permission */
+    TASK_DOWN_GOODBYE,        /* exit permission */
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
     TASK_DOWN_WARM,       /* the answer to the hello of a joiner */

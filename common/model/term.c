@@ -12,5 +12,5 @@ enum term_verdict term_judge(const struct term *seen, const struct term *offered
     if (seen->start != offered->start) {
         return seen->start > offered->start ? TERM_OLD : TERM_GOOD;
     }
-    return seen->nonce == offered->nonce ? TERM_GOOD : TERM_TWIN;
+    return seen->nonce == offered->nonce ? TERM_GOOD : TERM_DUPLICATE;
 }

@@ -16,7 +16,7 @@ struct term {
 enum term_verdict {
     TERM_GOOD,   /* the same, a later start, or one of the two is not known */
     TERM_OLD,    /* a later start of this cluster was seen */
-    TERM_TWIN,   /* so was another one with this number */
+    TERM_DUPLICATE,   /* so was another one with this number */
     TERM_FOREIGN /* of another cluster */
 };
 

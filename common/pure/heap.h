@@ -19,17 +19,17 @@ struct heap_entry {
 
 struct heap {
     struct heap_entry *entries; /* items_max of them */
-    uint32_t *places;           /* by item: where its entry is, or HEAP_NONE */
+    uint32_t *positions;           /* by item: where its entry is, or HEAP_NONE */
     uint32_t items_max;
     uint32_t count;
 };
 
 static inline void heap_init(
-    struct heap *heap, struct heap_entry *entries, uint32_t *places, uint32_t items_max)
+    struct heap *heap, struct heap_entry *entries, uint32_t *positions, uint32_t items_max)
 {
-    *heap = (struct heap){.entries = entries, .places = places, .items_max = items_max};
+    *heap = (struct heap){.entries = entries, .positions = positions, .items_max = items_max};
     for (uint32_t i = 0; i < items_max; i++) {
-        places[i] = HEAP_NONE;
+        positions[i] = HEAP_NONE;
     }
 }
 
@@ -38,28 +38,28 @@ static inline bool heap_before(const struct heap_entry *a, const struct heap_ent
     return a->due_us != b->due_us ? a->due_us < b->due_us : a->item < b->item;
 }
 
-static inline void heap_put(struct heap *heap, uint32_t place, struct heap_entry entry)
+static inline void heap_put(struct heap *heap, uint32_t position, struct heap_entry entry)
 {
-    heap->entries[place] = entry;
-    heap->places[entry.item] = place;
+    heap->entries[position] = entry;
+    heap->positions[entry.item] = position;
 }
 
-static inline void heap_up(struct heap *heap, uint32_t place, struct heap_entry entry)
+static inline void heap_up(struct heap *heap, uint32_t position, struct heap_entry entry)
 {
-    while (place > 0) {
-        uint32_t parent = (place - 1) / 2;
+    while (position > 0) {
+        uint32_t parent = (position - 1) / 2;
         if (!heap_before(&entry, &heap->entries[parent])) {
             break;
         }
-        heap_put(heap, place, heap->entries[parent]);
-        place = parent;
+        heap_put(heap, position, heap->entries[parent]);
+        position = parent;
     }
-    heap_put(heap, place, entry);
+    heap_put(heap, position, entry);
 }
 
-static inline void heap_down(struct heap *heap, uint32_t place, struct heap_entry entry)
+static inline void heap_down(struct heap *heap, uint32_t position, struct heap_entry entry)
 {
-    for (uint32_t child = 2 * place + 1; child < heap->count; child = 2 * place + 1) {
+    for (uint32_t child = 2 * position + 1; child < heap->count; child = 2 * position + 1) {
         if (child + 1 < heap->count &&
             heap_before(&heap->entries[child + 1], &heap->entries[child])) {
             child++;
@@ -67,30 +67,30 @@ static inline void heap_down(struct heap *heap, uint32_t place, struct heap_entr
         if (!heap_before(&heap->entries[child], &entry)) {
             break;
         }
-        heap_put(heap, place, heap->entries[child]);
-        place = child;
+        heap_put(heap, position, heap->entries[child]);
+        position = child;
     }
-    heap_put(heap, place, entry);
+    heap_put(heap, position, entry);
 }
 
 /* Taking away what is not there is allowed. */
 static inline void heap_remove(struct heap *heap, uint32_t item)
 {
     CADRE_ASSERT(item < heap->items_max);
-    uint32_t place = heap->places[item];
-    if (place == HEAP_NONE) {
+    uint32_t position = heap->positions[item];
+    if (position == HEAP_NONE) {
         return;
     }
-    heap->places[item] = HEAP_NONE;
+    heap->positions[item] = HEAP_NONE;
     heap->count--;
-    if (place == heap->count) {
+    if (position == heap->count) {
         return;
     }
     struct heap_entry moved = heap->entries[heap->count];
-    if (place > 0 && heap_before(&moved, &heap->entries[(place - 1) / 2])) {
-        heap_up(heap, place, moved);
+    if (position > 0 && heap_before(&moved, &heap->entries[(position - 1) / 2])) {
+        heap_up(heap, position, moved);
     } else {
-        heap_down(heap, place, moved);
+        heap_down(heap, position, moved);
     }
 }
 

@@ -28,22 +28,22 @@ struct map {
 
 /* Places for `items_max` values: the power of two that is at least twice as large. items_max is at
  * most 2^29. */
-static inline uint32_t map_places(uint32_t items_max)
+static inline uint32_t map_capacity(uint32_t items_max)
 {
-    uint32_t places = 8;
+    uint32_t capacity = 8;
     CADRE_ASSERT(items_max <= (UINT32_C(1) << 29));
-    while (places < 2 * items_max) {
-        places *= 2;
+    while (capacity < 2 * items_max) {
+        capacity *= 2;
     }
-    return places;
+    return capacity;
 }
 
-static inline void map_init(struct map *map, struct map_entry *entries, uint32_t places)
+static inline void map_init(struct map *map, struct map_entry *entries, uint32_t capacity)
 {
-    CADRE_ASSERT(places >= 8 && (places & (places - 1)) == 0);
-    memset(entries, 0, sizeof(*entries) * places);
+    CADRE_ASSERT(capacity >= 8 && (capacity & (capacity - 1)) == 0);
+    memset(entries, 0, sizeof(*entries) * capacity);
     map->entries = entries;
-    map->mask = places - 1;
+    map->mask = capacity - 1;
     map->count = 0;
 }
 
@@ -53,13 +53,13 @@ static inline uint32_t map_home(const struct map *map, uint64_t key)
 }
 
 /* The place of the first value of `key`, or MAP_NONE; then of the next one, until MAP_NONE. */
-static inline uint32_t map_scan(const struct map *map, uint64_t key, uint32_t place)
+static inline uint32_t map_scan(const struct map *map, uint64_t key, uint32_t index)
 {
-    while (map->entries[place].used) {
-        if (map->entries[place].key == key) {
-            return place;
+    while (map->entries[index].used) {
+        if (map->entries[index].key == key) {
+            return index;
         }
-        place = (place + 1) & map->mask;
+        index = (index + 1) & map->mask;
     }
     return MAP_NONE;
 }
@@ -69,27 +69,27 @@ static inline uint32_t map_first(const struct map *map, uint64_t key)
     return map_scan(map, key, map_home(map, key));
 }
 
-static inline uint32_t map_next(const struct map *map, uint64_t key, uint32_t place)
+static inline uint32_t map_next(const struct map *map, uint64_t key, uint32_t index)
 {
-    return map_scan(map, key, (place + 1) & map->mask);
+    return map_scan(map, key, (index + 1) & map->mask);
 }
 
 /* The value of a key that stands for one; MAP_NONE when it is not there. */
 static inline uint32_t map_get(const struct map *map, uint64_t key)
 {
-    uint32_t place = map_first(map, key);
-    return place == MAP_NONE ? MAP_NONE : map->entries[place].value;
+    uint32_t index = map_first(map, key);
+    return index == MAP_NONE ? MAP_NONE : map->entries[index].value;
 }
 
 static inline void map_add(struct map *map, uint64_t key, uint32_t value)
 {
-    uint32_t place = map_home(map, key);
+    uint32_t index = map_home(map, key);
     CADRE_ASSERT(map->count < (map->mask + 1) / 2);
-    while (map->entries[place].used) {
-        CADRE_ASSERT(map->entries[place].key != key || map->entries[place].value != value);
-        place = (place + 1) & map->mask;
+    while (map->entries[index].used) {
+        CADRE_ASSERT(map->entries[index].key != key || map->entries[index].value != value);
+        index = (index + 1) & map->mask;
     }
-    map->entries[place] = (struct map_entry){.key = key, .value = value, .used = true};
+    map->entries[index] = (struct map_entry){.key = key, .value = value, .used = true};
     map->count++;
 }
 

@@ -37,7 +37,7 @@ static inline void prng_skip(struct prng *prng, uint64_t draws)
 
 /* Uniform in [0, bound); bound > 0. The bias of the multiply-shift is below 2^-32 for bounds under
  * 2^32. */
-static inline uint64_t prng_below(struct prng *prng, uint64_t bound)
+static inline uint64_t prng_uniform(struct prng *prng, uint64_t bound)
 {
     return (uint64_t)(((cadre_u128)prng_next(prng) * bound) >> 64);
 }
@@ -45,7 +45,7 @@ static inline uint64_t prng_below(struct prng *prng, uint64_t bound)
 /* True with probability numerator / denominator. */
 static inline bool prng_chance(struct prng *prng, uint64_t numerator, uint64_t denominator)
 {
-    return prng_below(prng, denominator) < numerator;
+    return prng_uniform(prng, denominator) < numerator;
 }
 
 #endif

@@ -11,13 +11,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/rpc/connection_bytes.h"
+#include "common/rpc/io_hooks.h"
 
 /* How often it is told while it lasts. */
-#define TELL_EVERY_US (60 * CADRE_US_PER_S)
+#define REPORT_EVERY_US (60 * CADRE_US_PER_S)
 
 static atomic_int spare = -1;
-static atomic_ullong told_us;
+static atomic_ullong reported_us;
 static atomic_ullong refused;
 
 static int open_spare(void)
@@ -25,7 +25,7 @@ static int open_spare(void)
     return open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-void rpc_accept_guard(void)
+void rpc_accept_reserve_fd(void)
 {
     if (atomic_load(&spare) < 0) {
         atomic_store(&spare, open_spare());
@@ -37,15 +37,15 @@ static int call_accept4(int fd, struct sockaddr *address, socklen_t *length, int
     return (int)syscall(SYS_accept4, fd, address, length, flags);
 }
 
-static void tell(void)
+static void log_refused(void)
 {
     uint64_t now_us = clock_monotonic_us();
-    uint64_t last_us = atomic_load(&told_us);
+    uint64_t last_us = atomic_load(&reported_us);
     atomic_fetch_add(&refused, 1);
-    if (last_us != 0 && now_us - last_us < TELL_EVERY_US) {
+    if (last_us != 0 && now_us - last_us < REPORT_EVERY_US) {
         return;
     }
-    atomic_store(&told_us, now_us);
+    atomic_store(&reported_us, now_us);
     log_event(LOG_LEVEL_ERROR, "server",
         "no descriptor is free: new connections are refused, those that are there go on; raise "
         "RLIMIT_NOFILE (systemd: LimitNOFILE)",
@@ -78,15 +78,15 @@ int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
     int caller = call_accept4(fd, address, length, flags);
     if (caller >= 0) {
-        rpc_connection_bytes_watch(caller);
+        rpc_io_hooks_watch(caller);
         return caller;
     }
     if (errno != EMFILE && errno != ENFILE) {
         return caller;
     }
-    rpc_accept_guard();
+    rpc_accept_reserve_fd();
     while (refuse_one(fd)) {
-        tell();
+        log_refused();
     }
     errno = EAGAIN;
     return -1;

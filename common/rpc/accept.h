@@ -6,6 +6,6 @@
 #define CADRE_RPC_ACCEPT_H
 
 /* Keeps the descriptor. Before the first server; without it accept4() is the system's. */
-void rpc_accept_guard(void);
+void rpc_accept_reserve_fd(void);
 
 #endif

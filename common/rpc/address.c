@@ -44,10 +44,10 @@ static bool is_name(const char *host)
            strpbrk(last, letters) != NULL;
 }
 
-static cadre_status check_place(enum tcp_place place, const struct rpc_address *address,
+static cadre_status check_scope(enum tcp_scope scope, const struct rpc_address *address,
     const char *text, enum rpc_address_use use, bool tls, struct cadre_error *error)
 {
-    if (place == TCP_LOOPBACK) {
+    if (scope == TCP_SCOPE_LOOPBACK) {
         return CADRE_OK;
     }
     if (!tls) {
@@ -57,7 +57,7 @@ static cadre_status check_place(enum tcp_place place, const struct rpc_address *
             "127.0.0.1:PORT or [::1]:PORT",
             HOST_SHOWN_BYTES, text);
     }
-    if (place == TCP_NO_NUMBER && !address->is_name) {
+    if (scope == TCP_SCOPE_NAME && !address->is_name) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "address \"%.*s\": \"%.*s\" is neither an address nor a host's name", HOST_SHOWN_BYTES,
             text, HOST_SHOWN_BYTES, address->host);
@@ -68,7 +68,7 @@ static cadre_status check_place(enum tcp_place place, const struct rpc_address *
             "this host's",
             HOST_SHOWN_BYTES, text, address->port);
     }
-    if (use == RPC_ADDRESS_DIAL && place == TCP_ANY) {
+    if (use == RPC_ADDRESS_DIAL && scope == TCP_SCOPE_ANY) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "address \"%.*s\": a server can listen on all addresses, but a client needs to know "
             "which host",
@@ -92,11 +92,11 @@ cadre_status rpc_address_parse(const char *text, enum rpc_address_use use, bool 
             HOST_SHOWN_BYTES, text, tls ? ", or HOST:PORT" : "");
     }
     ret_address->port = tcp.port;
-    ret_address->is_name = tcp.place == TCP_NO_NUMBER && !tcp.bracketed && is_name(tcp.host);
+    ret_address->is_name = tcp.scope == TCP_SCOPE_NAME && !tcp.bracketed && is_name(tcp.host);
     ret_address->socket_address = tcp.socket_address;
     ret_address->socket_address_bytes = tcp.socket_address_bytes;
     memcpy(ret_address->host, tcp.host, sizeof ret_address->host);
-    CADRE_TRY(check_place(tcp.place, ret_address, text, use, tls, error));
+    CADRE_TRY(check_scope(tcp.scope, ret_address, text, use, tls, error));
     snprintf(ret_address->host_port, sizeof ret_address->host_port,
         tcp.bracketed ? "[%s]:%d" : "%s:%d", ret_address->host, ret_address->port);
     return CADRE_OK;

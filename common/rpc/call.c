@@ -17,7 +17,7 @@ static void read_done(void *owner, bool ok);
 static void progress(void *owner);
 
 void rpc_call_init(
-    struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end *end, grpc_call *grpc)
+    struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end_ops *end, grpc_call *grpc)
 {
     call->loop = loop;
     call->end = end;
@@ -80,7 +80,7 @@ void rpc_call_close(struct rpc_call *call)
     drop_held(call);
 }
 
-void rpc_call_kick(struct rpc_call *call)
+void rpc_call_schedule(struct rpc_call *call)
 {
     if (!call->progress.queued) {
         rpc_call_ref(call);
@@ -130,7 +130,7 @@ cadre_status rpc_call_send_buffer(
     call->queue_tail = message;
     call->queued_bytes += buffer->length;
     call->sent_any = true;
-    rpc_call_kick(call);
+    rpc_call_schedule(call);
     return CADRE_OK;
 }
 
@@ -209,7 +209,7 @@ static void send_done(void *owner, bool ok)
     } else if (was_message && call->queue_head == NULL && !call->closed) {
         call->end->drained(call);
     }
-    rpc_call_kick(call);
+    rpc_call_schedule(call);
     rpc_call_unref(call);
 }
 
@@ -290,7 +290,7 @@ static void read_done(void *owner, bool ok)
     } else {
         deliver(call, bytes);
     }
-    rpc_call_kick(call);
+    rpc_call_schedule(call);
     rpc_call_unref(call);
 }
 
@@ -302,7 +302,7 @@ void rpc_call_pause(struct rpc_call *call)
 void rpc_call_resume(struct rpc_call *call)
 {
     call->paused = false;
-    rpc_call_kick(call);
+    rpc_call_schedule(call);
 }
 
 /* ---- both ---- */
@@ -343,7 +343,7 @@ void rpc_call_abort(struct rpc_call *call, cadre_status status, const char *text
     drop_held(call);
     grpc_call_cancel_with_status(
         call->grpc, rpc_status_to_grpc(status), text != NULL ? text : "", NULL);
-    rpc_call_kick(call);
+    rpc_call_schedule(call);
 }
 
 void rpc_call_cancel(struct rpc_call *call)

@@ -11,7 +11,7 @@
 #define RPC_STATUS_TEXT_BYTES_MAX 1024
 
 /* What the two ends do differently. All but `destroy` may find the call closed. */
-struct rpc_end {
+struct rpc_end_ops {
     /* A message, contiguous, within the limit; valid during the call. */
     void (*message)(struct rpc_call *call, const void *data, size_t length);
     /* Reading ended: no message comes any more. `failed` when the call ended before the other side
@@ -36,7 +36,7 @@ struct rpc_message {
 /* The common part, first member of struct rpc_server_call and struct rpc_client_call. */
 struct rpc_call {
     struct rpc_loop *loop;
-    const struct rpc_end *end;
+    const struct rpc_end_ops *end;
     grpc_call *grpc;
     unsigned refs;
     void *user;
@@ -67,13 +67,13 @@ struct rpc_call {
 
 /* Fills the common part of a zeroed object around `grpc`, with one reference: the open call. */
 void rpc_call_init(
-    struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end *end, grpc_call *grpc);
+    struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end_ops *end, grpc_call *grpc);
 
 void rpc_call_ref(struct rpc_call *call);
 void rpc_call_unref(struct rpc_call *call);
 
 /* Sees to it that sending and reading go on after the present handler. */
-void rpc_call_kick(struct rpc_call *call);
+void rpc_call_schedule(struct rpc_call *call);
 
 /* Forgets the messages that the transport has not taken. */
 void rpc_call_drop_queue(struct rpc_call *call);

@@ -91,7 +91,7 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address_text,
     return CADRE_OK;
 }
 
-void rpc_channel_call_gone(struct rpc_channel *channel)
+void rpc_channel_call_freed(struct rpc_channel *channel)
 {
     if (channel->closing && channel->calls == NULL) {
         rpc_loop_count(channel->loop, 0, -1);
@@ -115,7 +115,7 @@ void rpc_channel_close(struct rpc_channel *channel)
     rpc_connection_unref(channel->connection);
     channel->connection = NULL;
     rpc_loop_count(channel->loop, -1, 0);
-    rpc_channel_call_gone(channel);
+    rpc_channel_call_freed(channel);
 }
 
 /* ---- blocking ---- */

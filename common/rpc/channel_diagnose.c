@@ -14,11 +14,11 @@
 #include "common/tls/diagnose.h"
 
 #define TIMEOUT_US (1500 * CADRE_US_PER_MS)
-#define FRESH_US   (10 * CADRE_US_PER_S) /* so long one answer is good for */
+#define DIAGNOSIS_MAX_AGE_US   (10 * CADRE_US_PER_S) /* so long one answer is good for */
 
 /* What the thread works on: copies, for what was read may change and channels go meanwhile. The
  * paths of `tls` stay. */
-struct rpc_diagnosing {
+struct rpc_diagnosis_request {
     uv_work_t work;
     struct rpc_loop *loop;
     struct rpc_channel *channel; /* NULL: nobody wants to know any more */
@@ -33,18 +33,18 @@ struct rpc_diagnosing {
 
 static void in_thread(uv_work_t *work)
 {
-    struct rpc_diagnosing *asked = work->data;
-    asked->found = tls_diagnose(&asked->target, TIMEOUT_US, &asked->error);
+    struct rpc_diagnosis_request *request = work->data;
+    request->found = tls_diagnose(&request->target, TIMEOUT_US, &request->error);
 }
 
-static void free_asked(struct rpc_diagnosing *asked)
+static void free_request(struct rpc_diagnosis_request *request)
 {
-    rpc_tls_unref(asked->tls);
-    tls_material_free(&asked->material);
-    gpr_free(asked);
+    rpc_tls_unref(request->tls);
+    tls_material_free(&request->material);
+    gpr_free(request);
 }
 
-static void tell_all(struct rpc_channel *channel)
+static void report_all(struct rpc_channel *channel)
 {
     struct rpc_client_call *next = NULL;
     for (struct rpc_client_call *call = channel->calls; call != NULL; call = next) {
@@ -53,68 +53,68 @@ static void tell_all(struct rpc_channel *channel)
     }
 }
 
-static void tell_all_later(void *user)
+static void defer_report_all(void *user)
 {
-    tell_all(user);
+    report_all(user);
 }
 
 static void thread_done(uv_work_t *work, int status)
 {
-    struct rpc_diagnosing *asked = work->data;
-    struct rpc_channel *channel = asked->channel;
-    struct rpc_loop *loop = asked->loop;
+    struct rpc_diagnosis_request *request = work->data;
+    struct rpc_channel *channel = request->channel;
+    struct rpc_loop *loop = request->loop;
     (void)status;
     if (channel != NULL) {
-        channel->diagnosing = NULL;
+        channel->diagnosis_request = NULL;
         channel->diagnosed_us = clock_monotonic_us();
-        channel->diagnosis_found = asked->found;
-        channel->diagnosis = asked->error;
-        tell_all(channel);
+        channel->diagnosis_found = request->found;
+        channel->diagnosis = request->error;
+        report_all(channel);
     }
-    free_asked(asked);
+    free_request(request);
     rpc_loop_count(loop, 0, -1);
 }
 
-static void take_tls(struct rpc_diagnosing *asked, struct rpc_tls *tls)
+static void copy_tls(struct rpc_diagnosis_request *request, struct rpc_tls *tls)
 {
     const struct tls_material *material = rpc_tls_material(tls);
-    asked->material = *material;
-    asked->material.cert_pem = strdup(material->cert_pem);
-    asked->material.key_pem = strdup(material->key_pem);
-    asked->material.ca_pem = strdup(material->ca_pem);
-    CADRE_ASSERT(asked->material.cert_pem != NULL && asked->material.key_pem != NULL &&
-                 asked->material.ca_pem != NULL);
-    asked->tls = tls;
+    request->material = *material;
+    request->material.cert_pem = strdup(material->cert_pem);
+    request->material.key_pem = strdup(material->key_pem);
+    request->material.ca_pem = strdup(material->ca_pem);
+    CADRE_ASSERT(request->material.cert_pem != NULL && request->material.key_pem != NULL &&
+                 request->material.ca_pem != NULL);
+    request->tls = tls;
     rpc_tls_ref(tls);
-    asked->target.material = &asked->material;
-    asked->target.cert_file = rpc_tls_cert_file(tls);
-    asked->target.ca_file = rpc_tls_ca_file(tls);
+    request->target.material = &request->material;
+    request->target.cert_file = rpc_tls_cert_file(tls);
+    request->target.ca_file = rpc_tls_ca_file(tls);
 }
 
 static void ask(struct rpc_channel *channel)
 {
-    struct rpc_diagnosing *asked = gpr_zalloc(sizeof *asked);
-    asked->work.data = asked;
-    asked->loop = channel->loop;
-    asked->channel = channel;
-    memcpy(asked->host, channel->address.host, sizeof asked->host);
-    memcpy(asked->shown, channel->address.host_port, sizeof asked->shown);
-    asked->target = (struct tls_target){
-        .host = asked->host, .port = channel->address.port, .shown = asked->shown};
+    struct rpc_diagnosis_request *request = gpr_zalloc(sizeof *request);
+    request->work.data = request;
+    request->loop = channel->loop;
+    request->channel = channel;
+    memcpy(request->host, channel->address.host, sizeof request->host);
+    memcpy(request->shown, channel->address.host_port, sizeof request->shown);
+    request->target = (struct tls_target){
+        .host = request->host, .port = channel->address.port, .shown = request->shown};
     if (channel->tls != NULL) {
-        take_tls(asked, channel->tls);
+        copy_tls(request, channel->tls);
     }
     rpc_loop_count(channel->loop, 0, 1);
-    channel->diagnosing = asked;
-    int failed = uv_queue_work(rpc_loop_uv(channel->loop), &asked->work, in_thread, thread_done);
+    channel->diagnosis_request = request;
+    int failed = uv_queue_work(rpc_loop_uv(channel->loop), &request->work, in_thread, thread_done);
     CADRE_ASSERT(failed == 0);
 }
 
-static bool anybody_waits(const struct rpc_channel *channel)
+static bool is_any_call_waiting(const struct rpc_channel *channel)
 {
     for (struct rpc_client_call *call = channel->calls; call != NULL;
          call = rpc_client_call_next(call)) {
-        if (rpc_client_call_waits(call)) {
+        if (rpc_client_call_awaits_diagnosis(call)) {
             return true;
         }
     }
@@ -131,31 +131,31 @@ enum rpc_diagnosis rpc_channel_diagnose(
     if (state != GRPC_CHANNEL_TRANSIENT_FAILURE && state != GRPC_CHANNEL_CONNECTING) {
         return RPC_DIAGNOSIS_NONE; /* it is not the connection that failed */
     }
-    if (channel->diagnosing != NULL) {
-        return RPC_DIAGNOSIS_COMES;
+    if (channel->diagnosis_request != NULL) {
+        return RPC_DIAGNOSIS_PENDING;
     }
     bool fresh = channel->diagnosed_us != 0 &&
                  channel->diagnosed_generation == connection->generation &&
-                 clock_monotonic_us() - channel->diagnosed_us < FRESH_US;
+                 clock_monotonic_us() - channel->diagnosed_us < DIAGNOSIS_MAX_AGE_US;
     if (fresh) {
         return channel->diagnosis_found ? RPC_DIAGNOSIS_FOUND : RPC_DIAGNOSIS_NONE;
     }
     channel->diagnosed_generation = connection->generation;
     ask(channel);
-    return RPC_DIAGNOSIS_COMES;
+    return RPC_DIAGNOSIS_PENDING;
 }
 
 void rpc_channel_diagnose_stop(struct rpc_channel *channel)
 {
-    if (channel->diagnosing == NULL) {
+    if (channel->diagnosis_request == NULL) {
         return;
     }
-    struct rpc_diagnosing *asked = channel->diagnosing;
-    asked->channel = NULL;
-    channel->diagnosing = NULL;
+    struct rpc_diagnosis_request *request = channel->diagnosis_request;
+    request->channel = NULL;
+    channel->diagnosis_request = NULL;
     channel->diagnosis_found = false;
-    uv_cancel((uv_req_t *)&asked->work);
-    if (anybody_waits(channel)) { /* such a call keeps the channel's memory until then */
-        rpc_loop_post(channel->loop, tell_all_later, channel);
+    uv_cancel((uv_req_t *)&request->work);
+    if (is_any_call_waiting(channel)) { /* such a call keeps the channel's memory until then */
+        rpc_loop_post(channel->loop, defer_report_all, channel);
     }
 }

@@ -9,7 +9,7 @@
 #include "common/rpc/channel.h"
 
 struct rpc_client_call;
-struct rpc_diagnosing;
+struct rpc_diagnosis_request;
 
 /* gRPC's channel, made with the files that were in use then. It goes with its last call once there
  * is a newer one. */
@@ -26,7 +26,7 @@ struct rpc_channel {
     struct rpc_arguments arguments;
     struct rpc_tls *tls; /* NULL: plain */
     /* Why it does not connect, and when that was found out; 0: never yet. */
-    struct rpc_diagnosing *diagnosing; /* being found out */
+    struct rpc_diagnosis_request *diagnosis_request; /* being found out */
     uint64_t diagnosed_us;
     uint64_t diagnosed_generation;
     bool diagnosis_found;
@@ -38,7 +38,7 @@ struct rpc_channel {
 
 /* NONE: what gRPC said must do. FOUND: channel->diagnosis. COMES: rpc_client_call_diagnosed() will
  * be called for each call of the channel, from the loop. */
-enum rpc_diagnosis { RPC_DIAGNOSIS_NONE, RPC_DIAGNOSIS_FOUND, RPC_DIAGNOSIS_COMES };
+enum rpc_diagnosis { RPC_DIAGNOSIS_NONE, RPC_DIAGNOSIS_FOUND, RPC_DIAGNOSIS_PENDING };
 enum rpc_diagnosis rpc_channel_diagnose(
     struct rpc_channel *channel, struct rpc_connection *connection);
 
@@ -47,7 +47,7 @@ void rpc_channel_diagnose_stop(struct rpc_channel *channel);
 
 /* The diagnosis is there; nothing happens to a call that does not wait for one. */
 void rpc_client_call_diagnosed(struct rpc_client_call *call);
-bool rpc_client_call_waits(const struct rpc_client_call *call);
+bool rpc_client_call_awaits_diagnosis(const struct rpc_client_call *call);
 
 struct rpc_client_call *rpc_client_call_next(struct rpc_client_call *call);
 struct rpc_call *rpc_client_call_base(struct rpc_client_call *call);
@@ -57,6 +57,6 @@ struct rpc_connection *rpc_channel_connection(struct rpc_channel *channel);
 void rpc_connection_unref(struct rpc_connection *connection);
 
 /* Called when a call's memory is gone. */
-void rpc_channel_call_gone(struct rpc_channel *channel);
+void rpc_channel_call_freed(struct rpc_channel *channel);
 
 #endif

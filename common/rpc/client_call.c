@@ -46,7 +46,7 @@ struct rpc_call *rpc_client_call_base(struct rpc_client_call *call)
 }
 
 /* Tells the status once it is there and nothing that belongs before it is still to come. */
-static void tell_status(struct rpc_client_call *call)
+static void report_status(struct rpc_client_call *call)
 {
     struct rpc_call *base = &call->base;
     /* What this end aborted is not called OK, though the server's OK may have crossed it on the
@@ -90,7 +90,7 @@ static void message(struct rpc_call *base, const void *data, size_t length)
 static void read_end(struct rpc_call *base, bool failed)
 {
     (void)failed;
-    tell_status(client_call(base));
+    report_status(client_call(base));
 }
 
 static void too_long(struct rpc_call *base, size_t length)
@@ -156,10 +156,10 @@ static void destroy(struct rpc_call *base)
     grpc_slice_unref(call->details);
     rpc_connection_unref(call->connection);
     gpr_free(call);
-    rpc_channel_call_gone(channel);
+    rpc_channel_call_freed(channel);
 }
 
-static const struct rpc_end client_end = {
+static const struct rpc_end_ops client_end = {
     .message = message,
     .read_end = read_end,
     .too_long = too_long,
@@ -172,12 +172,12 @@ static const struct rpc_end client_end = {
 static void end(struct rpc_client_call *call)
 {
     call->ended = true;
-    tell_status(call);
-    rpc_call_kick(&call->base);
+    report_status(call);
+    rpc_call_schedule(&call->base);
     rpc_call_unref(&call->base);
 }
 
-static void take_diagnosis(struct rpc_client_call *call)
+static void use_diagnosis(struct rpc_client_call *call)
 {
     const struct cadre_error *found = &call->channel->diagnosis;
     grpc_slice_unref(call->details);
@@ -185,7 +185,7 @@ static void take_diagnosis(struct rpc_client_call *call)
     call->details = grpc_slice_from_copied_string(found->text);
 }
 
-bool rpc_client_call_waits(const struct rpc_client_call *call)
+bool rpc_client_call_awaits_diagnosis(const struct rpc_client_call *call)
 {
     return call->diagnosing;
 }
@@ -197,7 +197,7 @@ void rpc_client_call_diagnosed(struct rpc_client_call *call)
     }
     call->diagnosing = false;
     if (call->channel->diagnosis_found) {
-        take_diagnosis(call);
+        use_diagnosis(call);
     }
     end(call);
 }
@@ -211,7 +211,7 @@ static bool is_name_unknown(const struct rpc_client_call *call)
            memcmp(GRPC_SLICE_START_PTR(call->details), words, sizeof words - 1) == 0;
 }
 
-static void blame_name(struct rpc_client_call *call)
+static void explain_name(struct rpc_client_call *call)
 {
     char text[RPC_HOST_BYTES + 120];
     snprintf(text, sizeof text,
@@ -227,15 +227,15 @@ static void status_done(void *owner, bool ok)
     struct rpc_client_call *call = owner;
     (void)ok;
     if (is_name_unknown(call)) {
-        blame_name(call);
+        explain_name(call);
     } else if (call->code == GRPC_STATUS_UNAVAILABLE && !call->base.aborted) {
         enum rpc_diagnosis diagnosis = rpc_channel_diagnose(call->channel, call->connection);
-        if (diagnosis == RPC_DIAGNOSIS_COMES) {
+        if (diagnosis == RPC_DIAGNOSIS_PENDING) {
             call->diagnosing = true;
             return;
         }
         if (diagnosis == RPC_DIAGNOSIS_FOUND) {
-            take_diagnosis(call);
+            use_diagnosis(call);
         }
     }
     end(call);
@@ -330,7 +330,7 @@ cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call
     }
     channel->calls = call;
     start_status(call);
-    rpc_call_kick(base);
+    rpc_call_schedule(base);
     *ret_call = base;
     return CADRE_OK;
 }
@@ -340,6 +340,6 @@ void rpc_call_half_close(struct rpc_call *call)
     CADRE_ASSERT(!call->is_server);
     if (!call->ending) {
         call->ending = true;
-        rpc_call_kick(call);
+        rpc_call_schedule(call);
     }
 }

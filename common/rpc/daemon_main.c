@@ -20,7 +20,7 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
     struct option_result result;
     struct cadre_error error = {0};
     int status = 0;
-    standard_streams_hold();
+    standard_streams_reserve();
     if (options_parse(table, argc, argv, values, &result, &error) != CADRE_OK) {
         fprintf(stderr, "%s: %s\n", table->program, error.text);
         status = 2;
@@ -28,7 +28,7 @@ int daemon_main(const struct option_table *table, int argc, char **argv, void *v
         log_open(log);
         rpc_tune_malloc();
         rpc_tune_log(log_of_grpc);
-        rpc_accept_guard();
+        rpc_accept_reserve_fd();
         signal(SIGPIPE, SIG_IGN);
         signal(SIGXFSZ, SIG_IGN); /* a write beyond RLIMIT_FSIZE fails like one on a full disk */
         status = run(user);

@@ -14,32 +14,32 @@ static void in_thread(uv_work_t *work)
 static void after_thread(uv_work_t *work, int status)
 {
     struct file_work *at = work->data;
-    struct file_works *works = at->works;
+    struct file_work_pool *file_pool = at->file_pool;
     (void)status;
-    works->count--;
-    at->runs = false;
+    file_pool->count--;
+    at->running = false;
     at->done(at->user);
-    works->none = works->count == 0;
+    file_pool->none = file_pool->count == 0;
 }
 
-void file_work_start(struct file_work *work, struct file_works *works, void (*act)(void *user),
+void file_work_start(struct file_work *work, struct file_work_pool *file_pool, void (*act)(void *user),
     void (*done)(void *user), void *user)
 {
-    CADRE_ASSERT(!work->runs);
-    work->works = works;
+    CADRE_ASSERT(!work->running);
+    work->file_pool = file_pool;
     work->in_thread = act;
     work->done = done;
     work->user = user;
-    work->runs = true;
+    work->running = true;
     work->work.data = work;
-    works->count++;
-    uv_queue_work(rpc_loop_uv(works->loop), &work->work, in_thread, after_thread);
+    file_pool->count++;
+    uv_queue_work(rpc_loop_uv(file_pool->loop), &work->work, in_thread, after_thread);
 }
 
-void file_works_wait(struct file_works *works)
+void file_work_pool_wait(struct file_work_pool *file_pool)
 {
-    while (works->count > 0) {
-        works->none = false;
-        (void)rpc_loop_run_until(works->loop, &works->none, CADRE_TIME_NEVER);
+    while (file_pool->count > 0) {
+        file_pool->none = false;
+        (void)rpc_loop_run_until(file_pool->loop, &file_pool->none, CADRE_TIME_NEVER);
     }
 }

@@ -10,28 +10,28 @@
 struct rpc_loop;
 
 /* Of one daemon, on its loop. */
-struct file_works {
+struct file_work_pool {
     struct rpc_loop *loop;
     unsigned count; /* threads at work */
-    bool none;      /* since file_works_wait() began there was a moment with none */
+    bool none;      /* since file_work_pool_wait() began there was a moment with none */
 };
 
 /* One piece of work at a time; zeroed before the first. */
 struct file_work {
     uv_work_t work;
-    struct file_works *works;
+    struct file_work_pool *file_pool;
     void (*in_thread)(void *user);
     void (*done)(void *user);
     void *user;
-    bool runs; /* `user` stays where it is, and is the thread's */
+    bool running; /* `user` stays where it is, and is the thread's */
 };
 
 /* in_thread(user) in a thread, then done(user) on the loop: always both, once. It counts among the
  * works until done() begins, which may start the next piece or free all of it. */
-void file_work_start(struct file_work *work, struct file_works *works,
+void file_work_start(struct file_work *work, struct file_work_pool *file_pool,
     void (*in_thread)(void *user), void (*done)(void *user), void *user);
 
 /* Runs the loop until no thread is at work any more: before it is closed. */
-void file_works_wait(struct file_works *works);
+void file_work_pool_wait(struct file_work_pool *file_pool);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "common/rpc/pump.h"
+#include "common/rpc/queue_thread.h"
 #include "common/rpc/tune.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ struct post {
 
 struct rpc_loop {
     grpc_completion_queue *queue;
-    struct rpc_pump *pump; /* waits in the queue, when somebody polls the loop; else NULL */
+    struct rpc_queue_thread *queue_thread; /* waits in the queue, when somebody polls the loop; else NULL */
     uv_loop_t uv;
     uv_async_t anchor; /* never sent: with one active handle libuv always has a backend to poll */
     bool running;
@@ -51,7 +51,7 @@ struct rpc_loop {
     int watch_fd; /* what the watcher waits for: libuv's descriptor, once each time it is armed, and
                      quit_fd */
     int quit_fd;
-    bool told; /* the watcher has told of libuv's events and is not armed */
+    bool is_ready; /* the watcher has told of libuv's events and is not armed */
 
     pthread_mutex_t post_lock;
     grpc_call *post_call;
@@ -106,8 +106,8 @@ void rpc_loop_defer(struct rpc_loop *loop, struct rpc_deferred *deferred)
         loop->deferred_head = deferred;
     }
     loop->deferred_tail = deferred;
-    if (loop->pump != NULL && !loop->running) {
-        rpc_pump_ring(loop->pump);
+    if (loop->queue_thread != NULL && !loop->running) {
+        rpc_queue_thread_wake(loop->queue_thread);
     }
 }
 
@@ -155,7 +155,7 @@ static void backend_ready(void *owner, bool ok)
 {
     struct rpc_loop *loop = owner;
     (void)ok;
-    loop->told = true;
+    loop->is_ready = true;
 }
 
 /* Runs what libuv has ready, then lets the watcher look again. Looking for events costs a system
@@ -165,12 +165,12 @@ static void backend_ready(void *owner, bool ok)
 static void run_uv(struct rpc_loop *loop)
 {
     uv_update_time(&loop->uv);
-    if (!loop->told && uv_backend_timeout(&loop->uv) != 0) {
+    if (!loop->is_ready && uv_backend_timeout(&loop->uv) != 0) {
         return;
     }
     uv_run(&loop->uv, UV_RUN_NOWAIT);
-    if (loop->told) {
-        loop->told = false;
+    if (loop->is_ready) {
+        loop->is_ready = false;
         watch(loop, EPOLL_CTL_MOD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
     }
 }
@@ -228,7 +228,7 @@ static void run_posts(void *owner, bool ok)
 
 static grpc_event next_event(struct rpc_loop *loop, gpr_timespec until)
 {
-    return loop->pump != NULL ? rpc_pump_next(loop->pump, until)
+    return loop->queue_thread != NULL ? rpc_queue_thread_next(loop->queue_thread, until)
                               : grpc_completion_queue_next(loop->queue, until, NULL);
 }
 
@@ -284,16 +284,16 @@ static gpr_timespec wait_until(struct rpc_loop *loop, uint64_t deadline_us)
 /* Whoever polls the loop is told of nothing that was there: it is handled first, or stays told. */
 static void settle(struct rpc_loop *loop)
 {
-    if (loop->pump == NULL) {
+    if (loop->queue_thread == NULL) {
         return;
     }
     bool more = true;
     for (int turns = 0; turns < SETTLE_TURNS && more; turns++) {
         run_turn(loop, gpr_inf_past(GPR_CLOCK_MONOTONIC));
-        more = !rpc_pump_rest(loop->pump);
+        more = !rpc_queue_thread_clear(loop->queue_thread);
     }
     if (atomic_load(&loop->stopping)) {
-        rpc_pump_ring(loop->pump);
+        rpc_queue_thread_wake(loop->queue_thread);
     }
 }
 
@@ -323,11 +323,11 @@ cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_
 
 cadre_status rpc_loop_fd(struct rpc_loop *loop, int *ret_fd, struct cadre_error *error)
 {
-    if (loop->pump == NULL) {
-        CADRE_TRY(rpc_pump_open(loop->queue, &loop->pump, error));
-        rpc_pump_ring(loop->pump); /* whatever was started before */
+    if (loop->queue_thread == NULL) {
+        CADRE_TRY(rpc_queue_thread_open(loop->queue, &loop->queue_thread, error));
+        rpc_queue_thread_wake(loop->queue_thread); /* whatever was started before */
     }
-    *ret_fd = rpc_pump_fd(loop->pump);
+    *ret_fd = rpc_queue_thread_fd(loop->queue_thread);
     return CADRE_OK;
 }
 
@@ -377,9 +377,9 @@ static void close_queue(struct rpc_loop *loop)
         }
         dispatch(loop, event);
     }
-    if (loop->pump != NULL) {
-        rpc_pump_close(loop->pump);
-        loop->pump = NULL;
+    if (loop->queue_thread != NULL) {
+        rpc_queue_thread_close(loop->queue_thread);
+        loop->queue_thread = NULL;
     }
     grpc_completion_queue_destroy(loop->queue);
 }

@@ -27,12 +27,12 @@ enum request_id {
     ASK_SERVICES = 7
 };
 enum response_id {
-    TELL_HOST = 1,
-    TELL_REQUEST = 2,
-    TELL_FILES = 4,
-    TELL_EXTENSION_NUMBERS = 5,
-    TELL_SERVICES = 6,
-    TELL_ERROR = 7
+    ANSWER_HOST = 1,
+    ANSWER_REQUEST = 2,
+    ANSWER_FILES = 4,
+    ANSWER_EXTENSION_NUMBERS = 5,
+    ANSWER_SERVICES = 6,
+    ANSWER_ERROR = 7
 };
 
 struct rpc_reflection {
@@ -67,7 +67,7 @@ static bool read_question(const void *data, size_t length, struct question *ques
         if (field.kind != FIELD_BYTES) {
             continue;
         }
-        if (field.id == TELL_HOST) {
+        if (field.id == ANSWER_HOST) {
             question->host = field.bytes;
             question->host_size = field.size;
         } else if (field.id >= ASK_FILE && field.id <= ASK_SERVICES) {
@@ -84,7 +84,7 @@ static bool read_question(const void *data, size_t length, struct question *ques
 /* NOT_FOUND: "no file is called "x" here", with `what` in the middle. */
 static struct reply not_found(const char *what, const struct question *question)
 {
-    struct reply reply = {.id = TELL_ERROR, .code = CADRE_NOT_FOUND};
+    struct reply reply = {.id = ANSWER_ERROR, .code = CADRE_NOT_FOUND};
     char name[REFLECTION_NAME_MAX + 1];
     size_t length = question->text_size < 200 ? question->text_size : 200;
     for (size_t i = 0; i < length; i++) {
@@ -103,25 +103,25 @@ static struct reply answer(const struct reflection_index *index, const struct qu
     case ASK_FILE: {
         const struct described_file *file =
             reflection_file(index, question->text, question->text_size);
-        return file != NULL ? (struct reply){.id = TELL_FILES, .file = file}
+        return file != NULL ? (struct reply){.id = ANSWER_FILES, .file = file}
                             : not_found("no file is called", question);
     }
     case ASK_SYMBOL:
         return symbol != NULL
-                   ? (struct reply){.id = TELL_FILES, .file = &index->files[symbol->file]}
+                   ? (struct reply){.id = ANSWER_FILES, .file = &index->files[symbol->file]}
                    : not_found("nothing is called", question);
     case ASK_EXTENSION_NUMBERS:
         return symbol != NULL && symbol->kind == SYMBOL_MESSAGE
-                   ? (struct reply){.id = TELL_EXTENSION_NUMBERS}
+                   ? (struct reply){.id = ANSWER_EXTENSION_NUMBERS}
                    : not_found("no message is called", question);
     case ASK_SERVICES:
-        return (struct reply){.id = TELL_SERVICES};
+        return (struct reply){.id = ANSWER_SERVICES};
     case ASK_EXTENSION:
-        return (struct reply){.id = TELL_ERROR,
+        return (struct reply){.id = ANSWER_ERROR,
             .code = CADRE_NOT_FOUND,
             .sentence = "no file here extends a message"};
     default:
-        return (struct reply){.id = TELL_ERROR,
+        return (struct reply){.id = ANSWER_ERROR,
             .code = CADRE_INVALID_ARGUMENT,
             .sentence = "the request asks for nothing: set one field of message_request"};
     }
@@ -153,13 +153,13 @@ static void put_reply(struct field_writer *writer, const struct reflection_index
     const struct question *question, const struct reply *reply)
 {
     switch (reply->id) {
-    case TELL_FILES:
+    case ANSWER_FILES:
         put_files(writer, index, reply->file);
         break;
-    case TELL_SERVICES:
+    case ANSWER_SERVICES:
         put_services(writer, index);
         break;
-    case TELL_EXTENSION_NUMBERS:
+    case ANSWER_EXTENSION_NUMBERS:
         field_put_bytes(writer, 1, question->text, question->text_size);
         break;
     default:
@@ -174,8 +174,8 @@ static void put_response(struct field_writer *writer, const struct reflection_in
 {
     struct field_writer inner = {0};
     put_reply(&inner, index, question, reply);
-    field_put_bytes(writer, TELL_HOST, question->host, question->host_size);
-    field_put_bytes(writer, TELL_REQUEST, question->bytes, question->size);
+    field_put_bytes(writer, ANSWER_HOST, question->host, question->host_size);
+    field_put_bytes(writer, ANSWER_REQUEST, question->bytes, question->size);
     field_put_head(writer, reply->id, inner.size);
     put_reply(writer, index, question, reply);
 }

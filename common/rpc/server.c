@@ -7,9 +7,9 @@
 #include "common/rpc/accept.h"
 #include "common/rpc/address.h"
 #include "common/rpc/arguments.h"
-#include "common/rpc/claim.h"
-#include "common/rpc/connection_bytes.h"
-#include "common/rpc/refusals.h"
+#include "common/rpc/socket_file.h"
+#include "common/rpc/io_hooks.h"
+#include "common/rpc/handshake_log.h"
 #include "common/rpc/server_state.h"
 #include "common/rpc/tls_state.h"
 
@@ -28,7 +28,7 @@
 #define STREAMS_PER_CONNECTION 512
 #define METADATA_BYTES_MAX     (16 * 1024)
 #define SEND_QUEUE_BYTES_MAX   (4 * 1024 * 1024)
-#define LAST_WORDS_US          (100 * CADRE_US_PER_MS)
+#define LAST_STATUS_US          (100 * CADRE_US_PER_MS)
 #define ABORT_TEXT             "the server is shutting down"
 
 /* A place that gRPC fills with one new call. */
@@ -46,7 +46,7 @@ struct rpc_stop {
     struct rpc_tag tag;
     uv_timer_t timer;
     bool grpc_done, timer_closed, finished;
-    bool last_words; /* the grace is over */
+    bool last_status; /* the grace is over */
     rpc_loop_fn *on_gone;
     void *user;
 };
@@ -139,7 +139,7 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
     server->tls = options->tls;
     rpc_tls_ref(server->tls);
     if (server->tls != NULL) {
-        server->refusals = rpc_refusals_open(loop, server->tls);
+        server->handshake_log = rpc_handshake_log_open(loop, server->tls);
     }
     size_t message_bytes_max = 0;
     for (size_t i = 0; i < options->method_count; i++) {
@@ -149,8 +149,8 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
             message_bytes_max = method->request_bytes_max;
         }
     }
-    rpc_connection_bytes_limit(message_bytes_max);
-    rpc_accept_guard();
+    rpc_io_hooks_limit(message_bytes_max);
+    rpc_accept_reserve_fd();
     struct rpc_arguments arguments;
     rpc_arguments_server(&arguments, &options->keepalive, message_bytes_max,
         or_default(options->metadata_bytes_max, METADATA_BYTES_MAX),
@@ -209,11 +209,11 @@ cadre_status rpc_server_listen(struct rpc_server *server, const char *address_te
 {
     CADRE_ASSERT(!server->started && server->stop == NULL);
     struct rpc_address address;
-    struct rpc_claim claim;
+    struct rpc_socket_file socket_file;
     CADRE_TRY(
         rpc_address_parse(address_text, RPC_ADDRESS_LISTEN, server->tls != NULL, &address, error));
     if (address.is_unix) {
-        CADRE_TRY(rpc_claim_begin(&claim, &address, error));
+        CADRE_TRY(rpc_socket_file_begin(&socket_file, &address, error));
     }
     grpc_server_credentials *credentials = credentials_of(server, &address);
     int port = grpc_server_add_http2_port(server->grpc, address.host_port, credentials);
@@ -223,17 +223,17 @@ cadre_status rpc_server_listen(struct rpc_server *server, const char *address_te
         status = explain_bind(&address, address_text, error);
     }
     if (address.is_unix) {
-        cadre_status access_status = rpc_claim_end(&claim, port != 0, access, error);
+        cadre_status access_status = rpc_socket_file_end(&socket_file, port != 0, access, error);
         status = status == CADRE_OK ? access_status : status;
         if (port != 0) {
-            struct rpc_claim *kept = gpr_malloc(sizeof *kept);
-            *kept = claim;
-            kept->next = server->claims;
-            server->claims = kept;
+            struct rpc_socket_file *kept = gpr_malloc(sizeof *kept);
+            *kept = socket_file;
+            kept->next = server->socket_files;
+            server->socket_files = kept;
         }
     }
     if (!address.is_unix) {
-        rpc_refusals_add_port(server->refusals, port);
+        rpc_handshake_log_add_port(server->handshake_log, port);
     }
     if (ret_port != NULL) {
         *ret_port = address.is_unix ? 0 : port;
@@ -264,27 +264,27 @@ static void grace_over(uv_timer_t *timer)
 {
     struct rpc_stop *stop = timer->data;
     struct rpc_server *server = stop->server;
-    if (stop->last_words) {
+    if (stop->last_status) {
         grpc_server_cancel_all_calls(server->grpc);
         return;
     }
-    stop->last_words = true;
+    stop->last_status = true;
     for (struct rpc_server_call *call = server->calls; call != NULL;
          call = rpc_server_call_next(call)) {
         struct rpc_call *base = rpc_server_call_base(call);
         rpc_call_drop_queue(base);
         rpc_call_finish(base, CADRE_UNAVAILABLE, "the server is shutting down");
     }
-    uv_timer_start(timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
+    uv_timer_start(timer, grace_over, LAST_STATUS_US / CADRE_US_PER_MS, 0);
 }
 
-static void remove_claims(struct rpc_server *server)
+static void remove_socket_files(struct rpc_server *server)
 {
-    while (server->claims != NULL) {
-        struct rpc_claim *claim = server->claims;
-        server->claims = claim->next;
-        rpc_claim_remove(claim);
-        gpr_free(claim);
+    while (server->socket_files != NULL) {
+        struct rpc_socket_file *socket_file = server->socket_files;
+        server->socket_files = socket_file->next;
+        rpc_socket_file_remove(socket_file);
+        gpr_free(socket_file);
     }
 }
 
@@ -296,13 +296,13 @@ static void timer_closed(uv_handle_t *handle)
     rpc_loop_fn *on_gone = stop->on_gone;
     void *user = stop->user;
     grpc_server_destroy(server->grpc);
-    remove_claims(server);
+    remove_socket_files(server);
     while (server->tls_ports != NULL) {
         struct rpc_tls_port *port = server->tls_ports;
         server->tls_ports = port->next;
         gpr_free(port);
     }
-    rpc_refusals_close(server->refusals);
+    rpc_handshake_log_close(server->handshake_log);
     rpc_tls_unref(server->tls);
     gpr_free(server->requests);
     gpr_free(server->methods);
@@ -323,9 +323,9 @@ static void finish_stop(struct rpc_server *server)
     if (stop == NULL || stop->finished || server->call_count > 0) {
         return;
     }
-    if (!stop->grpc_done && !stop->last_words) {
-        stop->last_words = true;
-        uv_timer_start(&stop->timer, grace_over, LAST_WORDS_US / CADRE_US_PER_MS, 0);
+    if (!stop->grpc_done && !stop->last_status) {
+        stop->last_status = true;
+        uv_timer_start(&stop->timer, grace_over, LAST_STATUS_US / CADRE_US_PER_MS, 0);
     }
     if (!stop->grpc_done || server->requests_posted > 0) {
         return;
@@ -342,7 +342,7 @@ static void shutdown_done(void *owner, bool ok)
     finish_stop(server);
 }
 
-void rpc_server_call_gone(struct rpc_server *server)
+void rpc_server_call_freed(struct rpc_server *server)
 {
     finish_stop(server);
 }
@@ -369,7 +369,7 @@ void rpc_server_shutdown(
     struct rpc_server_call *next = NULL;
     for (struct rpc_server_call *call = server->calls; call != NULL; call = next) {
         next = rpc_server_call_next(call);
-        rpc_server_call_tell_shutdown(call);
+        rpc_server_call_notify_shutdown(call);
     }
     finish_stop(server);
     rpc_loop_count(server->loop, -1, 0);

@@ -3,7 +3,7 @@
 #include "common/rpc/server_state.h"
 
 #include "common/pure/assert.h"
-#include "common/rpc/lengths.h"
+#include "common/rpc/http2_filter.h"
 #include "common/rpc/tls_state.h"
 
 #include <stdio.h>
@@ -136,10 +136,10 @@ static void destroy(struct rpc_call *base)
     grpc_metadata_array_destroy(&call->metadata);
     grpc_slice_unref(call->status_text);
     gpr_free(call);
-    rpc_server_call_gone(server);
+    rpc_server_call_freed(server);
 }
 
-static const struct rpc_end server_end = {
+static const struct rpc_end_ops server_end = {
     .message = message,
     .read_end = read_end,
     .too_long = too_long,
@@ -257,12 +257,12 @@ void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incomi
         if (method->ops->on_open != NULL) {
             method->ops->on_open(base, method->user);
         }
-        rpc_call_kick(base);
+        rpc_call_schedule(base);
     }
     grpc_slice_unref(incoming->path);
 }
 
-void rpc_server_call_tell_shutdown(struct rpc_server_call *call)
+void rpc_server_call_notify_shutdown(struct rpc_server_call *call)
 {
     const struct rpc_method *method = call->method;
     if (method != NULL && !call->base.closed && !call->base.ending &&
@@ -289,7 +289,7 @@ void rpc_call_finish(struct rpc_call *base, cadre_status status, const char *tex
         call->status_text = grpc_slice_from_copied_buffer(text, length);
     }
     base->ending = true;
-    rpc_call_kick(base);
+    rpc_call_schedule(base);
 }
 
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error)

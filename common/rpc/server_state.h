@@ -7,9 +7,9 @@
 #include "common/rpc/server.h"
 
 struct rpc_server_call;
-struct rpc_claim;
+struct rpc_socket_file;
 struct rpc_tls_port;
-struct rpc_refusals;
+struct rpc_handshake_log;
 
 struct rpc_server {
     struct rpc_loop *loop;
@@ -21,12 +21,12 @@ struct rpc_server {
     void *on_call_end_user;
     struct rpc_server_call *calls; /* all that are not freed yet */
     size_t call_count;
-    struct rpc_claim *claims; /* the socket files */
+    struct rpc_socket_file *socket_files; /* the socket files */
     rpc_authorize_fn *authorize;
     void *authorize_user;
     struct rpc_tls *tls;
     struct rpc_tls_port *tls_ports;
-    struct rpc_refusals *refusals;
+    struct rpc_handshake_log *handshake_log;
 
     struct rpc_request *requests;
     unsigned requests_posted;
@@ -46,12 +46,12 @@ struct rpc_incoming {
 void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incoming);
 
 /* Tells the call's method of the shutdown. */
-void rpc_server_call_tell_shutdown(struct rpc_server_call *call);
+void rpc_server_call_notify_shutdown(struct rpc_server_call *call);
 
 struct rpc_server_call *rpc_server_call_next(struct rpc_server_call *call);
 struct rpc_call *rpc_server_call_base(struct rpc_server_call *call);
 
 /* Called when a call's memory is gone. */
-void rpc_server_call_gone(struct rpc_server *server);
+void rpc_server_call_freed(struct rpc_server *server);
 
 #endif

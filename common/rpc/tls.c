@@ -14,9 +14,9 @@
 #include "common/base/log.h"
 #include "common/pure/assert.h"
 #include "common/rpc/tls_state.h"
-#include "common/tls/facts.h"
+#include "common/tls/report.h"
 
-#define LOOK_EVERY_MS 1000
+#define CHECK_EVERY_MS 1000
 #define HOUR_S        3600
 #define DAY_S         (24 * HOUR_S)
 #define FILES         3
@@ -36,14 +36,14 @@ struct rpc_tls {
     struct tls_material material;
     uint64_t generation;
     uint64_t warned_us; /* when the end was last told of; 0: never */
-    rpc_tls_told_fn *told;
+    rpc_tls_event_fn *on_event;
     void *user;
 };
 
-static void tell(struct rpc_tls *tls, enum rpc_tls_event event, const char *text)
+static void report_event(struct rpc_tls *tls, enum rpc_tls_event event, const char *text)
 {
-    if (tls->told != NULL) {
-        tls->told(event, text, tls->user);
+    if (tls->on_event != NULL) {
+        tls->on_event(event, text, tls->user);
     }
 }
 
@@ -54,7 +54,7 @@ void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user)
         const char *message;
     } rows[] = {
         [RPC_TLS_RELOADED] = {LOG_LEVEL_INFO, "new files are in use"},
-        [RPC_TLS_KEPT] = {LOG_LEVEL_ERROR, "the new files are wrong: the old ones stay in use"},
+        [RPC_TLS_RELOAD_FAILED] = {LOG_LEVEL_ERROR, "the new files are wrong: the old ones stay in use"},
         [RPC_TLS_EXPIRES] = {LOG_LEVEL_WARNING, "the certificate expires soon"},
         [RPC_TLS_EXPIRED] = {LOG_LEVEL_ERROR, "the certificate has expired"},
         [RPC_TLS_REFUSED] = {LOG_LEVEL_WARNING, "a connection is refused"},
@@ -63,9 +63,9 @@ void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user)
     log_event(rows[event].level, "tls", rows[event].message, LOG_STR("reason", text));
 }
 
-void rpc_tls_tell_refused(struct rpc_tls *tls, const char *text)
+void rpc_tls_report_refused(struct rpc_tls *tls, const char *text)
 {
-    tell(tls, RPC_TLS_REFUSED, text);
+    report_event(tls, RPC_TLS_REFUSED, text);
 }
 
 /* ---- the files ---- */
@@ -134,19 +134,19 @@ void rpc_tls_reload(struct rpc_tls *tls)
         return;
     }
     if (load(tls, &error) != CADRE_OK) {
-        tell(tls, RPC_TLS_KEPT, error.text);
+        report_event(tls, RPC_TLS_RELOAD_FAILED, error.text);
         return;
     }
     char text[CADRE_ERROR_TEXT_BYTES];
     snprintf(text, sizeof text, "%s of %s \"%s\", valid for %" PRId64 " days", tls->paths[0],
         tls_role_name(tls->material.identity.role), tls->material.identity.name,
         rpc_tls_expires_in_s(tls) / DAY_S);
-    tell(tls, RPC_TLS_RELOADED, text);
+    report_event(tls, RPC_TLS_RELOADED, text);
 }
 
 /* Files that are changed one after the other are read when they hold still from one look to the
  * next, so that a new certificate is not tried with the old key. */
-static void look_for_changes(struct rpc_tls *tls)
+static void check_for_changes(struct rpc_tls *tls)
 {
     struct stamp now[FILES];
     look(tls, now);
@@ -164,12 +164,12 @@ int64_t rpc_tls_expires_in_s(const struct rpc_tls *tls)
     return (int64_t)tls->material.not_after_s - (int64_t)(clock_wall_us() / CADRE_US_PER_S);
 }
 
-static void look_at_the_end(struct rpc_tls *tls)
+static void check_expiry(struct rpc_tls *tls)
 {
     int64_t left_s = rpc_tls_expires_in_s(tls);
     uint64_t now_us = clock_monotonic_us();
     uint64_t pause_s = left_s < DAY_S ? HOUR_S : DAY_S;
-    if (left_s >= (int64_t)TLS_WARN_S ||
+    if (left_s >= (int64_t)TLS_EXPIRY_WARNING_S ||
         (tls->warned_us != 0 && now_us - tls->warned_us < pause_s * CADRE_US_PER_S)) {
         return;
     }
@@ -187,14 +187,14 @@ static void look_at_the_end(struct rpc_tls *tls)
             tls->paths[0], left_s >= 2 * DAY_S ? left_s / DAY_S : (left_s + HOUR_S - 1) / HOUR_S,
             left_s >= 2 * DAY_S ? "days" : "hours");
     }
-    tell(tls, left_s <= 0 ? RPC_TLS_EXPIRED : RPC_TLS_EXPIRES, text);
+    report_event(tls, left_s <= 0 ? RPC_TLS_EXPIRED : RPC_TLS_EXPIRES, text);
 }
 
 static void on_timer(uv_timer_t *timer)
 {
     struct rpc_tls *tls = timer->data;
-    look_for_changes(tls);
-    look_at_the_end(tls);
+    check_for_changes(tls);
+    check_expiry(tls);
 }
 
 /* ---- opening and closing ---- */
@@ -254,7 +254,7 @@ static void timer_closed(uv_handle_t *handle)
 }
 
 cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
-    enum tls_role role, rpc_tls_told_fn *told, void *user, struct rpc_tls **ret_tls,
+    enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
     struct cadre_error *error)
 {
     *ret_tls = NULL;
@@ -266,7 +266,7 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     if (tls == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for TLS");
     }
-    *tls = (struct rpc_tls){.users = 1, .role = role, .told = told, .user = user};
+    *tls = (struct rpc_tls){.users = 1, .role = role, .on_event = on_event, .user = user};
     cadre_status status = choose_paths(tls, options, error);
     if (status == CADRE_OK) {
         status = load(tls, error);
@@ -278,7 +278,7 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     int failed = uv_timer_init(rpc_loop_uv(loop), &tls->timer);
     CADRE_ASSERT(failed == 0);
     tls->timer.data = tls;
-    uv_timer_start(&tls->timer, on_timer, 0, LOOK_EVERY_MS);
+    uv_timer_start(&tls->timer, on_timer, 0, CHECK_EVERY_MS);
     uv_unref((uv_handle_t *)&tls->timer);
     rpc_tls_ref(tls);
     *ret_tls = tls;
@@ -288,7 +288,7 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
 void rpc_tls_close(struct rpc_tls *tls)
 {
     if (tls != NULL) {
-        tls->told = NULL;
+        tls->on_event = NULL;
         uv_close((uv_handle_t *)&tls->timer, timer_closed);
         rpc_tls_unref(tls);
     }

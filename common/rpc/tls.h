@@ -18,14 +18,14 @@ struct rpc_tls;
 
 enum rpc_tls_event {
     RPC_TLS_RELOADED, /* new files are in use; told of connections from here on */
-    RPC_TLS_KEPT,     /* new files are wrong; the old ones stay in use */
+    RPC_TLS_RELOAD_FAILED,     /* new files are wrong; the old ones stay in use */
     RPC_TLS_EXPIRES,  /* less than 30 days left: told once a day; each hour on the last */
     RPC_TLS_EXPIRED,
     RPC_TLS_REFUSED /* a server refused somebody's handshake; once per peer and minute */
 };
 
 /* `text` is a sentence for the log; dies on return. From the loop. */
-typedef void rpc_tls_told_fn(enum rpc_tls_event event, const char *text, void *user);
+typedef void rpc_tls_event_fn(enum rpc_tls_event event, const char *text, void *user);
 
 /* Writes it as log_event() of the subsystem "tls": what daemons give as `told`. */
 void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user);
@@ -35,7 +35,7 @@ void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user);
  * name some files but not all three; else as tls_material_read(). `told` may be NULL. The files are
  * looked at every second while the loop runs and used when they were changed. */
 cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
-    enum tls_role role, rpc_tls_told_fn *told, void *user, struct rpc_tls **ret_tls,
+    enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
     struct cadre_error *error);
 
 /* Reads the files again now, as SIGHUP asks: tells RELOADED or KEPT. NULL is fine. */

@@ -17,7 +17,7 @@ const char *rpc_tls_cert_file(const struct rpc_tls *tls);
 const char *rpc_tls_ca_file(const struct rpc_tls *tls);
 
 /* Tells REFUSED. */
-void rpc_tls_tell_refused(struct rpc_tls *tls, const char *text);
+void rpc_tls_report_refused(struct rpc_tls *tls, const char *text);
 
 /* What one port of a server is bound with; asks for the files in use at each handshake. `port`
  * outlives the server. */

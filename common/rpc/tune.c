@@ -2,7 +2,7 @@
  * The allocator's settings and the route of gRPC's log lines. */
 #include "common/rpc/tune.h"
 
-#include "common/rpc/refusals.h"
+#include "common/rpc/handshake_log.h"
 
 #include <limits.h>
 #include <malloc.h>
@@ -26,7 +26,7 @@ void rpc_tune_malloc(void)
 static void route(gpr_log_func_args *line)
 {
     rpc_log_fn *fn = atomic_load(&log_fn);
-    rpc_refusals_see(line->message);
+    rpc_handshake_log_line(line->message);
     if (fn == NULL) {
         return;
     }

@@ -11,7 +11,7 @@
 #define TICK_MS_MAX       1000
 #define TICKS_OF_WATCHDOG 4 /* a tick that comes late is no stuck loop yet */
 
-static void tell_status(struct notifier *notifier)
+static void send_status(struct notifier *notifier)
 {
     char text[NOTIFIER_STATUS_BYTES] = "";
     if (notifier->stopping) {
@@ -30,7 +30,7 @@ static void on_tick(uv_timer_t *timer)
     if (notifier->watched) {
         (void)sd_notify(0, "WATCHDOG=1");
     }
-    tell_status(notifier);
+    send_status(notifier);
 }
 
 void notifier_open(
@@ -48,7 +48,7 @@ void notifier_open(
         tick_ms = watchdog_us / 1000 / TICKS_OF_WATCHDOG + 1;
     }
     if (sd_notify(0, "READY=1") > 0) { /* there is somebody who listens */
-        tell_status(notifier);
+        send_status(notifier);
         uv_timer_start(&notifier->timer, on_tick, tick_ms, tick_ms);
     }
 }

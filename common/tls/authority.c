@@ -19,11 +19,11 @@
 #define SERIAL_BYTES   16
 #define X509_VERSION_3 2
 
-void tls_pair_free(struct tls_pair *pair)
+void tls_key_pair_free(struct tls_key_pair *pair)
 {
     free(pair->cert_pem);
     tls_secret_free(pair->key_pem);
-    *pair = (struct tls_pair){NULL, NULL};
+    *pair = (struct tls_key_pair){NULL, NULL};
 }
 
 static cadre_status fail(const char *what, struct cadre_error *error)
@@ -48,7 +48,7 @@ static char *text_of(BIO *bio)
 }
 
 static cadre_status write_pair(
-    X509 *certificate, EVP_PKEY *key, struct tls_pair *ret_pair, struct cadre_error *error)
+    X509 *certificate, EVP_PKEY *key, struct tls_key_pair *ret_pair, struct cadre_error *error)
 {
     BIO *cert_bio = BIO_new(BIO_s_mem());
     BIO *key_bio = BIO_new(BIO_s_secmem());
@@ -60,7 +60,7 @@ static cadre_status write_pair(
     BIO_free(cert_bio);
     BIO_free(key_bio);
     if (ret_pair->cert_pem == NULL || ret_pair->key_pem == NULL) {
-        tls_pair_free(ret_pair);
+        tls_key_pair_free(ret_pair);
         return fail("the text of a certificate", error);
     }
     return CADRE_OK;
@@ -112,9 +112,9 @@ static bool begin(X509 *certificate, EVP_PKEY *key, const struct tls_validity *v
 }
 
 cadre_status tls_authority_make(
-    const struct tls_validity *validity, struct tls_pair *ret_ca, struct cadre_error *error)
+    const struct tls_validity *validity, struct tls_key_pair *ret_ca, struct cadre_error *error)
 {
-    *ret_ca = (struct tls_pair){NULL, NULL};
+    *ret_ca = (struct tls_key_pair){NULL, NULL};
     uint32_t tag = 0;
     char name[32];
     if (RAND_bytes((unsigned char *)&tag, sizeof tag) != 1) {
@@ -182,8 +182,8 @@ static cadre_status add_names(
 static cadre_status check_request(
     const struct tls_request *request, X509 *issuer, struct cadre_error *error)
 {
-    struct tls_facts facts;
-    tls_certificate_facts(issuer, &facts);
+    struct tls_certificate_info facts;
+    tls_certificate_read_info(issuer, &facts);
     if (!facts.is_ca) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "\"%s\" is no certificate of an authority, and can issue none", facts.subject);
@@ -225,11 +225,11 @@ static cadre_status fill(X509 *certificate, EVP_PKEY *key, X509 *issuer,
     return made ? add_names(certificate, request, error) : fail("a certificate", error);
 }
 
-cadre_status tls_authority_issue(const struct tls_pair *ca, const struct tls_request *request,
-    struct tls_pair *ret_pair, struct cadre_error *error)
+cadre_status tls_authority_issue(const struct tls_key_pair *ca, const struct tls_request *request,
+    struct tls_key_pair *ret_pair, struct cadre_error *error)
 {
     STACK_OF(X509) *issuers = NULL;
-    *ret_pair = (struct tls_pair){NULL, NULL};
+    *ret_pair = (struct tls_key_pair){NULL, NULL};
     CADRE_TRY(tls_certificates_parse(ca->cert_pem, "the authority's certificate", &issuers, error));
     X509 *issuer = sk_X509_value(issuers, 0);
     BIO *bio = BIO_new_mem_buf(ca->key_pem, -1);

@@ -9,12 +9,12 @@
 #include "common/tls/identity.h"
 
 /* A certificate and its key, PEM. */
-struct tls_pair {
+struct tls_key_pair {
     char *cert_pem, *key_pem;
 };
 
 /* Wipes the key and frees both; a zeroed pair is fine. */
-void tls_pair_free(struct tls_pair *pair);
+void tls_key_pair_free(struct tls_key_pair *pair);
 
 struct tls_validity {
     uint64_t not_before_s, not_after_s; /* Unix time */
@@ -22,7 +22,7 @@ struct tls_validity {
 
 /* A new authority, named "Cadre CA <8 random digits>", so that two can be told apart. */
 cadre_status tls_authority_make(
-    const struct tls_validity *validity, struct tls_pair *ret_ca, struct cadre_error *error);
+    const struct tls_validity *validity, struct tls_key_pair *ret_ca, struct cadre_error *error);
 
 struct tls_request {
     struct tls_identity identity;
@@ -36,7 +36,7 @@ struct tls_request {
  * "<role>.cadre": what clients in other languages that insist on a host name may expect.
  * INVALID_ARGUMENT: the name, a host, or an authority that is none. FAILED_PRECONDITION: it would
  * be valid longer than its authority. */
-cadre_status tls_authority_issue(const struct tls_pair *ca, const struct tls_request *request,
-    struct tls_pair *ret_pair, struct cadre_error *error);
+cadre_status tls_authority_issue(const struct tls_key_pair *ca, const struct tls_request *request,
+    struct tls_key_pair *ret_pair, struct cadre_error *error);
 
 #endif

@@ -108,9 +108,9 @@ cadre_status tls_certificate_identity(
                     "spiffe://cadre/ROLE/NAME");
 }
 
-void tls_certificate_facts(const X509 *certificate, struct tls_facts *ret_facts)
+void tls_certificate_read_info(const X509 *certificate, struct tls_certificate_info *ret_facts)
 {
-    *ret_facts = (struct tls_facts){.is_ca = X509_check_ca((X509 *)(uintptr_t)certificate) > 0};
+    *ret_facts = (struct tls_certificate_info){.is_ca = X509_check_ca((X509 *)(uintptr_t)certificate) > 0};
     (void)tls_certificate_identity(certificate, &ret_facts->identity, NULL);
     tls_name_text(X509_get_subject_name(certificate), ret_facts->subject);
     tls_name_text(X509_get_issuer_name(certificate), ret_facts->issuer);
@@ -127,7 +127,7 @@ void tls_certificate_facts(const X509 *certificate, struct tls_facts *ret_facts)
 }
 
 cadre_status tls_time_fault(
-    const struct tls_facts *facts, bool early, const char *what, struct cadre_error *error)
+    const struct tls_certificate_info *facts, bool early, const char *what, struct cadre_error *error)
 {
     char when[TLS_TIME_BYTES];
     tls_time_text(early ? facts->not_before_s : facts->not_after_s, when);
@@ -138,7 +138,7 @@ cadre_status tls_time_fault(
 }
 
 static cadre_status ca_time_fault(
-    const struct tls_facts *ca, bool early, const char *what, struct cadre_error *error)
+    const struct tls_certificate_info *ca, bool early, const char *what, struct cadre_error *error)
 {
     char when[TLS_TIME_BYTES];
     tls_time_text(early ? ca->not_before_s : ca->not_after_s, when);
@@ -155,9 +155,9 @@ static cadre_status explain(
     int reason = X509_STORE_CTX_get_error(check);
     const X509 *at = X509_STORE_CTX_get_current_cert(check);
     bool of_ca = X509_STORE_CTX_get_error_depth(check) > 0;
-    struct tls_facts facts = {0};
+    struct tls_certificate_info facts = {0};
     if (at != NULL) {
-        tls_certificate_facts(at, &facts);
+        tls_certificate_read_info(at, &facts);
     }
     switch (reason) {
     case X509_V_ERR_CERT_HAS_EXPIRED:

@@ -5,7 +5,7 @@
 
 #include <openssl/x509.h>
 
-#include "common/tls/facts.h"
+#include "common/tls/report.h"
 
 /* All certificates of a PEM text, in order, at least one; sk_X509_pop_free() is the caller's.
  * INVALID_ARGUMENT: there is none, or one is damaged. `what` begins the sentence: "the TLS
@@ -13,7 +13,7 @@
 cadre_status tls_certificates_parse(
     const char *pem, const char *what, STACK_OF(X509) * *ret_list, struct cadre_error *error);
 
-void tls_certificate_facts(const X509 *certificate, struct tls_facts *ret_facts);
+void tls_certificate_read_info(const X509 *certificate, struct tls_certificate_info *ret_facts);
 
 /* The one identity that it names. INVALID_ARGUMENT: none, several, or a malformed one. */
 cadre_status tls_certificate_identity(
@@ -25,7 +25,7 @@ void tls_name_text(const X509_NAME *name, char ret_text[TLS_SUBJECT_BYTES]);
 /* The sentence about a certificate that is not valid yet (`early`) or not any more;
  * FAILED_PRECONDITION. `what` begins it. */
 cadre_status tls_time_fault(
-    const struct tls_facts *facts, bool early, const char *what, struct cadre_error *error);
+    const struct tls_certificate_info *facts, bool early, const char *what, struct cadre_error *error);
 
 /* Whether `certificate` is valid now and of one of `roots`, by way of `between`, the certificates
  * that came with it. The error's sentence begins with `what`: "the TLS certificate /etc/x.pem", and

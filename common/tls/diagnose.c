@@ -81,7 +81,7 @@ static bool dial(struct attempt *attempt)
     return connected;
 }
 
-static void hang_up(struct attempt *attempt)
+static void close_connection(struct attempt *attempt)
 {
     SSL_free(attempt->ssl);
     SSL_CTX_free(attempt->context);
@@ -135,7 +135,7 @@ static int drive(const struct attempt *attempt, int (*step)(SSL *ssl))
 }
 
 /* A handshake that believes any server: its certificate is looked at afterwards. */
-static int shake_hands(struct attempt *attempt)
+static int do_handshake(struct attempt *attempt)
 {
     const struct tls_material *material = attempt->target->material;
     attempt->context = SSL_CTX_new(TLS_client_method());
@@ -166,7 +166,7 @@ static int read_settings(SSL *ssl)
 /* ---- what it means ---- */
 
 /* The server's certificate as we would judge it. True: it is at fault, and `error` says so. */
-static bool judge_server(const struct attempt *attempt, struct cadre_error *error)
+static bool explain_server_certificate(const struct attempt *attempt, struct cadre_error *error)
 {
     const struct tls_target *target = attempt->target;
     X509 *server = SSL_get1_peer_certificate(attempt->ssl);
@@ -199,7 +199,7 @@ static bool judge_server(const struct attempt *attempt, struct cadre_error *erro
 
 /* Whether the server named our CA among those whose certificates it takes. Names are all that it
  * tells; a server that names none takes any. */
-static bool takes_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SUBJECT_BYTES])
+static bool accepts_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SUBJECT_BYTES])
 {
     const STACK_OF(X509_NAME) *theirs = SSL_get0_peer_CA_list(attempt->ssl);
     const X509 *own = SSL_get_certificate(attempt->ssl);
@@ -215,16 +215,16 @@ static bool takes_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SUBJ
 }
 
 /* Our own certificate: the server would not go on with it. */
-static bool blame_own(const struct attempt *attempt, struct cadre_error *error)
+static bool explain_own_certificate(const struct attempt *attempt, struct cadre_error *error)
 {
     const struct tls_target *target = attempt->target;
     char theirs[TLS_SUBJECT_BYTES];
-    struct tls_facts facts = {0};
+    struct tls_certificate_info facts = {0};
     const X509 *own = SSL_get_certificate(attempt->ssl);
     if (own != NULL) {
-        tls_certificate_facts(own, &facts);
+        tls_certificate_read_info(own, &facts);
     }
-    if (!takes_our_ca(attempt, theirs)) {
+    if (!accepts_our_ca(attempt, theirs)) {
         cadre_error_set(error, CADRE_UNAUTHENTICATED,
             "the server at %s takes certificates of the CA \"%s\", and %s is of \"%s\": both ends "
             "need certificates of one CA",
@@ -250,17 +250,17 @@ static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error
     const struct tls_target *target = attempt->target;
     unsigned long reason = ERR_peek_error();
     bool met = SSL_get0_peer_certificate(attempt->ssl) != NULL;
-    if (met && judge_server(attempt, error)) {
+    if (met && explain_server_certificate(attempt, error)) {
         return true;
     }
     if (shaken == SSL_ERROR_NONE && drive(attempt, send_preface) == SSL_ERROR_NONE) {
         int answer = drive(attempt, read_settings);
         /* Since TLS 1.3 a server looks at our certificate only when we believe all is done. */
         return answer != SSL_ERROR_NONE && answer != SSL_ERROR_WANT_READ &&
-               blame_own(attempt, error);
+               explain_own_certificate(attempt, error);
     }
     if (met) {
-        return blame_own(attempt, error);
+        return explain_own_certificate(attempt, error);
     }
     if (shaken == SSL_ERROR_SSL && (ERR_GET_REASON(reason) == SSL_R_WRONG_VERSION_NUMBER ||
                                        ERR_GET_REASON(reason) == SSL_R_PACKET_LENGTH_TOO_LONG)) {
@@ -281,7 +281,7 @@ static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error
 }
 
 /* We speak plain text: does the other end speak TLS? */
-static bool judge_plain(struct attempt *attempt, int shaken, struct cadre_error *error)
+static bool explain_plain_server(struct attempt *attempt, int shaken, struct cadre_error *error)
 {
     bool tls = shaken == SSL_ERROR_NONE || SSL_get0_peer_certificate(attempt->ssl) != NULL;
     if (!tls) {
@@ -295,7 +295,7 @@ static bool judge_plain(struct attempt *attempt, int shaken, struct cadre_error 
 }
 
 /* A peer that hangs up must not end a program with SIGPIPE: OpenSSL writes with write(2). */
-static void hold_sigpipe(sigset_t *ret_before)
+static void block_sigpipe(sigset_t *ret_before)
 {
     sigset_t pipe;
     sigemptyset(&pipe);
@@ -303,7 +303,7 @@ static void hold_sigpipe(sigset_t *ret_before)
     pthread_sigmask(SIG_BLOCK, &pipe, ret_before);
 }
 
-static void release_sigpipe(const sigset_t *before)
+static void unblock_sigpipe(const sigset_t *before)
 {
     const struct timespec now = {0};
     sigset_t pipe;
@@ -322,15 +322,15 @@ bool tls_diagnose(
         .target = target, .deadline_us = clock_monotonic_us() + timeout_us, .fd = -1};
     bool found = false;
     sigset_t before;
-    hold_sigpipe(&before);
+    block_sigpipe(&before);
     if (dial(&attempt)) {
-        int shaken = shake_hands(&attempt);
+        int shaken = do_handshake(&attempt);
         if (attempt.ssl != NULL) {
             found = target->material != NULL ? judge(&attempt, shaken, ret_error)
-                                             : judge_plain(&attempt, shaken, ret_error);
+                                             : explain_plain_server(&attempt, shaken, ret_error);
         }
     }
-    hang_up(&attempt);
-    release_sigpipe(&before);
+    close_connection(&attempt);
+    unblock_sigpipe(&before);
     return found;
 }

@@ -22,15 +22,15 @@ struct parsed {
     char ca[WHAT_BYTES];
 };
 
-static void note_times(const struct parsed *parsed, struct tls_material *material)
+static void set_expiry(const struct parsed *parsed, struct tls_material *material)
 {
-    struct tls_facts facts;
-    tls_certificate_facts(sk_X509_value(parsed->chain, 0), &facts);
+    struct tls_certificate_info facts;
+    tls_certificate_read_info(sk_X509_value(parsed->chain, 0), &facts);
     material->not_after_s = facts.not_after_s;
     /* With several roots the last of them counts: one may be on its way out. */
     uint64_t roots_s = 0;
     for (int i = 0; i < sk_X509_num(parsed->roots); i++) {
-        tls_certificate_facts(sk_X509_value(parsed->roots, i), &facts);
+        tls_certificate_read_info(sk_X509_value(parsed->roots, i), &facts);
         roots_s = facts.not_after_s > roots_s ? facts.not_after_s : roots_s;
     }
     material->not_after_s = roots_s < material->not_after_s ? roots_s : material->not_after_s;
@@ -56,7 +56,7 @@ static cadre_status check(
     }
     CADRE_TRY(
         tls_certificate_check(own, parsed->chain, parsed->roots, parsed->cert, parsed->ca, error));
-    note_times(parsed, material);
+    set_expiry(parsed, material);
     return CADRE_OK;
 }
 

@@ -15,7 +15,7 @@
 #include "common/base/files.h"
 #include "common/tls/material.h"
 
-cadre_status tls_mode_check(const struct stat *info, const char *what, struct cadre_error *error)
+cadre_status tls_file_mode_check(const struct stat *info, const char *what, struct cadre_error *error)
 {
     mode_t allowed = info->st_uid == 0 ? S_IRWXU | S_IRGRP : S_IRWXU;
     if ((info->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) & ~allowed) != 0) {
@@ -47,7 +47,7 @@ cadre_status tls_file_read(
         return cadre_error_errno(error, errno, "%s", what);
     }
     if (secret) {
-        CADRE_TRY(tls_mode_check(&info, what, error));
+        CADRE_TRY(tls_file_mode_check(&info, what, error));
     }
     if (size > TLS_FILE_BYTES_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

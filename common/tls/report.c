@@ -80,7 +80,7 @@ static cadre_status report_certificates(const char *text, const char *path, cons
     }
     report->count = count;
     for (size_t i = 0; i < count; i++) {
-        tls_certificate_facts(sk_X509_value(chain, (int)i), &report->certificates[i]);
+        tls_certificate_read_info(sk_X509_value(chain, (int)i), &report->certificates[i]);
     }
     find_fault(chain, path, what, report);
     sk_X509_pop_free(chain, X509_free);
@@ -117,7 +117,7 @@ cadre_status tls_report_file(
     if (status == CADRE_OK && strstr(text, "PRIVATE KEY-----") != NULL) {
         struct stat info;
         status = report_key(text, path, what, ret_report, error);
-        if (stat(path, &info) == 0 && tls_mode_check(&info, what, &open_to_others) != CADRE_OK) {
+        if (stat(path, &info) == 0 && tls_file_mode_check(&info, what, &open_to_others) != CADRE_OK) {
             snprintf(ret_report->fault, sizeof ret_report->fault, "%s", open_to_others.text);
         }
     } else if (status == CADRE_OK) {

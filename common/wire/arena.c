@@ -31,7 +31,7 @@ struct wire_arena {
 
 static void *allocate(void *arena, size_t size)
 {
-    return wire_arena_take(arena, size);
+    return wire_arena_alloc(arena, size);
 }
 
 /* protobuf-c frees its tables of a parse in the order it made them, and all of a message that it
@@ -110,7 +110,7 @@ void wire_arena_free(struct wire_arena *arena)
     free(arena);
 }
 
-void *wire_arena_take(struct wire_arena *arena, size_t size)
+void *wire_arena_alloc(struct wire_arena *arena, size_t size)
 {
     if (size > arena->budget - arena->taken) {
         arena->spent = true;

@@ -9,9 +9,9 @@
 
 /* Aligned for any of our types, not cleared. NULL: the budget is spent (wire_arena_is_spent) or
  * memory is out. */
-void *wire_arena_take(struct wire_arena *arena, size_t size);
+void *wire_arena_alloc(struct wire_arena *arena, size_t size);
 
-/* The size that was asked for at `taken`, a pointer from wire_arena_take. */
+/* The size that was asked for at `taken`, a pointer from wire_arena_alloc. */
 size_t wire_arena_size_of(const void *taken);
 
 /* True when a take failed for the budget since the last reset. */

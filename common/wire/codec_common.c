@@ -4,7 +4,7 @@
 
 #include "common/wire/codec.h"
 
-void fill_task_ref(Cadre__V1__TaskRef *wire, struct task_ref ref)
+void encode_task_ref(Cadre__V1__TaskRef *wire, struct task_ref ref)
 {
     cadre__v1__task_ref__init(wire);
     wire->job = ref.job.n;
@@ -12,20 +12,20 @@ void fill_task_ref(Cadre__V1__TaskRef *wire, struct task_ref ref)
     wire->incarnation = ref.incarnation;
 }
 
-struct task_ref take_task_ref(
-    struct taker *taker, const char *field, const Cadre__V1__TaskRef *wire)
+struct task_ref decode_task_ref(
+    struct decoder *decoder, const char *field, const Cadre__V1__TaskRef *wire)
 {
-    if (!take_present(taker, field, wire)) {
+    if (!decode_present(decoder, field, wire)) {
         return (struct task_ref){.slot = 0};
     }
     return (struct task_ref){
-        .job = take_job_id(taker, "TaskRef.job", wire->job),
-        .slot = take_u32(taker, "TaskRef.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
-        .incarnation = take_number(taker, "TaskRef.incarnation", wire->incarnation, 1, UINT64_MAX),
+        .job = decode_job_id(decoder, "TaskRef.job", wire->job),
+        .slot = decode_u32(decoder, "TaskRef.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
+        .incarnation = decode_number(decoder, "TaskRef.incarnation", wire->incarnation, 1, UINT64_MAX),
     };
 }
 
-Cadre__V1__Term *fill_term(Cadre__V1__Term *wire, const struct term *term)
+Cadre__V1__Term *encode_term(Cadre__V1__Term *wire, const struct term *term)
 {
     if (term->cluster == 0) {
         return NULL;
@@ -37,37 +37,37 @@ Cadre__V1__Term *fill_term(Cadre__V1__Term *wire, const struct term *term)
     return wire;
 }
 
-struct term take_term(struct taker *taker, const Cadre__V1__Term *wire)
+struct term decode_term(struct decoder *decoder, const Cadre__V1__Term *wire)
 {
     if (wire == NULL) {
         return (struct term){0};
     }
     return (struct term){
-        .cluster = take_number(taker, "Term.cluster", wire->cluster, 1, UINT64_MAX),
-        .start = take_number(taker, "Term.start", wire->start, 1, INT64_MAX),
+        .cluster = decode_number(decoder, "Term.cluster", wire->cluster, 1, UINT64_MAX),
+        .start = decode_number(decoder, "Term.start", wire->start, 1, INT64_MAX),
         .nonce = wire->nonce};
 }
 
-void fill_generation(Cadre__V1__Generation *wire, struct generation generation)
+void encode_generation(Cadre__V1__Generation *wire, struct generation generation)
 {
     cadre__v1__generation__init(wire);
     wire->number = generation.number;
     wire->nonce = generation.nonce;
 }
 
-struct generation take_generation(
-    struct taker *taker, const char *field, const Cadre__V1__Generation *wire)
+struct generation decode_generation(
+    struct decoder *decoder, const char *field, const Cadre__V1__Generation *wire)
 {
-    if (!take_present(taker, field, wire)) {
+    if (!decode_present(decoder, field, wire)) {
         return (struct generation){.number = 0};
     }
     return (struct generation){
-        .number = take_number(taker, "Generation.number", wire->number, 1, UINT64_MAX),
+        .number = decode_number(decoder, "Generation.number", wire->number, 1, UINT64_MAX),
         .nonce = wire->nonce,
     };
 }
 
-void fill_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor)
+void encode_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor)
 {
     cadre__v1__cursor__init(wire);
     wire->stream = cursor->stream;
@@ -78,39 +78,39 @@ void fill_cursor(Cadre__V1__Cursor *wire, const struct cursor *cursor)
     wire->nested = cursor->nested;
 }
 
-struct cursor take_cursor(struct taker *taker, const Cadre__V1__Cursor *wire)
+struct cursor decode_cursor(struct decoder *decoder, const Cadre__V1__Cursor *wire)
 {
     if (wire == NULL) {
         return (struct cursor){.stream = 0};
     }
     return (struct cursor){
-        .stream = take_stream(taker, "Cursor.stream", wire->stream),
+        .stream = decode_stream(decoder, "Cursor.stream", wire->stream),
         .epoch = wire->epoch,
-        .first = take_number(taker, "Cursor.first", wire->first, 0, wire->begin),
-        .begin = take_position(taker, "Cursor.begin", wire->begin),
-        .steps = take_position(taker, "Cursor.steps", wire->steps),
+        .first = decode_number(decoder, "Cursor.first", wire->first, 0, wire->begin),
+        .begin = decode_position(decoder, "Cursor.begin", wire->begin),
+        .steps = decode_position(decoder, "Cursor.steps", wire->steps),
         .nested = wire->nested,
     };
 }
 
-void fill_feed(struct wire_feed *storage, const struct feed *feed)
+void encode_consumption(struct wire_consumption *storage, const struct consumption *consumption)
 {
-    Cadre__V1__Feed *wire = &storage->feed;
-    cadre__v1__feed__init(wire);
-    wire->steps = feed->steps;
-    wire->samples = feed->samples;
-    wire->fed_low = feed->fed[0];
-    wire->fed_high = feed->fed[1];
-    if (feed->provable) {
-        cadre__v1__feed_expected__init(&storage->expected);
-        storage->expected.low = feed->expected[0];
-        storage->expected.high = feed->expected[1];
+    Cadre__V1__Consumption *wire = &storage->consumption;
+    cadre__v1__consumption__init(wire);
+    wire->steps = consumption->steps;
+    wire->samples = consumption->samples;
+    wire->consumed_low = consumption->consumed[0];
+    wire->consumed_high = consumption->consumed[1];
+    if (consumption->provable) {
+        cadre__v1__consumption_expected__init(&storage->expected);
+        storage->expected.low = consumption->expected[0];
+        storage->expected.high = consumption->expected[1];
         wire->expected = &storage->expected;
-        wire->files = (Cadre__V1__FeedFiles)feed->files;
+        wire->files = (Cadre__V1__ConsumptionFiles)consumption->files;
     }
 }
 
-Cadre__V1__Verified *fill_verified(Cadre__V1__Verified *storage, const struct verified *verified)
+Cadre__V1__Verified *encode_verified(Cadre__V1__Verified *storage, const struct verified *verified)
 {
     if (verified->digest == 0) {
         return NULL;
@@ -121,77 +121,77 @@ Cadre__V1__Verified *fill_verified(Cadre__V1__Verified *storage, const struct ve
     return storage;
 }
 
-struct verified take_verified(struct taker *taker, const Cadre__V1__Verified *wire)
+struct verified decode_verified(struct decoder *decoder, const Cadre__V1__Verified *wire)
 {
     if (wire == NULL) {
         return (struct verified){0};
     }
-    return (struct verified){.position = take_position(taker, "Verified.position", wire->position),
-        .digest = take_number(taker, "Verified.digest", wire->digest, 1, UINT64_MAX)};
+    return (struct verified){.position = decode_position(decoder, "Verified.position", wire->position),
+        .digest = decode_number(decoder, "Verified.digest", wire->digest, 1, UINT64_MAX)};
 }
 
-struct feed take_feed(struct taker *taker, const Cadre__V1__Feed *wire)
+struct consumption decode_consumption(struct decoder *decoder, const Cadre__V1__Consumption *wire)
 {
     if (wire == NULL) {
-        return (struct feed){.steps = 0};
+        return (struct consumption){.steps = 0};
     }
-    struct feed feed = {
-        .steps = take_position(taker, "Feed.steps", wire->steps),
-        .samples = take_position(taker, "Feed.samples", wire->samples),
-        .fed = {wire->fed_low, wire->fed_high},
+    struct consumption consumption = {
+        .steps = decode_position(decoder, "Consumption.steps", wire->steps),
+        .samples = decode_position(decoder, "Consumption.samples", wire->samples),
+        .consumed = {wire->consumed_low, wire->consumed_high},
         .provable = wire->expected != NULL,
     };
-    if (feed.provable) {
-        feed.expected[0] = wire->expected->low;
-        feed.expected[1] = wire->expected->high;
-        feed.files = (enum feed_files)take_number(
-            taker, "Feed.files", (uint64_t)wire->files, FEED_FILES_NONE, FEED_FILES_ALL);
+    if (consumption.provable) {
+        consumption.expected[0] = wire->expected->low;
+        consumption.expected[1] = wire->expected->high;
+        consumption.files = (enum consumed_files)decode_number(
+            decoder, "Consumption.files", (uint64_t)wire->files, CONSUMED_FILES_NONE, CONSUMED_FILES_ALL);
     }
-    return feed;
+    return consumption;
 }
 
-void fill_task_exit(struct packer *packer, Cadre__V1__TaskExit *wire, const struct task_exit *end)
+void encode_task_exit(struct encoder *encoder, Cadre__V1__TaskExit *wire, const struct task_exit *end)
 {
     cadre__v1__task_exit__init(wire);
     wire->code = end->code;
     wire->signal = end->signal;
-    wire->text = packer_text(packer, end->text);
+    wire->text = encoder_text(encoder, end->text);
 }
 
-void take_task_exit(
-    struct taker *taker, const Cadre__V1__TaskExit *wire, struct task_exit *ret_exit)
+void decode_task_exit(
+    struct decoder *decoder, const Cadre__V1__TaskExit *wire, struct task_exit *ret_exit)
 {
     *ret_exit = (struct task_exit){
-        .code = take_i32(taker, "TaskExit.code", wire->code, 0, 255),
-        .signal = take_i32(taker, "TaskExit.signal", wire->signal, 0, 64),
+        .code = decode_i32(decoder, "TaskExit.code", wire->code, 0, 255),
+        .signal = decode_i32(decoder, "TaskExit.signal", wire->signal, 0, 64),
     };
-    const char *text = take_text(taker, "TaskExit.text", wire->text);
+    const char *text = decode_text(decoder, "TaskExit.text", wire->text);
     memcpy(ret_exit->text, text, strlen(text) + 1);
 }
 
-void fill_refused(
-    struct packer *packer, Cadre__V1__Refused *wire, const struct task_refused *refused)
+void encode_refused(
+    struct encoder *encoder, Cadre__V1__Refused *wire, const struct task_refused *refused)
 {
     cadre__v1__refused__init(wire);
     wire->code = (int32_t)refused->code;
-    wire->text = packer_text(packer, refused->text);
+    wire->text = encoder_text(encoder, refused->text);
 }
 
-void take_refused(
-    struct taker *taker, const Cadre__V1__Refused *wire, struct task_refused *ret_refused)
+void decode_refused(
+    struct decoder *decoder, const Cadre__V1__Refused *wire, struct task_refused *ret_refused)
 {
     *ret_refused = (struct task_refused){
-        .code = (cadre_status)take_i32(
-            taker, "Refused.code", wire->code, CADRE_CANCELLED, CADRE_UNAUTHENTICATED),
-        .text = take_text(taker, "Refused.text", wire->text),
+        .code = (cadre_status)decode_i32(
+            decoder, "Refused.code", wire->code, CADRE_CANCELLED, CADRE_UNAUTHENTICATED),
+        .text = decode_text(decoder, "Refused.text", wire->text),
     };
 }
 
-static Cadre__V1__Metric **fill_metrics(struct packer *packer, const struct progress *progress)
+static Cadre__V1__Metric **encode_metrics(struct encoder *encoder, const struct progress *progress)
 {
     size_t count = progress->metric_count;
-    Cadre__V1__Metric **list = packer_array(packer, count, sizeof *list);
-    Cadre__V1__Metric *metrics = packer_array(packer, count, sizeof *metrics);
+    Cadre__V1__Metric **list = encoder_array(encoder, count, sizeof *list);
+    Cadre__V1__Metric *metrics = encoder_array(encoder, count, sizeof *metrics);
     if (list == NULL || metrics == NULL) {
         return NULL;
     }
@@ -204,8 +204,8 @@ static Cadre__V1__Metric **fill_metrics(struct packer *packer, const struct prog
     return list;
 }
 
-void fill_progress(
-    struct packer *packer, Cadre__V1__Progress *wire, const struct progress *progress)
+void encode_progress(
+    struct encoder *encoder, Cadre__V1__Progress *wire, const struct progress *progress)
 {
     cadre__v1__progress__init(wire);
     wire->stream = (char *)progress->stream;
@@ -215,15 +215,15 @@ void fill_progress(
     wire->steps = progress->steps;
     wire->samples_per_s = progress->samples_per_s;
     wire->left_s = progress->left_s;
-    wire->metrics = fill_metrics(packer, progress);
+    wire->metrics = encode_metrics(encoder, progress);
     wire->n_metrics = wire->metrics != NULL ? progress->metric_count : 0;
 }
 
-void take_progress(
-    struct taker *taker, const Cadre__V1__Progress *wire, struct progress *ret_progress)
+void decode_progress(
+    struct decoder *decoder, const Cadre__V1__Progress *wire, struct progress *ret_progress)
 {
     *ret_progress = (struct progress){
-        .stream = take_name_or_empty(taker, "Progress.stream", wire->stream),
+        .stream = decode_name_or_empty(decoder, "Progress.stream", wire->stream),
         .epoch = wire->epoch,
         .epochs = wire->epochs,
         .step = wire->step,
@@ -231,16 +231,16 @@ void take_progress(
         .samples_per_s = wire->samples_per_s,
         .left_s = wire->left_s,
     };
-    if (!take_count(taker, "Progress.metrics", wire->n_metrics, LIMIT_METRICS)) {
+    if (!decode_count(decoder, "Progress.metrics", wire->n_metrics, LIMIT_METRICS)) {
         return;
     }
-    struct metric *metrics = take_array(taker, wire->n_metrics, sizeof *metrics);
+    struct metric *metrics = decode_array(decoder, wire->n_metrics, sizeof *metrics);
     if (metrics == NULL) {
         return;
     }
     for (size_t i = 0; i < wire->n_metrics; i++) {
         metrics[i] = (struct metric){
-            .name = take_name(taker, "Metric.name", wire->metrics[i]->name),
+            .name = decode_name(decoder, "Metric.name", wire->metrics[i]->name),
             .value = wire->metrics[i]->value,
         };
     }

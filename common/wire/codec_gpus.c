@@ -2,7 +2,7 @@
  * The GPUs of a worker's host: of AgentHello and of WorkerInfo. */
 #include "common/wire/codec.h"
 
-static void fill_gpu(struct packer *packer, Cadre__V1__Gpu *wire, const struct gpu *gpu)
+static void encode_gpu(struct encoder *encoder, Cadre__V1__Gpu *wire, const struct gpu *gpu)
 {
     cadre__v1__gpu__init(wire);
     wire->name = (char *)gpu->name;
@@ -11,11 +11,11 @@ static void fill_gpu(struct packer *packer, Cadre__V1__Gpu *wire, const struct g
     wire->memory_bytes = gpu->memory_bytes;
     wire->compute_major = gpu->compute_major;
     wire->compute_minor = gpu->compute_minor;
-    wire->unused = packer_text(packer, gpu->unused);
+    wire->unused = encoder_text(encoder, gpu->unused);
 }
 
 /* A host of which there is nothing to tell sends nothing. */
-static bool says_something(const struct gpus *gpus)
+static bool gpus_is_set(const struct gpus *gpus)
 {
     const char *texts[] = {gpus->driver, gpus->runtime, gpus->reason};
     bool text = false;
@@ -25,25 +25,25 @@ static bool says_something(const struct gpus *gpus)
     return gpus->count > 0 || gpus->omitted > 0 || gpus->usable > 0 || gpus->nccl > 0 || text;
 }
 
-Cadre__V1__Gpus *fill_gpus(struct packer *packer, Cadre__V1__Gpus *wire, const struct gpus *gpus)
+Cadre__V1__Gpus *encode_gpus(struct encoder *encoder, Cadre__V1__Gpus *wire, const struct gpus *gpus)
 {
-    if (!says_something(gpus)) {
+    if (!gpus_is_set(gpus)) {
         return NULL;
     }
     cadre__v1__gpus__init(wire);
     wire->omitted = gpus->omitted;
     wire->usable = gpus->usable;
-    wire->driver = packer_text(packer, gpus->driver);
-    wire->runtime = packer_text(packer, gpus->runtime);
+    wire->driver = encoder_text(encoder, gpus->driver);
+    wire->runtime = encoder_text(encoder, gpus->runtime);
     wire->nccl = gpus->nccl;
-    wire->reason = packer_text(packer, gpus->reason);
-    Cadre__V1__Gpu **list = packer_array(packer, gpus->count, sizeof *list);
-    Cadre__V1__Gpu *devices = packer_array(packer, gpus->count, sizeof *devices);
+    wire->reason = encoder_text(encoder, gpus->reason);
+    Cadre__V1__Gpu **list = encoder_array(encoder, gpus->count, sizeof *list);
+    Cadre__V1__Gpu *devices = encoder_array(encoder, gpus->count, sizeof *devices);
     if (list == NULL || devices == NULL) {
         return wire;
     }
     for (size_t i = 0; i < gpus->count; i++) {
-        fill_gpu(packer, &devices[i], &gpus->devices[i]);
+        encode_gpu(encoder, &devices[i], &gpus->devices[i]);
         list[i] = &devices[i];
     }
     wire->devices = list;
@@ -51,57 +51,57 @@ Cadre__V1__Gpus *fill_gpus(struct packer *packer, Cadre__V1__Gpus *wire, const s
     return wire;
 }
 
-static struct gpu take_gpu(struct taker *taker, const Cadre__V1__Gpu *wire)
+static struct gpu decode_gpu(struct decoder *decoder, const Cadre__V1__Gpu *wire)
 {
     return (struct gpu){
-        .name = take_name(taker, "Gpu.name", wire->name),
-        .uuid = take_name_or_empty(taker, "Gpu.uuid", wire->uuid),
-        .bus = take_name_or_empty(taker, "Gpu.bus", wire->bus),
+        .name = decode_name(decoder, "Gpu.name", wire->name),
+        .uuid = decode_name_or_empty(decoder, "Gpu.uuid", wire->uuid),
+        .bus = decode_name_or_empty(decoder, "Gpu.bus", wire->bus),
         .memory_bytes = wire->memory_bytes,
         .compute_major = wire->compute_major,
         .compute_minor = wire->compute_minor,
-        .unused = take_text(taker, "Gpu.unused", wire->unused),
+        .unused = decode_text(decoder, "Gpu.unused", wire->unused),
     };
 }
 
 /* Who adds them up must come to the same number. */
-static void check_usable(struct taker *taker, const struct gpus *gpus)
+static void check_usable(struct decoder *decoder, const struct gpus *gpus)
 {
     uint32_t usable = 0;
     for (size_t i = 0; i < gpus->count; i++) {
         usable += gpus->devices[i].unused[0] == '\0' ? 1U : 0U;
     }
-    take_u32(taker, "Gpus.usable", gpus->usable, usable, usable + gpus->omitted);
+    decode_u32(decoder, "Gpus.usable", gpus->usable, usable, usable + gpus->omitted);
 }
 
-struct gpus take_gpus(struct taker *taker, const Cadre__V1__Gpus *wire, bool whole)
+struct gpus decode_gpus(struct decoder *decoder, const Cadre__V1__Gpus *wire, bool whole)
 {
     struct gpus gpus = {.driver = "", .runtime = "", .reason = ""};
     if (wire == NULL ||
-        !take_count(taker, "Gpus.devices", wire->n_devices, LIMIT_GPUS_PER_WORKER)) {
+        !decode_count(decoder, "Gpus.devices", wire->n_devices, LIMIT_GPUS_PER_WORKER)) {
         return gpus;
     }
     uint32_t room = whole ? 0 : LIMIT_GPUS_PER_WORKER - (uint32_t)wire->n_devices;
-    gpus.omitted = take_u32(taker, "Gpus.omitted", wire->omitted, 0, room);
+    gpus.omitted = decode_u32(decoder, "Gpus.omitted", wire->omitted, 0, room);
     gpus.usable = wire->usable;
-    gpus.driver = take_name_or_empty(taker, "Gpus.driver", wire->driver);
-    gpus.runtime = take_name_or_empty(taker, "Gpus.runtime", wire->runtime);
+    gpus.driver = decode_name_or_empty(decoder, "Gpus.driver", wire->driver);
+    gpus.runtime = decode_name_or_empty(decoder, "Gpus.runtime", wire->runtime);
     gpus.nccl = wire->nccl;
-    gpus.reason = take_text(taker, "Gpus.reason", wire->reason);
-    const char *list = taker->list;
-    size_t entry = taker->entry;
-    struct gpu *devices = take_array(taker, wire->n_devices, sizeof *devices);
-    taker->list = "Gpus.devices";
+    gpus.reason = decode_text(decoder, "Gpus.reason", wire->reason);
+    const char *list = decoder->list;
+    size_t entry = decoder->entry;
+    struct gpu *devices = decode_array(decoder, wire->n_devices, sizeof *devices);
+    decoder->list = "Gpus.devices";
     for (size_t i = 0; i < wire->n_devices && devices != NULL; i++) {
-        taker->entry = i;
-        devices[i] = take_gpu(taker, wire->devices[i]);
+        decoder->entry = i;
+        devices[i] = decode_gpu(decoder, wire->devices[i]);
     }
-    taker->list = list;
-    taker->entry = entry;
+    decoder->list = list;
+    decoder->entry = entry;
     gpus.devices = devices;
     gpus.count = devices != NULL ? wire->n_devices : 0;
-    if (taker->status == CADRE_OK) {
-        check_usable(taker, &gpus);
+    if (decoder->status == CADRE_OK) {
+        check_usable(decoder, &gpus);
     }
     return gpus;
 }

@@ -2,38 +2,38 @@
  * Crews: what the tasks of a job are, and TaskMembers, who of them is where. */
 #include "common/wire/codec.h"
 
-void fill_crew(Cadre__V1__Crew *wire, const struct crew *crew)
+void encode_ps_job(Cadre__V1__PsJob *wire, const struct ps_job *ps_job)
 {
-    cadre__v1__crew__init(wire);
-    wire->workers = crew->workers;
-    wire->servers = crew->servers;
-    wire->evaluators = crew->evaluators;
-    wire->backups = crew->backups;
+    cadre__v1__ps_job__init(wire);
+    wire->workers = ps_job->workers;
+    wire->servers = ps_job->servers;
+    wire->evaluators = ps_job->evaluators;
+    wire->backups = ps_job->backups;
 }
 
-struct crew take_crew(struct taker *taker, const Cadre__V1__Crew *wire)
+struct ps_job decode_ps_job(struct decoder *decoder, const Cadre__V1__PsJob *wire)
 {
     if (wire == NULL) {
-        return (struct crew){0};
+        return (struct ps_job){0};
     }
-    return (struct crew){
-        .workers = take_u32(taker, "Crew.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
-        .servers = take_u32(taker, "Crew.servers", wire->servers, 1, LIMIT_TASKS_PER_JOB),
-        .evaluators = take_u32(taker, "Crew.evaluators", wire->evaluators, 0, CREW_EVALUATORS_MAX),
+    return (struct ps_job){
+        .workers = decode_u32(decoder, "PsJob.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
+        .servers = decode_u32(decoder, "PsJob.servers", wire->servers, 1, LIMIT_TASKS_PER_JOB),
+        .evaluators = decode_u32(decoder, "PsJob.evaluators", wire->evaluators, 0, PS_JOB_EVALUATORS_MAX),
         .backups = wire->backups,
     };
 }
 
-void fill_members(struct packer *packer, Cadre__V1__TaskMembers *wire,
+void encode_members(struct encoder *encoder, Cadre__V1__TaskMembers *wire,
     Cadre__V1__Generation *generation, const struct task_members *members)
 {
     size_t count = members->member_count;
     cadre__v1__task_members__init(wire);
-    fill_generation(generation, members->generation);
+    encode_generation(generation, members->generation);
     wire->generation = generation;
     wire->key = (ProtobufCBinaryData){.len = LIMIT_JOB_KEY_BYTES, .data = (uint8_t *)members->key};
-    Cadre__V1__TaskMember **list = packer_array(packer, count, sizeof *list);
-    Cadre__V1__TaskMember *entries = packer_array(packer, count, sizeof *entries);
+    Cadre__V1__TaskMember **list = encoder_array(encoder, count, sizeof *list);
+    Cadre__V1__TaskMember *entries = encoder_array(encoder, count, sizeof *entries);
     if (list == NULL || entries == NULL) {
         return;
     }
@@ -42,7 +42,7 @@ void fill_members(struct packer *packer, Cadre__V1__TaskMembers *wire,
         cadre__v1__task_member__init(&entries[i]);
         entries[i].slot = from->slot;
         entries[i].incarnation = from->incarnation;
-        entries[i].lives = from->lives;
+        entries[i].attempts = from->attempts;
         entries[i].here = from->here;
         entries[i].address = (char *)from->address;
         entries[i].backed_number = from->backed.number;
@@ -53,48 +53,48 @@ void fill_members(struct packer *packer, Cadre__V1__TaskMembers *wire,
     wire->n_members = count;
 }
 
-static struct task_member take_member(
-    struct taker *taker, const Cadre__V1__TaskMember *wire, uint32_t least)
+static struct task_member decode_member(
+    struct decoder *decoder, const Cadre__V1__TaskMember *wire, uint32_t least)
 {
     struct task_member member = {
-        .slot = take_u32(taker, "TaskMember.slot", wire->slot, least, LIMIT_TASKS_PER_JOB - 1),
+        .slot = decode_u32(decoder, "TaskMember.slot", wire->slot, least, LIMIT_TASKS_PER_JOB - 1),
         .incarnation = wire->incarnation,
-        .lives = wire->lives,
+        .attempts = wire->attempts,
         .here = wire->here,
-        .address = take_address(taker, "TaskMember.address", wire->address),
+        .address = decode_address(decoder, "TaskMember.address", wire->address),
         .backed = {.number = wire->backed_number, .by = wire->backed_by},
     };
-    if (member.here && (member.incarnation == 0 || member.lives == 0)) {
-        taker_fail(taker, CADRE_INVALID_ARGUMENT, "TaskMember.here",
+    if (member.here && (member.incarnation == 0 || member.attempts == 0)) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "TaskMember.here",
             "is true of slot %u, which was not started", member.slot);
     }
     return member;
 }
 
-void take_members(
-    struct taker *taker, const Cadre__V1__TaskMembers *wire, struct task_members *ret_members)
+void decode_members(
+    struct decoder *decoder, const Cadre__V1__TaskMembers *wire, struct task_members *ret_members)
 {
     *ret_members = (struct task_members){
-        .generation = take_generation(taker, "TaskMembers.generation", wire->generation)};
-    take_fixed_bytes(taker, "TaskMembers.key", wire->key, ret_members->key, LIMIT_JOB_KEY_BYTES);
+        .generation = decode_generation(decoder, "TaskMembers.generation", wire->generation)};
+    decode_fixed_bytes(decoder, "TaskMembers.key", wire->key, ret_members->key, LIMIT_JOB_KEY_BYTES);
     if (wire->n_members == 0) {
-        taker_fail(taker, CADRE_INVALID_ARGUMENT, "TaskMembers.members",
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "TaskMembers.members",
             "is empty; a crew has a chief at least");
         return;
     }
-    if (!take_count(taker, "TaskMembers.members", wire->n_members, LIMIT_TASKS_PER_JOB)) {
+    if (!decode_count(decoder, "TaskMembers.members", wire->n_members, LIMIT_TASKS_PER_JOB)) {
         return;
     }
-    struct task_member *members = take_array(taker, wire->n_members, sizeof *members);
+    struct task_member *members = decode_array(decoder, wire->n_members, sizeof *members);
     if (members == NULL) {
         return;
     }
-    taker->list = "TaskMembers.members";
-    for (size_t i = 0; i < wire->n_members && taker->status == CADRE_OK; i++) {
-        taker->entry = i;
-        members[i] = take_member(taker, wire->members[i], i == 0 ? 0 : members[i - 1].slot + 1);
+    decoder->list = "TaskMembers.members";
+    for (size_t i = 0; i < wire->n_members && decoder->status == CADRE_OK; i++) {
+        decoder->entry = i;
+        members[i] = decode_member(decoder, wire->members[i], i == 0 ? 0 : members[i - 1].slot + 1);
     }
-    taker->list = NULL;
+    decoder->list = NULL;
     ret_members->members = members;
     ret_members->member_count = wire->n_members;
 }

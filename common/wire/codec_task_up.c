@@ -21,7 +21,7 @@ _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_SHARDS == TASK_UP_SHARDS, "same 
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_PREEMPT == TASK_UP_PREEMPT, "same numbers");
 _Static_assert((int)CADRE__V1__TASK_UP__MESSAGE_BACKED == TASK_UP_BACKED, "same numbers");
 
-static void fill_hello(struct wire_task_up *storage, const struct task_hello *hello)
+static void encode_hello(struct wire_task_up *storage, const struct task_hello *hello)
 {
     Cadre__V1__TaskHello *wire = &storage->hello;
     cadre__v1__task_hello__init(wire);
@@ -30,7 +30,7 @@ static void fill_hello(struct wire_task_up *storage, const struct task_hello *he
     wire->pid = hello->pid;
     wire->replicas = hello->replicas;
     wire->mesh_address = (char *)hello->mesh_address;
-    fill_generation(&storage->generation, hello->generation);
+    encode_generation(&storage->generation, hello->generation);
     wire->generation = &storage->generation;
     wire->position = hello->position;
     wire->clean = hello->clean;
@@ -41,34 +41,34 @@ static void fill_hello(struct wire_task_up *storage, const struct task_hello *he
     storage->up.hello = wire;
 }
 
-static void fill_arrive(struct wire_task_up *storage, const struct task_arrive *arrive)
+static void encode_arrive(struct wire_task_up *storage, const struct task_arrive *arrive)
 {
     Cadre__V1__TaskArrive *wire = &storage->arrive;
     cadre__v1__task_arrive__init(wire);
-    fill_generation(&storage->generation, arrive->generation);
+    encode_generation(&storage->generation, arrive->generation);
     wire->generation = &storage->generation;
     wire->up_to = arrive->up_to;
     wire->applied = arrive->applied;
     wire->wanted = arrive->wanted;
-    fill_cursor(&storage->cursor, &arrive->cursor);
+    encode_cursor(&storage->cursor, &arrive->cursor);
     wire->cursor = &storage->cursor;
-    fill_feed(&storage->feed, &arrive->feed);
-    wire->feed = &storage->feed.feed;
-    wire->verified = fill_verified(&storage->verified, &arrive->verified);
+    encode_consumption(&storage->consumption, &arrive->consumption);
+    wire->consumption = &storage->consumption.consumption;
+    wire->verified = encode_verified(&storage->verified, &arrive->verified);
     storage->up.arrive = wire;
 }
 
-static void fill_report(
-    struct packer *packer, struct wire_task_up *storage, const struct task_report *report)
+static void encode_report(
+    struct encoder *encoder, struct wire_task_up *storage, const struct task_report *report)
 {
     Cadre__V1__TaskReport *wire = &storage->report;
     cadre__v1__task_report__init(wire);
-    fill_generation(&storage->generation, report->generation);
+    encode_generation(&storage->generation, report->generation);
     wire->generation = &storage->generation;
     wire->position = report->position;
     wire->clean = report->clean;
     wire->reason = (Cadre__V1__ReportReason)report->reason;
-    wire->text = packer_text(packer, report->text);
+    wire->text = encoder_text(encoder, report->text);
     wire->code = report->reason == REPORT_FAILED ? (int32_t)report->code : CADRE_OK;
     wire->begun = report->begun;
     wire->stream = report->begun ? report->stream : 0;
@@ -86,11 +86,11 @@ static void fill_report(
     storage->up.report = wire;
 }
 
-static void fill_part(struct wire_task_up *storage, const struct task_part *part)
+static void encode_part(struct wire_task_up *storage, const struct task_part *part)
 {
     Cadre__V1__TaskPart *wire = &storage->part;
     cadre__v1__task_part__init(wire);
-    fill_generation(&storage->generation, part->generation);
+    encode_generation(&storage->generation, part->generation);
     wire->generation = &storage->generation;
     wire->position = part->position;
     wire->path = (char *)part->path;
@@ -103,7 +103,7 @@ static void fill_part(struct wire_task_up *storage, const struct task_part *part
     storage->up.part = wire;
 }
 
-static void fill_join(struct wire_task_up *storage, const struct task_join *join)
+static void encode_join(struct wire_task_up *storage, const struct task_join *join)
 {
     cadre__v1__task_join__init(&storage->join);
     storage->join.stream = join->stream;
@@ -111,7 +111,7 @@ static void fill_join(struct wire_task_up *storage, const struct task_join *join
     storage->up.join = &storage->join;
 }
 
-static void fill_stream(struct wire_task_up *storage, const struct task_stream *stream)
+static void encode_stream(struct wire_task_up *storage, const struct task_stream *stream)
 {
     Cadre__V1__TaskStream *wire = &storage->stream;
     cadre__v1__task_stream__init(wire);
@@ -122,11 +122,11 @@ static void fill_stream(struct wire_task_up *storage, const struct task_stream *
     storage->up.stream = wire;
 }
 
-static void fill_stall(struct wire_task_up *storage, const struct task_stall *stall)
+static void encode_stall(struct wire_task_up *storage, const struct task_stall *stall)
 {
     Cadre__V1__TaskStall *wire = &storage->stall;
     cadre__v1__task_stall__init(wire);
-    fill_generation(&storage->generation, stall->generation);
+    encode_generation(&storage->generation, stall->generation);
     wire->generation = &storage->generation;
     wire->position = stall->position;
     wire->slot = stall->slot;
@@ -142,7 +142,7 @@ static void fill_stall(struct wire_task_up *storage, const struct task_stall *st
     storage->up.stall = wire;
 }
 
-static void fill_preempt(struct wire_task_up *storage, const struct task_preempt *preempt)
+static void encode_preempt(struct wire_task_up *storage, const struct task_preempt *preempt)
 {
     cadre__v1__task_preempt__init(&storage->preempt);
     storage->preempt.stops = preempt->stops;
@@ -150,7 +150,7 @@ static void fill_preempt(struct wire_task_up *storage, const struct task_preempt
     storage->up.preempt = &storage->preempt;
 }
 
-static void fill_backed(struct wire_task_up *storage, const struct task_backed *backed)
+static void encode_backed(struct wire_task_up *storage, const struct task_backed *backed)
 {
     cadre__v1__task_backed__init(&storage->backed);
     storage->backed.number = backed->number;
@@ -158,65 +158,65 @@ static void fill_backed(struct wire_task_up *storage, const struct task_backed *
     storage->up.backed = &storage->backed;
 }
 
-void fill_task_up(struct packer *packer, struct wire_task_up *storage, const struct task_up *up)
+void encode_task_up(struct encoder *encoder, struct wire_task_up *storage, const struct task_up *up)
 {
     cadre__v1__task_up__init(&storage->up);
     storage->up.message_case = (Cadre__V1__TaskUp__MessageCase)up->type;
     switch (up->type) {
     case TASK_UP_HELLO:
-        fill_hello(storage, &up->hello);
+        encode_hello(storage, &up->hello);
         return;
     case TASK_UP_ARRIVE:
-        fill_arrive(storage, &up->arrive);
+        encode_arrive(storage, &up->arrive);
         return;
     case TASK_UP_REPORT:
-        fill_report(packer, storage, &up->report);
+        encode_report(encoder, storage, &up->report);
         return;
     case TASK_UP_PART:
-        fill_part(storage, &up->part);
+        encode_part(storage, &up->part);
         return;
     case TASK_UP_PROGRESS:
-        fill_progress(packer, &storage->progress, &up->progress);
+        encode_progress(encoder, &storage->progress, &up->progress);
         storage->up.progress = &storage->progress;
         return;
     case TASK_UP_JOIN:
-        fill_join(storage, &up->join);
+        encode_join(storage, &up->join);
         return;
     case TASK_UP_STREAM:
-        fill_stream(storage, &up->stream);
+        encode_stream(storage, &up->stream);
         return;
     case TASK_UP_STALL:
-        fill_stall(storage, &up->stall);
+        encode_stall(storage, &up->stall);
         return;
     case TASK_UP_SHARDS:
-        fill_shards(packer, &storage->shards, &up->shards);
+        encode_shards(encoder, &storage->shards, &up->shards);
         storage->up.shards = &storage->shards;
         return;
     case TASK_UP_PREEMPT:
-        fill_preempt(storage, &up->preempt);
+        encode_preempt(storage, &up->preempt);
         return;
     case TASK_UP_BACKED:
-        fill_backed(storage, &up->backed);
+        encode_backed(storage, &up->backed);
         return;
     }
     CADRE_ASSERT(false);
 }
 
-static void take_hello(
-    struct taker *taker, const Cadre__V1__TaskHello *wire, struct task_hello *ret_hello)
+static void decode_hello(
+    struct decoder *decoder, const Cadre__V1__TaskHello *wire, struct task_hello *ret_hello)
 {
     *ret_hello = (struct task_hello){
         .frame_version = wire->frame_version,
         .library_version =
-            take_name_or_empty(taker, "TaskHello.library_version", wire->library_version),
-        .pid = take_u32(taker, "TaskHello.pid", wire->pid, 1, INT32_MAX),
+            decode_name_or_empty(decoder, "TaskHello.library_version", wire->library_version),
+        .pid = decode_u32(decoder, "TaskHello.pid", wire->pid, 1, INT32_MAX),
         .replicas =
-            take_u32(taker, "TaskHello.replicas", wire->replicas, 1, LIMIT_REPLICAS_PER_TASK),
-        .mesh_address = take_address(taker, "TaskHello.mesh_address", wire->mesh_address),
-        .position = take_position(taker, "TaskHello.position", wire->position),
+            decode_u32(decoder, "TaskHello.replicas", wire->replicas, 1, LIMIT_REPLICAS_PER_TASK),
+        .mesh_address = decode_address(decoder, "TaskHello.mesh_address", wire->mesh_address),
+        .position = decode_position(decoder, "TaskHello.position", wire->position),
         .clean = wire->clean,
-        .released = take_position(taker, "TaskHello.released", wire->released),
-        .arrived = take_position(taker, "TaskHello.arrived", wire->arrived),
+        .released = decode_position(decoder, "TaskHello.released", wire->released),
+        .arrived = decode_position(decoder, "TaskHello.arrived", wire->arrived),
         .frozen = wire->frozen,
     };
     if (wire->generation != NULL) {
@@ -226,189 +226,189 @@ static void take_hello(
     int32_t least = wire->frozen ? REPORT_HALT : 0;
     int32_t most = wire->frozen ? REPORT_DIVERGED : 0;
     ret_hello->reason =
-        (enum report_reason)take_i32(taker, "TaskHello.reason", (int32_t)wire->reason, least, most);
+        (enum report_reason)decode_i32(decoder, "TaskHello.reason", (int32_t)wire->reason, least, most);
 }
 
-static void take_arrive(
-    struct taker *taker, const Cadre__V1__TaskArrive *wire, struct task_arrive *ret_arrive)
+static void decode_arrive(
+    struct decoder *decoder, const Cadre__V1__TaskArrive *wire, struct task_arrive *ret_arrive)
 {
     *ret_arrive = (struct task_arrive){
-        .generation = take_generation(taker, "TaskArrive.generation", wire->generation),
-        .up_to = take_position(taker, "TaskArrive.up_to", wire->up_to),
-        .applied = take_number(taker, "TaskArrive.applied", wire->applied, 0, wire->up_to),
-        .wanted = take_position(taker, "TaskArrive.wanted", wire->wanted),
-        .cursor = take_cursor(taker, wire->cursor),
-        .feed = take_feed(taker, wire->feed),
-        .verified = take_verified(taker, wire->verified),
+        .generation = decode_generation(decoder, "TaskArrive.generation", wire->generation),
+        .up_to = decode_position(decoder, "TaskArrive.up_to", wire->up_to),
+        .applied = decode_number(decoder, "TaskArrive.applied", wire->applied, 0, wire->up_to),
+        .wanted = decode_position(decoder, "TaskArrive.wanted", wire->wanted),
+        .cursor = decode_cursor(decoder, wire->cursor),
+        .consumption = decode_consumption(decoder, wire->consumption),
+        .verified = decode_verified(decoder, wire->verified),
     };
 }
 
-static void take_divergence(
-    struct taker *taker, const Cadre__V1__Divergence *wire, struct divergence *ret_divergence)
+static void decode_divergence(
+    struct decoder *decoder, const Cadre__V1__Divergence *wire, struct divergence *ret_divergence)
 {
-    if (!take_present(taker, "TaskReport.divergence", wire)) {
+    if (!decode_present(decoder, "TaskReport.divergence", wire)) {
         return;
     }
     *ret_divergence = (struct divergence){
-        .position = take_position(taker, "Divergence.position", wire->position),
-        .verified = take_number(taker, "Divergence.verified", wire->verified, 0, wire->position),
+        .position = decode_position(decoder, "Divergence.position", wire->position),
+        .verified = decode_number(decoder, "Divergence.verified", wire->verified, 0, wire->position),
     };
-    if (!take_count(taker, "Divergence.culprits", wire->n_culprits,
+    if (!decode_count(decoder, "Divergence.culprits", wire->n_culprits,
             CADRE_COUNT_OF(ret_divergence->culprits))) {
         return;
     }
     ret_divergence->culprit_count = (uint32_t)wire->n_culprits;
     for (size_t i = 0; i < wire->n_culprits; i++) {
         ret_divergence->culprits[i] =
-            take_u32(taker, "Divergence.culprits", wire->culprits[i], 0, LIMIT_TASKS_PER_JOB - 1);
+            decode_u32(decoder, "Divergence.culprits", wire->culprits[i], 0, LIMIT_TASKS_PER_JOB - 1);
     }
 }
 
-static void take_report(
-    struct taker *taker, const Cadre__V1__TaskReport *wire, struct task_report *ret_report)
+static void decode_report(
+    struct decoder *decoder, const Cadre__V1__TaskReport *wire, struct task_report *ret_report)
 {
     bool failed = wire->reason == CADRE__V1__REPORT_REASON__REPORT_REASON_FAILED;
     *ret_report = (struct task_report){
-        .generation = take_generation(taker, "TaskReport.generation", wire->generation),
-        .position = take_position(taker, "TaskReport.position", wire->position),
+        .generation = decode_generation(decoder, "TaskReport.generation", wire->generation),
+        .position = decode_position(decoder, "TaskReport.position", wire->position),
         .clean = wire->clean,
-        .reason = (enum report_reason)take_i32(
-            taker, "TaskReport.reason", (int32_t)wire->reason, REPORT_HALT, REPORT_DIVERGED),
-        .code = (cadre_status)take_i32(taker, "TaskReport.code", wire->code,
+        .reason = (enum report_reason)decode_i32(
+            decoder, "TaskReport.reason", (int32_t)wire->reason, REPORT_HALT, REPORT_DIVERGED),
+        .code = (cadre_status)decode_i32(decoder, "TaskReport.code", wire->code,
             failed ? CADRE_CANCELLED : CADRE_OK, failed ? CADRE_UNAUTHENTICATED : CADRE_OK),
-        .text = take_text(taker, "TaskReport.text", wire->text),
+        .text = decode_text(decoder, "TaskReport.text", wire->text),
         .begun = wire->begun,
         .stream =
-            take_u32(taker, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+            decode_u32(decoder, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
         .nested = wire->begun && wire->nested,
         .digest = wire->digest,
         .trusts = wire->trusts,
     };
     if (ret_report->reason == REPORT_DIVERGED) {
-        take_divergence(taker, wire->divergence, &ret_report->divergence);
+        decode_divergence(decoder, wire->divergence, &ret_report->divergence);
     }
 }
 
-static void take_part(
-    struct taker *taker, const Cadre__V1__TaskPart *wire, struct task_part *ret_part)
+static void decode_part(
+    struct decoder *decoder, const Cadre__V1__TaskPart *wire, struct task_part *ret_part)
 {
     *ret_part = (struct task_part){
-        .generation = take_generation(taker, "TaskPart.generation", wire->generation),
-        .position = take_position(taker, "TaskPart.position", wire->position),
-        .path = take_path(taker, "TaskPart.path", wire->path),
+        .generation = decode_generation(decoder, "TaskPart.generation", wire->generation),
+        .position = decode_position(decoder, "TaskPart.position", wire->position),
+        .path = decode_path(decoder, "TaskPart.path", wire->path),
         .shared = wire->shared,
         .digest = wire->digest,
         .compared = wire->compared,
         .size_bytes =
-            take_number(taker, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
+            decode_number(decoder, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
     };
-    take_fixed_bytes(taker, "TaskPart.sha256", wire->sha256, ret_part->sha256, LIMIT_SHA256_BYTES);
+    decode_fixed_bytes(decoder, "TaskPart.sha256", wire->sha256, ret_part->sha256, LIMIT_SHA256_BYTES);
 }
 
-static void take_task_stream(
-    struct taker *taker, const Cadre__V1__TaskStream *wire, struct task_stream *ret_stream)
+static void decode_task_stream(
+    struct decoder *decoder, const Cadre__V1__TaskStream *wire, struct task_stream *ret_stream)
 {
     *ret_stream = (struct task_stream){
-        .stream = take_u32(taker, "TaskStream.stream", wire->stream, 1, STREAM_ANY - 1),
-        .name = take_name_or_empty(taker, "TaskStream.name", wire->name),
-        .samples = take_position(taker, "TaskStream.samples", wire->samples),
+        .stream = decode_u32(decoder, "TaskStream.stream", wire->stream, 1, STREAM_ANY - 1),
+        .name = decode_name_or_empty(decoder, "TaskStream.name", wire->name),
+        .samples = decode_position(decoder, "TaskStream.samples", wire->samples),
         .shares = wire->shares,
     };
 }
 
-static struct task_hang take_hang(struct taker *taker, const Cadre__V1__TaskHang *wire)
+static struct task_hang decode_hang(struct decoder *decoder, const Cadre__V1__TaskHang *wire)
 {
     if (wire == NULL) {
         return (struct task_hang){.at = HANG_NONE};
     }
     bool collective = wire->at == CADRE__V1__HANG_AT__HANG_AT_COLLECTIVE;
     return (struct task_hang){
-        .at = (enum hang_at)take_i32(
-            taker, "TaskHang.at", (int32_t)wire->at, HANG_COLLECTIVE, HANG_RETURN),
-        .collective = take_u32(taker, "TaskHang.collective", wire->collective, collective ? 1 : 0,
+        .at = (enum hang_at)decode_i32(
+            decoder, "TaskHang.at", (int32_t)wire->at, HANG_COLLECTIVE, HANG_RETURN),
+        .collective = decode_u32(decoder, "TaskHang.collective", wire->collective, collective ? 1 : 0,
             collective ? UINT32_MAX : 0),
-        .replica = take_u32(taker, "TaskHang.replica", wire->replica, 0,
+        .replica = decode_u32(decoder, "TaskHang.replica", wire->replica, 0,
             LIMIT_TASKS_PER_JOB * LIMIT_REPLICAS_PER_TASK - 1),
-        .others = take_u32(taker, "TaskHang.others", wire->others, 0, LIMIT_REPLICAS_PER_TASK - 1),
+        .others = decode_u32(decoder, "TaskHang.others", wire->others, 0, LIMIT_REPLICAS_PER_TASK - 1),
     };
 }
 
-static void take_stall(
-    struct taker *taker, const Cadre__V1__TaskStall *wire, struct task_stall *ret_stall)
+static void decode_stall(
+    struct decoder *decoder, const Cadre__V1__TaskStall *wire, struct task_stall *ret_stall)
 {
     *ret_stall = (struct task_stall){
-        .generation = take_generation(taker, "TaskStall.generation", wire->generation),
-        .position = take_position(taker, "TaskStall.position", wire->position),
-        .slot = take_u32(taker, "TaskStall.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
-        .waited_us = take_span(taker, "TaskStall.waited_us", wire->waited_us),
-        .hang = take_hang(taker, wire->hang),
+        .generation = decode_generation(decoder, "TaskStall.generation", wire->generation),
+        .position = decode_position(decoder, "TaskStall.position", wire->position),
+        .slot = decode_u32(decoder, "TaskStall.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
+        .waited_us = decode_duration(decoder, "TaskStall.waited_us", wire->waited_us),
+        .hang = decode_hang(decoder, wire->hang),
     };
 }
 
-void take_task_up(struct taker *taker, const Cadre__V1__TaskUp *wire, struct task_up *ret_up)
+void decode_task_up(struct decoder *decoder, const Cadre__V1__TaskUp *wire, struct task_up *ret_up)
 {
     *ret_up = (struct task_up){.type = (enum task_up_type)wire->message_case};
     switch (wire->message_case) {
     case CADRE__V1__TASK_UP__MESSAGE_HELLO:
-        take_hello(taker, wire->hello, &ret_up->hello);
+        decode_hello(decoder, wire->hello, &ret_up->hello);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_ARRIVE:
-        take_arrive(taker, wire->arrive, &ret_up->arrive);
+        decode_arrive(decoder, wire->arrive, &ret_up->arrive);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_REPORT:
-        take_report(taker, wire->report, &ret_up->report);
+        decode_report(decoder, wire->report, &ret_up->report);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_PART:
-        take_part(taker, wire->part, &ret_up->part);
+        decode_part(decoder, wire->part, &ret_up->part);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_PROGRESS:
-        take_progress(taker, wire->progress, &ret_up->progress);
+        decode_progress(decoder, wire->progress, &ret_up->progress);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_JOIN:
-        ret_up->join.stream = take_stream(taker, "TaskJoin.stream", wire->join->stream);
+        ret_up->join.stream = decode_stream(decoder, "TaskJoin.stream", wire->join->stream);
         ret_up->join.epoch = wire->join->epoch;
         return;
     case CADRE__V1__TASK_UP__MESSAGE_STREAM:
-        take_task_stream(taker, wire->stream, &ret_up->stream);
+        decode_task_stream(decoder, wire->stream, &ret_up->stream);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_STALL:
-        take_stall(taker, wire->stall, &ret_up->stall);
+        decode_stall(decoder, wire->stall, &ret_up->stall);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_SHARDS:
-        take_shards(taker, wire->shards, &ret_up->shards);
+        decode_shards(decoder, wire->shards, &ret_up->shards);
         return;
     case CADRE__V1__TASK_UP__MESSAGE_PREEMPT:
         ret_up->preempt = (struct task_preempt){.stops = wire->preempt->stops,
-            .grace_us = take_span(taker, "TaskPreempt.grace_us", wire->preempt->grace_us)};
+            .grace_us = decode_duration(decoder, "TaskPreempt.grace_us", wire->preempt->grace_us)};
         return;
     case CADRE__V1__TASK_UP__MESSAGE_BACKED:
         ret_up->backed = (struct task_backed){
-            .number = take_number(taker, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
+            .number = decode_number(decoder, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
             .by = wire->backed->by};
         return;
     default:
-        taker_fail(
-            taker, CADRE_INVALID_ARGUMENT, "TaskUp", "has no message that this version knows");
+        decoder_fail(
+            decoder, CADRE_INVALID_ARGUMENT, "TaskUp", "has no message that this version knows");
     }
 }
 
 cadre_status wire_pack_task_up(
     const struct task_up *message, struct wire_buffer *buffer, struct cadre_error *error)
 {
-    struct packer packer = {.buffer = buffer, .error = error};
+    struct encoder encoder = {.buffer = buffer, .error = error};
     struct wire_task_up storage;
-    fill_task_up(&packer, &storage, message);
-    return packer_finish(&packer, &storage.up.base, LIMIT_FRAME_BYTES);
+    encode_task_up(&encoder, &storage, message);
+    return encoder_finish(&encoder, &storage.up.base, LIMIT_FRAME_BYTES);
 }
 
 cadre_status wire_unpack_task_up(const void *bytes, size_t size, struct wire_arena *arena,
     struct task_up *ret_message, struct cadre_error *error)
 {
-    struct taker taker = {.arena = arena, .error = error};
+    struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__TaskUp *wire =
-        taker_open(&taker, &cadre__v1__task_up__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+        decoder_open(&decoder, &cadre__v1__task_up__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
-        take_task_up(&taker, wire, ret_message);
+        decode_task_up(&decoder, wire, ret_message);
     }
-    return taker.status;
+    return decoder.status;
 }

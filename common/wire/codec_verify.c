@@ -25,7 +25,7 @@ static bool is_first(const struct verify_from *from)
 }
 
 /* NULL: the first page, or none. */
-static Cadre__V1__VerifyFrom *fill_from(Cadre__V1__VerifyFrom *wire, const struct verify_from *from)
+static Cadre__V1__VerifyFrom *encode_from(Cadre__V1__VerifyFrom *wire, const struct verify_from *from)
 {
     if (is_first(from)) {
         return NULL;
@@ -38,39 +38,39 @@ static Cadre__V1__VerifyFrom *fill_from(Cadre__V1__VerifyFrom *wire, const struc
     return wire;
 }
 
-static struct verify_from take_from(struct taker *taker, const Cadre__V1__VerifyFrom *wire)
+static struct verify_from decode_from(struct decoder *decoder, const Cadre__V1__VerifyFrom *wire)
 {
     if (wire == NULL) {
         return (struct verify_from){.generation = 0};
     }
     return (struct verify_from){.generation = wire->generation,
-        .stream = take_stream(taker, "VerifyFrom.stream", wire->stream),
+        .stream = decode_stream(decoder, "VerifyFrom.stream", wire->stream),
         .epoch = wire->epoch,
-        .position = take_position(taker, "VerifyFrom.position", wire->position)};
+        .position = decode_position(decoder, "VerifyFrom.position", wire->position)};
 }
 
 cadre_status wire_pack_verify_request(
     const struct verify_request *message, struct wire_buffer *buffer, struct cadre_error *error)
 {
-    struct packer packer = {.buffer = buffer, .error = error};
+    struct encoder encoder = {.buffer = buffer, .error = error};
     Cadre__V1__VerifyRequest wire = CADRE__V1__VERIFY_REQUEST__INIT;
     Cadre__V1__VerifyFrom from;
     wire.id = message->id.n;
-    wire.from = fill_from(&from, &message->from);
-    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+    wire.from = encode_from(&from, &message->from);
+    return encoder_finish(&encoder, &wire.base, LIMIT_FRAME_BYTES);
 }
 
 cadre_status wire_unpack_verify_request(const void *bytes, size_t size, struct wire_arena *arena,
     struct verify_request *ret_message, struct cadre_error *error)
 {
-    struct taker taker = {.arena = arena, .error = error};
+    struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__VerifyRequest *wire =
-        taker_open(&taker, &cadre__v1__verify_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+        decoder_open(&decoder, &cadre__v1__verify_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
-        ret_message->id = take_job_id(&taker, "VerifyRequest.id", wire->id);
-        ret_message->from = take_from(&taker, wire->from);
+        ret_message->id = decode_job_id(&decoder, "VerifyRequest.id", wire->id);
+        ret_message->from = decode_from(&decoder, wire->from);
     }
-    return taker.status;
+    return decoder.status;
 }
 
 /* ---- VerifyResponse ---- */
@@ -83,15 +83,15 @@ struct wire_generation {
 struct wire_epoch {
     Cadre__V1__VerifyEpoch verify;
     Cadre__V1__Cursor cursor;
-    struct wire_feed feed;
+    struct wire_consumption consumption;
 };
 
-static void fill_generations(
-    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_generations(
+    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
 {
     size_t count = response->generation_count;
-    Cadre__V1__VerifyGeneration **list = packer_array(packer, count, sizeof *list);
-    struct wire_generation *storage = packer_array(packer, count, sizeof *storage);
+    Cadre__V1__VerifyGeneration **list = encoder_array(encoder, count, sizeof *list);
+    struct wire_generation *storage = encoder_array(encoder, count, sizeof *storage);
     if (list == NULL || storage == NULL) {
         return;
     }
@@ -99,7 +99,7 @@ static void fill_generations(
         const struct verify_generation *from = &response->generations[i];
         Cadre__V1__VerifyGeneration *to = &storage[i].verify;
         cadre__v1__verify_generation__init(to);
-        fill_generation(&storage[i].generation, from->generation);
+        encode_generation(&storage[i].generation, from->generation);
         to->generation = &storage[i].generation;
         to->resume = from->resume;
         to->restarted = from->restarted;
@@ -111,12 +111,12 @@ static void fill_generations(
     wire->n_generations = count;
 }
 
-static void fill_epochs(
-    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_epochs(
+    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
 {
     size_t count = response->epoch_count;
-    Cadre__V1__VerifyEpoch **list = packer_array(packer, count, sizeof *list);
-    struct wire_epoch *storage = packer_array(packer, count, sizeof *storage);
+    Cadre__V1__VerifyEpoch **list = encoder_array(encoder, count, sizeof *list);
+    struct wire_epoch *storage = encoder_array(encoder, count, sizeof *storage);
     if (list == NULL || storage == NULL) {
         return;
     }
@@ -128,10 +128,10 @@ static void fill_epochs(
         to->name = (char *)from->name;
         to->shares = from->shares;
         to->source_samples = from->source_samples;
-        fill_cursor(&storage[i].cursor, &from->cursor);
+        encode_cursor(&storage[i].cursor, &from->cursor);
         to->cursor = &storage[i].cursor;
-        fill_feed(&storage[i].feed, &from->feed);
-        to->feed = &storage[i].feed.feed;
+        encode_consumption(&storage[i].consumption, &from->consumption);
+        to->consumption = &storage[i].consumption.consumption;
         list[i] = to;
     }
     wire->epochs = list;
@@ -139,98 +139,98 @@ static void fill_epochs(
 }
 
 /* Of each the digest is known. */
-static void fill_positions(
-    struct packer *packer, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_positions(
+    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
 {
     size_t count = response->verified_count;
-    Cadre__V1__Verified **list = packer_array(packer, count, sizeof *list);
-    Cadre__V1__Verified *storage = packer_array(packer, count, sizeof *storage);
+    Cadre__V1__Verified **list = encoder_array(encoder, count, sizeof *list);
+    Cadre__V1__Verified *storage = encoder_array(encoder, count, sizeof *storage);
     if (list == NULL || storage == NULL) {
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        list[i] = fill_verified(&storage[i], &response->verified[i]);
+        list[i] = encode_verified(&storage[i], &response->verified[i]);
         CADRE_ASSERT(list[i] != NULL);
     }
     wire->verified = list;
     wire->n_verified = count;
 }
 
-static void take_generations(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+static void decode_generations(struct decoder *decoder, const Cadre__V1__VerifyResponse *wire,
     struct verify_response *ret_response)
 {
-    if (!take_count(
-            taker, "VerifyResponse.generations", wire->n_generations, LIMIT_PAGE_GENERATIONS)) {
+    if (!decode_count(
+            decoder, "VerifyResponse.generations", wire->n_generations, LIMIT_PAGE_GENERATIONS)) {
         return;
     }
     struct verify_generation *generations =
-        take_array(taker, wire->n_generations, sizeof *generations);
+        decode_array(decoder, wire->n_generations, sizeof *generations);
     if (generations == NULL) {
         return;
     }
-    taker->list = "VerifyResponse.generations";
+    decoder->list = "VerifyResponse.generations";
     for (size_t i = 0; i < wire->n_generations; i++) {
         const Cadre__V1__VerifyGeneration *from = wire->generations[i];
-        taker->entry = i;
+        decoder->entry = i;
         generations[i] = (struct verify_generation){
-            .generation = take_generation(taker, "VerifyGeneration.generation", from->generation),
-            .resume = take_position(taker, "VerifyGeneration.resume", from->resume),
+            .generation = decode_generation(decoder, "VerifyGeneration.generation", from->generation),
+            .resume = decode_position(decoder, "VerifyGeneration.resume", from->resume),
             .restarted = from->restarted,
             .members =
-                take_u32(taker, "VerifyGeneration.members", from->members, 0, LIMIT_TASKS_PER_JOB),
+                decode_u32(decoder, "VerifyGeneration.members", from->members, 0, LIMIT_TASKS_PER_JOB),
             .planned_us = from->planned_us,
         };
     }
-    taker->list = NULL;
+    decoder->list = NULL;
     ret_response->generations = generations;
     ret_response->generation_count = wire->n_generations;
 }
 
-static void take_epochs(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+static void decode_epochs(struct decoder *decoder, const Cadre__V1__VerifyResponse *wire,
     struct verify_response *ret_response)
 {
-    if (!take_count(taker, "VerifyResponse.epochs", wire->n_epochs, LIMIT_PAGE_EPOCHS)) {
+    if (!decode_count(decoder, "VerifyResponse.epochs", wire->n_epochs, LIMIT_PAGE_EPOCHS)) {
         return;
     }
-    struct verify_epoch *epochs = take_array(taker, wire->n_epochs, sizeof *epochs);
+    struct verify_epoch *epochs = decode_array(decoder, wire->n_epochs, sizeof *epochs);
     if (epochs == NULL) {
         return;
     }
-    taker->list = "VerifyResponse.epochs";
+    decoder->list = "VerifyResponse.epochs";
     for (size_t i = 0; i < wire->n_epochs; i++) {
         const Cadre__V1__VerifyEpoch *from = wire->epochs[i];
-        taker->entry = i;
+        decoder->entry = i;
         epochs[i] = (struct verify_epoch){
-            .stream = take_stream(taker, "VerifyEpoch.stream", from->stream),
-            .name = take_name_or_empty(taker, "VerifyEpoch.name", from->name),
+            .stream = decode_stream(decoder, "VerifyEpoch.stream", from->stream),
+            .name = decode_name_or_empty(decoder, "VerifyEpoch.name", from->name),
             .shares = from->shares,
             .source_samples =
-                take_position(taker, "VerifyEpoch.source_samples", from->source_samples),
-            .cursor = take_cursor(taker, from->cursor),
-            .feed = take_feed(taker, from->feed),
+                decode_position(decoder, "VerifyEpoch.source_samples", from->source_samples),
+            .cursor = decode_cursor(decoder, from->cursor),
+            .consumption = decode_consumption(decoder, from->consumption),
         };
     }
-    taker->list = NULL;
+    decoder->list = NULL;
     ret_response->epochs = epochs;
     ret_response->epoch_count = wire->n_epochs;
 }
 
-static void take_positions(struct taker *taker, const Cadre__V1__VerifyResponse *wire,
+static void decode_positions(struct decoder *decoder, const Cadre__V1__VerifyResponse *wire,
     struct verify_response *ret_response)
 {
-    if (!take_count(taker, "VerifyResponse.verified", wire->n_verified, LIMIT_PAGE_VERIFIED)) {
+    if (!decode_count(decoder, "VerifyResponse.verified", wire->n_verified, LIMIT_PAGE_VERIFIED)) {
         return;
     }
-    struct verified *verified = take_array(taker, wire->n_verified, sizeof *verified);
+    struct verified *verified = decode_array(decoder, wire->n_verified, sizeof *verified);
     if (verified == NULL) {
         return;
     }
-    taker->list = "VerifyResponse.verified";
+    decoder->list = "VerifyResponse.verified";
     for (size_t i = 0; i < wire->n_verified; i++) {
-        taker->entry = i;
-        verified[i] = take_verified(taker, wire->verified[i]);
+        decoder->entry = i;
+        verified[i] = decode_verified(decoder, wire->verified[i]);
     }
-    taker->list = NULL;
+    decoder->list = NULL;
     ret_response->verified = verified;
     ret_response->verified_count = wire->n_verified;
 }
@@ -238,40 +238,40 @@ static void take_positions(struct taker *taker, const Cadre__V1__VerifyResponse 
 cadre_status wire_pack_verify_response(
     const struct verify_response *message, struct wire_buffer *buffer, struct cadre_error *error)
 {
-    struct packer packer = {.buffer = buffer, .error = error};
+    struct encoder encoder = {.buffer = buffer, .error = error};
     Cadre__V1__VerifyResponse wire = CADRE__V1__VERIFY_RESPONSE__INIT;
     Cadre__V1__JobInfo job;
     Cadre__V1__VerifyFrom next;
-    fill_job_info(&packer, &job, &message->job);
+    encode_job_info(&encoder, &job, &message->job);
     wire.job = &job;
     wire.committed = message->committed;
     wire.more = message->more;
-    wire.next = fill_from(&next, &message->next);
-    fill_generations(&packer, &wire, message);
-    fill_epochs(&packer, &wire, message);
-    fill_positions(&packer, &wire, message);
-    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+    wire.next = encode_from(&next, &message->next);
+    encode_generations(&encoder, &wire, message);
+    encode_epochs(&encoder, &wire, message);
+    encode_positions(&encoder, &wire, message);
+    return encoder_finish(&encoder, &wire.base, LIMIT_FRAME_BYTES);
 }
 
 cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct wire_arena *arena,
     struct verify_response *ret_message, struct cadre_error *error)
 {
-    struct taker taker = {.arena = arena, .error = error};
+    struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__VerifyResponse *wire =
-        taker_open(&taker, &cadre__v1__verify_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
-    if (wire == NULL || !take_present(&taker, "VerifyResponse.job", wire->job)) {
-        return taker.status;
+        decoder_open(&decoder, &cadre__v1__verify_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    if (wire == NULL || !decode_present(&decoder, "VerifyResponse.job", wire->job)) {
+        return decoder.status;
     }
     *ret_message = (struct verify_response){
-        .committed = take_position(&taker, "VerifyResponse.committed", wire->committed),
+        .committed = decode_position(&decoder, "VerifyResponse.committed", wire->committed),
         .more = wire->more,
-        .next = take_from(&taker, wire->next),
+        .next = decode_from(&decoder, wire->next),
     };
-    take_job_info(&taker, wire->job, &ret_message->job);
-    take_generations(&taker, wire, ret_message);
-    take_epochs(&taker, wire, ret_message);
-    take_positions(&taker, wire, ret_message);
-    return taker.status;
+    decode_job_info(&decoder, wire->job, &ret_message->job);
+    decode_generations(&decoder, wire, ret_message);
+    decode_epochs(&decoder, wire, ret_message);
+    decode_positions(&decoder, wire, ret_message);
+    return decoder.status;
 }
 
 /* ---- DrainRequest ---- */
@@ -279,24 +279,24 @@ cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct 
 cadre_status wire_pack_drain_request(
     const struct drain_request *message, struct wire_buffer *buffer, struct cadre_error *error)
 {
-    struct packer packer = {.buffer = buffer, .error = error};
+    struct encoder encoder = {.buffer = buffer, .error = error};
     Cadre__V1__DrainRequest wire = CADRE__V1__DRAIN_REQUEST__INIT;
     wire.worker = (char *)message->worker;
     wire.reason = (char *)message->reason;
     wire.ends = message->ends;
-    return packer_finish(&packer, &wire.base, LIMIT_FRAME_BYTES);
+    return encoder_finish(&encoder, &wire.base, LIMIT_FRAME_BYTES);
 }
 
 cadre_status wire_unpack_drain_request(const void *bytes, size_t size, struct wire_arena *arena,
     struct drain_request *ret_message, struct cadre_error *error)
 {
-    struct taker taker = {.arena = arena, .error = error};
+    struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__DrainRequest *wire =
-        taker_open(&taker, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+        decoder_open(&decoder, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
-        ret_message->worker = take_name(&taker, "DrainRequest.worker", wire->worker);
-        ret_message->reason = take_name_or_empty(&taker, "DrainRequest.reason", wire->reason);
+        ret_message->worker = decode_name(&decoder, "DrainRequest.worker", wire->worker);
+        ret_message->reason = decode_name_or_empty(&decoder, "DrainRequest.reason", wire->reason);
         ret_message->ends = wire->ends;
     }
-    return taker.status;
+    return decoder.status;
 }

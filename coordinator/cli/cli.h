@@ -12,7 +12,7 @@
 #include "common/rpc/tls_options.h"
 
 /* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
- * 3 also that nothing could be proved, and has a 4: exits.c has the sentences. */
+ * 3 also that nothing could be proved, and has a 4: exit_codes.c has the sentences. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,
@@ -22,25 +22,25 @@ enum cli_exit {
 };
 
 /* Verbs that exit alike. */
-enum cli_exits { EXITS_ASK, EXITS_HERE, EXITS_RUN, EXITS_SUBMIT, EXITS_VERIFY };
+enum cli_exit_codes { EXIT_CODES_QUERY, EXIT_CODES_LOCAL, EXIT_CODES_RUN, EXIT_CODES_SUBMIT, EXIT_CODES_VERIFY };
 
 /* What stood before the verb, and how it exits. */
 struct cli {
     const char *coordinator;    /* or NULL */
     struct rpc_tls_options tls; /* NULL where nothing was given */
-    enum cli_exits exits;
+    enum cli_exit_codes exit_codes;
 };
 
 struct verb {
     const char *name;
     const char *summary; /* one line of the overview */
-    enum cli_exits exits;
+    enum cli_exit_codes exit_codes;
     /* argv[0] is the verb. Returns what the program exits with. */
     int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
-/* exits.c: the last lines of every --help. */
-void exits_print(enum cli_exits exits, FILE *out);
+/* exit_codes.c: the last lines of every --help. */
+void exit_codes_print(enum cli_exit_codes exit_codes, FILE *out);
 
 int verb_submit(const struct cli *cli, int argc, char **argv);
 int verb_jobs(const struct cli *cli, int argc, char **argv);
@@ -104,8 +104,8 @@ void invocation_close(struct invocation *invocation);
 const char *invocation_address(const struct invocation *invocation);
 
 /* Words that are no options. */
-int invocation_words(const struct invocation *invocation);
-const char *invocation_word(const struct invocation *invocation, int i);
+int invocation_argument_count(const struct invocation *invocation);
+const char *invocation_argument(const struct invocation *invocation, int i);
 
 /* Prints "cadre VERB: <sentence>" and returns the exit code. */
 int invocation_usage(const struct invocation *invocation, const char *format, ...)
@@ -127,7 +127,7 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
 
 /* The exit code once an answer was printed, or was not: then for want of memory, unless it is
  * standard output that takes no more, of which invocation_end() tells. */
-int invocation_printed(const struct invocation *invocation, bool good);
+int invocation_print_status(const struct invocation *invocation, bool good);
 
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
  * be written (said on standard error, unless the reader just went away). */

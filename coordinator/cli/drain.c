@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
 struct drain_values {
     struct cli_common common; /* first: what all verbs have */
@@ -30,7 +30,7 @@ static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_t
 
 static int drain(const struct invocation *invocation, cadre_client *client)
 {
-    const char *worker = invocation_word(invocation, 0);
+    const char *worker = invocation_argument(invocation, 0);
     uint32_t tasks = 0;
     const struct drain_values *values = invocation->values;
     cadre_status status = cadre_client_drain(client, worker, values->reason, NULL);
@@ -56,7 +56,7 @@ static int drain(const struct invocation *invocation, cadre_client *client)
 
 static int undrain(const struct invocation *invocation, cadre_client *client)
 {
-    const char *worker = invocation_word(invocation, 0);
+    const char *worker = invocation_argument(invocation, 0);
     cadre_status status = cadre_client_undrain(client, worker, NULL);
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
@@ -73,7 +73,7 @@ static int run_verb(const struct cli *cli, const struct option_table *table, voi
     cadre_client *client = NULL;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, table, values, argc, argv, &code)) {
-        if (invocation_words(&invocation) == 0) {
+        if (invocation_argument_count(&invocation) == 0) {
             code = invocation_usage(
                 &invocation, "which worker? `%s NAME`; `cadre workers` lists them", table->program);
         } else if (invocation_connect(&invocation, NULL, &client, &code)) {

@@ -6,11 +6,11 @@
 
 #include "common/base/clock.h"
 #include "coordinator/cli/interrupt.h"
-#include "coordinator/cli/monitor.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/monitor.h"
+#include "coordinator/cli/render/render.h"
 #include "coordinator/cli/submit.h"
 
-#define LOOK_EVERY_US (100 * CADRE_US_PER_MS)
+#define POLL_EVERY_US (100 * CADRE_US_PER_MS)
 
 /* One of the two streams. */
 struct stream {
@@ -61,14 +61,14 @@ void follow_on_outage(bool away, void *user)
     }
 }
 
-static void keep_outcome(struct follow *follow, const cadre_job *job)
+static void store_outcome(struct follow *follow, const cadre_job *job)
 {
     size_t size = 0;
     free(follow->outcome);
     follow->outcome = NULL;
     FILE *line = open_memstream(&follow->outcome, &size);
     if (line != NULL) {
-        render_outcome(job, &follow->monitor.screen.err_look, line);
+        render_outcome(job, &follow->monitor.screen.err_style, line);
         fclose(line);
     }
     follow->ended = true;
@@ -81,7 +81,7 @@ static bool on_job(const cadre_job *job, void *user)
     struct follow *follow = user;
     monitor_job(&follow->monitor, job);
     if (cadre_job_state_is_final(job->state)) {
-        keep_outcome(follow, job);
+        store_outcome(follow, job);
     }
     return true;
 }
@@ -119,7 +119,7 @@ static void on_cancelled(cadre_status status, const char *message, void *user)
 }
 
 /* True: the user wants to leave. */
-static bool heed_interrupts(
+static bool handle_interrupts(
     struct follow *follow, cadre_client *client, uint64_t job, unsigned *seen)
 {
     unsigned count = interrupt_count();
@@ -157,8 +157,8 @@ static bool run_streams(struct follow *follow, cadre_client *client, uint64_t jo
         on_stream_done(status, cadre_error_message(), &follow->logs);
     }
     while (!follow->watch.done || !follow->logs.done) {
-        (void)cadre_client_run(client, LOOK_EVERY_US);
-        if (heed_interrupts(follow, client, job, &seen)) {
+        (void)cadre_client_run(client, POLL_EVERY_US);
+        if (handle_interrupts(follow, client, job, &seen)) {
             return false;
         }
     }
@@ -173,7 +173,7 @@ static bool has_outputs(cadre_client *client, uint64_t job)
     return some;
 }
 
-static int say_end(const struct invocation *invocation, const struct follow *follow,
+static int print_end(const struct invocation *invocation, const struct follow *follow,
     cadre_client *client, uint64_t job)
 {
     if (!follow->ended) {
@@ -183,7 +183,7 @@ static int say_end(const struct invocation *invocation, const struct follow *fol
     }
     if (follow->logs.status != CADRE_OK) {
         fprintf(stderr, "%s: the logs are not complete: ", invocation->table->program);
-        terminal_say(stderr, follow->logs.message);
+        terminal_print(stderr, follow->logs.message);
         fputc('\n', stderr);
     }
     fprintf(stderr, "%s", follow->outcome != NULL ? follow->outcome : "the job ended");
@@ -201,7 +201,7 @@ int follow_job(
     follow->left = true;
     monitor_close(&follow->monitor);
     if (stayed) {
-        return say_end(invocation, follow, client, job);
+        return print_end(invocation, follow, client, job);
     }
     fprintf(stderr, "left job %" PRIu64 ", which is being cancelled: cadre job %" PRIu64 "\n", job,
         job);

@@ -9,10 +9,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/place.h"
-#include "coordinator/cli/render.h"
-#include "coordinator/cli/terminal.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/output_file.h"
+#include "coordinator/cli/render/render.h"
+#include "coordinator/cli/render/terminal.h"
 
 struct get_options {
     struct cli_common common;
@@ -72,24 +72,24 @@ static int fail(const struct fetch *fetch, const struct cadre_error *error)
 
 static int fetch_one(struct fetch *fetch, const char *path)
 {
-    struct place place;
+    struct output_file output_file;
     struct cadre_error error = {0};
     int code = CLI_DONE;
-    if (place_open(fetch->root_fd, path, fetch->force, &place, &error) != CADRE_OK) {
+    if (output_file_open(fetch->root_fd, path, fetch->force, &output_file, &error) != CADRE_OK) {
         return fail(fetch, &error);
     }
-    cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, place.fd, NULL);
+    cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
     if (status != CADRE_OK) {
         code = invocation_fail(fetch->invocation, status);
-    } else if (place_commit(&place, path, fetch->force, &error) != CADRE_OK) {
+    } else if (output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
         code = fail(fetch, &error);
     } else {
         printf("%s/", fetch->folder);
-        terminal_say(stdout, path);
+        terminal_print(stdout, path);
         putchar('\n');
         fetch->count++;
     }
-    place_close(&place);
+    output_file_close(&output_file);
     return code;
 }
 
@@ -142,7 +142,7 @@ static int open_root(struct fetch *fetch)
 static int get(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
     const struct get_options *options = invocation->values;
-    const char *wanted = invocation_words(invocation) > 1 ? invocation_word(invocation, 1) : NULL;
+    const char *wanted = invocation_argument_count(invocation) > 1 ? invocation_argument(invocation, 1) : NULL;
     cadre_output_list *list = NULL;
     cadre_status status = cadre_client_outputs(client, job, &list, NULL);
     if (status != CADRE_OK) {
@@ -158,9 +158,9 @@ static int get(const struct invocation *invocation, cadre_client *client, uint64
         .force = options->force};
     int code = CLI_DONE;
     if (options->list) {
-        const struct look look = terminal_look(stdout);
+        const struct text_style text_style = terminal_style_of(stdout);
         bool good = options->common.json ? json_print(json_of_outputs(list), stdout)
-                                         : render_outputs(list, &look, stdout);
+                                         : render_outputs(list, &text_style, stdout);
         code = good ? CLI_DONE : CLI_FAILED;
     } else if (list->count == 0 && wanted == NULL) {
         code = fetch_all(&fetch, list, wanted); /* says so, and makes no folder */

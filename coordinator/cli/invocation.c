@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/terminal.h"
+#include "coordinator/cli/render/terminal.h"
 
 bool invocation_open(struct invocation *invocation, const struct cli *cli,
     const struct option_table *table, void *values, int argc, char **argv, int *ret_exit)
@@ -23,7 +23,7 @@ bool invocation_open(struct invocation *invocation, const struct cli *cli,
     if (options_answer(table, values, &invocation->result, stdout)) {
         if (invocation->result.request == OPTIONS_HELP) {
             fputs(table->notes == NULL ? "\n" : "", stdout); /* notes end with an empty line */
-            exits_print(cli->exits, stdout);
+            exit_codes_print(cli->exit_codes, stdout);
         }
         *ret_exit = invocation_end(invocation, CLI_DONE);
         return false;
@@ -36,12 +36,12 @@ void invocation_close(struct invocation *invocation)
     options_free(invocation->table, invocation->values);
 }
 
-int invocation_words(const struct invocation *invocation)
+int invocation_argument_count(const struct invocation *invocation)
 {
     return invocation->argc - invocation->result.first;
 }
 
-const char *invocation_word(const struct invocation *invocation, int i)
+const char *invocation_argument(const struct invocation *invocation, int i)
 {
     return invocation->argv[invocation->result.first + i];
 }
@@ -66,7 +66,7 @@ int invocation_fail_with(
     const struct invocation *invocation, cadre_status status, const char *sentence)
 {
     fprintf(stderr, "%s: ", invocation->table->program);
-    terminal_say(stderr, sentence);
+    terminal_print(stderr, sentence);
     fputc('\n', stderr);
     switch (status) {
     case CADRE_INVALID_ARGUMENT:
@@ -80,13 +80,13 @@ int invocation_fail_with(
 
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit)
 {
-    if (i >= invocation_words(invocation)) {
+    if (i >= invocation_argument_count(invocation)) {
         *ret_exit = invocation_usage(invocation,
             "which job? Give its number: `%s 3`; `cadre jobs` lists them",
             invocation->table->program);
         return false;
     }
-    const char *word = invocation_word(invocation, i);
+    const char *word = invocation_argument(invocation, i);
     char *end = NULL;
     errno = 0;
     uint64_t job = strtoull(word, &end, 10);
@@ -103,7 +103,7 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
 static const char *choose(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
 {
-    bool given = invocation->result.sources[row] == OPTION_COMMAND;
+    bool given = invocation->result.sources[row] == OPTION_COMMAND_LINE;
     return !given && before != NULL ? before : value;
 }
 
@@ -132,7 +132,7 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
     return true;
 }
 
-int invocation_printed(const struct invocation *invocation, bool good)
+int invocation_print_status(const struct invocation *invocation, bool good)
 {
     if (!good && ferror(stdout) == 0) {
         fprintf(stderr, "%s: no memory to print the answer\n", invocation->table->program);

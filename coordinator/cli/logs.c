@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/base/error.h"
-#include "coordinator/cli/cleaner.h"
+#include "coordinator/cli/render/escaper.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/lines.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/line_splitter.h"
 
 struct logs_options {
     struct cli_common common;
@@ -19,18 +19,18 @@ struct logs_options {
 };
 
 /* Where the next line of a task's log stands in it. */
-struct place {
+struct task_position {
     uint64_t offset;
     uint64_t left_out; /* bytes before it that are not kept */
 };
 
 struct reader {
-    struct lines lines;
+    struct line_splitter line_splitter;
     uint64_t job;
-    struct place *places; /* for --json, by task; else NULL */
+    struct task_position *task_positions; /* for --json, by task; else NULL */
     bool one_task;        /* its bytes go out as they come, without a line's end of ours */
     bool clean;           /* it is a terminal that gets them */
-    struct cleaner cleaner;
+    struct escaper escaper;
     bool closed; /* standard output takes no more */
 };
 
@@ -44,7 +44,7 @@ static void emit(uint32_t task, const char *line, size_t size, void *user)
 /* The bytes of one task, as they come. */
 static void emit_bytes(const cadre_log *log, struct reader *reader)
 {
-    char cleaned[CLEANER_GROWTH * 1024 + 16];
+    char cleaned[ESCAPER_GROWTH * 1024 + 16];
     if (!reader->clean) {
         emit(log->task, log->bytes, log->size, reader);
         return;
@@ -54,7 +54,7 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
         size_t take = log->size - at < 1024 ? log->size - at : 1024;
         bool end = log->end && at + take == log->size;
         emit(log->task, cleaned,
-            cleaner_take(&reader->cleaner, log->bytes + at, take, end, cleaned), reader);
+            escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned), reader);
         at += take;
     } while (at < log->size);
 }
@@ -62,39 +62,39 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
 static void emit_json(uint32_t task, const char *line, size_t size, void *user)
 {
     struct reader *reader = user;
-    struct place *place = &reader->places[task];
+    struct task_position *task_position = &reader->task_positions[task];
     reader->closed =
-        reader->closed || !json_print_line(json_of_log_line(reader->job, task, place->offset,
-                                               place->left_out, line, size),
+        reader->closed || !json_print_line(json_of_log_line(reader->job, task, task_position->offset,
+                                               task_position->left_out, line, size),
                               stdout);
-    *place = (struct place){.offset = place->offset + size};
+    *task_position = (struct task_position){.offset = task_position->offset + size};
 }
 
 /* The objects tell of gaps. */
-static void take_json(const cadre_log *log, struct reader *reader)
+static void add_json(const cadre_log *log, struct reader *reader)
 {
-    if (log->task >= reader->lines.task_count) {
+    if (log->task >= reader->line_splitter.task_count) {
         return;
     }
-    struct place *place = &reader->places[log->task];
+    struct task_position *task_position = &reader->task_positions[log->task];
     if (log->left_out > 0) {
-        lines_end(&reader->lines, log->task);
-        place->left_out += log->left_out;
-        place->offset = log->offset;
-    } else if (place->offset == 0) {
-        place->offset = log->offset; /* --tail */
+        line_splitter_end(&reader->line_splitter, log->task);
+        task_position->left_out += log->left_out;
+        task_position->offset = log->offset;
+    } else if (task_position->offset == 0) {
+        task_position->offset = log->offset; /* --tail */
     }
-    lines_feed(&reader->lines, log->task, log->bytes, log->size);
+    line_splitter_add(&reader->line_splitter, log->task, log->bytes, log->size);
     if (log->end) {
-        lines_end(&reader->lines, log->task);
+        line_splitter_end(&reader->line_splitter, log->task);
     }
 }
 
 /* A line of its own where something is missing. */
-static void tell_gap(const cadre_log *log, struct reader *reader)
+static void print_hole(const cadre_log *log, struct reader *reader)
 {
     if (!reader->one_task) {
-        lines_end(&reader->lines, log->task);
+        line_splitter_end(&reader->line_splitter, log->task);
     }
     fflush(stdout);
     fprintf(stderr,
@@ -107,17 +107,17 @@ static void tell_gap(const cadre_log *log, struct reader *reader)
 static bool on_log(const cadre_log *log, void *user)
 {
     struct reader *reader = user;
-    if (log->left_out > 0 && reader->places == NULL) {
-        tell_gap(log, reader);
+    if (log->left_out > 0 && reader->task_positions == NULL) {
+        print_hole(log, reader);
     }
-    if (reader->places != NULL) {
-        take_json(log, reader);
+    if (reader->task_positions != NULL) {
+        add_json(log, reader);
     } else if (reader->one_task) {
         emit_bytes(log, reader);
     } else {
-        lines_feed(&reader->lines, log->task, log->bytes, log->size);
+        line_splitter_add(&reader->line_splitter, log->task, log->bytes, log->size);
         if (log->end) {
-            lines_end(&reader->lines, log->task);
+            line_splitter_end(&reader->line_splitter, log->task);
         }
     }
     reader->closed = reader->closed || fflush(stdout) != 0;
@@ -141,22 +141,22 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     reader.one_task = job->workers == 1 || request->one_task;
-    reader.clean = look.columns > 0 && !raw;
-    reader.places = common->json ? calloc(job->workers + 1U, sizeof *reader.places) : NULL;
-    if (!lines_open(&reader.lines, job->workers, &look, common->json ? emit_json : emit, &reader) ||
-        (common->json && reader.places == NULL)) {
+    reader.clean = text_style.columns > 0 && !raw;
+    reader.task_positions = common->json ? calloc(job->workers + 1U, sizeof *reader.task_positions) : NULL;
+    if (!line_splitter_open(&reader.line_splitter, job->workers, &text_style, common->json ? emit_json : emit, &reader) ||
+        (common->json && reader.task_positions == NULL)) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the logs");
         status = cadre_error_publish(&error);
     } else {
-        reader.lines.bare = common->json;
-        reader.lines.clean = reader.clean && !common->json;
+        reader.line_splitter.bare = common->json;
+        reader.line_splitter.clean = reader.clean && !common->json;
         status = cadre_client_logs(client, id, request, on_log, &reader, NULL);
     }
-    lines_close(&reader.lines);
-    free(reader.places);
+    line_splitter_close(&reader.line_splitter);
+    free(reader.task_positions);
     cadre_result_release(job);
     return status == CADRE_OK ? CLI_DONE : invocation_fail(invocation, status);
 }

@@ -79,7 +79,7 @@ static cadre_status init(const char *folder, uint64_t days, struct cadre_error *
     static const char why[] =
         "with a new authority every certificate of the old one is worthless; choose another folder";
     struct tls_validity validity = validity_of(days);
-    struct tls_pair ca;
+    struct tls_key_pair ca;
     CADRE_TRY(refuse_old(folder, "ca.pem", why, error));
     CADRE_TRY(refuse_old(folder, "ca-key.pem", why, error));
     CADRE_TRY(folder_make_durable(folder, 0700, error));
@@ -88,7 +88,7 @@ static cadre_status init(const char *folder, uint64_t days, struct cadre_error *
     if (status == CADRE_OK) {
         status = put(folder, "ca.pem", ca.cert_pem, 0644, error);
     }
-    tls_pair_free(&ca);
+    tls_key_pair_free(&ca);
     return status;
 }
 
@@ -118,12 +118,12 @@ int pki_init(const struct cli *cli, int argc, char **argv)
     struct invocation invocation;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
-        if (invocation_words(&invocation) == 0) {
+        if (invocation_argument_count(&invocation) == 0) {
             code = invocation_usage(&invocation, "which folder? `cadre pki init DIR`");
-        } else if (init(invocation_word(&invocation, 0), options.days, &error) != CADRE_OK) {
+        } else if (init(invocation_argument(&invocation, 0), options.days, &error) != CADRE_OK) {
             code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
-            const char *folder = invocation_word(&invocation, 0);
+            const char *folder = invocation_argument(&invocation, 0);
             printf("%s/ca.pem and %s/ca-key.pem are made; next: `cadre pki issue %s coordinator "
                    "NAME -o OUT`\n",
                 folder, folder, folder);
@@ -144,7 +144,7 @@ struct issue_options {
 };
 
 static cadre_status read_authority(
-    const char *folder, struct tls_pair *ca, struct cadre_error *error)
+    const char *folder, struct tls_key_pair *ca, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *cert = NULL;
     CADRE_FREE_AT_EXIT char *key = NULL;
@@ -154,7 +154,7 @@ static cadre_status read_authority(
     return tls_file_read(key, key, true, &ca->key_pem, error);
 }
 
-static cadre_status put_pair(const struct issue_options *options, const struct tls_pair *pair,
+static cadre_status put_pair(const struct issue_options *options, const struct tls_key_pair *pair,
     const char *ca_pem, struct cadre_error *error)
 {
     CADRE_TRY(folder_make_durable(options->out, 0700, error));
@@ -177,8 +177,8 @@ static cadre_status issue(const char *folder, const char *role, const char *name
         CADRE_TRY(refuse_old(options->out, "cert.pem", why, error));
         CADRE_TRY(refuse_old(options->out, "key.pem", why, error));
     }
-    struct tls_pair ca = {NULL, NULL};
-    struct tls_pair pair = {NULL, NULL};
+    struct tls_key_pair ca = {NULL, NULL};
+    struct tls_key_pair pair = {NULL, NULL};
     cadre_status status = read_authority(folder, &ca, error);
     if (status == CADRE_OK) {
         status = tls_authority_issue(&ca, &request, &pair, error);
@@ -186,8 +186,8 @@ static cadre_status issue(const char *folder, const char *role, const char *name
     if (status == CADRE_OK) {
         status = put_pair(options, &pair, ca.cert_pem, error);
     }
-    tls_pair_free(&pair);
-    tls_pair_free(&ca);
+    tls_key_pair_free(&pair);
+    tls_key_pair_free(&ca);
     return status;
 }
 
@@ -239,15 +239,15 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
     struct invocation invocation;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
-        if (invocation_words(&invocation) != 3) {
+        if (invocation_argument_count(&invocation) != 3) {
             code = invocation_usage(
                 &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
-        } else if (issue(invocation_word(&invocation, 0), invocation_word(&invocation, 1),
-                       invocation_word(&invocation, 2), &options, &error) != CADRE_OK) {
+        } else if (issue(invocation_argument(&invocation, 0), invocation_argument(&invocation, 1),
+                       invocation_argument(&invocation, 2), &options, &error) != CADRE_OK) {
             code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",
-                options.out, invocation_word(&invocation, 1), invocation_word(&invocation, 2),
+                options.out, invocation_argument(&invocation, 1), invocation_argument(&invocation, 2),
                 (unsigned)options.days);
             code = invocation_end(&invocation, CLI_DONE);
         }
@@ -259,9 +259,9 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
 /* ---- the verb ---- */
 
 static const struct verb pki_verbs[] = {
-    {"init", "make the certificate authority", EXITS_HERE, pki_init},
-    {"issue", "issue or renew a certificate", EXITS_HERE, pki_issue},
-    {"show", "say what a file is and what is wrong with it", EXITS_HERE, pki_show},
+    {"init", "make the certificate authority", EXIT_CODES_LOCAL, pki_init},
+    {"issue", "issue or renew a certificate", EXIT_CODES_LOCAL, pki_issue},
+    {"show", "say what a file is and what is wrong with it", EXIT_CODES_LOCAL, pki_show},
     {.name = NULL},
 };
 
@@ -298,6 +298,6 @@ int verb_pki(const struct cli *cli, int argc, char **argv)
         return CLI_USAGE;
     }
     print_overview(asked ? stdout : stderr);
-    exits_print(cli->exits, asked ? stdout : stderr);
+    exit_codes_print(cli->exit_codes, asked ? stdout : stderr);
     return asked ? CLI_DONE : CLI_USAGE;
 }

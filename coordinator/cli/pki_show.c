@@ -8,13 +8,13 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
-#include "common/tls/facts.h"
+#include "common/tls/report.h"
 #include "coordinator/cli/pki.h"
 
 #define DAY_S  86400
 #define SOON_S (30 * DAY_S)
 
-static void print_certificate(const struct tls_facts *facts)
+static void print_certificate(const struct tls_certificate_info *facts)
 {
     char from[TLS_TIME_BYTES];
     char until[TLS_TIME_BYTES];
@@ -100,11 +100,11 @@ int pki_show(const struct cli *cli, int argc, char **argv)
     struct invocation invocation;
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &no_values, argc, argv, &code)) {
-        if (invocation_words(&invocation) == 0) {
+        if (invocation_argument_count(&invocation) == 0) {
             code = invocation_usage(&invocation, "which files? `cadre pki show FILE|FOLDER...`");
         }
-        for (int i = 0; i < invocation_words(&invocation); i++) {
-            code = show_all(invocation_word(&invocation, i)) ? code : CLI_FAILED;
+        for (int i = 0; i < invocation_argument_count(&invocation); i++) {
+            code = show_all(invocation_argument(&invocation, i)) ? code : CLI_FAILED;
         }
         code = invocation_end(&invocation, code);
     }

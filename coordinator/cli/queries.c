@@ -4,8 +4,8 @@
 
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
 #define ROWS(array) .rows = (array), .row_count = sizeof(array) / sizeof(array)[0]
 
@@ -57,12 +57,12 @@ static int act_jobs(const struct invocation *invocation, cadre_client *client, u
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     bool good = wants_json(invocation)
                     ? json_print(json_of_jobs(list), stdout)
-                    : render_jobs(list, options->all, clock_wall_us(), &look, stdout);
+                    : render_jobs(list, options->all, clock_wall_us(), &text_style, stdout);
     cadre_result_release(list);
-    return invocation_printed(invocation, good);
+    return invocation_print_status(invocation, good);
 }
 
 int verb_jobs(const struct cli *cli, int argc, char **argv)
@@ -90,11 +90,11 @@ static int print_job(const struct invocation *invocation, cadre_status status, c
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     bool good = wants_json(invocation) ? json_print(json_of_job(job), stdout)
-                                       : render_job(job, clock_wall_us(), &look, stdout);
+                                       : render_job(job, clock_wall_us(), &text_style, stdout);
     cadre_result_release(job);
-    return invocation_printed(invocation, good);
+    return invocation_print_status(invocation, good);
 }
 
 struct job_options {
@@ -104,11 +104,11 @@ struct job_options {
 
 static int print_shards(const struct invocation *invocation, cadre_job *job)
 {
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     bool good = wants_json(invocation) ? json_print(json_of_shards(job), stdout)
-                                       : render_shards(job, &look, stdout);
+                                       : render_shards(job, &text_style, stdout);
     cadre_result_release(job);
-    return invocation_printed(invocation, good);
+    return invocation_print_status(invocation, good);
 }
 
 static int act_job(const struct invocation *invocation, cadre_client *client, uint64_t id)
@@ -155,9 +155,9 @@ static int act_cancel(const struct invocation *invocation, cadre_client *client,
     if (status != CADRE_OK || wants_json(invocation)) {
         return print_job(invocation, status, job);
     }
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     if (cadre_job_state_is_final(job->state)) {
-        render_outcome(job, &look, stdout);
+        render_outcome(job, &text_style, stdout);
     } else {
         printf("job %" PRIu64 " is being cancelled", id);
     }
@@ -210,7 +210,7 @@ static int print_versions(
     const struct invocation *invocation, const cadre_coordinator_version *version)
 {
     if (wants_json(invocation)) {
-        return invocation_printed(invocation, json_print(json_of_version(version), stdout));
+        return invocation_print_status(invocation, json_print(json_of_version(version), stdout));
     }
     printf("cadre %s\n", CADRE_VERSION);
     if (version != NULL) {

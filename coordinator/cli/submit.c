@@ -7,9 +7,9 @@
 
 #include "common/base/clock.h"
 #include "coordinator/cli/interrupt.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
-#include "coordinator/cli/screen.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
+#include "coordinator/cli/render/screen.h"
 
 #define LOOK_EVERY_US (100 * CADRE_US_PER_MS)
 
@@ -68,7 +68,7 @@ static int send_job(const struct invocation *invocation, cadre_client *client,
                : invocation_fail_with(invocation, session->status, session->message);
 }
 
-static void say_note(const struct invocation *invocation, const cadre_submitted *submitted)
+static void print_upload_note(const struct invocation *invocation, const cadre_submitted *submitted)
 {
     if (submitted->note[0] != '\0') {
         fprintf(stderr, "%s: %s\n", invocation->table->program, submitted->note);
@@ -78,7 +78,7 @@ static void say_note(const struct invocation *invocation, const cadre_submitted 
 static int detach(const struct invocation *invocation, const cadre_submitted *submitted)
 {
     const struct cli_common *common = invocation->values;
-    say_note(invocation, submitted);
+    print_upload_note(invocation, submitted);
     if (common->json) {
         return json_print(json_of_submitted(submitted), stdout) ? CLI_DONE : CLI_FAILED;
     }
@@ -86,7 +86,7 @@ static int detach(const struct invocation *invocation, const cadre_submitted *su
     return CLI_DONE;
 }
 
-static void say_submitted(const cadre_submitted *submitted)
+static void print_submitted(const cadre_submitted *submitted)
 {
     fprintf(stderr, "job %" PRIu64 " submitted", submitted->job);
     if (submitted->queued_before > 0) {
@@ -115,8 +115,8 @@ static int submit(const struct invocation *invocation, const struct submit_reque
         if (code == CLI_DONE && options->detach) {
             code = detach(invocation, &session.submitted);
         } else if (code == CLI_DONE) {
-            say_note(invocation, &session.submitted);
-            say_submitted(&session.submitted);
+            print_upload_note(invocation, &session.submitted);
+            print_submitted(&session.submitted);
             code = follow_job(follow, invocation, client, session.submitted.job);
         }
     }

@@ -4,7 +4,7 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/crew_options.h"
+#include "coordinator/cli/ps_options.h"
 #include "coordinator/cli/environment_options.h"
 
 struct submit_options {
@@ -18,7 +18,7 @@ struct submit_options {
     char *name;
     char *priority;
     char *strategy;
-    struct crew_options crew;
+    struct ps_options ps_job;
     bool detach;
     bool raw;
     uint64_t max_restarts;

@@ -78,13 +78,13 @@ static const struct option_row rows[] = {
         ROW(strategy),
         .metavar = "NAME",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
-    CREW_ROWS(struct submit_options),
+    PS_OPTION_ROWS(struct submit_options),
     {.name = "memory",
         .type = OPTION_BYTES,
         ROW(memory_bytes),
         .metavar = "BYTES",
-        .min = LIMIT_MEMORY_LEAST,
-        .max = LIMIT_MEMORY_MOST,
+        .min = LIMIT_MEMORY_MIN,
+        .max = LIMIT_MEMORY_MAX,
         .group = "Limits",
         .help = "Of each task, with all that it starts: 2GiB. One that uses more is ended, and "
                 "says so. Default: the worker's."},
@@ -97,8 +97,8 @@ static const struct option_row rows[] = {
         .type = OPTION_U64,
         ROW(pids),
         .metavar = "N",
-        .min = LIMIT_PIDS_LEAST,
-        .max = LIMIT_PIDS_MOST,
+        .min = LIMIT_PIDS_MIN,
+        .max = LIMIT_PIDS_MAX,
         .help = "Processes and threads of each task at one time. Default: the worker's."},
     {.name = "time-limit",
         .type = OPTION_DURATION,
@@ -226,10 +226,10 @@ static bool parse_cpus(
     }
     double value = strtod(text, &end) * 1000;
     bool number = text[0] >= '0' && text[0] <= '9' && end != text && *end == '\0';
-    if (!number || !(value >= LIMIT_CPU_LEAST && value <= LIMIT_CPU_MOST)) {
+    if (!number || !(value >= LIMIT_CPU_MIN && value <= LIMIT_CPU_MAX)) {
         *ret_exit = invocation_usage(invocation,
             "--cpus: \"%s\" is not a number of CPUs from 0.01 to %d; write 2 or 1.5", text,
-            LIMIT_CPU_MOST / 1000);
+            LIMIT_CPU_MAX / 1000);
         return false;
     }
     *ret_thousandths = (uint32_t)(value + 0.5);
@@ -275,7 +275,7 @@ bool submit_request_make(
 {
     struct submit_options *values = invocation->values;
     *ret_request = (struct submit_request){0};
-    if (invocation_words(invocation) == 0) {
+    if (invocation_argument_count(invocation) == 0) {
         *ret_exit = invocation_usage(
             invocation, "which program? `cadre submit ./PROGRAM`; --help shows more");
         return false;
@@ -304,12 +304,12 @@ bool submit_request_make(
             &ret_request->environment, ret_exit)) {
         return false;
     }
-    struct crew crew;
-    if (!crew_options_make(
-            invocation, &values->crew, values->strategy, workers_min, workers, &crew, ret_exit)) {
+    struct ps_job ps_job;
+    if (!ps_options_make(
+            invocation, &values->ps_job, values->strategy, workers_min, workers, &ps_job, ret_exit)) {
         return false;
     }
-    ret_request->tasks = crew_is(&crew) ? (uint32_t)crew_tasks(&crew) : workers;
+    ret_request->tasks = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers;
     ret_request->files = calloc(values->files.count + 1, sizeof *ret_request->files);
     if (ret_request->files == NULL) {
         *ret_exit = CLI_FAILED;
@@ -322,12 +322,12 @@ bool submit_request_make(
         }
     }
     int first = 1; /* a "--" behind the program separates it from its arguments */
-    if (invocation_words(invocation) > 1 && strcmp(invocation_word(invocation, 1), "--") == 0) {
+    if (invocation_argument_count(invocation) > 1 && strcmp(invocation_argument(invocation, 1), "--") == 0) {
         first = 2;
     }
-    ret_request->options = (cadre_submit_options){.program = invocation_word(invocation, 0),
+    ret_request->options = (cadre_submit_options){.program = invocation_argument(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
-        .argument_count = (size_t)(invocation_words(invocation) - first),
+        .argument_count = (size_t)(invocation_argument_count(invocation) - first),
         .environment = (const char *const *)ret_request->environment.items,
         .environment_count = ret_request->environment.count,
         .files = ret_request->files,
@@ -351,9 +351,9 @@ bool submit_request_make(
         .time_limit_us = values->time_limit_us,
         .strategy = values->strategy,
         .priority = priority,
-        .servers = crew.servers,
-        .evaluators = crew.evaluators,
-        .server_backups = crew.backups};
+        .servers = ps_job.servers,
+        .evaluators = ps_job.evaluators,
+        .server_backups = ps_job.backups};
     return true;
 }
 

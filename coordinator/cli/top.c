@@ -7,12 +7,12 @@
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/full_screen.h"
+#include "coordinator/cli/render/full_screen.h"
 #include "coordinator/cli/interrupt.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/top_frame.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/top_frame.h"
 
-#define LOOK_US (50 * CADRE_US_PER_MS)
+#define POLL_US (50 * CADRE_US_PER_MS)
 
 struct top_options {
     struct cli_common common;
@@ -31,10 +31,10 @@ struct top {
     const struct invocation *invocation;
     cadre_client *client;
     bool live; /* on the whole terminal */
-    bool leaves;
+    bool quits;
     bool resized;
-    struct question jobs_asked;
-    struct question workers_asked;
+    struct question jobs_query;
+    struct question workers_query;
     cadre_job_list *jobs; /* the newest answers */
     cadre_worker_list *workers;
     struct top_speeds speeds;
@@ -50,7 +50,7 @@ static void on_answer(cadre_status status, const char *message, void *user)
 }
 
 /* Looks at keys and signals, for `wait_us` at the longest; a signal ends the wait. */
-static void look_up(struct top *top, uint64_t wait_us)
+static void poll_input(struct top *top, uint64_t wait_us)
 {
     bool resized = false;
     int key = 0;
@@ -60,7 +60,7 @@ static void look_up(struct top *top, uint64_t wait_us)
         (void)poll(NULL, 0, (int)(wait_us / CADRE_US_PER_MS) + 1);
     }
     top->resized |= resized;
-    top->leaves |= key == 'q' || key == 'Q' || interrupt_count() > 0;
+    top->quits |= key == 'q' || key == 'Q' || interrupt_count() > 0;
 }
 
 /* Asks both, and goes on looking at keys meanwhile. */
@@ -68,33 +68,33 @@ static cadre_status ask(struct top *top)
 {
     cadre_job_list *jobs = NULL;
     cadre_worker_list *workers = NULL;
-    const cadre_then then_jobs = {.done = on_answer, .user = &top->jobs_asked};
-    const cadre_then then_workers = {.done = on_answer, .user = &top->workers_asked};
-    top->jobs_asked = (struct question){0};
-    top->workers_asked = (struct question){0};
+    const cadre_then then_jobs = {.done = on_answer, .user = &top->jobs_query};
+    const cadre_then then_workers = {.done = on_answer, .user = &top->workers_query};
+    top->jobs_query = (struct question){0};
+    top->workers_query = (struct question){0};
     cadre_status status = cadre_client_jobs(top->client, &jobs, &then_jobs);
-    top->jobs_asked.done |= status != CADRE_OK;
+    top->jobs_query.done |= status != CADRE_OK;
     if (status == CADRE_OK) {
         status = cadre_client_workers(top->client, NULL, &workers, &then_workers);
     }
-    top->workers_asked.done |= status != CADRE_OK;
-    while (!top->leaves && (!top->jobs_asked.done || !top->workers_asked.done)) {
-        (void)cadre_client_run(top->client, LOOK_US);
-        look_up(top, 0);
+    top->workers_query.done |= status != CADRE_OK;
+    while (!top->quits && (!top->jobs_query.done || !top->workers_query.done)) {
+        (void)cadre_client_run(top->client, POLL_US);
+        poll_input(top, 0);
     }
-    if (top->leaves) {
+    if (top->quits) {
         cadre_client_release(top->client); /* what is under way ends in here */
         top->client = NULL;
     }
     const struct question *asked =
-        top->jobs_asked.status != CADRE_OK ? &top->jobs_asked : &top->workers_asked;
+        top->jobs_query.status != CADRE_OK ? &top->jobs_query : &top->workers_query;
     if (status == CADRE_OK) {
         status = asked->status;
         cadre_error_set(&top->trouble, status, "%s", asked->message);
     } else {
         cadre_error_set(&top->trouble, status, "%s", cadre_error_message());
     }
-    if (status == CADRE_OK && !top->leaves) {
+    if (status == CADRE_OK && !top->quits) {
         cadre_result_release(top->jobs);
         cadre_result_release(top->workers);
         top->jobs = jobs;
@@ -107,7 +107,7 @@ static cadre_status ask(struct top *top)
     return status;
 }
 
-static bool print_frame(const struct top *top, const struct look *look, FILE *out)
+static bool print_frame(const struct top *top, const struct text_style *text_style, FILE *out)
 {
     const struct top_options *options = top->invocation->values;
     static const cadre_job_list no_jobs;
@@ -119,7 +119,7 @@ static bool print_frame(const struct top *top, const struct look *look, FILE *ou
         .trouble = top->trouble.text,
         .now_us = clock_wall_us()};
     if (!options->common.json) {
-        return top_frame_render(&frame, look, out);
+        return top_frame_render(&frame, text_style, out);
     }
     json_t *json = top_frame_json(&frame);
     bool good = json != NULL && json_dumpf(json, out, JSON_COMPACT) == 0 &&
@@ -132,9 +132,9 @@ static bool draw(const struct top *top)
 {
     char *text = NULL;
     size_t size = 0;
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     FILE *out = open_memstream(&text, &size);
-    bool good = out != NULL && print_frame(top, &look, out);
+    bool good = out != NULL && print_frame(top, &text_style, out);
     good = out != NULL && fclose(out) == 0 && good;
     if (good) {
         full_screen_show(text, size);
@@ -143,11 +143,11 @@ static bool draw(const struct top *top)
     return good;
 }
 
-static void rest(struct top *top, uint64_t until_us)
+static void wait_until(struct top *top, uint64_t until_us)
 {
-    while (!top->leaves && clock_monotonic_us() < until_us) {
+    while (!top->quits && clock_monotonic_us() < until_us) {
         uint64_t left_us = until_us - clock_monotonic_us();
-        look_up(top, left_us < LOOK_US ? left_us : LOOK_US);
+        poll_input(top, left_us < POLL_US ? left_us : POLL_US);
         if (top->resized) {
             top->resized = false;
             (void)draw(top);
@@ -158,25 +158,25 @@ static void rest(struct top *top, uint64_t until_us)
 static int follow(struct top *top)
 {
     const struct top_options *options = top->invocation->values;
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     bool goes_on = top->live || (options->common.json && !options->once);
     do {
         uint64_t began_us = clock_monotonic_us();
         cadre_status status = ask(top);
-        if (top->leaves) {
+        if (top->quits) {
             break;
         }
         if (status != CADRE_OK && (!top->live || top->jobs == NULL)) {
             full_screen_close();
             return invocation_fail(top->invocation, cadre_error_publish(&top->trouble));
         }
-        if (!(top->live ? draw(top) : print_frame(top, &look, stdout))) {
+        if (!(top->live ? draw(top) : print_frame(top, &text_style, stdout))) {
             return CLI_FAILED; /* the reader went away */
         }
         if (goes_on) {
-            rest(top, began_us + options->interval_us);
+            wait_until(top, began_us + options->interval_us);
         }
-    } while (goes_on && !top->leaves);
+    } while (goes_on && !top->quits);
     return CLI_DONE;
 }
 

@@ -3,15 +3,15 @@
  * and had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/comparison.h"
-#include "coordinator/cli/conclusion.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
-#include "coordinator/cli/screen.h"
+#include "coordinator/cli/render/comparison.h"
+#include "coordinator/cli/render/conclusion.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
+#include "coordinator/cli/render/screen.h"
 
 /* Beside CLI_USAGE. 3 is also that of every failure, for then nothing is known: no
  * coordinator answers, there is no such job. */
-enum verify_exit { VERIFY_PROVED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
+enum verify_exit { VERIFY_AUDITED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
 
 #define DRAW_EVERY_US (100 * CADRE_US_PER_MS)
 
@@ -30,14 +30,14 @@ static void on_progress(const cadre_verify_progress *progress, void *user)
         return;
     }
     bar->drawn_us = now_us;
-    const struct progress_part part = {
+    const struct progress_work part = {
         .doing = progress->judging ? "judging" : "reading the ledger",
         .units = "epochs",
         .done = progress->epochs,
         .whole = progress->expected};
-    unsigned columns = bar->screen.err_look.columns;
+    unsigned columns = bar->screen.err_style.columns;
     screen_status(
-        &bar->screen, progress_bar_render_part(&part, columns > 0 ? columns - 1 : 0, text));
+        &bar->screen, progress_bar_render_work(&part, columns > 0 ? columns - 1 : 0, text));
 }
 
 /* CLI_DONE, or what to exit with: 1 is for what was found. */
@@ -63,10 +63,10 @@ static bool wants_json(const struct invocation *invocation)
     return common->json;
 }
 
-static int prove(const struct invocation *invocation, cadre_client *client, uint64_t job)
+static int audit_job(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
-    static const enum verify_exit exits[] = {[CONCLUSION_PROVED] = VERIFY_PROVED,
-        [CONCLUSION_PARTLY] = VERIFY_PARTLY,
+    static const enum verify_exit exit_codes[] = {[CONCLUSION_AUDITED] = VERIFY_AUDITED,
+        [CONCLUSION_PARTLY_AUDITED] = VERIFY_PARTLY,
         [CONCLUSION_NOTHING] = VERIFY_NOTHING,
         [CONCLUSION_DIFFERS] = VERIFY_DIFFERS};
     cadre_verification *verification = NULL;
@@ -74,18 +74,18 @@ static int prove(const struct invocation *invocation, cadre_client *client, uint
     if (failed != CLI_DONE) {
         return failed;
     }
-    const struct look look = terminal_look(stdout);
-    int code = (int)exits[conclusion_of(verification)];
+    const struct text_style text_style = terminal_style_of(stdout);
+    int code = (int)exit_codes[conclusion_of(verification)];
     bool good = wants_json(invocation) ? json_print(json_of_verification(verification), stdout)
-                                       : render_verification(verification, &look, stdout);
+                                       : render_verification(verification, &text_style, stdout);
     cadre_result_release(verification);
-    return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
+    return invocation_print_status(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
 }
 
 static int print_comparison(
     const struct invocation *invocation, const cadre_verification *a, const cadre_verification *b)
 {
-    static const enum verify_exit exits[] = {[COMPARISON_EQUAL] = VERIFY_PROVED,
+    static const enum verify_exit exit_codes[] = {[COMPARISON_EQUAL] = VERIFY_AUDITED,
         [COMPARISON_DIFFERS] = VERIFY_DIFFERS,
         [COMPARISON_NOTHING] = VERIFY_NOTHING};
     struct comparison comparison;
@@ -94,11 +94,11 @@ static int print_comparison(
     if (wants_json(invocation)) {
         good = json_print(json_of_comparison(&comparison), stdout);
     } else {
-        const struct look look = terminal_look(stdout);
-        render_comparison(&comparison, &look, stdout);
+        const struct text_style text_style = terminal_style_of(stdout);
+        render_comparison(&comparison, &text_style, stdout);
     }
-    int code = (int)exits[comparison.outcome];
-    return invocation_printed(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
+    int code = (int)exit_codes[comparison.outcome];
+    return invocation_print_status(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
 }
 
 static int compare(
@@ -120,7 +120,7 @@ static bool read_jobs(
 {
     *ret_other = 0;
     if (!invocation_job(invocation, 0, ret_job, ret_exit) ||
-        (invocation_words(invocation) > 1 && !invocation_job(invocation, 1, ret_other, ret_exit))) {
+        (invocation_argument_count(invocation) > 1 && !invocation_job(invocation, 1, ret_other, ret_exit))) {
         return false;
     }
     if (*ret_job == *ret_other) {
@@ -174,7 +174,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         read_jobs(&invocation, &job, &other, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
         code =
-            other == 0 ? prove(&invocation, client, job) : compare(&invocation, client, job, other);
+            other == 0 ? audit_job(&invocation, client, job) : compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
         code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }

@@ -2,33 +2,33 @@
  * `cadre workers`: all of them, or one with its GPUs. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
 static bool print_workers(const cadre_worker_list *list, bool one, bool json)
 {
-    const struct look look = terminal_look(stdout);
+    const struct text_style text_style = terminal_style_of(stdout);
     if (json) {
         return json_print(json_of_workers(list), stdout);
     }
     return one && list->count == 1
-               ? render_worker(&list->workers[0], clock_wall_us(), &look, stdout)
-               : render_workers(list, clock_wall_us(), &look, stdout);
+               ? render_worker(&list->workers[0], clock_wall_us(), &text_style, stdout)
+               : render_workers(list, clock_wall_us(), &text_style, stdout);
 }
 
 static int workers(const struct invocation *invocation, cadre_client *client)
 {
     const struct cli_common *common = invocation->values;
-    bool one = invocation_words(invocation) > 0;
+    bool one = invocation_argument_count(invocation) > 0;
     cadre_worker_list *list = NULL;
     cadre_status status =
-        cadre_client_workers(client, one ? invocation_word(invocation, 0) : NULL, &list, NULL);
+        cadre_client_workers(client, one ? invocation_argument(invocation, 0) : NULL, &list, NULL);
     if (status != CADRE_OK) {
         return invocation_fail(invocation, status);
     }
     bool good = print_workers(list, one, common->json);
     cadre_result_release(list);
-    return invocation_printed(invocation, good);
+    return invocation_print_status(invocation, good);
 }
 
 int verb_workers(const struct cli *cli, int argc, char **argv)

@@ -131,7 +131,7 @@ struct core_job_spec {
     uint32_t max_restarts;
     uint64_t wait_us;
     uint64_t stall_us;
-    struct crew crew; /* then tasks and tasks_min are crew_tasks */
+    struct ps_job ps_job; /* then tasks and tasks_min are ps_job_task_count */
     uint32_t gpus;    /* that the slot of each task has at least, up to LIMIT_GPUS_PER_WORKER */
     uint64_t time_limit_us; /* since it was placed first; 0: none */
 };
@@ -185,8 +185,8 @@ struct core_restore_task {
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
     bool gone;            /* how it ended is recorded */
     bool lost;            /* it is gone with its worker: recorded as LOST */
-    uint32_t lives;       /* of a crew: how often the slot was started in the generation ... */
-    uint64_t lives_in;    /* ... of this number */
+    uint32_t attempts;       /* of a crew: how often the slot was started in the generation ... */
+    uint64_t attempts_generation;    /* ... of this number */
     struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };
@@ -283,7 +283,7 @@ enum core_record_type {
                          it is void, and pending controls are those that it restates */
     CORE_RECORD_CONTROL,     /* a halt, before the first release that carries it; NONE: lifted */
     CORE_RECORD_WATERMARK,   /* released up to; written before it is sent, its fsync may lag */
-    CORE_RECORD_FEED,        /* what is committed of an epoch; newest wins; its fsync may lag */
+    CORE_RECORD_CONSUMED,        /* what is committed of an epoch; newest wins; its fsync may lag */
     CORE_RECORD_STREAM,      /* a dataset of the job */
     CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
     CORE_RECORD_CHECKPOINT,  /* published */
@@ -317,8 +317,8 @@ struct core_record {
         struct {
             uint32_t slot;
             uint64_t incarnation;
-            uint32_t lives;
-            uint64_t lives_in;
+            uint32_t attempts;
+            uint64_t attempts_generation;
             uint64_t backed_by; /* this incarnation takes the server's variables over from it */
             char worker[LIMIT_NAME_BYTES];
         } task;
@@ -347,8 +347,8 @@ struct core_record {
         } watermark;
         struct {
             struct cursor cursor; /* of the epoch; begin: of its run */
-            struct feed feed;
-        } feed;
+            struct consumption consumption;
+        } consumption;
         struct {
             uint32_t stream;
             uint64_t samples;
@@ -376,14 +376,14 @@ struct core_record {
     };
 };
 
-enum core_tell {
-    CORE_TELL_PLAN = 1,
-    CORE_TELL_RELEASE,
-    CORE_TELL_ABORT,
-    CORE_TELL_BYE,
-    CORE_TELL_MEMBERS,    /* to each task of the crew that is here */
-    CORE_TELL_BYE_CREW,   /* the chief is done: to the workers and the evaluator that are here */
-    CORE_TELL_BYE_SERVERS /* and all of these are gone: to the servers */
+enum core_message {
+    CORE_MESSAGE_PLAN = 1,
+    CORE_MESSAGE_RELEASE,
+    CORE_MESSAGE_ABORT,
+    CORE_MESSAGE_GOODBYE,
+    CORE_MESSAGE_MEMBERS,    /* to each task of the crew that is here */
+    CORE_MESSAGE_GOODBYE_WORKERS,   /* the chief is done: to the workers and the evaluator that are here */
+    CORE_MESSAGE_GOODBYE_SERVERS /* and all of these are gone: to the servers */
 };
 
 enum core_action_type {
@@ -396,15 +396,15 @@ enum core_action_type {
     /* End one that is not wanted (any more). It is also the answer to AGENT_UP_TASK_COLLECTED: the
      * agent may forget the task. */
     CORE_ACTION_STOP_TASK,
-    CORE_ACTION_TELL_JOB,  /* to members of the generation: content by core_job_* when spoken */
-    CORE_ACTION_TELL_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM by
+    CORE_ACTION_NOTIFY_JOB,  /* to members of the generation: content by core_job_* when spoken */
+    CORE_ACTION_NOTIFY_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM by
                               core_job_stream when spoken */
     CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
     /* The core has forgotten it; everything final is in the records of this step. */
     CORE_ACTION_JOB_ENDED,
     /* Start the job's tasks on this link that are STARTING, as in START_JOB: replacements, and on
      * the link of an agent that came back. An agent ignores those that it has. */
-    CORE_ACTION_START_AGAIN,
+    CORE_ACTION_START_TASKS,
     /* The job needs nothing that workers keep between lives of its tasks: on this link, or (0) on
      * all. */
     CORE_ACTION_FORGET_JOB
@@ -434,7 +434,7 @@ struct core_action {
         struct {
             struct job_id job;
             struct link_id link;
-        } start_again;
+        } start_tasks;
         struct {
             struct job_id job;
             struct link_id link;
@@ -445,20 +445,20 @@ struct core_action {
         } stop_task;
         struct {
             struct job_id job;
-            enum core_tell tell;
+            enum core_message message;
             struct generation generation;
             bool one; /* only to the task of `slot`, through `link`; else through every link */
             uint32_t slot;
             struct link_id link;
             char reason[LIMIT_TEXT_BYTES]; /* of abort */
-        } tell_job;
+        } notify_job;
         struct {
             struct link_id link;
             struct task_ref task;
             enum task_down_type type;
             cadre_status code;
             char text[LIMIT_TEXT_BYTES];
-        } tell_task;
+        } notify_task;
     };
 };
 
@@ -490,14 +490,14 @@ struct core_task_view {
     uint32_t pid;
     bool has_exit;
     struct task_exit exit; /* without its text, which is in its record */
-    bool said_hello;
+    bool sent_hello;
     bool collected;
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
     bool here;         /* it said hello, and is not known to be gone or to go */
-    uint32_t lives;    /* how often the slot was started in this generation; its last task: */
-    uint64_t lives_in; /* in the one of this number */
+    uint32_t attempts;    /* how often the slot was started in this generation; its last task: */
+    uint64_t attempts_generation; /* in the one of this number */
     /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
     uint64_t predecessor;
     struct task_backed backed; /* and as in task_member */
@@ -530,7 +530,7 @@ struct core_job_view {
         verified; /* the newest position whose states were found equal; digest 0: none */
     /* Its tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
-    struct crew crew;
+    struct ps_job ps_job;
     bool formed; /* its tasks are in `generation`; else that is over, and the next not planned */
 };
 

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/links.h"
-#include "coordinator/daemon/log_writes.h"
-#include "coordinator/daemon/methods.h"
-#include "coordinator/daemon/part_check.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/links.h"
+#include "coordinator/daemon/logs/log_writes.h"
+#include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/contents/part_check.h"
 #include "coordinator/daemon/terms.h"
 #include "coordinator/daemon/watch.h"
 
@@ -55,12 +55,12 @@ static cadre_status check_order(
 {
     struct agent_link *link = links_find(daemon, id);
     bool hello = up->type == AGENT_UP_HELLO;
-    if (link == NULL || hello == link->said_hello) {
+    if (link == NULL || hello == link->sent_hello) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s",
             hello ? "a worker says hello once on a stream"
                   : "the first message of a worker must be AgentHello");
     }
-    link->said_hello = true;
+    link->sent_hello = true;
     if (!hello) {
         return CADRE_OK;
     }
@@ -128,17 +128,17 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         return;
     }
     note(daemon, &up);
-    if (up.type == AGENT_UP_SAID && up.said.up.type == TASK_UP_PART) {
-        if (!engine_task_on_link(daemon->engine, up.said.task, link)) {
+    if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_PART) {
+        if (!engine_task_on_link(daemon->engine, up.relay_up.task, link)) {
             return; /* of a task that is not wanted any more */
         }
-        if (!up.said.up.part.shared) {
-            part_check_start(daemon, link, &up.said, data, length);
+        if (!up.relay_up.up.part.shared) {
+            part_check_start(daemon, link, &up.relay_up, data, length);
             return;
         }
     }
     if (up.type == AGENT_UP_ARRIVED) {
-        watch_arrived(daemon);
+        watch_steps_committed(daemon);
     }
     engine_agent_up(daemon->engine, clock_monotonic_us(), link, &up);
 }

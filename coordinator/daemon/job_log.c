@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/daemon/daemon.h"
+#include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/job_log.h"
 
 /* What was said last of a job that lives. */
-struct told_job {
+struct logged_job {
     struct job_id id;
     enum job_state state;
     uint64_t generation;
@@ -16,13 +16,13 @@ struct told_job {
 
 /* Where the job is among those that were told of, in the order of their ids, or where it would be.
  */
-static size_t place_of(const struct daemon *daemon, struct job_id job)
+static size_t index_of(const struct daemon *daemon, struct job_id job)
 {
     size_t low = 0;
-    size_t high = daemon->told_count;
+    size_t high = daemon->logged_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (daemon->told_jobs[middle].id.n < job.n) {
+        if (daemon->logged_jobs[middle].id.n < job.n) {
             low = middle + 1;
         } else {
             high = middle;
@@ -31,39 +31,39 @@ static size_t place_of(const struct daemon *daemon, struct job_id job)
     return low;
 }
 
-static struct told_job *find(const struct daemon *daemon, struct job_id job)
+static struct logged_job *find(const struct daemon *daemon, struct job_id job)
 {
-    size_t at = place_of(daemon, job);
-    bool found = at < daemon->told_count && daemon->told_jobs[at].id.n == job.n;
-    return found ? &daemon->told_jobs[at] : NULL;
+    size_t at = index_of(daemon, job);
+    bool found = at < daemon->logged_count && daemon->logged_jobs[at].id.n == job.n;
+    return found ? &daemon->logged_jobs[at] : NULL;
 }
 
 /* NULL: no memory. */
-static struct told_job *add(struct daemon *daemon, struct told_job told)
+static struct logged_job *add(struct daemon *daemon, struct logged_job logged)
 {
-    if (daemon->told_count == daemon->told_capacity) {
-        size_t capacity = daemon->told_capacity > 0 ? daemon->told_capacity * 2 : 64;
-        struct told_job *grown = realloc(daemon->told_jobs, capacity * sizeof *grown);
+    if (daemon->logged_count == daemon->logged_capacity) {
+        size_t capacity = daemon->logged_capacity > 0 ? daemon->logged_capacity * 2 : 64;
+        struct logged_job *grown = realloc(daemon->logged_jobs, capacity * sizeof *grown);
         if (grown == NULL) {
             return NULL;
         }
-        daemon->told_jobs = grown;
-        daemon->told_capacity = capacity;
+        daemon->logged_jobs = grown;
+        daemon->logged_capacity = capacity;
     }
-    struct told_job *made = &daemon->told_jobs[place_of(daemon, told.id)];
-    memmove(made + 1, made, (size_t)(daemon->told_jobs + daemon->told_count - made) * sizeof *made);
-    daemon->told_count++;
-    *made = told;
+    struct logged_job *made = &daemon->logged_jobs[index_of(daemon, logged.id)];
+    memmove(made + 1, made, (size_t)(daemon->logged_jobs + daemon->logged_count - made) * sizeof *made);
+    daemon->logged_count++;
+    *made = logged;
     return made;
 }
 
-static void forget(struct daemon *daemon, struct told_job *told)
+static void forget(struct daemon *daemon, struct logged_job *logged)
 {
-    daemon->told_count--;
-    memmove(told, told + 1, (size_t)(daemon->told_jobs + daemon->told_count - told) * sizeof *told);
+    daemon->logged_count--;
+    memmove(logged, logged + 1, (size_t)(daemon->logged_jobs + daemon->logged_count - logged) * sizeof *logged);
 }
 
-static void say_end(const struct job_info *info)
+static void log_end(const struct job_info *info)
 {
     bool good = info->state == JOB_SUCCEEDED;
     log_event(good ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "jobs", "a job ended",
@@ -75,47 +75,47 @@ static void say_end(const struct job_info *info)
 void job_log_changed(struct daemon *daemon, struct job_id job)
 {
     struct job_info info;
-    struct told_job *told = find(daemon, job);
+    struct logged_job *logged = find(daemon, job);
     if (!engine_job_basics(daemon->engine, job, &info)) {
         return;
     }
-    if (told == NULL && job_state_is_final(info.state)) {
+    if (logged == NULL && job_state_is_final(info.state)) {
         return; /* it was said, or there was no memory */
     }
-    if (told == NULL && (told = add(daemon, (struct told_job){.id = job})) != NULL) {
+    if (logged == NULL && (logged = add(daemon, (struct logged_job){.id = job})) != NULL) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job was submitted", LOG_U64("job", job.n),
             LOG_STR("name", info.name), LOG_STR("program", info.program),
             LOG_U64("tasks", info.workers), LOG_I64("priority", info.priority));
     }
-    if (told == NULL) {
+    if (logged == NULL) {
         return;
     }
-    if (info.generation != told->generation) {
+    if (info.generation != logged->generation) {
         log_event(LOG_LEVEL_INFO, "jobs", "a generation is formed", LOG_U64("job", job.n),
             LOG_U64("generation", info.generation), LOG_U64("tasks", info.roster),
             LOG_U64("position", info.position), LOG_STR("reason", info.message));
-        told->generation = info.generation;
+        logged->generation = info.generation;
     }
     if (job_state_is_final(info.state)) {
-        say_end(&info);
-        forget(daemon, told);
-    } else if (info.state != told->state) {
+        log_end(&info);
+        forget(daemon, logged);
+    } else if (info.state != logged->state) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job changes its state", LOG_U64("job", job.n),
             LOG_STR("state", job_state_name(info.state)));
-        told->state = info.state;
+        logged->state = info.state;
     }
 }
 
 void job_log_known(struct daemon *daemon, const struct job_info *info)
 {
     (void)add(daemon,
-        (struct told_job){.id = info->id, .state = info->state, .generation = info->generation});
+        (struct logged_job){.id = info->id, .state = info->state, .generation = info->generation});
 }
 
 void job_log_close(struct daemon *daemon)
 {
-    free(daemon->told_jobs);
-    daemon->told_jobs = NULL;
-    daemon->told_count = 0;
-    daemon->told_capacity = 0;
+    free(daemon->logged_jobs);
+    daemon->logged_jobs = NULL;
+    daemon->logged_count = 0;
+    daemon->logged_capacity = 0;
 }

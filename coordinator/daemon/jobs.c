@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/contents.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/disk.h"
-#include "coordinator/daemon/file_store.h"
+#include "coordinator/daemon/contents/contents.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/jobs.h"
-#include "coordinator/daemon/methods.h"
-#include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/contents/storage.h"
 
 /* ---- calls that wait for their records ---- */
 
@@ -220,11 +220,11 @@ static void sync_and_submit(
     *submission = (struct submission){.next = daemon->submissions,
         .daemon = daemon,
         .call = call,
-        .came = contents_came(daemon->contents),
+        .came = contents_added_count(daemon->contents),
         .length = length};
     memcpy(submission->message, data, length);
     daemon->submissions = submission;
-    file_work_start(&submission->work, &daemon->works, sync_in_thread, after_sync, submission);
+    file_work_start(&submission->work, &daemon->file_pool, sync_in_thread, after_sync, submission);
 }
 
 static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)

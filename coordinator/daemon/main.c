@@ -14,47 +14,47 @@
 #include "common/base/files.h"
 #include "common/rpc/daemon_main.h"
 #include "common/service/journal.h"
-#include "coordinator/daemon/contents.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/disk.h"
-#include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/followers.h"
+#include "coordinator/daemon/contents/contents.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/file_store.h"
+#include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/job_log.h"
 #include "coordinator/daemon/jobs.h"
-#include "coordinator/daemon/links.h"
-#include "coordinator/daemon/log_writes.h"
-#include "coordinator/daemon/logs.h"
+#include "coordinator/daemon/base/links.h"
+#include "coordinator/daemon/logs/log_writes.h"
+#include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/metrics.h"
-#include "coordinator/daemon/needs.h"
-#include "coordinator/daemon/paths.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/base/paths.h"
 #include "coordinator/daemon/server.h"
-#include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/watch.h"
-#include "coordinator/daemon/worker_contents.h"
+#include "coordinator/daemon/contents/worker_contents.h"
 
 /* A ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
 
-#define NEEDS_PAUSE 10
+#define REFERENCES_PAUSE_FACTOR 10
 
 /* A chief of 10,000 is told of them, some 400 KB, five times a second at most. */
 #define MEMBERS_US 20
 
 static void on_job_changed(void *user, struct job_id job)
 {
-    ((struct daemon *)user)->needs_grown = true;
+    ((struct daemon *)user)->references_added = true;
     job_log_changed(user, job);
     watch_job_changed(user, job);
-    followers_job_changed(user, job);
+    log_followers_job_changed(user, job);
 }
 
 static void on_job_forgotten(void *user, struct job_id job)
 {
     struct daemon *daemon = user;
     logs_forget(daemon, job);
-    paths_forget_job(daemon, job);
-    storage_job_gone(daemon->storage, job);
-    daemon->needs_changed = true;
+    paths_remove_job(daemon, job);
+    storage_forget_job(daemon->storage, job);
+    daemon->references_dropped = true;
 }
 
 static void on_checkpoint_dropped(
@@ -63,35 +63,35 @@ static void on_checkpoint_dropped(
     struct daemon *daemon = user;
     log_event(LOG_LEVEL_DEBUG, "jobs", "a checkpoint is not kept any more", LOG_U64("job", job.n),
         LOG_U64("step", checkpoint->position));
-    daemon->needs_changed = true;
+    daemon->references_dropped = true;
 }
 
 /* Between turns: a sink may not ask the engine who needs what. With many jobs that save, some
  * checkpoint goes in each turn, and each count is of all: it pauses ten times as long as it took.
  */
-static void drop_unneeded(struct daemon *daemon)
+static void drop_unreferenced(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     uint64_t began_us = clock_monotonic_us();
-    if (!daemon->needs_changed || began_us < daemon->needs_next_us) {
+    if (!daemon->references_dropped || began_us < daemon->references_next_us) {
         return;
     }
-    daemon->needs_changed = false;
-    cadre_status status = needs_refresh(daemon, &error);
+    daemon->references_dropped = false;
+    cadre_status status = content_references_refresh(daemon, &error);
     uint64_t now_us = clock_monotonic_us();
-    daemon->needs_next_us = now_us + NEEDS_PAUSE * (now_us - began_us);
-    if (status != CADRE_OK && !needs_are_read(daemon->needs)) { /* else it is counted again */
+    daemon->references_next_us = now_us + REFERENCES_PAUSE_FACTOR * (now_us - began_us);
+    if (status != CADRE_OK && !content_references_are_loading(daemon->content_references)) { /* else it is counted again */
         log_event(
             LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
     }
     if (status != CADRE_OK) {
         return;
     }
-    file_store_clean_some_time(daemon);
+    file_store_collect_garbage(daemon);
 }
 
 /* Those who watch a job read why it stands still. */
-static void tell_disk(struct daemon *daemon)
+static void notify_watchers_of_disk(struct daemon *daemon)
 {
     if (!disk_flush(daemon)) {
         return;
@@ -120,14 +120,14 @@ static void on_turn_end(void *user)
         daemon_fail(daemon, &error);
         return;
     }
-    storage_keep_for(daemon);
-    tell_disk(daemon);
-    drop_unneeded(daemon);
+    storage_expire_jobs(daemon);
+    notify_watchers_of_disk(daemon);
+    drop_unreferenced(daemon);
     watch_flush(daemon);
     logs_flush(daemon);
     uint64_t wake_us = engine_wake_us(daemon->engine);
-    if (daemon->needs_changed && daemon->needs_next_us < wake_us) {
-        wake_us = daemon->needs_next_us;
+    if (daemon->references_dropped && daemon->references_next_us < wake_us) {
+        wake_us = daemon->references_next_us;
     }
     if (wake_us == CADRE_TIME_NEVER) {
         uv_timer_stop(&daemon->tick);
@@ -176,13 +176,13 @@ static cadre_status open_state(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", state);
     }
     CADRE_TRY(folder_make_durable(state, 0700, error));
-    CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
+    CADRE_TRY(lock_file_acquire(lock, &daemon->lock_fd, error));
     CADRE_TRY(folder_make_durable(daemon->blob_dir, 0700, error));
     CADRE_TRY(folder_make_durable(daemon->job_dir, 0700, error));
     return store_sqlite_open(ledger, ret_store, error);
 }
 
-static void tell_damage(void *user, struct job_id job, const char *what)
+static void log_damage(void *user, struct job_id job, const char *what)
 {
     ++*(uint64_t *)user;
     log_event(LOG_LEVEL_ERROR, "ledger", "a record is damaged", LOG_U64("job", job.n),
@@ -202,7 +202,7 @@ static cadre_status check_ledger(struct daemon *daemon, struct cadre_error *erro
         return cadre_error_errno(error, errno, "there is no ledger %s", ledger);
     }
     CADRE_TRY(open_state(daemon, &store, error));
-    cadre_status status = store->ops->check(store, tell_damage, &damaged, error);
+    cadre_status status = store->ops->check(store, log_damage, &damaged, error);
     store->ops->close(store);
     CADRE_TRY(status);
     if (damaged > 0) {
@@ -256,7 +256,7 @@ static cadre_status open_engine(
 }
 
 /* The jobs of before this start. */
-static void tell_what_goes_on(struct daemon *daemon)
+static void load_known_jobs(struct daemon *daemon)
 {
     struct job_info info;
     for (uint32_t i = 0; engine_job_at(daemon->engine, i, &info); i++) {
@@ -324,18 +324,18 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     daemon->cleaned_us = clock_monotonic_us();
     CADRE_TRY(open_state(daemon, &store, error));
     CADRE_TRY(open_engine(daemon, store, error));
-    tell_what_goes_on(daemon);
-    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->works, &daemon->contents, error));
+    load_known_jobs(daemon);
+    CADRE_TRY(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, error));
     if (counts_storage(&daemon->options)) {
         CADRE_TRY(storage_open(daemon, error));
     }
-    CADRE_TRY(needs_refresh(daemon, error));
+    CADRE_TRY(content_references_refresh(daemon, error));
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
-    daemon->works.loop = daemon->loop;
+    daemon->file_pool.loop = daemon->loop;
     start_handles(daemon);
-    paths_go_on_forgetting(daemon);
+    paths_resume_removal(daemon);
     CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_COORDINATOR,
-        metrics_tls_told, daemon, &daemon->tls, error));
+        metrics_on_tls_event, daemon, &daemon->tls, error));
     CADRE_TRY(metrics_open(daemon, error));
     disk_open(daemon);
     return server_open(daemon, metrics_call_end, error);
@@ -351,7 +351,7 @@ static void close_daemon(struct daemon *daemon)
         if (daemon->disk.timer.data != NULL) {
             disk_close(daemon);
         }
-        file_works_wait(&daemon->works);
+        file_work_pool_wait(&daemon->file_pool);
         uv_close((uv_handle_t *)&daemon->tick, NULL);
         uv_close((uv_handle_t *)&daemon->watch_timer, NULL);
         uv_close((uv_handle_t *)&daemon->sigterm, NULL);
@@ -366,7 +366,7 @@ static void close_daemon(struct daemon *daemon)
     }
     rpc_health_close(daemon->health);
     rpc_reflection_close(daemon->reflection);
-    needs_close(daemon->needs);
+    content_references_close(daemon->content_references);
     worker_contents_close(daemon->worker_contents);
     contents_close(daemon->contents);
     storage_close(daemon->storage);
@@ -383,7 +383,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->lock_fd >= 0) {
         close(daemon->lock_fd);
     }
-    if (daemon->ready_told) {
+    if (daemon->ready_file_written) {
         unlink(daemon->options.ready_file);
     }
 }
@@ -397,7 +397,7 @@ static void write_status(void *user, char *ret_text, size_t size)
     unsigned run = 0;
     unsigned wait = 0;
     for (size_t i = 0; i < daemon->link_count; i++) {
-        workers += daemon->links[i].said_hello;
+        workers += daemon->links[i].sent_hello;
     }
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         run += !job_state_is_final(info.state) && info.started_us != 0;

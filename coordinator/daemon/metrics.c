@@ -8,10 +8,10 @@
 #include "common/http/process_metrics.h"
 #include "common/http/server.h"
 #include "common/rpc/server.h"
-#include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/metrics.h"
 #include "coordinator/daemon/server.h"
-#include "coordinator/daemon/storage.h"
+#include "coordinator/daemon/contents/storage.h"
 
 #define METHODS_MAX 64
 #define CODES       (CADRE_UNAUTHENTICATED + 1)
@@ -353,12 +353,12 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error)
     return http_server_open(rpc_loop_uv(daemon->loop), &options, &daemon->http, NULL, error);
 }
 
-void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user)
+void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user)
 {
     struct daemon *daemon = user;
     rpc_tls_log(event, text, NULL);
     if (event == RPC_TLS_RELOADED) {
-        http_server_renew(&daemon->http, rpc_tls_material(daemon->tls));
+        http_server_reload_tls(&daemon->http, rpc_tls_material(daemon->tls));
     }
 }
 

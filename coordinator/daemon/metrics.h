@@ -13,7 +13,7 @@ cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
 /* What is known of the TLS files goes to the log; new ones are the pages', too. `user`: the daemon.
  */
-void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user);
+void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user);
 /* Counts a call: see server_open(). `user`: the daemon. */
 void metrics_call_end(void *user, const char *path, cadre_status status);
 

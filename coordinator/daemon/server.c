@@ -10,8 +10,8 @@
 #include "common/wire/descriptors.h"
 #include "common/wire/methods.h"
 #include "coordinator/daemon/authorization.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/server.h"
 
 #define REQUEST_BYTES ((size_t)64 * 1024)
@@ -177,6 +177,6 @@ cadre_status server_open(struct daemon *daemon,
         return CADRE_OK;
     }
     CADRE_TRY(file_write_atomic(daemon->options.ready_file, text, size, 0644, error));
-    daemon->ready_told = true;
+    daemon->ready_file_written = true;
     return CADRE_OK;
 }

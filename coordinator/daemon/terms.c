@@ -3,16 +3,16 @@
  * obeyed last. */
 #include <stdio.h>
 
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/links.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/terms.h"
 
 /* Their streams end; they open others and hear the new number. */
-static void tell_new_term(struct daemon *daemon, struct link_id but)
+static void send_new_term(struct daemon *daemon, struct link_id but)
 {
     for (size_t i = 0; i < daemon->link_count; i++) {
         const struct agent_link *link = &daemon->links[i];
-        if (link->said_hello && link->id.n != but.n) {
+        if (link->sent_hello && link->id.n != but.n) {
             rpc_call_finish(link->call, CADRE_UNAVAILABLE,
                 "the coordinator supersedes another one: join it again");
         }
@@ -25,18 +25,18 @@ static void supersede(struct daemon *daemon, struct link_id link, const struct a
     log_event(LOG_LEVEL_WARNING, "agents", "this coordinator supersedes the one that a worker knew",
         LOG_STR("worker", hello->name), LOG_U64("known_start", hello->seen.start),
         LOG_U64("start", engine_term(daemon->engine).start));
-    tell_new_term(daemon, link);
+    send_new_term(daemon, link);
 }
 
 static cadre_status refuse(
-    const struct agent_hello *hello, const struct term *own, bool twin, struct cadre_error *error)
+    const struct agent_hello *hello, const struct term *own, bool duplicate, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "worker %s has obeyed %s start %llu of this cluster's coordinator, and this is start %llu: "
         "%s; stop the other one, or if this one shall count start it with --supersede",
-        hello->name, twin ? "another" : "the later", (unsigned long long)hello->seen.start,
+        hello->name, duplicate ? "another" : "the later", (unsigned long long)hello->seen.start,
         (unsigned long long)own->start,
-        twin ? "two run with copies of one state directory"
+        duplicate ? "two run with copies of one state directory"
              : "another one runs, or this state directory is an older copy");
 }
 
@@ -74,11 +74,11 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
             LOG_STR("worker", hello->name));
         return CADRE_OK;
     case TERM_OLD:
-    case TERM_TWIN:
+    case TERM_DUPLICATE:
         break;
     }
     if (!daemon->options.supersede) {
-        return refuse(hello, &own, verdict == TERM_TWIN, error);
+        return refuse(hello, &own, verdict == TERM_DUPLICATE, error);
     }
     supersede(daemon, link, hello);
     return CADRE_OK;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/daemon.h"
-#include "coordinator/daemon/methods.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/watch.h"
 
 #define WATCH_EVERY_MS 100
@@ -88,13 +88,13 @@ void watch_all_changed(struct daemon *daemon)
     }
 }
 
-void watch_arrived(struct daemon *daemon)
+void watch_steps_committed(struct daemon *daemon)
 {
-    daemon->watch_steps = true;
+    daemon->steps_pending = true;
 }
 
 /* True when it must be looked at again later. */
-static bool tell(struct daemon *daemon, struct watcher *watcher, uint64_t now_us)
+static bool send_update(struct daemon *daemon, struct watcher *watcher, uint64_t now_us)
 {
     struct job_info info;
     if (!engine_job_basics(daemon->engine, watcher->job, &info)) {
@@ -122,9 +122,9 @@ static void on_watch_timer(uv_timer_t *timer)
     watch_flush(timer->data);
 }
 
-static void look_at_steps(struct daemon *daemon)
+static void check_committed_steps(struct daemon *daemon)
 {
-    daemon->watch_steps = false;
+    daemon->steps_pending = false;
     for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
         uint64_t position = watcher->position;
         (void)engine_job_position(daemon->engine, watcher->job, &position);
@@ -140,12 +140,12 @@ void watch_flush(struct daemon *daemon)
     if (daemon->watchers == NULL) {
         return;
     }
-    if (daemon->watch_steps && !waits) {
-        look_at_steps(daemon);
+    if (daemon->steps_pending && !waits) {
+        check_committed_steps(daemon);
         later = true;
     }
     for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
-        if (watcher->changed && tell(daemon, watcher, now_us)) {
+        if (watcher->changed && send_update(daemon, watcher, now_us)) {
             later = true;
         }
     }

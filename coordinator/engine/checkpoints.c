@@ -94,7 +94,7 @@ static void look_for_origin(const struct engine *engine, const struct directory_
         from != NULL ? directory_checkpoint_before(from, damaged->position) : NULL;
     damaged->source = spec->restore_from;
     damaged->remedy = remedy;
-    engine_tell_kept(from, spec->restore_from, damaged->position, remedy);
+    engine_describe_kept(from, spec->restore_from, damaged->position, remedy);
     if (before != NULL && spec->restore_step == 0 &&
         (!before->shared || strcmp(spec->checkpoint_folder, from->spec.checkpoint_folder) == 0)) {
         damaged->has_previous = true;

@@ -74,7 +74,7 @@ static void count_record(struct engine *engine, const struct core_record *record
 
 static bool is_of_each_step(const struct core_record *record)
 {
-    return record->type == CORE_RECORD_WATERMARK || record->type == CORE_RECORD_FEED;
+    return record->type == CORE_RECORD_WATERMARK || record->type == CORE_RECORD_CONSUMED;
 }
 
 void engine_count_turn(struct engine *engine)

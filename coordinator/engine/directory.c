@@ -121,7 +121,7 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *task = &restore->tasks[i];
         directory_task_place(entry, task->slot, task->incarnation, task->worker);
-        entry->tasks[task->slot].said_hello = task->rank != UINT32_MAX;
+        entry->tasks[task->slot].sent_hello = task->rank != UINT32_MAX;
     }
 }
 
@@ -132,7 +132,7 @@ static bool ranks_fit(const struct job_spec *spec, const struct core_restore_job
     for (size_t i = 0; i < restore->task_count; i++) {
         fit = fit && (restore->tasks[i].slot == 0 || restore->tasks[i].rank == UINT32_MAX);
     }
-    return fit || !crew_is(&spec->crew);
+    return fit || !ps_job_is_set(&spec->ps_job);
 }
 
 cadre_status directory_entry_load(

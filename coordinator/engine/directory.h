@@ -15,7 +15,7 @@ struct directory_task {
     uint64_t incarnation;
     char worker[LIMIT_NAME_BYTES];
     uint32_t pid;
-    bool said_hello;
+    bool sent_hello;
     enum task_state state; /* EXITED or LOST once it ended; 0 before */
     bool has_exit;
     struct task_exit exit;
@@ -61,7 +61,7 @@ struct directory_entry {
     struct directory_shards shards;
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
-    struct newest_words newest;
+    struct newest_messages newest;
     /* For counts.c: */
     uint64_t counted; /* steps that are in the count already */
     uint32_t roster;  /* of the newest generation */

@@ -90,7 +90,7 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     if (!job_state_is_final(loading.entry->state)) {
         struct core_event event = {
             .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore};
-        event.restore.spec.crew = loading.entry->spec.crew; /* the spec has it, no record besides */
+        event.restore.spec.ps_job = loading.entry->spec.ps_job; /* the spec has it, no record besides */
         event.restore.spec.gpus = loading.entry->spec.gpus;
         event.restore.spec.time_limit_us = loading.entry->spec.limits.time_limit_us;
         event.restore.ran_us = ran_us(job->first_us);
@@ -197,9 +197,9 @@ void engine_close(struct engine *engine)
     }
     directory_entry_free(engine->submitting);
     directory_clear(&engine->directory);
-    engine_drop_places(engine);
-    free(engine->places);
-    engine_proof_free(&engine->proof);
+    engine_drop_placements(engine);
+    free(engine->placements);
+    engine_audit_free(&engine->audit);
     free(engine->turn.items);
     free(engine->changed);
     free(engine->surplus_of);
@@ -239,25 +239,25 @@ void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
 /* What is said for people only: it is shown, and neither decides anything nor is kept. */
 static bool is_for_people(const struct agent_up *up)
 {
-    return up->type == AGENT_UP_SAID &&
-           (up->said.up.type == TASK_UP_PROGRESS || up->said.up.type == TASK_UP_SHARDS);
+    return up->type == AGENT_UP_RELAY &&
+           (up->relay_up.up.type == TASK_UP_PROGRESS || up->relay_up.up.type == TASK_UP_SHARDS);
 }
 
-static void show(struct engine *engine, struct link_id link, const struct agent_said *said)
+static void show(struct engine *engine, struct link_id link, const struct agent_relay_up *relay_up)
 {
-    struct directory_entry *entry = directory_find(&engine->directory, said->task.job);
-    if (entry == NULL || !engine_task_on_link(engine, said->task, link)) {
+    struct directory_entry *entry = directory_find(&engine->directory, relay_up->task.job);
+    if (entry == NULL || !engine_task_on_link(engine, relay_up->task, link)) {
         return;
     }
-    bool evaluates = crew_role(&entry->spec.crew, said->task.slot) == ROLE_EVALUATOR;
-    if (said->up.type == TASK_UP_PROGRESS && evaluates) {
-        directory_progress_set(&entry->evaluation, &said->up.progress);
-    } else if (said->up.type == TASK_UP_PROGRESS) {
-        directory_progress_set(&entry->progress, &said->up.progress);
+    bool evaluates = ps_job_role(&entry->spec.ps_job, relay_up->task.slot) == ROLE_EVALUATOR;
+    if (relay_up->up.type == TASK_UP_PROGRESS && evaluates) {
+        directory_progress_set(&entry->evaluation, &relay_up->up.progress);
+    } else if (relay_up->up.type == TASK_UP_PROGRESS) {
+        directory_progress_set(&entry->progress, &relay_up->up.progress);
     } else {
-        directory_shards_set(&entry->shards, &said->up.shards);
+        directory_shards_set(&entry->shards, &relay_up->up.shards);
     }
-    engine_note_changed(engine, said->task.job);
+    engine_note_changed(engine, relay_up->task.job);
 }
 
 /* A worker that was away when a job ended, or went back to the queue, was not told so. */
@@ -265,8 +265,8 @@ static void forget_kept(struct engine *engine, struct link_id link, const struct
 {
     for (size_t i = 0; i < hello->kept_count; i++) {
         enum job_state state;
-        bool lives = core_job_state(engine->core, hello->kept[i], &state);
-        if (!lives || state == JOB_QUEUED) {
+        bool attempts = core_job_state(engine->core, hello->kept[i], &state);
+        if (!attempts || state == JOB_QUEUED) {
             engine_add_forget(engine, hello->kept[i], link);
         }
     }
@@ -277,7 +277,7 @@ void engine_agent_up(
 {
     engine->now_us = now_us;
     if (is_for_people(up)) {
-        show(engine, link, &up->said);
+        show(engine, link, &up->relay_up);
         return;
     }
     if (up->type == AGENT_UP_TASK_GONE && up->gone.damaged_step > 0 &&
@@ -310,8 +310,8 @@ void engine_agent_up(
     case AGENT_UP_TASK_STARTED:
         engine_note_task(engine, up->started.task.job, up->started.task.slot);
         break;
-    case AGENT_UP_SAID:
-        engine_note_task(engine, up->said.task.job, up->said.task.slot);
+    case AGENT_UP_RELAY:
+        engine_note_task(engine, up->relay_up.task.job, up->relay_up.task.slot);
         break;
     default:
         break;

@@ -6,7 +6,7 @@
 #include "coordinator/engine/directory.h"
 #include "coordinator/engine/engine.h"
 #include "coordinator/engine/hold.h"
-#include "coordinator/engine/places.h"
+#include "coordinator/engine/placements.h"
 
 /* What people are told of a worker and the core does not need. */
 struct worker_detail {
@@ -22,16 +22,16 @@ struct worker_detail {
 };
 
 /* What is kept beside a record. */
-struct turn_places {
+struct turn_placements {
     size_t action; /* index of the record in the turn */
-    struct places of;
+    struct placements of;
 };
 
 /* What engine_verify handed out last. */
-struct proof {
+struct audit {
     struct verify_generation *generations;
     struct verify_epoch *epochs;
-    struct proof_stream *streams;
+    struct audit_stream *streams;
     struct verified *verified;
     size_t generation_count;
     size_t epoch_count;
@@ -52,9 +52,9 @@ struct engine {
     struct core *core;
     uint64_t now_us;
     struct core_actions turn;   /* of this turn, records among them */
-    struct turn_places *places; /* of this turn, in order of action */
-    size_t place_count;
-    size_t place_capacity;
+    struct turn_placements *placements; /* of this turn, in order of action */
+    size_t target_count;
+    size_t placement_capacity;
     bool unsynced; /* records wait for a sync, since: */
     uint64_t unsynced_us;
     bool surplus;        /* a job may have more checkpoints than it keeps: */
@@ -64,7 +64,7 @@ struct engine {
     size_t surplus_capacity;
     bool surplus_jobs;   /* more jobs may have ended than are kept */
     uint64_t surplus_us; /* not to be tried before */
-    bool speaking;       /* in the sink: no event may come now */
+    bool sending;       /* in the sink: no event may come now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs of which watchers are told, once, in this turn */
@@ -74,7 +74,7 @@ struct engine {
     size_t detail_count;
     size_t detail_capacity;
     struct task_info *task_infos; /* what engine_job_info handed out last */
-    struct proof proof;
+    struct audit audit;
     struct engine_counts counts;
     uint64_t arrived_us; /* the first arrival of this turn was read; 0: none was */
     uint8_t secret[STORE_SECRET_BYTES];
@@ -88,7 +88,7 @@ struct engine {
 
 /* submit.c: which checkpoints the job still has but that of position `but`, and how to name one.
  * `from` is NULL when the job is not known any more, `source` 0 when it never was. */
-void engine_tell_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
+void engine_describe_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
     char sentence[LIMIT_TEXT_BYTES]);
 
 /* held.c: the turn is stored: it may be spoken. */
@@ -114,15 +114,15 @@ void engine_note_changed(struct engine *engine, struct job_id job);
 /* turn.c: one core_step, and as many ticks as it asks for now; takes notice of what came out. */
 void engine_step(struct engine *engine, const struct core_event *event);
 
-/* speak.c: one action that is no record. */
-void engine_speak(struct engine *engine, const struct core_action *action);
+/* send.c: one action that is no record. */
+void engine_send(struct engine *engine, const struct core_action *action);
 
 /* records.c: takes notice of what the core decided, the action `action` of the turn, at once. */
 void engine_note_record(struct engine *engine, size_t action);
 /* records.c: the same for the store, when the turn ends. */
 void engine_fill_record(
     const struct engine *engine, size_t action, struct store_record *ret_record);
-void engine_drop_places(struct engine *engine);
+void engine_drop_placements(struct engine *engine);
 
 /* turn.c: when unsynced records must be on the disk; UINT64_MAX: none wait. */
 uint64_t engine_sync_due_us(const struct engine *engine);
@@ -140,7 +140,7 @@ cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *erro
 cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *error);
 
 /* verify.c */
-void engine_proof_free(struct proof *proof);
+void engine_audit_free(struct audit *audit);
 
 /* info.c: all of the job but its tasks. */
 void engine_fill_basics(

@@ -24,7 +24,7 @@ bool engine_job_may_go(const struct engine *engine, struct job_id job)
 {
     const struct directory_entry *entry = directory_find(&engine->directory, job);
     return entry != NULL && job_state_is_final(entry->state) && engine->broken == CADRE_OK &&
-           !engine->speaking && !entry->changed && !entry->end_unstored;
+           !engine->sending && !entry->changed && !entry->end_unstored;
 }
 
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)

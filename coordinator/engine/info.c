@@ -9,7 +9,7 @@
 #include "coordinator/engine/gpus_copy.h"
 
 /* Where the worker's details are, or where they would be. */
-static size_t place_of_detail(const struct engine *engine, struct worker_id id)
+static size_t index_of_detail(const struct engine *engine, struct worker_id id)
 {
     size_t low = 0;
     size_t high = engine->detail_count;
@@ -26,7 +26,7 @@ static size_t place_of_detail(const struct engine *engine, struct worker_id id)
 
 static struct worker_detail *find_detail(const struct engine *engine, struct worker_id id)
 {
-    size_t at = place_of_detail(engine, id);
+    size_t at = index_of_detail(engine, id);
     bool found = at < engine->detail_count && engine->details[at].id.n == id.n;
     return found ? &engine->details[at] : NULL;
 }
@@ -43,7 +43,7 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
     struct directory_task *task = &entry->tasks[slot];
     task->incarnation = view.incarnation;
     task->pid = view.pid;
-    task->said_hello = view.said_hello;
+    task->sent_hello = view.sent_hello;
     const struct worker_detail *detail = find_detail(engine, view.worker);
     if (detail != NULL) {
         snprintf(task->worker, sizeof task->worker, "%s", detail->name);
@@ -97,7 +97,7 @@ static struct worker_detail *add_detail(struct engine *engine, struct worker_id 
         engine->details = grown;
         engine->detail_capacity = capacity;
     }
-    size_t at = place_of_detail(engine, id);
+    size_t at = index_of_detail(engine, id);
     memmove(&engine->details[at + 1], &engine->details[at],
         (engine->detail_count - at) * sizeof engine->details[0]);
     engine->detail_count++;
@@ -184,7 +184,7 @@ void engine_fill_basics(
         .generation = entry->generation,
         .checkpoint = entry->checkpoint,
         .exit_code = entry->exit_code,
-        .crew = entry->spec.crew,
+        .ps_job = entry->spec.ps_job,
         .limits = entry->spec.limits,
         .has_progress = entry->progress.present,
         .progress = entry->progress.value,
@@ -229,15 +229,15 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
 {
     const struct directory_task *task = &entry->tasks[slot];
     *info = (struct task_info){.slot = slot,
-        .role = crew_role(&entry->spec.crew, slot),
-        .index = crew_index(&entry->spec.crew, slot),
+        .role = ps_job_role(&entry->spec.ps_job, slot),
+        .index = ps_job_role_index(&entry->spec.ps_job, slot),
         .incarnation = task->incarnation,
         .state = state_of_ended(task),
         .worker = task->worker,
         .pid = task->pid,
         .has_exit = task->has_exit,
         .exit = task->exit,
-        .uses_cadre = task->said_hello,
+        .uses_cadre = task->sent_hello,
         .log_bytes = task->log_bytes};
     if (live) {
         struct core_task_view view;
@@ -248,7 +248,7 @@ static void fill_task(const struct engine *engine, const struct directory_entry 
         info->pid = view.pid;
         info->has_exit = view.has_exit;
         info->exit = task->exit; /* with the text, which the core does not keep */
-        info->uses_cadre = view.said_hello;
+        info->uses_cadre = view.sent_hello;
     }
 }
 

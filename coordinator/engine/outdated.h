@@ -8,8 +8,8 @@
 #include "coordinator/core/core.h"
 
 /* What is told of a job in this turn, and told last. */
-struct newest_words {
-    struct newest_word {
+struct newest_messages {
+    struct newest_message {
         size_t action;
         struct generation generation;
     } release, members, members_of_chief; /* to all of a kind; to the chief, alone or not */
@@ -17,11 +17,11 @@ struct newest_words {
 
 /* Where that of a job is kept; NULL: nowhere, and nothing of it is outdated. */
 struct newest_of {
-    struct newest_words *(*find)(void *user, struct job_id job);
+    struct newest_messages *(*find)(void *user, struct job_id job);
     void *user;
 };
 
-bool outdated_is_tell(const struct core_action *action, enum core_tell tell);
+bool outdated_is_message(const struct core_action *action, enum core_message message);
 /* Looks at the whole turn, before the first of it is asked for. */
 void outdated_note(const struct core_actions *turn, const struct newest_of *newest);
 bool outdated_is(const struct core_actions *turn, size_t index, const struct newest_of *newest);

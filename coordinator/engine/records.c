@@ -11,45 +11,45 @@
 /* ---- who was placed where ---- */
 
 /* NULL: no memory, and the engine is broken. */
-static const struct places *keep_places(struct engine *engine, size_t action)
+static const struct placements *keep_placements(struct engine *engine, size_t action)
 {
     const struct core_record *record = &engine->turn.items[action].record;
-    if (engine->place_count == engine->place_capacity) {
-        size_t capacity = engine->place_capacity > 0 ? engine->place_capacity * 2 : 4;
-        struct turn_places *grown = realloc(engine->places, capacity * sizeof *grown);
-        engine->places = grown != NULL ? grown : engine->places;
-        engine->place_capacity = grown != NULL ? capacity : engine->place_capacity;
+    if (engine->target_count == engine->placement_capacity) {
+        size_t capacity = engine->placement_capacity > 0 ? engine->placement_capacity * 2 : 4;
+        struct turn_placements *grown = realloc(engine->placements, capacity * sizeof *grown);
+        engine->placements = grown != NULL ? grown : engine->placements;
+        engine->placement_capacity = grown != NULL ? capacity : engine->placement_capacity;
     }
-    struct places made;
-    bool kept = places_keep(engine->core, record, &made);
-    if (engine->place_count == engine->place_capacity || !kept) {
+    struct placements made;
+    bool kept = placements_keep(engine->core, record, &made);
+    if (engine->target_count == engine->placement_capacity || !kept) {
         struct cadre_error error;
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
             "no memory to record the places of job %llu", (unsigned long long)record->job.n);
         engine_break(engine, &error);
-        places_drop(&made);
+        placements_drop(&made);
         return NULL;
     }
-    struct turn_places *at = &engine->places[engine->place_count++];
-    *at = (struct turn_places){.action = action, .of = made};
+    struct turn_placements *at = &engine->placements[engine->target_count++];
+    *at = (struct turn_placements){.action = action, .of = made};
     return &at->of;
 }
 
 static void note_started(struct engine *engine, struct directory_entry *entry, size_t action)
 {
-    const struct places *places = keep_places(engine, action);
-    for (size_t i = 0; places != NULL && i < places->count; i++) {
-        const struct store_place *place = &places->items[i];
+    const struct placements *placements = keep_placements(engine, action);
+    for (size_t i = 0; placements != NULL && i < placements->count; i++) {
+        const struct store_placement *place = &placements->items[i];
         directory_task_place(entry, place->slot, place->incarnation, place->worker);
     }
 }
 
-void engine_drop_places(struct engine *engine)
+void engine_drop_placements(struct engine *engine)
 {
-    for (size_t i = 0; i < engine->place_count; i++) {
-        places_drop(&engine->places[i].of);
+    for (size_t i = 0; i < engine->target_count; i++) {
+        placements_drop(&engine->placements[i].of);
     }
-    engine->place_count = 0;
+    engine->target_count = 0;
 }
 
 /* ---- taking notice ---- */
@@ -126,7 +126,7 @@ void engine_note_record(struct engine *engine, size_t action)
         if (entry->verified.position > record->plan.resume) {
             entry->verified = (struct verified){0};
         }
-        (void)keep_places(engine, action);
+        (void)keep_placements(engine, action);
         break;
     case CORE_RECORD_CHECKPOINT:
         note_checkpoint(engine, entry, &record->checkpoint);
@@ -160,7 +160,7 @@ void engine_note_record(struct engine *engine, size_t action)
     case CORE_RECORD_JOB:
     case CORE_RECORD_CONTROL:
     case CORE_RECORD_WATERMARK:
-    case CORE_RECORD_FEED:
+    case CORE_RECORD_CONSUMED:
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_BACKED:
@@ -175,20 +175,20 @@ void engine_note_record(struct engine *engine, size_t action)
 
 /* ---- for the store ---- */
 
-static const struct places *places_of(const struct engine *engine, size_t action)
+static const struct placements *placements_of(const struct engine *engine, size_t action)
 {
     size_t low = 0;
-    size_t high = engine->place_count;
+    size_t high = engine->target_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (engine->places[middle].action < action) {
+        if (engine->placements[middle].action < action) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    bool found = low < engine->place_count && engine->places[low].action == action;
-    return found ? &engine->places[low].of : NULL;
+    bool found = low < engine->target_count && engine->placements[low].action == action;
+    return found ? &engine->placements[low].of : NULL;
 }
 
 void engine_fill_record(const struct engine *engine, size_t action, struct store_record *ret_record)
@@ -221,8 +221,8 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
     default:
         break;
     }
-    const struct places *places = places_wanted(record) ? places_of(engine, action) : NULL;
-    if (places != NULL) {
-        places_fill(places, ret_record);
+    const struct placements *placements = placements_wanted(record) ? placements_of(engine, action) : NULL;
+    if (placements != NULL) {
+        placements_fill(placements, ret_record);
     }
 }

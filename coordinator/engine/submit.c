@@ -14,7 +14,7 @@ static struct core_job_spec core_spec(const struct job_spec *spec)
         .max_restarts = spec->max_restarts,
         .wait_us = spec->wait_us,
         .stall_us = spec->stall_us,
-        .crew = spec->crew,
+        .ps_job = spec->ps_job,
         .gpus = spec->gpus,
         .time_limit_us = spec->limits.time_limit_us};
 }
@@ -58,7 +58,7 @@ static void text_kept(struct text *text, const struct directory_entry *from)
     }
 }
 
-void engine_tell_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
+void engine_describe_kept(const struct directory_entry *from, struct job_id source, uint64_t but,
     char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);

@@ -50,7 +50,7 @@ void engine_add_forget(struct engine *engine, struct job_id job, struct link_id 
 
 void engine_answer(struct engine *engine, struct call_id call, cadre_status code, const char *text)
 {
-    CADRE_ASSERT(!engine->speaking);
+    CADRE_ASSERT(!engine->sending);
     if (engine->broken != CADRE_OK || !make_room(engine)) {
         return;
     }
@@ -114,7 +114,7 @@ static void step_once(struct engine *engine, const struct core_event *event)
 
 void engine_step(struct engine *engine, const struct core_event *event)
 {
-    CADRE_ASSERT(!engine->speaking);
+    CADRE_ASSERT(!engine->sending);
     uint64_t at_us = hold_core_time(&engine->hold, event->now_us);
     struct core_event then;
     engine->now_us = event->now_us;
@@ -191,7 +191,7 @@ static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
     return commit(engine, error);
 }
 
-static struct newest_words *newest_words(void *user, struct job_id job)
+static struct newest_messages *newest_messages(void *user, struct job_id job)
 {
     const struct engine *engine = user;
     struct directory_entry *entry = directory_find(&engine->directory, job);
@@ -243,22 +243,22 @@ static bool is_idle(const struct engine *engine)
 }
 
 /* Everything of the turn that is no record. */
-static void speak_turn(struct engine *engine)
+static void send_turn(struct engine *engine)
 {
     uint64_t releases = 0;
-    const struct newest_of newest = {.find = newest_words, .user = engine};
+    const struct newest_of newest = {.find = newest_messages, .user = engine};
     outdated_note(&engine->turn, &newest);
     for (size_t i = 0; i < engine->turn.count && engine->broken == CADRE_OK; i++) {
         const struct core_action *action = &engine->turn.items[i];
         engine->surplus_jobs = engine->surplus_jobs || action->type == CORE_ACTION_JOB_ENDED;
         if (action->type != CORE_ACTION_RECORD && !outdated_is(&engine->turn, i, &newest)) {
-            engine_speak(engine, action);
-            releases += outdated_is_tell(action, CORE_TELL_RELEASE) ? 1 : 0;
+            engine_send(engine, action);
+            releases += outdated_is_message(action, CORE_MESSAGE_RELEASE) ? 1 : 0;
         }
     }
     count_releases(engine, releases);
     engine->turn.count = 0;
-    engine_drop_places(engine);
+    engine_drop_placements(engine);
     for (size_t i = 0; i < engine->changed_count; i++) {
         directory_find(&engine->directory, engine->changed[i])->changed = false;
         engine->sink.job_changed(engine->user, engine->changed[i]);
@@ -287,12 +287,12 @@ cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_e
         return status;
     }
     engine_note_stored(engine);
-    engine->speaking = true;
-    speak_turn(engine);
+    engine->sending = true;
+    send_turn(engine);
     if (engine->broken == CADRE_OK && clean_up(engine, error) != CADRE_OK) {
         engine_break(engine, error);
     }
-    engine->speaking = false;
+    engine->sending = false;
     if (engine->broken != CADRE_OK) {
         *error = engine->broken_error;
     }

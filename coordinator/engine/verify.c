@@ -5,7 +5,7 @@
 
 #include "coordinator/engine/engine_state.h"
 
-struct proof_stream {
+struct audit_stream {
     uint32_t stream;
     uint64_t samples;
     bool shares;
@@ -18,7 +18,7 @@ struct proof_stream {
 #define VERIFIED_IN_ORDER (LIMIT_PAGE_VERIFIED - 1)
 
 struct gathering {
-    struct proof *proof;
+    struct audit *audit;
     struct verify_from next;
     bool more_generations;
     bool more_epochs;
@@ -26,13 +26,13 @@ struct gathering {
     bool short_of_memory;
 };
 
-void engine_proof_free(struct proof *proof)
+void engine_audit_free(struct audit *audit)
 {
-    free(proof->generations);
-    free(proof->epochs);
-    free(proof->streams);
-    free(proof->verified);
-    *proof = (struct proof){0};
+    free(audit->generations);
+    free(audit->epochs);
+    free(audit->streams);
+    free(audit->verified);
+    *audit = (struct audit){0};
 }
 
 /* The items with room for one more; as they were when memory is out. */
@@ -55,17 +55,17 @@ static void *with_room(
 static void take_plan(void *user, const struct store_plan *plan)
 {
     struct gathering *gathering = user;
-    struct proof *proof = gathering->proof;
-    if (proof->generation_count == LIMIT_PAGE_GENERATIONS) {
+    struct audit *audit = gathering->audit;
+    if (audit->generation_count == LIMIT_PAGE_GENERATIONS) {
         gathering->more_generations = true;
         gathering->next.generation = plan->generation.number;
         return;
     }
     gathering->next.generation = plan->generation.number + 1;
-    proof->generations = with_room(gathering, proof->generations, sizeof *proof->generations,
-        proof->generation_count, &proof->generation_capacity);
+    audit->generations = with_room(gathering, audit->generations, sizeof *audit->generations,
+        audit->generation_count, &audit->generation_capacity);
     if (!gathering->short_of_memory) {
-        proof->generations[proof->generation_count++] =
+        audit->generations[audit->generation_count++] =
             (struct verify_generation){.generation = plan->generation,
                 .resume = plan->resume,
                 .restarted = plan->restarted,
@@ -77,12 +77,12 @@ static void take_plan(void *user, const struct store_plan *plan)
 static void take_stream(void *user, const struct store_stream *stream)
 {
     struct gathering *gathering = user;
-    struct proof *proof = gathering->proof;
-    proof->streams = with_room(gathering, proof->streams, sizeof *proof->streams,
-        proof->stream_count, &proof->stream_capacity);
+    struct audit *audit = gathering->audit;
+    audit->streams = with_room(gathering, audit->streams, sizeof *audit->streams,
+        audit->stream_count, &audit->stream_capacity);
     if (!gathering->short_of_memory) {
-        struct proof_stream *made = &proof->streams[proof->stream_count++];
-        *made = (struct proof_stream){
+        struct audit_stream *made = &audit->streams[audit->stream_count++];
+        *made = (struct audit_stream){
             .stream = stream->stream, .samples = stream->samples, .shares = stream->shares};
         memcpy(made->name, stream->name, strnlen(stream->name, sizeof made->name - 1));
     }
@@ -90,14 +90,14 @@ static void take_stream(void *user, const struct store_stream *stream)
 
 static void add_epoch(struct gathering *gathering, const struct store_epoch *epoch)
 {
-    struct proof *proof = gathering->proof;
-    proof->epochs = with_room(gathering, proof->epochs, sizeof *proof->epochs, proof->epoch_count,
-        &proof->epoch_capacity);
+    struct audit *audit = gathering->audit;
+    audit->epochs = with_room(gathering, audit->epochs, sizeof *audit->epochs, audit->epoch_count,
+        &audit->epoch_capacity);
     if (!gathering->short_of_memory) {
-        proof->epochs[proof->epoch_count++] = (struct verify_epoch){.stream = epoch->cursor.stream,
+        audit->epochs[audit->epoch_count++] = (struct verify_epoch){.stream = epoch->cursor.stream,
             .name = "",
             .cursor = epoch->cursor,
-            .feed = epoch->feed};
+            .consumption = epoch->consumption};
     }
 }
 
@@ -106,7 +106,7 @@ static void take_epoch(void *user, const struct store_epoch *epoch)
     struct gathering *gathering = user;
     gathering->next.stream = epoch->cursor.stream;
     gathering->next.epoch = epoch->cursor.epoch;
-    if (gathering->proof->epoch_count == EPOCHS_IN_ORDER) {
+    if (gathering->audit->epoch_count == EPOCHS_IN_ORDER) {
         gathering->more_epochs = true;
     } else {
         gathering->next.epoch++;
@@ -129,11 +129,11 @@ static void take_newest(void *user, const struct store_epoch *epoch)
 
 static void add_verified(struct gathering *gathering, const struct verified *verified)
 {
-    struct proof *proof = gathering->proof;
-    proof->verified = with_room(gathering, proof->verified, sizeof *proof->verified,
-        proof->verified_count, &proof->verified_capacity);
+    struct audit *audit = gathering->audit;
+    audit->verified = with_room(gathering, audit->verified, sizeof *audit->verified,
+        audit->verified_count, &audit->verified_capacity);
     if (!gathering->short_of_memory) {
-        proof->verified[proof->verified_count++] = *verified;
+        audit->verified[audit->verified_count++] = *verified;
     }
 }
 
@@ -141,7 +141,7 @@ static void take_verified(void *user, const struct verified *verified)
 {
     struct gathering *gathering = user;
     gathering->next.position = verified->position;
-    if (gathering->proof->verified_count == VERIFIED_IN_ORDER) {
+    if (gathering->audit->verified_count == VERIFIED_IN_ORDER) {
         gathering->more_verified = true;
     } else {
         gathering->next.position++;
@@ -159,18 +159,18 @@ static void take_newest_verified(void *user, const struct verified *verified)
 }
 
 /* Both are in order of stream. */
-static void name_epochs(struct proof *proof)
+static void name_epochs(struct audit *audit)
 {
     size_t at = 0;
-    for (size_t i = 0; i < proof->epoch_count; i++) {
-        struct verify_epoch *epoch = &proof->epochs[i];
-        while (at < proof->stream_count && proof->streams[at].stream < epoch->stream) {
+    for (size_t i = 0; i < audit->epoch_count; i++) {
+        struct verify_epoch *epoch = &audit->epochs[i];
+        while (at < audit->stream_count && audit->streams[at].stream < epoch->stream) {
             at++;
         }
-        if (at < proof->stream_count && proof->streams[at].stream == epoch->stream) {
-            epoch->name = proof->streams[at].name;
-            epoch->shares = proof->streams[at].shares;
-            epoch->source_samples = proof->streams[at].samples;
+        if (at < audit->stream_count && audit->streams[at].stream == epoch->stream) {
+            epoch->name = audit->streams[at].name;
+            epoch->shares = audit->streams[at].shares;
+            epoch->source_samples = audit->streams[at].samples;
         }
     }
 }
@@ -195,10 +195,10 @@ static cadre_status gather(struct engine *engine, const struct verify_request *r
         .verified_row = take_verified,
         .newest_verified_row = first ? take_newest_verified : NULL,
         .user = gathering};
-    gathering->proof->generation_count = 0;
-    gathering->proof->epoch_count = 0;
-    gathering->proof->stream_count = 0;
-    gathering->proof->verified_count = 0;
+    gathering->audit->generation_count = 0;
+    gathering->audit->epoch_count = 0;
+    gathering->audit->stream_count = 0;
+    gathering->audit->verified_count = 0;
     CADRE_TRY(engine->store->ops->ledger(engine->store, request->id, &walk, error));
     if (gathering->short_of_memory) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -220,16 +220,16 @@ cadre_status engine_verify(struct engine *engine, const struct verify_request *r
         return cadre_error_set(error, CADRE_DATA_LOSS, "job %llu cannot be verified: %s",
             (unsigned long long)request->id.n, entry->text);
     }
-    struct proof *proof = &engine->proof;
-    struct gathering gathering = {.proof = proof, .next = request->from};
+    struct audit *audit = &engine->audit;
+    struct gathering gathering = {.audit = audit, .next = request->from};
     CADRE_TRY(gather(engine, request, &gathering, error));
-    name_epochs(proof);
-    *ret_response = (struct verify_response){.generations = proof->generations,
-        .generation_count = proof->generation_count,
-        .epochs = proof->epochs,
-        .epoch_count = proof->epoch_count,
-        .verified = proof->verified,
-        .verified_count = proof->verified_count,
+    name_epochs(audit);
+    *ret_response = (struct verify_response){.generations = audit->generations,
+        .generation_count = audit->generation_count,
+        .epochs = audit->epochs,
+        .epoch_count = audit->epoch_count,
+        .verified = audit->verified,
+        .verified_count = audit->verified_count,
         .more = gathering.more_generations || gathering.more_epochs || gathering.more_verified};
     if (ret_response->more) {
         ret_response->next = gathering.next;

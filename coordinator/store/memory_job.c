@@ -52,13 +52,13 @@ static int by_verified(const void *a, const void *b)
 }
 
 static const struct rows empty[TABLE_COUNT] = {
-    [TABLE_PLACES] = {.item_bytes = sizeof(struct place_row), .compare = by_number},
+    [TABLE_PLACEMENTS] = {.item_bytes = sizeof(struct placement_row), .compare = by_number},
     [TABLE_EXITS] = {.item_bytes = sizeof(struct store_task_exit), .compare = by_number},
     [TABLE_PLANS] = {.item_bytes = sizeof(struct store_plan), .compare = by_generation},
     [TABLE_MEMBERS] = {.item_bytes = sizeof(struct member_row), .compare = by_number},
     [TABLE_STREAMS] = {.item_bytes = sizeof(struct stream_row), .compare = by_number},
     [TABLE_ENDS] = {.item_bytes = sizeof(struct cursor), .compare = memory_job_by_epoch},
-    [TABLE_FEEDS] = {.item_bytes = sizeof(struct store_epoch), .compare = by_run},
+    [TABLE_CONSUMED] = {.item_bytes = sizeof(struct store_epoch), .compare = by_run},
     [TABLE_CHECKPOINTS] = {.item_bytes = sizeof(struct core_checkpoint), .compare = by_position},
     [TABLE_VERIFIED] = {.item_bytes = sizeof(struct verified), .compare = by_verified}};
 
@@ -96,7 +96,7 @@ void memory_job_free(struct memory_job *job)
 void memory_job_settle(struct memory_job *job)
 {
     for (int i = 0; i < TABLE_COUNT; i++) {
-        job->tables[i].promised = 0;
+        job->tables[i].reserved = 0;
     }
 }
 
@@ -119,14 +119,14 @@ static enum table table_of(const struct store_record *record, size_t *ret_extra)
     *ret_extra = 1;
     switch (record->record->type) {
     case CORE_RECORD_STARTED:
-        *ret_extra = record->place_count;
-        return TABLE_PLACES;
+        *ret_extra = record->target_count;
+        return TABLE_PLACEMENTS;
     case CORE_RECORD_TASK:
-        return TABLE_PLACES;
+        return TABLE_PLACEMENTS;
     case CORE_RECORD_PLAN:
         return TABLE_PLANS;
-    case CORE_RECORD_FEED:
-        return TABLE_FEEDS;
+    case CORE_RECORD_CONSUMED:
+        return TABLE_CONSUMED;
     case CORE_RECORD_STREAM:
         return TABLE_STREAMS;
     case CORE_RECORD_END_OF_DATA:
@@ -169,16 +169,16 @@ cadre_status memory_job_prepare(
     } else if (core->type == CORE_RECORD_BACKED) {
         CADRE_TRY(check_slot(job, core->backed.slot, error));
     }
-    for (size_t i = 0; i < record->place_count; i++) {
-        CADRE_TRY(check_slot(job, record->places[i].slot, error));
+    for (size_t i = 0; i < record->target_count; i++) {
+        CADRE_TRY(check_slot(job, record->placements[i].slot, error));
     }
     size_t extra;
     enum table table = table_of(record, &extra);
-    bool room = extra == 0 || rows_promise(&job->tables[table], extra);
+    bool room = extra == 0 || rows_reserve(&job->tables[table], extra);
     if (room && core->type == CORE_RECORD_PLAN) {
-        room = rows_promise(&job->tables[TABLE_MEMBERS], record->place_count);
+        room = rows_reserve(&job->tables[TABLE_MEMBERS], record->target_count);
     } else if (room && core->type == CORE_RECORD_CHECKPOINT && core->checkpoint.digest != 0) {
-        room = rows_promise(&job->tables[TABLE_VERIFIED], 1);
+        room = rows_reserve(&job->tables[TABLE_VERIFIED], 1);
     }
     return room ? CADRE_OK
                 : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -187,17 +187,17 @@ cadre_status memory_job_prepare(
 
 /* ---- what cannot ---- */
 
-static void place(struct memory_job *job, const struct store_place *where)
+static void place(struct memory_job *job, const struct store_placement *where)
 {
-    struct place_row row = {.slot = where->slot,
+    struct placement_row row = {.slot = where->slot,
         .incarnation = where->incarnation,
-        .lives = where->lives,
-        .lives_in = where->lives_in,
+        .attempts = where->attempts,
+        .attempts_generation = where->attempts_generation,
         .backed = {.by = where->backed_by}};
     memcpy(row.worker, where->worker, strnlen(where->worker, sizeof row.worker - 1));
-    const struct place_row *known = rows_find(&job->tables[TABLE_PLACES], &row);
+    const struct placement_row *known = rows_find(&job->tables[TABLE_PLACEMENTS], &row);
     if (known == NULL || known->incarnation < row.incarnation) {
-        rows_put(&job->tables[TABLE_PLACES], &row);
+        rows_put(&job->tables[TABLE_PLACEMENTS], &row);
     }
     if (job->row.restore.incarnation_max < row.incarnation) {
         job->row.restore.incarnation_max = row.incarnation;
@@ -206,14 +206,14 @@ static void place(struct memory_job *job, const struct store_place *where)
 
 static void apply_backed(struct memory_job *job, const struct core_record *core)
 {
-    struct place_row *known =
-        rows_find(&job->tables[TABLE_PLACES], &(struct place_row){.slot = core->backed.slot});
+    struct placement_row *known =
+        rows_find(&job->tables[TABLE_PLACEMENTS], &(struct placement_row){.slot = core->backed.slot});
     if (known != NULL && known->incarnation == core->backed.incarnation) {
         known->backed = core->backed.backed;
     }
 }
 
-static bool feed_begins_before(const void *item, const void *user)
+static bool consumed_begins_before(const void *item, const void *user)
 {
     return ((const struct store_epoch *)item)->cursor.begin < *(const uint64_t *)user;
 }
@@ -246,16 +246,16 @@ static void apply_plan(struct memory_job *job, const struct store_record *record
                                             .parent = core->plan.parent,
                                             .resume = resume,
                                             .restarted = core->plan.restarted,
-                                            .members = (uint32_t)record->place_count,
+                                            .members = (uint32_t)record->target_count,
                                             .planned_us = record->wall_us});
     struct rows *members = &job->tables[TABLE_MEMBERS];
     members->count = 0;
-    for (uint32_t rank = 0; rank < record->place_count; rank++) {
+    for (uint32_t rank = 0; rank < record->target_count; rank++) {
         rows_put(members, &(struct member_row){.rank = rank,
-                              .slot = record->places[rank].slot,
-                              .incarnation = record->places[rank].incarnation});
+                              .slot = record->placements[rank].slot,
+                              .incarnation = record->placements[rank].incarnation});
     }
-    rows_filter(&job->tables[TABLE_FEEDS], feed_begins_before, &resume);
+    rows_filter(&job->tables[TABLE_CONSUMED], consumed_begins_before, &resume);
     rows_filter(&job->tables[TABLE_ENDS], end_begins_before, &resume);
     rows_filter(&job->tables[TABLE_VERIFIED], is_verified_up_to, &resume);
     restore->cursor = cut_cursor(&restore->cursor, job->up_to, resume);
@@ -297,8 +297,8 @@ static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
     }
     const struct core_checkpoint *oldest = rows_at(checkpoints, 0);
     const struct store_epoch *kept = NULL;
-    for (size_t i = 0; i < job->tables[TABLE_FEEDS].count; i++) {
-        const struct store_epoch *epoch = rows_at(&job->tables[TABLE_FEEDS], i);
+    for (size_t i = 0; i < job->tables[TABLE_CONSUMED].count; i++) {
+        const struct store_epoch *epoch = rows_at(&job->tables[TABLE_CONSUMED], i);
         if (memory_job_by_epoch(&epoch->cursor, cursor) == 0 &&
             epoch->cursor.begin < oldest->position) {
             kept = epoch;
@@ -306,7 +306,7 @@ static void drop_replaced(struct memory_job *job, const struct cursor *cursor)
     }
     if (kept != NULL) {
         struct store_epoch run = *kept;
-        rows_filter(&job->tables[TABLE_FEEDS], is_other_run, &run);
+        rows_filter(&job->tables[TABLE_CONSUMED], is_other_run, &run);
     }
 }
 
@@ -353,7 +353,7 @@ static void apply_queued(struct memory_job *job)
 {
     struct core_restore_job *restore = &job->row.restore;
     job->row.started_us = 0;
-    job->tables[TABLE_PLACES].count = 0;
+    job->tables[TABLE_PLACEMENTS].count = 0;
     job->tables[TABLE_MEMBERS].count = 0;
     job->control_of = (struct generation){0};
     restore->halt_kind = HALT_NONE;
@@ -408,18 +408,18 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         job->row.first_us = job->row.first_us == 0 ? record->wall_us : job->row.first_us;
         restore->started = true;
         restore->incarnation_max = core->incarnation_max;
-        for (size_t i = 0; i < record->place_count; i++) {
-            place(job, &record->places[i]);
+        for (size_t i = 0; i < record->target_count; i++) {
+            place(job, &record->placements[i]);
         }
         break;
     case CORE_RECORD_QUEUED:
         apply_queued(job);
         break;
     case CORE_RECORD_TASK:
-        place(job, &(struct store_place){.slot = core->task.slot,
+        place(job, &(struct store_placement){.slot = core->task.slot,
                        .incarnation = core->task.incarnation,
-                       .lives = core->task.lives,
-                       .lives_in = core->task.lives_in,
+                       .attempts = core->task.attempts,
+                       .attempts_generation = core->task.attempts_generation,
                        .backed_by = core->task.backed_by,
                        .worker = core->task.worker});
         break;
@@ -435,10 +435,10 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
     case CORE_RECORD_WATERMARK:
         apply_watermark(job, core);
         break;
-    case CORE_RECORD_FEED:
-        rows_put(&job->tables[TABLE_FEEDS],
-            &(struct store_epoch){.cursor = core->feed.cursor, .feed = core->feed.feed});
-        drop_replaced(job, &core->feed.cursor);
+    case CORE_RECORD_CONSUMED:
+        rows_put(&job->tables[TABLE_CONSUMED],
+            &(struct store_epoch){.cursor = core->consumption.cursor, .consumption = core->consumption.consumption});
+        drop_replaced(job, &core->consumption.cursor);
         break;
     case CORE_RECORD_STREAM:
         apply_stream(job, core);

@@ -8,23 +8,23 @@
 #include "coordinator/store/store.h"
 
 enum table {
-    TABLE_PLACES, /* struct place_row, newest of each slot */
+    TABLE_PLACEMENTS, /* struct placement_row, newest of each slot */
     TABLE_EXITS,  /* struct store_task_exit, newest of each slot */
     TABLE_PLANS,
     TABLE_MEMBERS, /* struct member_row, of the newest plan */
     TABLE_STREAMS, /* struct stream_row */
     TABLE_ENDS,    /* struct cursor, of each epoch whose end is known */
-    TABLE_FEEDS,   /* struct store_epoch, of each run */
+    TABLE_CONSUMED,   /* struct store_epoch, of each run */
     TABLE_CHECKPOINTS,
     TABLE_VERIFIED, /* struct verified */
     TABLE_COUNT
 };
 
-struct place_row {
+struct placement_row {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t lives;
-    uint64_t lives_in;
+    uint32_t attempts;
+    uint64_t attempts_generation;
     struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };

@@ -6,7 +6,7 @@
 #include "common/base/fault.h"
 #include "coordinator/store/memory_job.h"
 
-static struct core_restore_task task_of(const struct memory_job *job, const struct place_row *place)
+static struct core_restore_task task_of(const struct memory_job *job, const struct placement_row *place)
 {
     const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &place->slot);
     bool gone = exit != NULL && exit->incarnation >= place->incarnation;
@@ -15,8 +15,8 @@ static struct core_restore_task task_of(const struct memory_job *job, const stru
         .rank = UINT32_MAX,
         .gone = gone,
         .lost = gone && exit->state == TASK_LOST,
-        .lives = place->lives,
-        .lives_in = place->lives_in,
+        .attempts = place->attempts,
+        .attempts_generation = place->attempts_generation,
         .backed = place->backed};
     memcpy(task.worker, place->worker, sizeof place->worker);
     return task;
@@ -25,7 +25,7 @@ static struct core_restore_task task_of(const struct memory_job *job, const stru
 bool memory_job_task(
     const struct memory_job *job, uint32_t slot, struct core_restore_task *ret_task)
 {
-    const struct place_row *place = rows_find(&job->tables[TABLE_PLACES], &slot);
+    const struct placement_row *place = rows_find(&job->tables[TABLE_PLACEMENTS], &slot);
     if (place != NULL) {
         *ret_task = task_of(job, place);
     }
@@ -35,15 +35,15 @@ bool memory_job_task(
 /* The tasks, as a start needs them, into `ret_tasks`, which has room for as many as were placed. */
 static void fill_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks)
 {
-    const struct rows *places = &job->tables[TABLE_PLACES];
-    for (size_t i = 0; i < places->count; i++) {
-        ret_tasks[i] = task_of(job, rows_at(places, i));
+    const struct rows *placements = &job->tables[TABLE_PLACEMENTS];
+    for (size_t i = 0; i < placements->count; i++) {
+        ret_tasks[i] = task_of(job, rows_at(placements, i));
     }
     const struct rows *members = &job->tables[TABLE_MEMBERS];
     for (size_t i = 0; i < members->count; i++) {
         const struct member_row *member = rows_at(members, i);
         restore_note_rank(
-            ret_tasks, places->count, member->slot, member->incarnation, member->rank);
+            ret_tasks, placements->count, member->slot, member->incarnation, member->rank);
     }
 }
 
@@ -55,31 +55,31 @@ struct verified memory_job_verified(const struct memory_job *job)
 }
 
 /* The farthest position that a feed tells of. */
-static uint64_t fed_up_to(const struct memory_job *job)
+static uint64_t consumed_up_to(const struct memory_job *job)
 {
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
-    uint64_t fed = 0;
-    for (size_t i = 0; i < feeds->count; i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        restore_note_fed(&job->row.restore, &run->cursor, run->feed.steps, &fed);
+    const struct rows *consumptions = &job->tables[TABLE_CONSUMED];
+    uint64_t consumed = 0;
+    for (size_t i = 0; i < consumptions->count; i++) {
+        const struct store_epoch *run = rows_at(consumptions, i);
+        restore_note_consumed(&job->row.restore, &run->cursor, run->consumption.steps, &consumed);
     }
-    return fed;
+    return consumed;
 }
 
 static void note_epoch(void *user, const struct store_epoch *epoch)
 {
-    restore_note_stream(user, &epoch->cursor, epoch->feed.steps);
+    restore_note_stream(user, &epoch->cursor, epoch->consumption.steps);
 }
 
 bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view)
 {
-    const struct rows *places = &job->tables[TABLE_PLACES];
+    const struct rows *placements = &job->tables[TABLE_PLACEMENTS];
     const struct rows *ends = &job->tables[TABLE_ENDS];
     const struct rows *checkpoints = &job->tables[TABLE_CHECKPOINTS];
     *ret_view = (struct memory_view){.row = job->row,
         .tasks = fault_point("store.allocate")
                      ? NULL
-                     : calloc(places->count + 1, sizeof(struct core_restore_task))};
+                     : calloc(placements->count + 1, sizeof(struct core_restore_task))};
     struct core_restore_job *restore = &ret_view->row.restore;
     struct restore_streams *streams = &ret_view->streams;
     if (ret_view->tasks == NULL) {
@@ -93,7 +93,7 @@ bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view
     restore_note_stream(streams, &restore->cursor, 0);
     restore->roster = (uint32_t)job->tables[TABLE_MEMBERS].count;
     restore->tasks = ret_view->tasks;
-    restore->task_count = places->count;
+    restore->task_count = placements->count;
     restore->streams = streams->items;
     restore->stream_count = streams->count;
     restore->has_control =
@@ -105,7 +105,7 @@ bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view
     restore->verified = memory_job_verified(job);
     restore_note_verified(restore);
     ret_view->row.text = job->text;
-    ret_view->row.position = restore_committed(restore, fed_up_to(job), job->ending_at);
+    ret_view->row.position = restore_committed(restore, consumed_up_to(job), job->ending_at);
     return true;
 }
 

@@ -5,12 +5,12 @@
 static void walk_plans(const struct memory_job *job, const struct store_walk *walk)
 {
     const struct rows *plans = &job->tables[TABLE_PLANS];
-    size_t told = 0;
-    for (size_t i = 0; i < plans->count && (told < walk->plans_max || walk->plans_max == 0); i++) {
+    size_t visited = 0;
+    for (size_t i = 0; i < plans->count && (visited < walk->plans_max || walk->plans_max == 0); i++) {
         const struct store_plan *plan = rows_at(plans, i);
         if (plan->generation.number >= walk->generation) {
             walk->plan_row(walk->user, plan);
-            told++;
+            visited++;
         }
     }
 }
@@ -27,7 +27,7 @@ static void walk_streams(const struct memory_job *job, const struct store_walk *
     }
 }
 
-static void tell_epoch(const struct memory_job *job, const struct store_epoch *run,
+static void walk_epoch(const struct memory_job *job, const struct store_epoch *run,
     void (*visit)(void *user, const struct store_epoch *epoch), void *user)
 {
     struct store_epoch epoch = *run;
@@ -38,30 +38,30 @@ static void tell_epoch(const struct memory_job *job, const struct store_epoch *r
 
 static void walk_epochs(const struct memory_job *job, const struct store_walk *walk)
 {
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
+    const struct rows *consumptions = &job->tables[TABLE_CONSUMED];
     const struct cursor from = {.stream = walk->stream, .epoch = walk->epoch};
-    size_t told = 0;
-    for (size_t i = 0; i < feeds->count && (told < walk->epochs_max || walk->epochs_max == 0);
+    size_t visited = 0;
+    for (size_t i = 0; i < consumptions->count && (visited < walk->epochs_max || walk->epochs_max == 0);
          i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
+        const struct store_epoch *run = rows_at(consumptions, i);
+        const struct store_epoch *next = i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
         bool newer =
             next != NULL && memory_job_by_epoch(&next->cursor, &run->cursor) == 0; /* tells more */
         if (!newer && memory_job_by_epoch(&run->cursor, &from) >= 0) {
-            tell_epoch(job, run, walk->epoch_row, walk->user);
-            told++;
+            walk_epoch(job, run, walk->epoch_row, walk->user);
+            visited++;
         }
     }
 }
 
 static void walk_newest(const struct memory_job *job, const struct store_walk *walk)
 {
-    const struct rows *feeds = &job->tables[TABLE_FEEDS];
-    for (size_t i = 0; i < feeds->count; i++) {
-        const struct store_epoch *run = rows_at(feeds, i);
-        const struct store_epoch *next = i + 1 < feeds->count ? rows_at(feeds, i + 1) : NULL;
+    const struct rows *consumptions = &job->tables[TABLE_CONSUMED];
+    for (size_t i = 0; i < consumptions->count; i++) {
+        const struct store_epoch *run = rows_at(consumptions, i);
+        const struct store_epoch *next = i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
         if (next == NULL || next->cursor.stream != run->cursor.stream) {
-            tell_epoch(job, run, walk->newest_row, walk->user);
+            walk_epoch(job, run, walk->newest_row, walk->user);
         }
     }
 }
@@ -69,13 +69,13 @@ static void walk_newest(const struct memory_job *job, const struct store_walk *w
 static void walk_verified(const struct memory_job *job, const struct store_walk *walk)
 {
     const struct rows *rows = &job->tables[TABLE_VERIFIED];
-    size_t told = 0;
-    for (size_t i = 0; i < rows->count && (told < walk->verified_max || walk->verified_max == 0);
+    size_t visited = 0;
+    for (size_t i = 0; i < rows->count && (visited < walk->verified_max || walk->verified_max == 0);
          i++) {
         const struct verified *verified = rows_at(rows, i);
         if (verified->position >= walk->position) {
             walk->verified_row(walk->user, verified);
-            told++;
+            visited++;
         }
     }
 }

@@ -49,12 +49,12 @@ void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t s
     }
 }
 
-void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
-    uint64_t steps, uint64_t *fed)
+void restore_note_consumed(const struct core_restore_job *restore, const struct cursor *cursor,
+    uint64_t steps, uint64_t *consumed)
 {
     uint64_t position = cursor->first + steps;
-    if (cursor->begin >= restore->resume && position > *fed) {
-        *fed = position;
+    if (cursor->begin >= restore->resume && position > *consumed) {
+        *consumed = position;
     }
 }
 
@@ -67,11 +67,11 @@ void restore_note_verified(struct core_restore_job *restore)
     }
 }
 
-uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending)
+uint64_t restore_committed(const struct core_restore_job *restore, uint64_t consumed, uint64_t ending)
 {
     if (restore->done) {
         return restore->done_position;
     }
-    uint64_t told = fed > ending ? fed : ending;
-    return told > restore->resume ? told : restore->resume;
+    uint64_t committed = consumed > ending ? consumed : ending;
+    return committed > restore->resume ? committed : restore->resume;
 }

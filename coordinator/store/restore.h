@@ -22,8 +22,8 @@ void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t s
 
 /* Raises *fed to the position that a feed tells of. Runs begin with their generation at the latest:
  * one that began before the newest plan tells of steps that may be undone. */
-void restore_note_fed(const struct core_restore_job *restore, const struct cursor *cursor,
-    uint64_t steps, uint64_t *fed);
+void restore_note_consumed(const struct core_restore_job *restore, const struct cursor *cursor,
+    uint64_t steps, uint64_t *consumed);
 
 /* The checkpoint of another job that it goes on from may tell more than what is recorded of its own
  * states. */
@@ -31,6 +31,6 @@ void restore_note_verified(struct core_restore_job *restore);
 
 /* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
  * it stood when it was being ended, or its end. */
-uint64_t restore_committed(const struct core_restore_job *restore, uint64_t fed, uint64_t ending);
+uint64_t restore_committed(const struct core_restore_job *restore, uint64_t consumed, uint64_t ending);
 
 #endif

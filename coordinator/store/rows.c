@@ -13,9 +13,9 @@ void *rows_at(const struct rows *rows, size_t index)
     return (uint8_t *)rows->items + index * rows->item_bytes;
 }
 
-bool rows_promise(struct rows *rows, size_t extra)
+bool rows_reserve(struct rows *rows, size_t extra)
 {
-    size_t needed = rows->count + rows->promised + extra;
+    size_t needed = rows->count + rows->reserved + extra;
     if (needed > rows->capacity) {
         size_t capacity = rows->capacity * 2 > needed ? rows->capacity * 2 : needed;
         void *grown = fault_point("store.allocate")
@@ -27,7 +27,7 @@ bool rows_promise(struct rows *rows, size_t extra)
         rows->items = grown;
         rows->capacity = capacity;
     }
-    rows->promised += extra;
+    rows->reserved += extra;
     return true;
 }
 
@@ -58,11 +58,11 @@ void rows_put(struct rows *rows, const void *item)
 {
     size_t at = lower_bound(rows, item);
     if (at == rows->count || rows->compare(rows_at(rows, at), item) != 0) {
-        CADRE_ASSERT(rows->promised > 0 && rows->count < rows->capacity);
+        CADRE_ASSERT(rows->reserved > 0 && rows->count < rows->capacity);
         memmove((uint8_t *)rows->items + (at + 1) * rows->item_bytes, rows_at(rows, at),
             (rows->count - at) * rows->item_bytes);
         rows->count++;
-        rows->promised--;
+        rows->reserved--;
     }
     memcpy(rows_at(rows, at), item, rows->item_bytes);
 }
@@ -89,12 +89,12 @@ bool rows_copy(const struct rows *rows, struct rows *ret_copy)
     if (rows->count == 0) {
         return true;
     }
-    if (!rows_promise(ret_copy, rows->count)) {
+    if (!rows_reserve(ret_copy, rows->count)) {
         return false;
     }
     memcpy(ret_copy->items, rows->items, rows->count * rows->item_bytes);
     ret_copy->count = rows->count;
-    ret_copy->promised = 0;
+    ret_copy->reserved = 0;
     return true;
 }
 
@@ -104,5 +104,5 @@ void rows_free(struct rows *rows)
     rows->items = NULL;
     rows->count = 0;
     rows->capacity = 0;
-    rows->promised = 0;
+    rows->reserved = 0;
 }

@@ -11,12 +11,12 @@ struct rows {
     size_t item_bytes;
     size_t count;
     size_t capacity;
-    size_t promised; /* of the free room: what rows_put may still take without asking */
+    size_t reserved; /* of the free room: what rows_put may still take without asking */
     int (*compare)(const void *a, const void *b);
 };
 
 /* Room for `extra` more, besides what was promised before; false: no memory, nothing changed. */
-bool rows_promise(struct rows *rows, size_t extra);
+bool rows_reserve(struct rows *rows, size_t extra);
 
 /* In the place of the item with an equal key, or between its neighbours; room must be promised. */
 void rows_put(struct rows *rows, const void *item);

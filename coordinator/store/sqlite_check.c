@@ -30,7 +30,7 @@ const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"roster", ROSTER_COLUMNS, "who its members are", NULL},
     {"control", CONTROL_COLUMNS, "at which step it halts", NULL},
     {"stream", STREAM_COLUMNS, "its datasets", "'dataset ' || stream"},
-    {"feed", FEED_COLUMNS, "which samples it was fed",
+    {"feed", CONSUMED_COLUMNS, "which samples it was fed",
         "'dataset ' || stream || ', epoch ' || epoch"},
     {"ending", ENDING_COLUMNS, "how it was being ended", NULL}};
 

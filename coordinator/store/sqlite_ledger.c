@@ -136,12 +136,12 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
                                                           .begin = column_u64(row, 2),
                                                           .first = column_u64(row, 3),
                                                           .steps = column_u64(row, 4)},
-                                    .feed = {.steps = column_u64(row, 5),
+                                    .consumption = {.steps = column_u64(row, 5),
                                         .samples = column_u64(row, 6),
-                                        .fed = {column_u64(row, 7), column_u64(row, 8)},
+                                        .consumed = {column_u64(row, 7), column_u64(row, 8)},
                                         .expected = {column_u64(row, 9), column_u64(row, 10)},
                                         .provable = (column_u64(row, 11) & 1) != 0,
-                                        .files = (enum feed_files)(column_u64(row, 11) >> 1 & 3)}});
+                                        .files = (enum consumed_files)(column_u64(row, 11) >> 1 & 3)}});
     }
     return CADRE_OK;
 }
@@ -153,8 +153,8 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
     "f.stream, f.epoch, max(f.start), f.first, coalesce(e.steps, f.epoch_steps), f.steps,"         \
     " f.samples, fed_0, fed_1, expected_0, expected_1, provable,"                                  \
     " sum(f.damaged) + coalesce(e.damaged, 0)"
-#define FEED_ROWS                                                                                  \
-    "(SELECT *, " IS_DAMAGED("feed", FEED_COLUMNS) " AS damaged FROM feed WHERE job = ?1"
+#define CONSUMED_ROWS                                                                                  \
+    "(SELECT *, " IS_DAMAGED("feed", CONSUMED_COLUMNS) " AS damaged FROM feed WHERE job = ?1"
 #define ENDS                                                                                       \
     " LEFT JOIN (SELECT *, " IS_DAMAGED(                                                           \
         "end_of_data", END_OF_DATA_COLUMNS) " AS damaged"                                          \
@@ -169,7 +169,7 @@ static cadre_status read_epochs(struct statements *statements, struct job_id job
         job.n, walk->stream, walk->epoch, walk->epochs_max != 0 ? walk->epochs_max : UINT64_MAX};
     reader->epoch_row = walk->epoch_row;
     return statements_each_of(statements, "read the epochs of a job",
-        "SELECT " EPOCH_ROW " FROM " FEED_ROWS " AND (stream, epoch) >= (?2, ?3)) f" ENDS
+        "SELECT " EPOCH_ROW " FROM " CONSUMED_ROWS " AND (stream, epoch) >= (?2, ?3)) f" ENDS
         " GROUP BY f.stream, f.epoch ORDER BY f.stream, f.epoch LIMIT ?4",
         from, visit_epoch, reader, error);
 }
@@ -182,7 +182,7 @@ static cadre_status read_newest(struct statements *statements, struct job_id job
     reader->epoch_row = reader->walk->newest_row;
     return statements_each_of(statements, "read the newest epochs of a job",
         "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT ?2)"
-        " SELECT " EPOCH_ROW " FROM numbers CROSS JOIN " FEED_ROWS ") f" ENDS " WHERE f.stream = n"
+        " SELECT " EPOCH_ROW " FROM numbers CROSS JOIN " CONSUMED_ROWS ") f" ENDS " WHERE f.stream = n"
         "  AND f.epoch = (SELECT max(epoch) FROM feed WHERE job = ?1 AND stream = n)"
         " GROUP BY f.stream, f.epoch ORDER BY f.stream",
         values, visit_epoch, reader, error);

@@ -20,7 +20,7 @@ struct loader {
     size_t task_capacity;
     uint32_t roster;
     struct restore_streams streams;
-    uint64_t fed;    /* the farthest position that a feed tells of */
+    uint64_t consumed;    /* the farthest position that a feed tells of */
     uint64_t ending; /* committed when it was being ended */
 };
 
@@ -52,8 +52,8 @@ static cadre_status take_task(void *user, sqlite3_stmt *row, struct cadre_error 
         .rank = UINT32_MAX,
         .gone = sqlite3_column_type(row, 3) != SQLITE_NULL,
         .lost = sqlite3_column_int(row, 3) == (int)TASK_LOST,
-        .lives = column_u32(row, 4),
-        .lives_in = column_u64(row, 5),
+        .attempts = column_u32(row, 4),
+        .attempts_generation = column_u64(row, 5),
         .backed = {.number = column_u64(row, 6), .by = column_u64(row, 7)}};
     column_text_into(row, 2, task->worker, sizeof task->worker);
     return CADRE_OK;
@@ -94,7 +94,7 @@ static cadre_status take_stream(void *user, sqlite3_stmt *row, struct cadre_erro
         .first = column_u64(row, 4),
         .begin = column_u64(row, 5)};
     restore_note_stream(&loader->streams, &cursor, applied);
-    restore_note_fed(loader->restore, &cursor, applied, &loader->fed);
+    restore_note_consumed(loader->restore, &cursor, applied, &loader->consumed);
     return CADRE_OK;
 }
 
@@ -190,7 +190,7 @@ static cadre_status load_parts(
     loader->roster = 0;
     loader->streams.count = 0;
     loader->restore = restore;
-    loader->fed = 0;
+    loader->consumed = 0;
     loader->ending = 0;
     CADRE_TRY(statements_each(statements, "read the tasks of a job",
         "SELECT slot, incarnation, worker, (SELECT state FROM task_exit x WHERE x.job = t.job"
@@ -238,7 +238,7 @@ static cadre_status load_parts(
     restore->task_count = loader->task_count;
     restore->streams = loader->streams.items;
     restore->stream_count = loader->streams.count;
-    job->position = restore_committed(restore, loader->fed, loader->ending);
+    job->position = restore_committed(restore, loader->consumed, loader->ending);
     return CADRE_OK;
 }
 

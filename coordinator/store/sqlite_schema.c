@@ -64,7 +64,7 @@ const char schema_of_version_2[] =
     "  stream INTEGER NOT NULL, name TEXT NOT NULL, samples INTEGER NOT NULL,"
     "  shares INTEGER NOT NULL, PRIMARY KEY(job, stream)) WITHOUT ROWID;"
     /* Each run of an epoch: a plan may cut the newest one off. `provable`: 1 or 0, and above that
-     * bit what its files say (enum feed_files). */
+     * bit what its files say (enum consumed_files). */
     "CREATE TABLE feed(" JOB_COLUMN
     "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, start INTEGER NOT NULL,"
     "  first INTEGER NOT NULL, epoch_steps INTEGER NOT NULL, steps INTEGER NOT NULL,"

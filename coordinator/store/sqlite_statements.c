@@ -64,17 +64,17 @@ static const char *const SQL[STATEMENT_COUNT] = {
         "SELECT sum IS " SUM_OF("watermark", WATERMARK_COLUMNS) " FROM watermark WHERE job = ?1",
     [STATEMENT_WATERMARK_SUM] =
         "UPDATE watermark SET sum = " SUM_OF("watermark", WATERMARK_COLUMNS) " WHERE job = ?1",
-    [STATEMENT_PLAN_FEEDS] = "DELETE FROM feed WHERE job = ?1 AND start >= ?2",
+    [STATEMENT_PLAN_CONSUMED] = "DELETE FROM feed WHERE job = ?1 AND start >= ?2",
     [STATEMENT_PLAN_ENDS] = "DELETE FROM end_of_data WHERE job = ?1 AND start >= ?2",
     [STATEMENT_CONTROL] = PUT("control", CONTROL_COLUMNS, FIRST_6),
     [STATEMENT_WATERMARK] = "INSERT " INSERT("watermark", WATERMARK_COLUMNS,
         FIRST_9) " ON CONFLICT(job)"
                  " DO UPDATE SET number = ?2, nonce = ?3, up_to = ?4, stream = ?5, epoch = ?6,"
                  " first = ?7, start = ?8, steps = ?9, sum = excluded.sum",
-    [STATEMENT_FEED] = PUT("feed", FEED_COLUMNS, FIRST_9 ", ?10, ?11, ?12, ?13"),
+    [STATEMENT_CONSUMED] = PUT("feed", CONSUMED_COLUMNS, FIRST_9 ", ?10, ?11, ?12, ?13"),
     /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
      * resume at the newest checkpoint at the earliest. */
-    [STATEMENT_FEED_REPLACED] =
+    [STATEMENT_CONSUMED_REPLACED] =
         "DELETE FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         " (SELECT max(start) FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         "  (SELECT min(position) FROM checkpoint WHERE job = ?1))",
@@ -245,7 +245,7 @@ cadre_status statements_open(
     if (sqlite3_open_v2(path, &statements->database, flags, NULL) != SQLITE_OK) {
         return statements_fail(statements, "open it", error);
     }
-    if (sum_register(statements->database) != SQLITE_OK) {
+    if (checksum_register(statements->database) != SQLITE_OK) {
         return statements_fail(statements, "give it checksums", error);
     }
     /* Exclusive before anything reads it: then WAL needs no memory that others share. */

@@ -36,12 +36,12 @@ enum statement {
     STATEMENT_PLAN_WATERMARK,
     STATEMENT_WATERMARK_IS_WHOLE,
     STATEMENT_WATERMARK_SUM,
-    STATEMENT_PLAN_FEEDS,
+    STATEMENT_PLAN_CONSUMED,
     STATEMENT_PLAN_ENDS,
     STATEMENT_CONTROL,
     STATEMENT_WATERMARK,
-    STATEMENT_FEED,
-    STATEMENT_FEED_REPLACED,
+    STATEMENT_CONSUMED,
+    STATEMENT_CONSUMED_REPLACED,
     STATEMENT_STREAM,
     STATEMENT_END_OF_DATA,
     STATEMENT_CHECKPOINT,
@@ -137,7 +137,7 @@ cadre_status statements_each_once(struct statements *statements, const char *doi
 /* ---- checksums ---- */
 
 /* Makes row_sum() known to SQL; SQLite's code. */
-int sum_register(sqlite3 *database);
+int checksum_register(sqlite3 *database);
 
 #define DAMAGE_BYTES 256
 

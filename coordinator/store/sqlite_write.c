@@ -68,16 +68,16 @@ static cadre_status write_job(
     return statements_update_meta(statements, STATEMENT_JOB_ID_MAX, error);
 }
 
-static cadre_status write_place(struct statements *statements, struct job_id job,
-    const struct store_place *place, struct cadre_error *error)
+static cadre_status write_placement(struct statements *statements, struct job_id job,
+    const struct store_placement *place, struct cadre_error *error)
 {
     sqlite3_stmt *upsert = statements->prepared[STATEMENT_TASK];
     bind_u64(upsert, 1, job.n);
     bind_u64(upsert, 2, place->slot);
     bind_u64(upsert, 3, place->incarnation);
     bind_text(upsert, 4, place->worker);
-    bind_u64(upsert, 5, place->lives);
-    bind_u64(upsert, 6, place->lives_in);
+    bind_u64(upsert, 5, place->attempts);
+    bind_u64(upsert, 6, place->attempts_generation);
     return statements_run(statements, STATEMENT_TASK, error);
 }
 
@@ -89,8 +89,8 @@ static cadre_status write_started(
     bind_u64(update, 2, record->wall_us);
     bind_u64(update, 3, core->incarnation_max);
     CADRE_TRY(update_job(statements, STATEMENT_STARTED, core->job, error));
-    for (size_t i = 0; i < record->place_count; i++) {
-        CADRE_TRY(write_place(statements, core->job, &record->places[i], error));
+    for (size_t i = 0; i < record->target_count; i++) {
+        CADRE_TRY(write_placement(statements, core->job, &record->placements[i], error));
     }
     return CADRE_OK;
 }
@@ -127,11 +127,11 @@ static cadre_status write_task(
 {
     bind_u64(statements->prepared[STATEMENT_INCARNATION], 2, core->task.incarnation);
     CADRE_TRY(update_job(statements, STATEMENT_INCARNATION, core->job, error));
-    CADRE_TRY(write_place(statements, core->job,
-        &(struct store_place){.slot = core->task.slot,
+    CADRE_TRY(write_placement(statements, core->job,
+        &(struct store_placement){.slot = core->task.slot,
             .incarnation = core->task.incarnation,
-            .lives = core->task.lives,
-            .lives_in = core->task.lives_in,
+            .attempts = core->task.attempts,
+            .attempts_generation = core->task.attempts_generation,
             .worker = core->task.worker},
         error));
     const struct task_backed backed = {.by = core->task.backed_by};
@@ -150,19 +150,19 @@ static cadre_status write_roster(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT uint8_t *blob =
-        fault_point("store.allocate") ? NULL : malloc(record->place_count * ROSTER_ENTRY_BYTES + 1);
+        fault_point("store.allocate") ? NULL : malloc(record->target_count * ROSTER_ENTRY_BYTES + 1);
     if (blob == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "store %s: no memory for a roster of %zu", statements->path, record->place_count);
+            "store %s: no memory for a roster of %zu", statements->path, record->target_count);
     }
-    for (size_t rank = 0; rank < record->place_count; rank++) {
+    for (size_t rank = 0; rank < record->target_count; rank++) {
         uint8_t *at = blob + rank * ROSTER_ENTRY_BYTES;
-        put_le(at, record->places[rank].slot, 4);
-        put_le(at + 4, record->places[rank].incarnation, 8);
+        put_le(at, record->placements[rank].slot, 4);
+        put_le(at + 4, record->placements[rank].incarnation, 8);
     }
     sqlite3_stmt *insert = statements->prepared[STATEMENT_PLAN_ROSTER];
     bind_u64(insert, 1, record->record->job.n);
-    bind_blob(insert, 2, blob, record->place_count * ROSTER_ENTRY_BYTES);
+    bind_blob(insert, 2, blob, record->target_count * ROSTER_ENTRY_BYTES);
     cadre_status status = statements_run(statements, STATEMENT_PLAN_ROSTER, error);
     sqlite3_clear_bindings(insert);
     return status;
@@ -205,7 +205,7 @@ static cadre_status write_plan(
     bind_u64(insert, 5, core->plan.parent.nonce);
     bind_u64(insert, 6, resume);
     bind_u64(insert, 7, core->plan.restarted);
-    bind_u64(insert, 8, record->place_count);
+    bind_u64(insert, 8, record->target_count);
     bind_u64(insert, 9, record->wall_us);
     CADRE_TRY(statements_run(statements, STATEMENT_PLAN, error));
     CADRE_TRY(write_roster(statements, record, error));
@@ -213,7 +213,7 @@ static cadre_status write_plan(
     bind_u64(statements->prepared[STATEMENT_PLAN_RESTARTS], 2, core->plan.restarts);
     CADRE_TRY(update_job(statements, STATEMENT_PLAN_RESTARTS, core->job, error));
     CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_VERIFIED, core->job, resume, error));
-    CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_FEEDS, core->job, resume, error));
+    CADRE_TRY(run_for_job(statements, STATEMENT_PLAN_CONSUMED, core->job, resume, error));
     return run_for_job(statements, STATEMENT_PLAN_ENDS, core->job, resume, error);
 }
 
@@ -246,31 +246,31 @@ static cadre_status write_watermark(
     return statements_run(statements, STATEMENT_WATERMARK, error);
 }
 
-static cadre_status write_feed(
+static cadre_status write_consumed(
     struct statements *statements, const struct core_record *core, struct cadre_error *error)
 {
-    const struct cursor *cursor = &core->feed.cursor;
-    const struct feed *feed = &core->feed.feed;
-    sqlite3_stmt *insert = statements->prepared[STATEMENT_FEED];
+    const struct cursor *cursor = &core->consumption.cursor;
+    const struct consumption *consumption = &core->consumption.consumption;
+    sqlite3_stmt *insert = statements->prepared[STATEMENT_CONSUMED];
     bind_u64(insert, 1, core->job.n);
     bind_u64(insert, 2, cursor->stream);
     bind_u64(insert, 3, cursor->epoch);
     bind_u64(insert, 4, cursor->begin);
     bind_u64(insert, 5, cursor->first);
     bind_u64(insert, 6, cursor->steps);
-    bind_u64(insert, 7, feed->steps);
-    bind_u64(insert, 8, feed->samples);
-    bind_u64(insert, 9, feed->fed[0]);
-    bind_u64(insert, 10, feed->fed[1]);
-    bind_u64(insert, 11, feed->expected[0]);
-    bind_u64(insert, 12, feed->expected[1]);
-    bind_u64(insert, 13, (uint64_t)feed->files << 1 | (feed->provable ? 1 : 0));
-    CADRE_TRY(statements_run(statements, STATEMENT_FEED, error));
-    sqlite3_stmt *replaced = statements->prepared[STATEMENT_FEED_REPLACED];
+    bind_u64(insert, 7, consumption->steps);
+    bind_u64(insert, 8, consumption->samples);
+    bind_u64(insert, 9, consumption->consumed[0]);
+    bind_u64(insert, 10, consumption->consumed[1]);
+    bind_u64(insert, 11, consumption->expected[0]);
+    bind_u64(insert, 12, consumption->expected[1]);
+    bind_u64(insert, 13, (uint64_t)consumption->files << 1 | (consumption->provable ? 1 : 0));
+    CADRE_TRY(statements_run(statements, STATEMENT_CONSUMED, error));
+    sqlite3_stmt *replaced = statements->prepared[STATEMENT_CONSUMED_REPLACED];
     bind_u64(replaced, 1, core->job.n);
     bind_u64(replaced, 2, cursor->stream);
     bind_u64(replaced, 3, cursor->epoch);
-    return statements_run(statements, STATEMENT_FEED_REPLACED, error);
+    return statements_run(statements, STATEMENT_CONSUMED_REPLACED, error);
 }
 
 static cadre_status write_stream(
@@ -431,8 +431,8 @@ cadre_status statements_write(
         return write_control(statements, core, error);
     case CORE_RECORD_WATERMARK:
         return write_watermark(statements, core, error);
-    case CORE_RECORD_FEED:
-        return write_feed(statements, core, error);
+    case CORE_RECORD_CONSUMED:
+        return write_consumed(statements, core, error);
     case CORE_RECORD_STREAM:
         return write_stream(statements, core, error);
     case CORE_RECORD_END_OF_DATA:

@@ -20,11 +20,11 @@
 #define STORE_SECRET_BYTES 32
 
 /* Where a task was placed, or a member of a roster. */
-struct store_place {
+struct store_placement {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t lives;    /* of the slot ... */
-    uint64_t lives_in; /* ... in the generation of this number */
+    uint32_t attempts;    /* of the slot ... */
+    uint64_t attempts_generation; /* ... in the generation of this number */
     uint64_t backed_by;
     const char *worker;
 };
@@ -35,9 +35,9 @@ struct store_record {
     uint64_t wall_us; /* when: of submitted, started, plan, ended */
     const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
-    const struct store_place *places; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
+    const struct store_placement *placements; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
                                          without the worker) */
-    size_t place_count;
+    size_t target_count;
     uint64_t committed; /* of CORE_RECORD_ENDING: every member had applied so much */
 };
 
@@ -55,7 +55,7 @@ struct store_plan {
 /* What is committed of one epoch, as its newest run told it. */
 struct store_epoch {
     struct cursor cursor; /* steps: of the end-of-data record, or 0 */
-    struct feed feed;
+    struct consumption consumption;
 };
 
 struct store_stream {

@@ -6,26 +6,26 @@
 
 #include "common/base/standard_streams.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/private_words.h"
+#include "coordinator/cli/argv_scrub.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
-    {"run", "run a program on this machine, with a coordinator of its own", EXITS_RUN, verb_run},
-    {"submit", "send a program to the cluster and follow it", EXITS_SUBMIT, verb_submit},
-    {"jobs", "list the jobs", EXITS_ASK, verb_jobs},
-    {"job", "show one job with its tasks", EXITS_ASK, verb_job},
-    {"logs", "print what a job's tasks wrote", EXITS_ASK, verb_logs},
-    {"cancel", "stop a job", EXITS_ASK, verb_cancel},
-    {"checkpoint", "save a job's state now", EXITS_ASK, verb_checkpoint},
-    {"get", "fetch the files that a job left", EXITS_ASK, verb_get},
-    {"verify", "prove what a job's steps were fed; compare two", EXITS_VERIFY, verb_verify},
-    {"workers", "list the workers, and the GPUs of one", EXITS_ASK, verb_workers},
-    {"drain", "empty a worker; its tasks go elsewhere", EXITS_ASK, verb_drain},
-    {"undrain", "a worker that was drained takes tasks again", EXITS_ASK, verb_undrain},
-    {"pki", "make the certificates of a cluster, and look at them", EXITS_HERE, verb_pki},
-    {"top", "watch the cluster: jobs, workers, speeds", EXITS_ASK, verb_top},
-    {"version", "print the versions of this command and the coordinator", EXITS_ASK, verb_version},
+    {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN, verb_run},
+    {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
+    {"jobs", "list the jobs", EXIT_CODES_QUERY, verb_jobs},
+    {"job", "show one job with its tasks", EXIT_CODES_QUERY, verb_job},
+    {"logs", "print what a job's tasks wrote", EXIT_CODES_QUERY, verb_logs},
+    {"cancel", "stop a job", EXIT_CODES_QUERY, verb_cancel},
+    {"checkpoint", "save a job's state now", EXIT_CODES_QUERY, verb_checkpoint},
+    {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
+    {"verify", "prove what a job's steps were fed; compare two", EXIT_CODES_VERIFY, verb_verify},
+    {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},
+    {"drain", "empty a worker; its tasks go elsewhere", EXIT_CODES_QUERY, verb_drain},
+    {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
+    {"pki", "make the certificates of a cluster, and look at them", EXIT_CODES_LOCAL, verb_pki},
+    {"top", "watch the cluster: jobs, workers, speeds", EXIT_CODES_QUERY, verb_top},
+    {"version", "print the versions of this command and the coordinator", EXIT_CODES_QUERY, verb_version},
     {.name = NULL},
 };
 
@@ -60,7 +60,7 @@ static void print_overview(FILE *out)
         "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
         "`cadre VERB --help` tells more about each.\n\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
-    exits_print(EXITS_ASK, out);
+    exit_codes_print(EXIT_CODES_QUERY, out);
     fputs("`run` and `submit` exit as the job did, `verify` by what it found: see their --help.\n",
         out);
 }
@@ -96,7 +96,7 @@ static int run_verb(struct cli *cli, int argc, char **argv)
 {
     const struct verb *verb = find_verb(argv[0]);
     if (verb != NULL) {
-        cli->exits = verb->exits;
+        cli->exit_codes = verb->exit_codes;
         return verb->run(cli, argc, argv);
     }
     if (strcmp(argv[0], "help") != 0) {
@@ -106,7 +106,7 @@ static int run_verb(struct cli *cli, int argc, char **argv)
     if (verb != NULL) {
         char help[] = "--help";
         char *asked[] = {argv[1], help, NULL};
-        cli->exits = verb->exits;
+        cli->exit_codes = verb->exit_codes;
         return verb->run(cli, 2, asked);
     }
     if (argc > 1) {
@@ -122,8 +122,8 @@ int main(int argc, char **argv)
     struct invocation invocation = {.table = &main_table, .values = &values};
     struct cadre_error error = {0};
     int code = CLI_DONE;
-    standard_streams_hold();
-    argv = private_words(argc, argv); /* before anything else: all can read our command line */
+    standard_streams_reserve();
+    argv = argv_scrub(argc, argv); /* before anything else: all can read our command line */
     if (argv == NULL) {
         fputs("cadre: no memory for the command line\n", stderr);
         return CLI_FAILED;
@@ -140,14 +140,14 @@ int main(int argc, char **argv)
         code = CLI_USAGE;
     } else {
         const enum option_source *sources = invocation.result.sources;
-        struct cli cli = {.coordinator = sources[0] == OPTION_COMMAND ? values.coordinator : NULL,
-            .tls = {.dir = sources[1] == OPTION_COMMAND ? values.tls.dir : NULL,
-                .cert = sources[2] == OPTION_COMMAND ? values.tls.cert : NULL,
-                .key = sources[3] == OPTION_COMMAND ? values.tls.key : NULL,
-                .ca = sources[4] == OPTION_COMMAND ? values.tls.ca : NULL}};
+        struct cli cli = {.coordinator = sources[0] == OPTION_COMMAND_LINE ? values.coordinator : NULL,
+            .tls = {.dir = sources[1] == OPTION_COMMAND_LINE ? values.tls.dir : NULL,
+                .cert = sources[2] == OPTION_COMMAND_LINE ? values.tls.cert : NULL,
+                .key = sources[3] == OPTION_COMMAND_LINE ? values.tls.key : NULL,
+                .ca = sources[4] == OPTION_COMMAND_LINE ? values.tls.ca : NULL}};
         code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
     }
     options_free(&main_table, &values);
-    private_words_free(argv);
+    argv_scrub_free(argv);
     return invocation_end(&invocation, code);
 }

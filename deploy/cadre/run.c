@@ -6,9 +6,9 @@
 
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/crew_options.h"
+#include "coordinator/cli/ps_options.h"
 #include "coordinator/cli/environment_options.h"
-#include "coordinator/cli/monitor.h"
+#include "coordinator/cli/render/monitor.h"
 #include "coordinator/cli/range.h"
 #include "deploy/local/local.h"
 
@@ -18,7 +18,7 @@ struct run_options {
     char *tasks;
     char *workers;
     char *strategy;
-    struct crew_options crew;
+    struct ps_options ps_job;
     uint64_t replicas;
     char *gpus;
     struct option_list environment;
@@ -130,7 +130,7 @@ static const struct option_row rows[] = {
         .metavar = "NAME",
         .group = "The strategy",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
-    CREW_ROWS(struct run_options),
+    PS_OPTION_ROWS(struct run_options),
 };
 
 static const struct option_table run_table = {.program = "cadre run",
@@ -169,7 +169,7 @@ static void on_warning(void *user, const char *sentence)
     fprintf(stderr, "cadre run: warning: %s\n", sentence);
 }
 
-static void say(const struct invocation *invocation, const char *sentence)
+static void print_sentence(const struct invocation *invocation, const char *sentence)
 {
     (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
 }
@@ -190,23 +190,23 @@ static int run(const struct invocation *invocation, const struct local_options *
     }
     monitor_close(&monitor);
     if (status != CADRE_OK) {
-        say(invocation, error.text);
+        print_sentence(invocation, error.text);
         return status == CADRE_INVALID_ARGUMENT ? CLI_USAGE : CLI_FAILED;
     }
     if (code != 0) {
-        say(invocation, message[0] != '\0' ? message : "the job failed");
+        print_sentence(invocation, message[0] != '\0' ? message : "the job failed");
     }
     return code;
 }
 
 /* How many, and of what types. CLI_DONE: it is known. */
 static int count_tasks(
-    const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most, struct crew *crew)
+    const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most, struct ps_job *ps_job)
 {
     const struct run_options *values = invocation->values;
     const char *count = values->tasks != NULL ? values->tasks : values->workers;
     int code = CLI_DONE;
-    if (values->tasks != NULL && (values->workers != NULL || values->crew.servers > 0)) {
+    if (values->tasks != NULL && (values->workers != NULL || values->ps_job.servers > 0)) {
         return invocation_usage(invocation,
             values->workers != NULL
                 ? "-n and --workers are the same: give one of them"
@@ -218,12 +218,12 @@ static int count_tasks(
             "%s: \"%s\" is neither a number of tasks nor MIN:MAX, within 1..%d; write 4 or 2:4",
             values->tasks != NULL ? "-n" : "--workers", count, LIMIT_SLOTS_PER_WORKER);
     }
-    if (!crew_options_make(
-            invocation, &values->crew, values->strategy, *ret_least, *ret_most, crew, &code)) {
+    if (!ps_options_make(
+            invocation, &values->ps_job, values->strategy, *ret_least, *ret_most, ps_job, &code)) {
         return code;
     }
-    if (crew_is(crew)) {
-        *ret_least = *ret_most = (uint32_t)crew_tasks(crew);
+    if (ps_job_is_set(ps_job)) {
+        *ret_least = *ret_most = (uint32_t)ps_job_task_count(ps_job);
     }
     return CLI_DONE;
 }
@@ -232,15 +232,15 @@ static int count_tasks(
 static int run_program(const struct invocation *invocation)
 {
     const struct run_options *values = invocation->values;
-    int words = invocation_words(invocation);
+    int argument_count = invocation_argument_count(invocation);
     uint32_t tasks_min = 1;
     uint32_t tasks = 1;
-    if (words == 0) {
+    if (argument_count == 0) {
         return invocation_usage(
             invocation, "which program? `cadre run ./PROGRAM`; --help shows more");
     }
-    struct crew crew;
-    int code = count_tasks(invocation, &tasks_min, &tasks, &crew);
+    struct ps_job ps_job;
+    int code = count_tasks(invocation, &tasks_min, &tasks, &ps_job);
     if (code != CLI_DONE) {
         return code;
     }
@@ -253,16 +253,16 @@ static int run_program(const struct invocation *invocation)
         environment_list_free(&environment);
         return code;
     }
-    int first = words > 1 && strcmp(invocation_word(invocation, 1), "--") == 0 ? 2 : 1;
-    const struct local_options options = {.program = invocation_word(invocation, 0),
+    int first = argument_count > 1 && strcmp(invocation_argument(invocation, 1), "--") == 0 ? 2 : 1;
+    const struct local_options options = {.program = invocation_argument(invocation, 0),
         .arguments = (const char *const *)&invocation->argv[invocation->result.first + first],
-        .argument_count = (size_t)(words - first),
+        .argument_count = (size_t)(argument_count - first),
         .environment = (const char *const *)environment.items,
         .environment_count = environment.count,
         .tasks = tasks,
         .tasks_min = tasks_min,
         .strategy = values->strategy,
-        .crew = crew,
+        .ps_job = ps_job,
         .replicas = (uint32_t)values->replicas,
         .gpus = values->gpus,
         .output = values->output,

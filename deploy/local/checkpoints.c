@@ -141,5 +141,5 @@ cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {
     cadre_status status = read_named(checkpoints, path, ret_checkpoint, error);
-    return status == CADRE_OK ? CADRE_OK : checkpoint_name_another(path, error);
+    return status == CADRE_OK ? CADRE_OK : checkpoint_suggest_other(path, error);
 }

@@ -35,7 +35,7 @@ cadre_status local_gpus_open(struct local *local, struct cadre_error *error)
     const struct local_options *options = local->options;
     uint32_t wanted = HOST_GPUS_ALL;
     if (options->gpus != NULL) {
-        CADRE_TRY(host_gpus_wanted(options->gpus, &wanted, error));
+        CADRE_TRY(host_gpus_parse_count(options->gpus, &wanted, error));
     }
     CADRE_FREE_AT_EXIT const char **environment = make_environment(options);
     if (environment == NULL) {

@@ -19,7 +19,7 @@
 
 /* It holds nothing open that somebody might wait for the end of, and what ends a session or a
  * group of processes does not end it. */
-static bool stand_aside(int *fd)
+static bool detach_from_session(int *fd)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     static const int numbers[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
@@ -35,7 +35,7 @@ static bool stand_aside(int *fd)
 }
 
 /* Until our creator says that all is well, or is gone. */
-static bool waits_for_the_end(int fd)
+static bool wait_for_creator(int fd)
 {
     char byte = 0;
     ssize_t got;
@@ -47,8 +47,8 @@ static bool waits_for_the_end(int fd)
 
 _Noreturn static void be_guard(int fd, const char *folder)
 {
-    if (stand_aside(&fd) && !waits_for_the_end(fd)) {
-        orphans_end(folder, NULL);
+    if (detach_from_session(&fd) && !wait_for_creator(fd)) {
+        orphans_kill(folder, NULL);
         (void)tree_remove(folder, NULL);
     }
     _exit(0);

@@ -138,10 +138,10 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
             .host = "localhost",
             .boot_nonce = 1,
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
-            .gpus = local->gpus->told},
+            .gpus = local->gpus->reported},
         .mesh_host = "127.0.0.1",
         .gpu_shares = local->gpus->shares};
-    return agent_open(&setup, &local->loop, &local_front, local, &local->agent, error);
+    return agent_open(&setup, &local->loop, &local_agent_callbacks, local, &local->agent, error);
 }
 
 /* One that the caller ignores stays ignored, as under nohup. */
@@ -205,7 +205,7 @@ static cadre_status submit(struct local *local, struct cadre_error *error)
         .workers_min = options->tasks_min,
         .replicas = options->replicas,
         .strategy = options->strategy != NULL ? options->strategy : "",
-        .crew = options->crew,
+        .ps_job = options->ps_job,
         .max_restarts = options->max_restarts,
         .checkpoint_every = options->checkpoint_every,
         .checkpoints_kept = options->checkpoints_kept,
@@ -264,8 +264,8 @@ static cadre_status run(struct local *local, struct cadre_error *error)
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "one host runs 1 to %d tasks at once, not %u", LIMIT_SLOTS_PER_WORKER, tasks);
     }
-    const char *fault = crew_fault(
-        &local->options->crew, local->options->strategy != NULL ? local->options->strategy : "");
+    const char *fault = ps_job_fault(
+        &local->options->ps_job, local->options->strategy != NULL ? local->options->strategy : "");
     if (fault != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the job %s", fault);
     }

@@ -17,8 +17,8 @@ struct local_options {
     uint32_t tasks;
     const char *strategy; /* NULL: the program's choice */
     /* Of a job with parameter servers, with the strategy of that name; tasks and tasks_min are then
-     * crew_tasks. */
-    struct crew crew;
+     * ps_job_task_count. */
+    struct ps_job ps_job;
     uint32_t replicas;  /* per task; 0: the program's default */
     const char *output; /* folder for what tasks leave, made if absent; each gets
                            <output>/<slot>. NULL: the working folder */

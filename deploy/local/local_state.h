@@ -61,8 +61,8 @@ extern const struct engine_sink local_sink;
 bool local_deliver(struct local *local);
 void local_drop_messages(struct local *local);
 
-/* front.c: what the agent says. */
-extern const struct agent_front local_front;
+/* agent_callbacks.c: what the agent says. */
+extern const struct agent_callbacks local_agent_callbacks;
 
 /* gpus.c: local->gpus, for its tasks. */
 cadre_status local_gpus_open(struct local *local, struct cadre_error *error);

@@ -56,7 +56,7 @@ static void sink_answer(void *user, struct call_id call, cadre_status code, stru
 
 /* Adds the path that --restore takes to what is said of a preempted job, if there is room: below
  * the working folder as it is from there. */
-static void say_where(struct local *local)
+static void log_resume_point(struct local *local)
 {
     CADRE_FREE_AT_EXIT char *found = NULL;
     struct core_checkpoint checkpoint;
@@ -94,7 +94,7 @@ static void sink_job_changed(void *user, struct job_id job)
         local->exit_code = info.exit_code;
         snprintf(local->message, sizeof local->message, "%s", info.message);
         if (info.state == JOB_PREEMPTED) {
-            say_where(local);
+            log_resume_point(local);
         }
     }
 }
@@ -120,7 +120,7 @@ const struct engine_sink local_sink = {.down = sink_down,
     .job_forgotten = sink_job_forgotten,
     .checkpoint_dropped = sink_checkpoint_dropped};
 
-static void take_down(struct local *local, struct packed_down *packed)
+static void deliver_to_agent(struct local *local, struct packed_down *packed)
 {
     struct cadre_error error = {0};
     struct agent_down down;
@@ -145,7 +145,7 @@ bool local_deliver(struct local *local)
     if (local->downs == NULL) {
         local->downs_tail = &local->downs;
     }
-    take_down(local, packed);
+    deliver_to_agent(local, packed);
     return true;
 }
 

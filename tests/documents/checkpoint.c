@@ -48,7 +48,7 @@ static void keep_more(cadre_strategy *strategy, void *user)
 
 /* A program that is told to leave saves at one step, and its loop ends; it returns a number that
  * says that it is to be started again. The notice is SIGTERM, or comes from the program itself. */
-static void a_program_is_told_to_leave(void **state)
+static void a_program_is_reported_to_leave(void **state)
 {
     (void)state;
     uint64_t saved_at = 0;
@@ -103,7 +103,7 @@ static void a_program_knows_where_it_is(void **state)
 }
 
 /* Numbers for people, under a name. The library that runs has the version of the headers. */
-static void people_are_told(void **state)
+static void people_are_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
@@ -117,9 +117,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_saves),
-        cmocka_unit_test(a_program_is_told_to_leave),
+        cmocka_unit_test(a_program_is_reported_to_leave),
         cmocka_unit_test(a_program_knows_where_it_is),
-        cmocka_unit_test(people_are_told),
+        cmocka_unit_test(people_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

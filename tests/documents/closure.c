@@ -25,11 +25,11 @@ static cadre_status average(
 /* On a worker: a step of its replicas on the next batch of its own dataset. */
 static cadre_status step(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
-    const cadre_feed *feed = user;
+    const cadre_feed *consumption = user;
     cadre_strategy *own = cadre_strategy_current(); /* whose replicas are this worker's */
     cadre_per_replica *batch;
     cadre_per_replica *means;
-    CADRE_TRY(cadre_closure_batch(closure, 0, *feed, &batch));
+    CADRE_TRY(cadre_closure_batch(closure, 0, *consumption, &batch));
     cadre_status status = cadre_run(own, average, NULL, batch, 1, &means);
     cadre_per_replica_release(batch);
     CADRE_TRY(status);

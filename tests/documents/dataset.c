@@ -140,7 +140,7 @@ static void elements_are_chosen(void **state)
 static void each_element_once(void **state)
 {
     (void)state;
-    cadre_tensor *tokens = words("b", "a", "b", "c", "a");
+    cadre_tensor *tokens = strings("b", "a", "b", "c", "a");
     assert_elements(cadre_dataset_unique(cadre_dataset_tensor_slices(&tokens, 1)), "b a c");
     cadre_tensor_release(tokens);
 }
@@ -219,7 +219,7 @@ static void elements_are_kept(void **state)
 }
 
 /* How many elements there are is said where it cannot be known, and checked when it is read. */
-static void a_number_of_elements_is_said(void **state)
+static void a_number_of_elements_is_reported(void **state)
 {
     (void)state;
     cadre_dataset *data = cadre_dataset_filter(cadre_dataset_range(0, 6, 1), is_even, NULL);
@@ -270,7 +270,7 @@ int main(void)
         cmocka_unit_test(rows_of_unequal_length_become_sparse),
         cmocka_unit_test(batches_are_taken_apart),
         cmocka_unit_test(elements_are_kept),
-        cmocka_unit_test(a_number_of_elements_is_said),
+        cmocka_unit_test(a_number_of_elements_is_reported),
         cmocka_unit_test(a_dataset_is_folded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

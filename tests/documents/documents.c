@@ -83,7 +83,7 @@ cadre_tensor *documents_tensor(cadre_dtype dtype, size_t count, const void *valu
     return tensor;
 }
 
-cadre_tensor *documents_words(size_t count, const char *const values[])
+cadre_tensor *documents_strings(size_t count, const char *const values[])
 {
     cadre_string strings[16];
     assert_true(count <= 16);

@@ -7,8 +7,8 @@
 static void tokens_become_ids(void **state)
 {
     (void)state;
-    cadre_tensor *tokens = words("cat", "dog");
-    cadre_tensor *text = words("dog", "cow", "cat");
+    cadre_tensor *tokens = strings("cat", "dog");
+    cadre_tensor *text = strings("dog", "cow", "cat");
     cadre_tensor *ids;
     cadre_tensor *back;
     cadre_lookup *lookup;
@@ -41,10 +41,10 @@ static void a_vocabulary_is_a_file(void **state)
 static void keys_have_values(void **state)
 {
     (void)state;
-    cadre_tensor *keys = words("kg", "g");
+    cadre_tensor *keys = strings("kg", "g");
     cadre_tensor *values = floats(1000, 1);
     cadre_tensor *missing;
-    cadre_tensor *text = words("g", "mile", "kg");
+    cadre_tensor *text = strings("g", "mile", "kg");
     cadre_tensor *found;
     cadre_lookup *table;
     OK(cadre_tensor_from_f32(-1, &missing));

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/input/npy_header.h"
+#include "worker/library/input/files/npy_header.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/format/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,7 @@ static void write_again(struct safetensors_entry *entries, size_t count, uint64_
     struct safetensors_list again = {0};
     char *header = NULL;
     size_t header_bytes = 0;
-    size_t data_bytes = safetensors_place(entries, count);
+    size_t data_bytes = safetensors_set_offsets(entries, count);
     cadre_status status =
         safetensors_header(entries, count, position, &header, &header_bytes, &error);
     CADRE_ASSERT(status == CADRE_OK);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/ps/store_parts.h"
+#include "worker/library/ps/store/store_internal.h"
 
 #define ROWS 6
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/input/inflate_stream.h"
-#include "worker/library/input/line_reader.h"
+#include "worker/library/input/files/inflate_stream.h"
+#include "worker/library/input/files/line_reader.h"
 
 #define WANTED_MAX 16
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/input/record_index.h"
-#include "worker/library/input/record_reader.h"
+#include "worker/library/input/files/record_index.h"
+#include "worker/library/input/files/record_reader.h"
 
 #define RECORD_BYTES  (1 << 16)
 #define RECORDS_MAX   64

@@ -8,7 +8,7 @@ from cluster import AS_ROOT, Cluster, processes_naming, script
 from learning import FAST_WORKER, Learning, pids_of, wait_training
 from testing import check, check_equal, check_in, run, scaled, wait_for
 
-LATER_WORKER = os.environ.get("CADRE_TEST_LATER_WORKER", "")
+LATER_WORKER = os.environ.get("CADRE_TEST_NEWER_WORKER", "")
 KEEP = ["--keep-tasks", *FAST_WORKER]
 # Shorter than a restart takes on a slow machine would be a loss.
 LEASE = ["--lease", "15s"]

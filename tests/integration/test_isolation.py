@@ -357,7 +357,7 @@ def test_limits_that_cannot_be_kept():
 CONTAINED = ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c"]
 
 # Files where everybody may write, and a process: all of it has to be there when the task ends.
-LIVES = """
+ATTEMPTS = """
 import os, subprocess, sys, time
 name = f"/dev/shm/{os.environ['CADRE_TASK']}-{os.getpid()}-{time.monotonic_ns()}"
 open(name, "w").close()
@@ -388,7 +388,7 @@ def test_daemons_that_share_no_folder():
         worker = guest.worker("w0", 1, OWN_UIDS)
         contained(worker, host.workers[0].state)
         guest.workers.append(worker)
-        long = host.client.submit(python(LIVES), arguments=["3"])
+        long = host.client.submit(python(ATTEMPTS), arguments=["3"])
         host.client.wait_running(long)
         worker.start()
         clusters = {guest: guest.client, host: host.client}
@@ -406,12 +406,12 @@ def test_daemons_that_share_no_folder():
                     job = None
                 if job is None:
                     seconds = (0.9, 0.25) if ended[cluster] % 2 == at else (0.25, 0.9)
-                    running[cluster] = client.submit(python(LIVES), arguments=[str(seconds[at])])
+                    running[cluster] = client.submit(python(ATTEMPTS), arguments=[str(seconds[at])])
             return min(ended.values()) >= 8
 
         running[host] = long
         wait_for("eight jobs of each have ended", go_on, 120)
-        kill = guest.client.submit(python(LIVES), arguments=["1000"])
+        kill = guest.client.submit(python(ATTEMPTS), arguments=["1000"])
         for cluster, client in clusters.items():
             check_equal(client.wait(running[cluster]).state, SUCCEEDED, "the last but one")
         guest.client.wait_running(kill)

@@ -45,7 +45,7 @@ def later_coordinator():
                         f"--python_out={stubs}", f"--grpc_python_out={stubs}", "cadre/v1/common.proto",
                         "cadre/v1/task.proto", JOBS_EDITED], check=True)
         address = f"unix:{folder}/later.sock"
-        server = subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "later.py"), address, stubs],
+        server = subprocess.Popen([sys.executable, "-B", os.path.join(HERE, "newer_coordinator.py"), address, stubs],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
             check_equal(server.stdout.readline(), "ready\n", "the start of the later coordinator")
@@ -158,7 +158,7 @@ def test_a_worker_of_another_protocol_is_refused():
 
 
 # Speaks to the daemon as the libcadre of another version would: the frame's preamble has another number.
-STRANGER = b'''#!/usr/bin/python3
+OTHER_UID = b'''#!/usr/bin/python3
 import os, socket, sys
 peer = socket.socket(socket.AF_UNIX)
 peer.connect(os.environ["CADRE_SOCKET"])
@@ -173,7 +173,7 @@ print("the daemon hung up on version", version)
 def test_a_task_of_another_frame_version_is_refused():
     with Cluster() as cluster:
         frame = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).task_frame
-        info = cluster.client.run(STRANGER)
+        info = cluster.client.run(OTHER_UID)
         check_equal(cluster.client.log(info.id), f"the daemon hung up on version {frame + 1}\n".encode(), str(info))
         check_in(f"speaks version {frame + 1} of the frames between program and daemon", cluster.workers[0].log(),
                  "the worker's log")

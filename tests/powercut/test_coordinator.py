@@ -71,7 +71,7 @@ class History:
         self.recording.promise("checkpoint", since="published", job=job,
                                outputs={path: digest(self.client.output(job, path)) for path in paths})
 
-    def stand_still(self):
+    def wait_forever(self):
         """A job that stands still says nothing that would have to be on the disk at once: what was recorded of its
         steps comes there all the same."""
         job = self.submit("stands", learner(), arguments=["stop=0:9"], workers=1)
@@ -152,7 +152,7 @@ class History:
         waits = self.submit("waits", script("exit 0"), workers=5)
         self.client.cancel(waits)
         self.ended(waits, CANCELLED)
-        self.stand_still()
+        self.wait_forever()
         self.forgotten(first, waits)
         self.forgotten(learns, self.started_again())
         self.superseded()

@@ -9,7 +9,7 @@ typedef unsigned long long ull;
 
 void check_cores(struct sim *sim, uint32_t agent, bool whole)
 {
-    if (agent == NOBODY) {
+    if (agent == SIM_NONE) {
         const char *wrong = core_invariant(sim->coordinator.core, whole);
         if (wrong != NULL) {
             broken(sim, "COORDINATOR", "not true that %s", wrong);
@@ -23,7 +23,7 @@ void check_cores(struct sim *sim, uint32_t agent, bool whole)
 }
 
 /* Persist, then speak: what is about to be said is durable. */
-void check_spoken(struct sim *sim, const struct core_action *action)
+void check_sent(struct sim *sim, const struct core_action *action)
 {
     const struct job *job = NULL;
     struct core_job_view view;
@@ -45,18 +45,18 @@ void check_spoken(struct sim *sim, const struct core_action *action)
         durable = job->durable->ended;
         what = "an end";
         break;
-    case CORE_ACTION_TELL_JOB:
-        job = job_by_id(sim, action->tell_job.job);
+    case CORE_ACTION_NOTIFY_JOB:
+        job = job_by_id(sim, action->notify_job.job);
         if (!core_job(sim->coordinator.core, job->id, &view)) {
             break;
         }
-        if (action->tell_job.tell == CORE_TELL_PLAN) {
+        if (action->notify_job.message == CORE_MESSAGE_PLAN) {
             durable = generation_equal(job->durable->generation, view.generation);
             what = "a plan";
-        } else if (action->tell_job.tell == CORE_TELL_BYE && view.roster > 0) {
+        } else if (action->notify_job.message == CORE_MESSAGE_GOODBYE && view.roster > 0) {
             durable = job->durable->done;
             what = "a bye";
-        } else if (action->tell_job.tell == CORE_TELL_RELEASE) {
+        } else if (action->notify_job.message == CORE_MESSAGE_RELEASE) {
             durable = generation_equal(job->durable->generation, view.generation);
             what = "a release of a generation";
         }
@@ -88,24 +88,24 @@ static void check_end_record(struct sim *sim, const struct job *job, const struc
 }
 
 /* What is committed of an epoch is what should have been fed in its first steps. */
-static void check_feed_record(
-    struct sim *sim, const struct job *job, const struct cursor *cursor, const struct feed *said)
+static void check_consumed_record(
+    struct sim *sim, const struct job *job, const struct cursor *cursor, const struct consumption *relay_up)
 {
-    struct feed feed = *said;
+    struct consumption consumption = *relay_up;
     if (cursor->stream == 0) {
         return;
     }
-    feed.fed[0] += mutant_acts(sim, MUTANT_FEED_MOVED) ? 1 : 0;
-    struct feed right = truth_feed(job, cursor->stream, cursor->epoch, feed.steps);
-    bool fed = feed.samples == right.samples && feed.fed[0] == right.fed[0] &&
-               feed.fed[1] == right.fed[1] && feed.steps == right.steps;
-    bool expected = !feed.provable || (feed.expected[0] == right.expected[0] &&
-                                          feed.expected[1] == right.expected[1]);
-    if (!fed || !expected || (feed.steps > 0 && feed.provable != right.provable)) {
-        broken(sim, "FED",
+    consumption.consumed[0] += mutant_acts(sim, MUTANT_CONSUMPTION_MOVED) ? 1 : 0;
+    struct consumption right = truth_consumption(job, cursor->stream, cursor->epoch, consumption.steps);
+    bool consumed = consumption.samples == right.samples && consumption.consumed[0] == right.consumed[0] &&
+               consumption.consumed[1] == right.consumed[1] && consumption.steps == right.steps;
+    bool expected = !consumption.provable || (consumption.expected[0] == right.expected[0] &&
+                                          consumption.expected[1] == right.expected[1]);
+    if (!consumed || !expected || (consumption.steps > 0 && consumption.provable != right.provable)) {
+        broken(sim, "CONSUMED",
             "job %llu: of stream %u, epoch %llu, %llu steps with %llu samples are committed, %s",
-            (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)feed.steps, (ull)feed.samples,
-            fed ? "and something else was expected" : "not what was to be fed");
+            (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)consumption.steps, (ull)consumption.samples,
+            consumed ? "and something else was expected" : "not what was to be fed");
     }
 }
 
@@ -114,15 +114,15 @@ static void check_checkpoint_record(
 {
     struct state state = checkpoint_state(job, checkpoint->position, checkpoint->manifest_sha256);
     uint64_t position = checkpoint->position;
-    if (job->mesh == NOBODY || position > job->plan->steps) {
-        broken(sim, "CKPT_LINE", "job %llu: a checkpoint of %llu before a generation",
+    if (job->mesh == SIM_NONE || position > job->plan->steps) {
+        broken(sim, "CKPT_TIMELINE", "job %llu: a checkpoint of %llu before a generation",
             (ull)job->id.n, (ull)position);
         return;
     }
     const struct mesh *mesh = &sim->meshes[job->mesh];
-    if (state.once != job->once[position] || state.line != job->line[position] ||
+    if (state.once != job->once[position] || state.timeline != job->timeline[position] ||
         !generation_equal(checkpoint->generation, mesh->generation)) {
-        broken(sim, "CKPT_LINE",
+        broken(sim, "CKPT_TIMELINE",
             "job %llu: the checkpoint of %llu of generation %llu is not of the ledger's line",
             (ull)job->id.n, (ull)position, (ull)checkpoint->generation.number);
     }
@@ -196,15 +196,15 @@ void check_started(struct sim *sim, const struct job *job)
 }
 
 /* Whether the coordinator heard from somebody of the job's generation, but this one, of late. */
-static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
+static bool is_alive(const struct sim *sim, const struct job *job, uint32_t but)
 {
     for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
         const struct core_restore_task *task = &job->stored->tasks[slot];
-        bool member = task->incarnation != 0 && task->rank != NOBODY && !task->gone && !task->lost;
+        bool member = task->incarnation != 0 && task->rank != SIM_NONE && !task->gone && !task->lost;
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
             if (strcmp(a->name, task->worker) == 0 &&
-                coordinator_now(sim) - a->heard_us <= SCENARIO_LEASE_US) {
+                coordinator_now(sim) - a->last_seen_us <= SCENARIO_LEASE_US) {
                 return true;
             }
         }
@@ -217,7 +217,7 @@ static bool is_heard(const struct sim *sim, const struct job *job, uint32_t but)
 static void check_lost(struct sim *sim, const struct job *job, const struct core_record *record)
 {
     uint32_t index = job->processes[record->task_exit.slot];
-    const struct process *process = index == NOBODY ? NULL : &sim->processes[index];
+    const struct process *process = index == SIM_NONE ? NULL : &sim->processes[index];
     bool wanted = !job->stored->ending && !job->stored->ended && !job->cancel_asked &&
                   strstr(record->task_exit.exit.text, "not wanted") == NULL;
     if (process == NULL || process->ref.incarnation != record->task_exit.incarnation || !wanted ||
@@ -226,16 +226,16 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     }
     const struct agent *a = &sim->agents[process->agent];
     const struct core_restore_task *task = &job->stored->tasks[record->task_exit.slot];
-    bool lives = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
+    bool attempts = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
                  !process->ending && !process->stopped && a->alive;
-    bool member = task->rank != NOBODY && process->core.clean && !process->torn;
+    bool member = task->rank != SIM_NONE && process->core.clean && !process->torn;
     uint64_t now_us = coordinator_now(sim);
     uint64_t turn_us = sim->scenario.turn_us;
-    bool lately = now_us - a->heard_us <= turn_us;
-    uint64_t silent_us = now_us - a->heard_us + (lately ? a->silent_us : 0);
+    bool lately = now_us - a->last_seen_us <= turn_us;
+    uint64_t silent_us = now_us - a->last_seen_us + (lately ? a->silent_us : 0);
     bool patient = silent_us + turn_us < SCENARIO_REWIND_US;
     bool stands = job->plan->plain || (member && !job->stored->done);
-    if (lives && patient && stands && !is_heard(sim, job, record->task_exit.slot)) {
+    if (attempts && patient && stands && !is_alive(sim, job, record->task_exit.slot)) {
         broken(sim, "REWIND",
             "job %llu: task %u.%llu on w%u lives, and is given up with nobody else", (ull)job->id.n,
             process->ref.slot, (ull)process->ref.incarnation, process->agent);
@@ -248,7 +248,7 @@ void check_drains(struct sim *sim)
     for (uint32_t i = 0; i < sim->scenario.agents && sim->scenario.agents <= SIM_SWEEP_MAX; i++) {
         const struct agent *a = &sim->agents[i];
         bool drained = core_drain_of(sim->coordinator.core, a->name) != NULL;
-        if (a->life > 0 && drained != a->drain_stored) {
+        if (a->incarnation > 0 && drained != a->drain_stored) {
             broken(sim, "DRAINED", "w%u is %s, and on record is the contrary", i,
                 drained ? "drained" : "not drained");
         }
@@ -293,8 +293,8 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
     case CORE_RECORD_END_OF_DATA:
         check_end_record(sim, job, &record->end_of_data);
         break;
-    case CORE_RECORD_FEED:
-        check_feed_record(sim, job, &record->feed.cursor, &record->feed.feed);
+    case CORE_RECORD_CONSUMED:
+        check_consumed_record(sim, job, &record->consumption.cursor, &record->consumption.consumption);
         break;
     case CORE_RECORD_CHECKPOINT:
         check_checkpoint_record(sim, job, &record->checkpoint);
@@ -308,7 +308,7 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
 
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan)
 {
-    if (job->mesh != NOBODY) {
+    if (job->mesh != SIM_NONE) {
         struct generation last = sim->meshes[job->mesh].generation;
         bool same = generation_equal(last, plan->generation);
         if (!same && plan->generation.number <= last.number) {
@@ -341,9 +341,9 @@ void check_plan(struct sim *sim, const struct job *job, const struct task_plan *
                 (ull)job->stored->tasks[slot].incarnation);
         }
     }
-    if (crew_is(&job->plan->crew) && plan->roster_count > 0 &&
+    if (ps_job_is_set(&job->plan->ps_job) && plan->roster_count > 0 &&
         (plan->roster_count != 1 || plan->roster[0].slot != 0)) {
-        broken(sim, "CREW", "job %llu: a generation of %zu, the first is task %u: not its chief",
+        broken(sim, "PS_JOB", "job %llu: a generation of %zu, the first is task %u: not its chief",
             (ull)job->id.n, plan->roster_count, plan->roster[0].slot);
     }
     if (plan->roster_count > job->plan->tasks) {
@@ -418,7 +418,7 @@ static void check_published(
 /* The least of what all members have in hand, and no control that somebody has passed. */
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release)
 {
-    if (job->mesh == NOBODY ||
+    if (job->mesh == SIM_NONE ||
         !generation_equal(sim->meshes[job->mesh].generation, release->generation)) {
         if (release->up_to > job->stored->resume) {
             broken(sim, "ARRIVED", "job %llu: a release before its plan", (ull)job->id.n);
@@ -473,9 +473,9 @@ static void check_stopped(struct sim *sim, const struct job *job, const struct m
 }
 
 /* All members of the final generation stand where it is recorded to end. */
-void check_bye(struct sim *sim, const struct job *job)
+void check_goodbye(struct sim *sim, const struct job *job)
 {
-    if (job->mesh == NOBODY) {
+    if (job->mesh == SIM_NONE) {
         broken(sim, "HALT", "job %llu: bye before a plan", (ull)job->id.n);
         return;
     }

@@ -19,13 +19,13 @@ struct task_release;
 /* ---- check.c: what is said and recorded ---- */
 
 void check_cores(struct sim *sim, uint32_t agent, bool whole);
-void check_spoken(struct sim *sim, const struct core_action *action);
+void check_sent(struct sim *sim, const struct core_action *action);
 void check_started(struct sim *sim, const struct job *job);
 void check_drains(struct sim *sim);
 void check_record(struct sim *sim, struct job *job, const struct core_record *record);
 void check_plan(struct sim *sim, const struct job *job, const struct task_plan *plan);
 void check_release(struct sim *sim, const struct job *job, const struct task_release *release);
-void check_bye(struct sim *sim, const struct job *job);
+void check_goodbye(struct sim *sim, const struct job *job);
 
 /* ---- check_task.c: what tasks do ---- */
 

@@ -20,7 +20,7 @@ static uint32_t generations_max(const struct sim *sim, const struct job *job)
 static bool names(const struct job *job, uint32_t slot)
 {
     char name[32];
-    snprintf(name, sizeof(name), crew_is(&job->plan->crew) ? "(slot %u)" : "task %u ", slot);
+    snprintf(name, sizeof(name), ps_job_is_set(&job->plan->ps_job) ? "(slot %u)" : "task %u ", slot);
     return strstr(job->stored->ended_as.text, name) != NULL;
 }
 
@@ -35,12 +35,12 @@ static const char *wrong_success(const struct sim *sim, const struct job *job)
     if (undisturbed && job->program_failed && !sim->links_broke) {
         return "succeeded, but its program had failed";
     }
-    if (undisturbed && job->disagreement_told) {
+    if (undisturbed && job->disagreement_reported) {
         return "succeeded, but its tasks did not take the same steps";
     }
     /* One that is killed while its job leaves for good is excused. */
     bool died = job->own_ends == 1 && !job->quit && job->touches == 0 && plan->limit_us == 0;
-    if (died && !crew_is(&plan->crew) && plan->max_restarts == 0 &&
+    if (died && !ps_job_is_set(&plan->ps_job) && plan->max_restarts == 0 &&
         plan->tasks == plan->tasks_min) {
         return "succeeded, but a task of it had died and none could be replaced";
     }
@@ -153,7 +153,7 @@ static void check_outcome(struct sim *sim, const struct job *job)
 
 /* What was fed in the last epoch that was begun of each stream is on record, whole. One that ended
  * while nobody could hear of it, or whose record was not fsynced, may be missing. */
-static void check_feeds(struct sim *sim, const struct job *job)
+static void check_consumptions(struct sim *sim, const struct job *job)
 {
     if (job->stored->ended_as.state != JOB_SUCCEEDED || job->plan->plain || job->own_ends > 0 ||
         job->coordinator_crashed || sim->links_broke || job->plan->short_slot != UINT32_MAX ||
@@ -174,14 +174,14 @@ static void check_feeds(struct sim *sim, const struct job *job)
         newest[stream] = segment->epoch;
     }
     for (uint32_t stream = 1; stream < SCENARIO_STREAMS; stream++) {
-        const struct feed *feed = &job->stored->feeds[stream];
-        bool same = job->stored->feed_epochs[stream] == newest[stream];
-        if (taken[stream] > 0 && (!same || feed->steps != taken[stream])) {
-            broken(sim, "FED",
+        const struct consumption *consumption = &job->stored->consumptions[stream];
+        bool same = job->stored->consumed_epochs[stream] == newest[stream];
+        if (taken[stream] > 0 && (!same || consumption->steps != taken[stream])) {
+            broken(sim, "CONSUMED",
                 "job %llu: epoch %llu of stream %u has %llu steps, on record are %llu of epoch "
                 "%llu",
-                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream], (ull)feed->steps,
-                (ull)job->stored->feed_epochs[stream]);
+                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream], (ull)consumption->steps,
+                (ull)job->stored->consumed_epochs[stream]);
         }
     }
 }
@@ -221,8 +221,8 @@ void check_outcomes(struct sim *sim)
             return;
         }
         check_outcome(sim, job);
-        check_feeds(sim, job);
+        check_consumptions(sim, job);
     }
     check_left_over(sim);
-    check_cores(sim, NOBODY, true);
+    check_cores(sim, SIM_NONE, true);
 }

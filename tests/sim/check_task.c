@@ -23,11 +23,11 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
     }
     const struct process *source = &sim->processes[mesh_member(sim, mesh, mesh->source)];
     if (source->core.position != resume || !source->core.clean) {
-        broken(sim, "LINE", "job %llu: task %u is the source of %llu and stands %s at %llu",
+        broken(sim, "TIMELINE", "job %llu: task %u is the source of %llu and stands %s at %llu",
             (ull)job->id.n, source->ref.slot, (ull)resume, source->core.clean ? "clean" : "torn",
             (ull)source->core.position);
-    } else if (source->state.once != job->once[resume] || source->state.line != job->line[resume]) {
-        broken(sim, "LINE", "job %llu: the state of task %u, source of %llu, is not on the line",
+    } else if (source->state.once != job->once[resume] || source->state.timeline != job->timeline[resume]) {
+        broken(sim, "TIMELINE", "job %llu: the state of task %u, source of %llu, is not on the line",
             (ull)job->id.n, source->ref.slot, (ull)resume);
     }
     layout_check(sim, job, resume, source->state.layout, "the source");
@@ -37,11 +37,11 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
                      process->core.position == resume;
         if (process->core.clean && process->core.generation.number != 0 &&
             process->core.position > resume) {
-            broken(sim, "LINE", "job %llu: resumes at %llu, task %u has come to %llu",
+            broken(sim, "TIMELINE", "job %llu: resumes at %llu, task %u has come to %llu",
                 (ull)job->id.n, (ull)resume, process->ref.slot, (ull)process->core.position);
         }
-        if (holds && process->state.line != job->line[resume]) {
-            broken(sim, "LINE", "job %llu: the state that task %u keeps at %llu is not on the line",
+        if (holds && process->state.timeline != job->timeline[resume]) {
+            broken(sim, "TIMELINE", "job %llu: the state that task %u keeps at %llu is not on the line",
                 (ull)job->id.n, process->ref.slot, (ull)resume);
         }
     }
@@ -95,15 +95,15 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
             (ull)job->id.n, slot, (ull)position);
     }
     layout_check(sim, job, position + 1, process->state.layout, "who applied the step before");
-    uint64_t *line = &mesh->lines[position + 1];
-    if (*line != 0 && *line != process->state.line) {
+    uint64_t *timeline = &mesh->timelines[position + 1];
+    if (*timeline != 0 && *timeline != process->state.timeline) {
         broken(sim, "EQUAL", "job %llu task %llu: after step %llu it holds what no peer holds",
             (ull)job->id.n, slot, (ull)position);
     }
-    *line = process->state.line;
+    *timeline = process->state.timeline;
     bool newest = &sim->meshes[job->mesh] == mesh;
-    if (newest && process->state.line != job->line[position + 1]) {
-        broken(sim, "LINE", "job %llu task %llu: step %llu is not on the ledger's line",
+    if (newest && process->state.timeline != job->timeline[position + 1]) {
+        broken(sim, "TIMELINE", "job %llu task %llu: step %llu is not on the ledger's line",
             (ull)job->id.n, slot, (ull)position);
     }
     if (newest && mesh->applied[position] == mesh->count && sim->broke_us != 0 &&
@@ -116,16 +116,16 @@ void check_applied(struct sim *sim, const struct process *process, uint64_t posi
 void check_left(struct sim *sim, const struct process *process)
 {
     const struct job *job = &sim->jobs[process->job];
-    if (crew_attends(sim, process)) {
+    if (ps_is_ps_task(sim, process)) {
         return; /* of no generation of the ledger */
     }
     bool by_itself = process->program == PROGRAM_DEAD && process->exit.code == 0 &&
-                     process->exit.signal == 0 && process->out_told;
+                     process->exit.signal == 0 && process->exit_sent;
     /* Its job was preempted, and has gone on elsewhere since: the program knows that it is not
      * done. */
     bool stopped = process->core.halt_kind == HALT_STOP && process->core.reason == REPORT_HALT &&
-                   process->mesh != NOBODY && sim->meshes[process->mesh].left;
-    if (by_itself && !stopped && job->mesh != NOBODY &&
+                   process->mesh != SIM_NONE && sim->meshes[process->mesh].left;
+    if (by_itself && !stopped && job->mesh != SIM_NONE &&
         !generation_equal(process->core.generation, sim->meshes[job->mesh].generation)) {
         broken(sim, "HALT",
             "job %llu task %u of generation %llu was told bye, the final one is %llu",
@@ -138,7 +138,7 @@ void check_started_on(struct sim *sim, uint32_t agent, struct task_ref ref)
 {
     uint32_t taken = 0;
     struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
+    for (uint32_t i = 0; i < AGENT_ENTRIES(sim->scenario.slots[agent]); i++) {
         if (agent_core_task(sim->agents[agent].core, i, &view)) {
             if (task_ref_equal(view.task, ref)) {
                 return; /* said twice */
@@ -146,7 +146,7 @@ void check_started_on(struct sim *sim, uint32_t agent, struct task_ref ref)
             taken += view.phase != AGENT_TASK_COLLECTED ? 1 : 0;
         }
     }
-    if (taken == AGENT_PLACES(sim->scenario.slots[agent])) {
+    if (taken == AGENT_ENTRIES(sim->scenario.slots[agent])) {
         broken(sim, "SLOTS", "job %llu task %u is started on w%u, which has no place left",
             (ull)ref.job.n, ref.slot, agent);
     }
@@ -156,7 +156,7 @@ void check_running(struct sim *sim, uint32_t agent)
 {
     uint32_t running = 0;
     struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
+    for (uint32_t i = 0; i < AGENT_ENTRIES(sim->scenario.slots[agent]); i++) {
         if (agent_core_task(sim->agents[agent].core, i, &view)) {
             bool runs = view.phase >= AGENT_TASK_RUNNING && view.phase < AGENT_TASK_GONE;
             running += runs && !view.over ? 1 : 0;

@@ -26,7 +26,7 @@ uint64_t clock_when(const struct machine_clock *clock, uint64_t shown_us)
     return at_us;
 }
 
-void clock_stood(struct machine_clock *clock, uint64_t from_us, uint64_t to_us)
+void clock_paused(struct machine_clock *clock, uint64_t from_us, uint64_t to_us)
 {
     clock->shown_us = clock_shows(clock, from_us);
     clock->since_us = to_us;

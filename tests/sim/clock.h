@@ -16,6 +16,6 @@ uint64_t clock_shows(const struct machine_clock *clock, uint64_t at_us);
 /* The virtual time when it shows this; UINT64_MAX: never. */
 uint64_t clock_when(const struct machine_clock *clock, uint64_t shown_us);
 /* It stood still between the two. */
-void clock_stood(struct machine_clock *clock, uint64_t from_us, uint64_t to_us);
+void clock_paused(struct machine_clock *clock, uint64_t from_us, uint64_t to_us);
 
 #endif

@@ -8,7 +8,7 @@
 #define VICTIMS   3
 
 /* What is placed so far. */
-struct placing {
+struct injection {
     const struct combined_bounds *bounds;
     struct exhaustive_result *result;
     uint32_t depth;
@@ -17,7 +17,7 @@ struct placing {
     bool crashed;
 };
 
-static bool place(struct sim *sim, struct placing so_far, uint64_t from);
+static bool inject(struct sim *sim, struct injection so_far, uint64_t from);
 
 static bool run_one(struct sim *sim, struct exhaustive_result *result)
 {
@@ -29,37 +29,37 @@ static bool run_one(struct sim *sim, struct exhaustive_result *result)
 }
 
 /* This one, and all that come behind it. */
-static bool place_one(
-    struct sim *sim, struct placing so_far, uint64_t at, enum fault_kind kind, uint32_t which)
+static bool inject_one(
+    struct sim *sim, struct injection so_far, uint64_t at, enum fault_kind kind, uint32_t which)
 {
-    struct placed_fault *placed = &sim->placed[so_far.depth++];
-    *placed = (struct placed_fault){.at_event = at, .kind = kind, .which = which};
+    struct injected_fault *placed = &sim->placed[so_far.depth++];
+    *placed = (struct injected_fault){.at_event = at, .kind = kind, .which = which};
     so_far.kills += kind == FAULT_KILL ? 1 : 0;
     so_far.joined |= kind == FAULT_JOIN;
     so_far.crashed |= kind == FAULT_COORDINATOR || kind == FAULT_TAIL;
-    if (!place(sim, so_far, at + 1)) {
+    if (!inject(sim, so_far, at + 1)) {
         return false;
     }
-    *placed = (struct placed_fault){0};
+    *placed = (struct injected_fault){0};
     return true;
 }
 
-static bool place_at(struct sim *sim, const struct placing *so_far, uint64_t at)
+static bool inject_at(struct sim *sim, const struct injection *so_far, uint64_t at)
 {
-    if (!so_far->joined && !place_one(sim, *so_far, at, FAULT_JOIN, COMBINED_JOINER)) {
+    if (!so_far->joined && !inject_one(sim, *so_far, at, FAULT_JOIN, COMBINED_JOINER)) {
         return false;
     }
     for (uint32_t victim = 0; so_far->kills < KILLS_MAX && victim < VICTIMS; victim++) {
-        if (!place_one(sim, *so_far, at, FAULT_KILL, victim)) {
+        if (!inject_one(sim, *so_far, at, FAULT_KILL, victim)) {
             return false;
         }
     }
-    return so_far->crashed || (place_one(sim, *so_far, at, FAULT_COORDINATOR, 0) &&
-                                  place_one(sim, *so_far, at, FAULT_TAIL, 0));
+    return so_far->crashed || (inject_one(sim, *so_far, at, FAULT_COORDINATOR, 0) &&
+                                  inject_one(sim, *so_far, at, FAULT_TAIL, 0));
 }
 
 /* Runs what is placed, then with one more at each event of that run from `from` on. */
-static bool place(struct sim *sim, struct placing so_far, uint64_t from)
+static bool inject(struct sim *sim, struct injection so_far, uint64_t from)
 {
     if (!run_one(sim, so_far.result)) {
         return false;
@@ -67,8 +67,8 @@ static bool place(struct sim *sim, struct placing so_far, uint64_t from)
     uint64_t stride = so_far.bounds->stride;
     uint64_t events = sim->events;
     uint64_t at = from + stride - 1 - (from + so_far.depth) % stride; /* not all on one lattice */
-    for (; so_far.depth < PLACED_MAX && at <= events; at += stride) {
-        if (!place_at(sim, &so_far, at)) {
+    for (; so_far.depth < INJECTED_MAX && at <= events; at += stride) {
+        if (!inject_at(sim, &so_far, at)) {
             return false;
         }
     }
@@ -80,10 +80,10 @@ bool combined_run(
 {
     *result = (struct exhaustive_result){0};
     for (; result->variant < bounds->variants; result->variant++) {
-        for (size_t i = 0; i < PLACED_MAX; i++) {
-            sim->placed[i] = (struct placed_fault){0};
+        for (size_t i = 0; i < INJECTED_MAX; i++) {
+            sim->placed[i] = (struct injected_fault){0};
         }
-        if (!place(sim, (struct placing){.bounds = bounds, .result = result}, 1)) {
+        if (!inject(sim, (struct injection){.bounds = bounds, .result = result}, 1)) {
             return false;
         }
     }

@@ -13,7 +13,7 @@ void coordinator_drop_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
     for (size_t i = 0; i < c->turn.count; i++) {
-        places_drop(&c->places[i]);
+        placements_drop(&c->placements[i]);
     }
     c->turn.count = 0;
 }
@@ -47,15 +47,15 @@ void coordinator_boot(struct sim *sim)
     }
     coordinator_drop_turn(sim);
     c->core = core_init(c->memory, &options);
-    c->life++;
-    c->term = term_of_start(sim, sim->disk.term_start + 1, c->life);
+    c->incarnation++;
+    c->term = term_of_start(sim, sim->disk.term_start + 1, c->incarnation);
     c->term_unstored = true;
-    c->turn_open = false;
+    c->pending_update_open = false;
     c->pause.on = false;
     c->hold = (struct hold){0};
     c->sync_armed = false;
     c->tick_at_us = UINT64_MAX;
-    c->submitting = NOBODY;
+    c->submitting = SIM_NONE;
 }
 
 /* By the clock of its machine. */
@@ -116,7 +116,7 @@ static void write_turn(struct sim *sim)
             if (sim->tracing) {
                 trace_record(sim, &action->record);
             }
-            store_add(sim, &action->record, &c->places[i]);
+            store_add(sim, &action->record, &c->placements[i]);
             sync |= action->record.sync;
         }
     }
@@ -127,7 +127,7 @@ static void write_turn(struct sim *sim)
     }
     if (sim->disk.count > 0 && !c->sync_armed) {
         c->sync_armed = true;
-        later(sim, sim->scenario.sync_us, ON_SYNC, 0, c->life, 0);
+        schedule(sim, sim->scenario.sync_us, ON_SYNC, 0, c->incarnation, 0);
     }
 }
 
@@ -144,7 +144,7 @@ void coordinator_sync(struct sim *sim)
     struct cadre_error error;
     cadre_status status = store_can_write(sim, &error);
     if (status == CADRE_RESOURCE_EXHAUSTED) {
-        later(sim, SCENARIO_RETRY_US, ON_SYNC, 0, c->life, 0);
+        schedule(sim, SCENARIO_RETRY_US, ON_SYNC, 0, c->incarnation, 0);
     } else if (status != CADRE_OK) {
         fail(sim, &error);
     } else {
@@ -156,7 +156,7 @@ void coordinator_sync(struct sim *sim)
 void coordinator_crash(struct sim *sim, bool tail)
 {
     trace(sim, "coordinator crashes");
-    if (sim->coordinator.turn_open && prng_chance(&sim->prng, 1, 2) &&
+    if (sim->coordinator.pending_update_open && prng_chance(&sim->prng, 1, 2) &&
         sim->now_us >= sim->disk.full_until_us) {
         write_turn(sim); /* it crashes between its commit and the first word */
     }
@@ -172,7 +172,7 @@ void coordinator_crash(struct sim *sim, bool tail)
     }
     coordinator_boot(sim);
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {
-        sim->agents[i].heard_us = coordinator_now(sim);
+        sim->agents[i].last_seen_us = coordinator_now(sim);
     }
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
@@ -187,7 +187,7 @@ void coordinator_crash(struct sim *sim, bool tail)
         if (job->call != 0 && !job->answered && !job->stored->known) {
             job->id.n = 0;
             job->call = 0;
-            later(sim, draw(sim, 100000, 1000000), ON_SUBMIT, i, 0, 0);
+            schedule(sim, draw(sim, 100000, 1000000), ON_SUBMIT, i, 0, 0);
         }
     }
 }
@@ -205,7 +205,7 @@ static void make_room(struct core_actions *turn)
 static void note_submitted(struct sim *sim, const struct core_record *record)
 {
     struct coordinator *c = &sim->coordinator;
-    CADRE_ASSERT(c->submitting != NOBODY);
+    CADRE_ASSERT(c->submitting != SIM_NONE);
     struct job *job = &sim->jobs[c->submitting];
     job->id = record->job;
     if (record->job.n <= sim->disk.job_max) {
@@ -239,8 +239,8 @@ static void note_action(struct sim *sim, size_t index)
         note_welcomed(sim, action);
     } else if (action->type == CORE_ACTION_RECORD && action->record.type == CORE_RECORD_JOB) {
         note_submitted(sim, &action->record);
-    } else if (action->type == CORE_ACTION_RECORD && places_wanted(&action->record)) {
-        CADRE_ASSERT(places_keep(c->core, &action->record, &c->places[index]));
+    } else if (action->type == CORE_ACTION_RECORD && placements_wanted(&action->record)) {
+        CADRE_ASSERT(placements_keep(c->core, &action->record, &c->placements[index]));
         if (action->record.type == CORE_RECORD_STARTED) {
             note_started(sim, job_by_id(sim, action->record.job));
         }
@@ -258,9 +258,9 @@ static uint64_t core_time(struct sim *sim)
 static void open_turn(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
-    if (!c->turn_open) {
-        c->turn_open = true;
-        later(sim, draw(sim, 1, sim->scenario.turn_us), ON_TURN_END, 0, c->life, 0);
+    if (!c->pending_update_open) {
+        c->pending_update_open = true;
+        schedule(sim, draw(sim, 1, sim->scenario.turn_us), ON_TURN_END, 0, c->incarnation, 0);
     }
 }
 
@@ -272,13 +272,13 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     size_t before = c->turn.count;
     core_step(c->core, event, &c->turn);
     sim->core_events++;
-    c->places = grown(c->places, &c->place_capacity, (uint32_t)c->turn.count, sizeof(*c->places));
+    c->placements = grown(c->placements, &c->placement_capacity, (uint32_t)c->turn.count, sizeof(*c->placements));
     for (size_t i = before; i < c->turn.count; i++) {
-        c->places[i] = (struct places){0};
+        c->placements[i] = (struct placements){0};
         note_action(sim, i);
     }
     bool whole = sim->scenario.agents <= SIM_SWEEP_MAX || sim->core_events % SIM_SWEEP_EVERY == 0;
-    check_cores(sim, NOBODY, whole);
+    check_cores(sim, SIM_NONE, whole);
     open_turn(sim);
 }
 
@@ -319,7 +319,7 @@ static void write_half(struct sim *sim)
 static bool is_ignored(struct sim *sim, cadre_status status)
 {
     return mutant_acts(
-        sim, status == CADRE_RESOURCE_EXHAUSTED ? MUTANT_HELD_SPOKEN : MUTANT_ERROR_IGNORED);
+        sim, status == CADRE_RESOURCE_EXHAUSTED ? MUTANT_HELD_SENT : MUTANT_ERROR_IGNORED);
 }
 
 /* One transaction. false: nothing of the turn may be spoken now. */
@@ -342,8 +342,8 @@ static bool commit_turn(struct sim *sim)
         if (mutant_acts(sim, MUTANT_HELD_FORGOTTEN)) {
             coordinator_drop_turn(sim);
         }
-        later_with(
-            sim, clock_when(&c->clock, c->hold.retry_at_us), ON_TURN_END, 0, c->life, 0, NULL);
+        schedule_message(
+            sim, clock_when(&c->clock, c->hold.retry_at_us), ON_TURN_END, 0, c->incarnation, 0, NULL);
         return false;
     }
     write_turn(sim);
@@ -369,13 +369,13 @@ void coordinator_turn_end(struct sim *sim)
         return;
     }
     check_drains(sim);
-    speak_turn(sim, &c->turn);
+    send_turn(sim, &c->turn);
     coordinator_drop_turn(sim);
-    c->turn_open = false;
+    c->pending_update_open = false;
     uint64_t wake_us = wakes_at(sim);
     if (wake_us < c->tick_at_us) {
         c->tick_at_us = wake_us;
-        later_with(sim, wake_us, ON_COORDINATOR_TICK, 0, c->life, 0, NULL);
+        schedule_message(sim, wake_us, ON_COORDINATOR_TICK, 0, c->incarnation, 0, NULL);
     }
 }
 

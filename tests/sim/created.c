@@ -7,10 +7,10 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/state/variable_name.h"
+#include "worker/library/runtime/state/layout/registered.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/layout/streamed.h"
+#include "worker/library/runtime/state/create/variable_name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_list.h"
 
@@ -18,7 +18,7 @@ struct created {
     cadre_strategy strategy;
     struct variables_part variables;
     struct state_part state;
-    struct asked_names asked;
+    struct requested_names asked;
     cadre_replica replica;
 };
 
@@ -37,14 +37,14 @@ void variable_free(cadre_variable *variable)
     free(variable);
 }
 
-bool registered_stands_as(const cadre_strategy *strategy, const char *name)
+bool registered_has_name(const cadre_strategy *strategy, const char *name)
 {
     (void)strategy;
     (void)name;
     return false;
 }
 
-bool streamed_stands_as(const struct cadre_strategy *strategy, const char *name)
+bool streamed_has_name(const struct cadre_strategy *strategy, const char *name)
 {
     (void)strategy;
     (void)name;
@@ -69,7 +69,7 @@ void created_close(struct created *created)
     if (created == NULL) {
         return;
     }
-    variables_end_births(&created->strategy, true);
+    variables_end_fresh(&created->strategy, true);
     variables_free_undone(&created->strategy);
     for (uint32_t i = 0; i < created->variables.count; i++) {
         free(created->variables.list[i]);
@@ -108,14 +108,14 @@ static cadre_variable *make(struct created *created, const char *name, bool in_f
     struct cadre_error error;
     const struct variable_plan plan = {.strategy = &created->strategy, .name = name};
     cadre_status room = variables_room(&created->strategy, &error);
-    cadre_variable *variable = variables_wake(&plan, CADRE_VARIABLE_MIRRORED, 0);
+    cadre_variable *variable = variables_revive(&plan, CADRE_VARIABLE_MIRRORED, 0);
     variable = variable != NULL ? variable : calloc(1, sizeof(*variable));
     CADRE_ASSERT(room == CADRE_OK);
     CADRE_ASSERT(variable != NULL);
     variable->strategy = &created->strategy;
     variable->kind = CADRE_VARIABLE_MIRRORED;
     snprintf(variable->name, sizeof(variable->name), "%s", name);
-    variable_is_fresh(&created->strategy, variable);
+    variable_mark_fresh(&created->strategy, variable);
     variable->origin.late = true;
     variable->origin.in_function = in_function;
     return variable;
@@ -134,7 +134,7 @@ uint64_t created_ask(struct created *created, uint32_t name, bool between, bool 
     struct cadre_error error;
     cadre_status status =
         between ? variable_name_next(&created->strategy, names[name], final, &existing, &error)
-                : variable_name_asked(&created->replica, names[name], final, &existing, &error);
+                : variable_name_in_function(&created->replica, names[name], final, &existing, &error);
     CADRE_ASSERT(status == CADRE_OK);
     if (existing == NULL && wrong) {
         snprintf(final, sizeof(final), "%s_%d", names[name], LAYOUT_NUMBERS - 1);
@@ -167,7 +167,7 @@ void created_take(struct created *created, uint64_t variable)
 
 void created_end(struct created *created, bool undone)
 {
-    variables_end_births(&created->strategy, undone);
+    variables_end_fresh(&created->strategy, undone);
 }
 
 void created_hand_over(struct created *created)

@@ -12,7 +12,7 @@
 static void end_orphans(struct sim *sim, struct agent *agent)
 {
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        if (agent->held[i] != NOBODY) {
+        if (agent->held[i] != SIM_NONE) {
             sim->processes[agent->held[i]].ending = true;
             process_exit(sim, agent->held[i], 0, 9);
         }
@@ -25,17 +25,17 @@ static void adopt(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        struct process *process = a->held[i] == NOBODY ? NULL : &sim->processes[a->held[i]];
+        struct process *process = a->held[i] == SIM_NONE ? NULL : &sim->processes[a->held[i]];
         if (process != NULL && !process->spawned) {
             /* Nobody may have heard that it could not start. */
             sim->jobs[process->job].touches += process->program == PROGRAM_DEAD ? 1 : 0;
             process->program = PROGRAM_DEAD;
-            a->held[i] = NOBODY;
+            a->held[i] = SIM_NONE;
         } else if (process != NULL) {
             bool ended = process->program == PROGRAM_DEAD;
             const struct agent_down down = {.type = AGENT_DOWN_START,
-                .start = {.task = process->ref, .spec.crew = sim->jobs[process->job].plan->crew}};
-            process->life = a->life;
+                .start = {.task = process->ref, .spec.ps_job = sim->jobs[process->job].plan->ps_job}};
+            process->incarnation = a->incarnation;
             process->publish++;
             agent_step(sim, agent,
                 &(struct agent_event){.type = AGENT_EVENT_ADOPTED,
@@ -45,7 +45,7 @@ static void adopt(struct sim *sim, uint32_t agent)
                     .down = &down},
                 NULL);
             if (ended || process->core.phase != 0) { /* else it connects when it is born */
-                later(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent, a->life,
+                schedule(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent, a->incarnation,
                     a->held[i]);
             }
         }
@@ -60,15 +60,15 @@ void agent_boot(struct sim *sim, uint32_t agent)
         .orphan_us = SCENARIO_ORPHAN_US,
         .grace_us = SCENARIO_GRACE_US};
     a->core = agent_core_init(sim->agent_memory + agent * sim->agent_bytes, &options);
-    bool adopts = a->life > 0 && a->adopts;
-    if (a->life > 0 && !adopts) {
+    bool adopts = a->incarnation > 0 && a->adopts;
+    if (a->incarnation > 0 && !adopts) {
         end_orphans(sim, a);
-        crew_forgets(sim, agent, (struct job_id){0});
+        ps_forget(sim, agent, (struct job_id){0});
     }
     a->alive = true;
     a->draining = false;
-    a->life++;
-    a->link = NOBODY;
+    a->incarnation++;
+    a->link = SIM_NONE;
     a->tick_at_us = UINT64_MAX;
     snprintf(a->name, sizeof(a->name), "w%u", agent);
     if (mutant_goes_on(sim, MUTANT_TERM_FORGOTTEN)) {
@@ -79,17 +79,17 @@ void agent_boot(struct sim *sim, uint32_t agent)
     } else {
         a->boot_nonce = prng_next(&sim->prng);
         for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-            a->held[i] = NOBODY;
+            a->held[i] = SIM_NONE;
         }
     }
-    later(sim, draw(sim, 0, 1000), ON_AGENT_CONNECT, agent, a->life, 0);
+    schedule(sim, draw(sim, 0, 1000), ON_AGENT_CONNECT, agent, a->incarnation, 0);
 }
 
 void agent_connect(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     if (sim->now_us < a->blocked_us) {
-        later(sim, a->blocked_us - sim->now_us, ON_AGENT_CONNECT, agent, a->life, 0);
+        schedule(sim, a->blocked_us - sim->now_us, ON_AGENT_CONNECT, agent, a->incarnation, 0);
         return;
     }
     link_open(sim, agent);
@@ -102,10 +102,10 @@ static void agent_die(struct sim *sim, uint32_t agent, uint64_t notice_us, uint6
     a->alive = false;
     a->pause.on = false;
     a->adopts = false;
-    if (a->link != NOBODY) {
+    if (a->link != SIM_NONE) {
         link_cut(sim, a->link, notice_us);
     }
-    later(sim, back_us, ON_AGENT_BOOT, agent, a->life, 0);
+    schedule(sim, back_us, ON_AGENT_BOOT, agent, a->incarnation, 0);
 }
 
 void agent_crash(struct sim *sim, uint32_t agent)
@@ -120,7 +120,7 @@ static void lose_sockets(struct sim *sim, const struct agent *a)
 {
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         uint32_t process = a->held[i];
-        if (process != NOBODY && sim->processes[process].program != PROGRAM_DEAD &&
+        if (process != SIM_NONE && sim->processes[process].program != PROGRAM_DEAD &&
             sim->processes[process].core.phase != 0) {
             process_disconnect(sim, process, false);
         }
@@ -154,18 +154,18 @@ void agent_restart(struct sim *sim, uint32_t agent)
 static uint32_t held(const struct sim *sim, const struct agent *agent, struct task_ref ref)
 {
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        if (agent->held[i] != NOBODY && task_ref_equal(sim->processes[agent->held[i]].ref, ref)) {
+        if (agent->held[i] != SIM_NONE && task_ref_equal(sim->processes[agent->held[i]].ref, ref)) {
             return agent->held[i];
         }
     }
-    return NOBODY;
+    return SIM_NONE;
 }
 
 static void release_held(struct agent *agent, uint32_t process)
 {
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         if (agent->held[i] == process) {
-            agent->held[i] = NOBODY;
+            agent->held[i] = SIM_NONE;
         }
     }
 }
@@ -201,35 +201,35 @@ static void prepare(
     memset(process, 0, sizeof(*process));
     process->ref = ref;
     process->agent = agent;
-    process->life = a->life;
+    process->incarnation = a->incarnation;
     process->job = (uint32_t)(job - sim->jobs);
-    process->mesh = NOBODY;
-    process->listed_in = NOBODY;
+    process->mesh = SIM_NONE;
+    process->listed_in = SIM_NONE;
     process->stalled_at = POSITION_NONE;
     process->entered_at = POSITION_NONE;
     process->part_position = POSITION_NONE;
     process->state.once = prng_next(&sim->prng); /* whatever its program starts with */
     if (message != NULL && message->down.type == AGENT_DOWN_START) {
         restore(job, process, &message->down.start);
-        crew_prepared(sim, index, message->down.start.predecessor);
+        ps_prepared(sim, index, message->down.start.predecessor);
     }
     uint32_t newest = job->processes[ref.slot];
-    if (newest != NOBODY && sim->processes[newest].ref.incarnation == ref.incarnation &&
-        sim->processes[newest].listed_in != NOBODY) {
+    if (newest != SIM_NONE && sim->processes[newest].ref.incarnation == ref.incarnation &&
+        sim->processes[newest].listed_in != SIM_NONE) {
         broken(sim, "IDS", "job %llu: task %u.%llu was a member and is started once more",
             (unsigned long long)ref.job.n, ref.slot, (unsigned long long)ref.incarnation);
     }
     /* Until it is one, a start that may have been lost is said again with the same number. */
-    if (newest == NOBODY || sim->processes[newest].ref.incarnation <= ref.incarnation) {
+    if (newest == SIM_NONE || sim->processes[newest].ref.incarnation <= ref.incarnation) {
         job->processes[ref.slot] = index;
     }
-    uint32_t place = 0;
-    while (a->held[place] != NOBODY) {
-        place++;
-        CADRE_ASSERT(place < AGENT_HELD_MAX);
+    uint32_t free_index = 0;
+    while (a->held[free_index] != SIM_NONE) {
+        free_index++;
+        CADRE_ASSERT(free_index < AGENT_HELD_MAX);
     }
-    a->held[place] = index;
-    later(sim, draw(sim, 1000, 50000), ON_PREPARED, agent, a->life, index);
+    a->held[free_index] = index;
+    schedule(sim, draw(sim, 1000, 50000), ON_PREPARED, agent, a->incarnation, index);
 }
 
 static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, struct task_ref *refs)
@@ -238,7 +238,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
     const struct agent *a = &sim->agents[agent];
     size_t count = 0;
     struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(sim->scenario.slots[agent]); i++) {
+    for (uint32_t i = 0; i < AGENT_ENTRIES(sim->scenario.slots[agent]); i++) {
         if (agent_core_task(a->core, i, &view)) {
             refs[count++] = view.task;
         }
@@ -256,7 +256,7 @@ static void fill_hello(struct sim *sim, uint32_t agent, struct agent_up *up, str
         .orphan_us = SCENARIO_ORPHAN_US,
         .tasks = refs,
         .task_count = count};
-    sim->links[a->link].told_draining = draining;
+    sim->links[a->link].sent_draining = draining;
 }
 
 static void mutate_arrived(struct sim *sim, struct agent_arrived *arrived)
@@ -277,14 +277,14 @@ static void mutate_arrived(struct sim *sim, struct agent_arrived *arrived)
     }
 }
 
-static void mutate_said(struct sim *sim, struct agent_said *said)
+static void mutate_relayed(struct sim *sim, struct agent_relay_up *relay_up)
 {
-    struct task_report *report = &said->up.report;
-    if (said->up.type == TASK_UP_HELLO && said->up.hello.generation.number > 0 &&
+    struct task_report *report = &relay_up->up.report;
+    if (relay_up->up.type == TASK_UP_HELLO && relay_up->up.hello.generation.number > 0 &&
         mutant_goes_on(sim, MUTANT_HELLO_WATERMARK_IGNORED)) {
-        said->up.hello.released = 0;
+        relay_up->up.hello.released = 0;
     }
-    if (said->up.type != TASK_UP_REPORT) {
+    if (relay_up->up.type != TASK_UP_REPORT) {
         return;
     }
     if (!report->clean && mutant_acts(sim, MUTANT_DIRTY_SOURCE)) {
@@ -298,12 +298,12 @@ static void mutate_said(struct sim *sim, struct agent_said *said)
 }
 
 /* What a task says when it is asked who it is, taken for where it stands frozen. */
-static void say_as_report(struct sim *sim, uint32_t agent, const struct agent_said *said)
+static void send_as_report(struct sim *sim, uint32_t agent, const struct agent_relay_up *relay_up)
 {
-    struct agent_up up = {.type = AGENT_UP_SAID, .said = {.task = said->task}};
-    up.said.up.type = TASK_UP_REPORT;
-    up.said.up.report = (struct task_report){.generation = said->up.hello.generation,
-        .position = said->up.hello.position,
+    struct agent_up up = {.type = AGENT_UP_RELAY, .relay_up = {.task = relay_up->task}};
+    up.relay_up.up.type = TASK_UP_REPORT;
+    up.relay_up.up.report = (struct task_report){.generation = relay_up->up.hello.generation,
+        .position = relay_up->up.hello.position,
         .clean = true,
         .reason = REPORT_ABORT,
         .text = ""};
@@ -311,40 +311,40 @@ static void say_as_report(struct sim *sim, uint32_t agent, const struct agent_sa
 }
 
 /* What one task has to say, taken for another's: an older life of a slot, or a neighbour. */
-static void say_as_another(struct sim *sim, uint32_t agent, struct agent_said *said)
+static void send_as_another(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
 {
     const struct agent *a = &sim->agents[agent];
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
-        const struct process *other = a->held[i] == NOBODY ? NULL : &sim->processes[a->held[i]];
-        bool peer = other != NULL && other->ref.job.n == said->task.job.n &&
-                    generation_equal(other->core.generation, said->up.report.generation) &&
-                    other->core.position < said->up.report.position;
-        if (peer && said->up.report.clean && mutant_acts(sim, MUTANT_REPORT_OF_ANOTHER)) {
-            said->task = other->ref;
+        const struct process *other = a->held[i] == SIM_NONE ? NULL : &sim->processes[a->held[i]];
+        bool peer = other != NULL && other->ref.job.n == relay_up->task.job.n &&
+                    generation_equal(other->core.generation, relay_up->up.report.generation) &&
+                    other->core.position < relay_up->up.report.position;
+        if (peer && relay_up->up.report.clean && mutant_acts(sim, MUTANT_REPORT_OF_ANOTHER)) {
+            relay_up->task = other->ref;
             return;
         }
     }
 }
 
-static void mutate_words(struct sim *sim, uint32_t agent, struct agent_said *said)
+static void mutate_message(struct sim *sim, uint32_t agent, struct agent_relay_up *relay_up)
 {
-    if (said->up.type == TASK_UP_HELLO && said->up.hello.generation.number > 0 &&
-        !said->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
-        say_as_report(sim, agent, said);
-    } else if (said->up.type == TASK_UP_REPORT) {
-        say_as_another(sim, agent, said);
+    if (relay_up->up.type == TASK_UP_HELLO && relay_up->up.hello.generation.number > 0 &&
+        !relay_up->up.hello.frozen && mutant_goes_on(sim, MUTANT_HELLO_AS_REPORT)) {
+        send_as_report(sim, agent, relay_up);
+    } else if (relay_up->up.type == TASK_UP_REPORT) {
+        send_as_another(sim, agent, relay_up);
     }
 }
 
 static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
 {
-    if (up->type == AGENT_UP_SAID) {
-        mutate_words(sim, agent, &up->said);
+    if (up->type == AGENT_UP_RELAY) {
+        mutate_message(sim, agent, &up->relay_up);
     }
     if (up->type == AGENT_UP_ARRIVED) {
         mutate_arrived(sim, &up->arrived);
-    } else if (up->type == AGENT_UP_SAID) {
-        mutate_said(sim, &up->said);
+    } else if (up->type == AGENT_UP_RELAY) {
+        mutate_relayed(sim, &up->relay_up);
     } else if (up->type == AGENT_UP_TASK_GONE && up->gone.exit.signal + up->gone.exit.code != 0 &&
                mutant_acts(sim, MUTANT_EXIT_WHITEWASHED)) {
         up->gone.exit = (struct task_exit){0};
@@ -353,9 +353,9 @@ static void mutate_up(struct sim *sim, uint32_t agent, struct agent_up *up)
 
 static void send(struct sim *sim, uint32_t agent, struct agent_up *up)
 {
-    struct task_ref refs[AGENT_PLACES(SCENARIO_SLOTS_MAX)];
+    struct task_ref refs[AGENT_ENTRIES(SCENARIO_SLOTS_MAX)];
     const struct agent *a = &sim->agents[agent];
-    if (a->link == NOBODY) {
+    if (a->link == SIM_NONE) {
         return;
     }
     if (up->type == AGENT_UP_HELLO) {
@@ -374,7 +374,7 @@ static void leave(struct sim *sim, uint32_t agent)
     trace(sim, "w%u has drained and leaves", agent);
     for (uint32_t i = 0; i < AGENT_HELD_MAX; i++) {
         uint32_t process = sim->agents[agent].held[i];
-        if (process != NOBODY && sim->processes[process].program != PROGRAM_DEAD) {
+        if (process != SIM_NONE && sim->processes[process].program != PROGRAM_DEAD) {
             broken(sim, "LEFT", "w%u leaves while a task of it runs", agent);
         }
     }
@@ -387,7 +387,7 @@ static void publish(struct sim *sim, uint32_t index, const struct task_part *par
     struct process *process = &sim->processes[index];
     process->publish++;
     process->publishes = part->position;
-    later(sim, draw(sim, 500, 100000), ON_PUBLISHED, process->publish, process->life, index);
+    schedule(sim, draw(sim, 500, 100000), ON_PUBLISHED, process->publish, process->incarnation, index);
 }
 
 static void carry_out(
@@ -403,13 +403,13 @@ static void carry_out(
         prepare(sim, agent, action->task, message);
         break;
     case AGENT_ACTION_SPAWN:
-        later(sim, draw(sim, 500, 5000), ON_SPAWNED, agent, a->life, index);
+        schedule(sim, draw(sim, 500, 5000), ON_SPAWNED, agent, a->incarnation, index);
         break;
     case AGENT_ACTION_SIGNAL:
         if (sim->processes[index].program != PROGRAM_DEAD &&
             mutant_acts(sim, MUTANT_EXIT_INVENTED)) {
             sim->processes[index].program = PROGRAM_FORMS; /* it hangs there for ever */
-            later(sim, 10, ON_EXITED, agent, a->life, index);
+            schedule(sim, 10, ON_EXITED, agent, a->incarnation, index);
         } else if (action->signal != 9 || !mutant_acts(sim, MUTANT_KILL_LOST)) {
             process_signal(sim, index, action->signal);
         }
@@ -418,30 +418,30 @@ static void carry_out(
         if (sim->processes[index].program == PROGRAM_UNBORN) {
             sim->processes[index].program = PROGRAM_DEAD; /* stopped before it started */
         }
-        later(sim, draw(sim, 100, 200000), ON_COLLECTED, agent, a->life, index);
+        schedule(sim, draw(sim, 100, 200000), ON_COLLECTED, agent, a->incarnation, index);
         break;
     case AGENT_ACTION_PUBLISH:
         publish(sim, index, action->part);
         break;
-    case AGENT_ACTION_TELL: {
+    case AGENT_ACTION_DELIVER: {
         struct process *process = &sim->processes[index];
         uint64_t at_us = sim->now_us + draw(sim, 5, 100);
         process->down_last_us = at_us > process->down_last_us ? at_us : process->down_last_us;
         message->references++;
-        later_with(
-            sim, process->down_last_us, ON_FRAME_DOWN, process->socket, a->life, index, message);
+        schedule_message(
+            sim, process->down_last_us, ON_FRAME_DOWN, process->socket, a->incarnation, index, message);
         break;
     }
     case AGENT_ACTION_REFUSE:
         broken(sim, "REFUSED", "a correct task was refused: %s", action->text);
         break;
     case AGENT_ACTION_FORGET_JOB:
-        crew_forgets(sim, agent, action->task.job);
+        ps_forget(sim, agent, action->task.job);
         break;
     case AGENT_ACTION_FORGET:
         release_held(a, index);
         break;
-    case AGENT_ACTION_LEAVE:
+    case AGENT_ACTION_EXIT:
         leave(sim, agent);
         break;
     }
@@ -460,7 +460,7 @@ void agent_step(struct sim *sim, uint32_t agent, struct agent_event *event, stru
     uint64_t wake_us = clock_when(&a->clock, agent_core_wake_us(a->core));
     if (a->alive && wake_us < a->tick_at_us) {
         a->tick_at_us = wake_us;
-        later_with(sim, wake_us, ON_AGENT_TICK, agent, a->life, 0, NULL);
+        schedule_message(sim, wake_us, ON_AGENT_TICK, agent, a->incarnation, 0, NULL);
     }
 }
 
@@ -515,7 +515,7 @@ static void collected(struct sim *sim, uint32_t index)
 {
     uint32_t agent = sim->processes[index].agent;
     if (!agent_core_linked(sim->agents[agent].core)) {
-        later(sim, 50000, ON_COLLECTED, agent, sim->agents[agent].life, index);
+        schedule(sim, 50000, ON_COLLECTED, agent, sim->agents[agent].incarnation, index);
         return; /* nobody to ship its log to */
     }
     agent_step(sim, agent,
@@ -562,7 +562,7 @@ void agent_of_process(struct sim *sim, const struct happening *happening)
     uint32_t index = (uint32_t)happening->n;
     struct process *process = &sim->processes[index];
     const struct agent *a = &sim->agents[process->agent];
-    if (!a->alive || a->life != happening->b) {
+    if (!a->alive || a->incarnation != happening->b) {
         return;
     }
     switch (happening->type) {

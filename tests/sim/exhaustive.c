@@ -25,7 +25,7 @@ static const struct {
     {FAULT_TAIL, 1},
     {FAULT_OUTAGE, 2},
     {FAULT_MUTE, 1},
-    {FAULT_LEAVE, 1},
+    {FAULT_SIGTERM, 1},
     {FAULT_PREEMPT, 1},
     {FAULT_SAVE, 1},
     {FAULT_RESTART, 1},
@@ -50,7 +50,7 @@ static bool run_one(struct sim *sim, uint32_t variant, struct exhaustive_result 
 static void clear(struct sim *sim)
 {
     for (size_t i = 0; i < sizeof(sim->placed) / sizeof(sim->placed[0]); i++) {
-        sim->placed[i] = (struct placed_fault){0};
+        sim->placed[i] = (struct injected_fault){0};
     }
 }
 
@@ -71,14 +71,14 @@ static bool run_pairs(struct sim *sim, uint32_t variant, uint64_t at, uint64_t r
         size_t kind = 0;
         uint32_t which = 0;
         do {
-            sim->placed[1] = (struct placed_fault){
+            sim->placed[1] = (struct injected_fault){
                 .at_event = at + behind, .kind = choices[kind].kind, .which = which};
             if (!run_one(sim, variant, result)) {
                 return false;
             }
         } while (next_choice(&kind, &which));
     }
-    sim->placed[1] = (struct placed_fault){0};
+    sim->placed[1] = (struct injected_fault){0};
     return true;
 }
 
@@ -96,7 +96,7 @@ static bool run_variant(struct sim *sim, uint32_t variant, const struct exhausti
         uint32_t which = 0;
         do {
             sim->placed[0] =
-                (struct placed_fault){.at_event = at, .kind = choices[kind].kind, .which = which};
+                (struct injected_fault){.at_event = at, .kind = choices[kind].kind, .which = which};
             if (!run_one(sim, variant, result)) {
                 return false;
             }

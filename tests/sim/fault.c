@@ -15,7 +15,7 @@ void agent_touch(struct sim *sim, uint32_t agent)
         bool here = false;
         for (uint32_t slot = 0; slot < job->plan->tasks && !here; slot++) {
             uint32_t process = job->processes[slot];
-            here = process != NOBODY && sim->processes[process].agent == agent;
+            here = process != SIM_NONE && sim->processes[process].agent == agent;
         }
         bool live = job->placed && !job->stored->ended;
         /* A task may be on its way to it. */
@@ -42,12 +42,12 @@ static uint32_t some_process(const struct sim *sim, uint32_t which)
     for (uint32_t i = 0; i < sim->process_count; i++) {
         uint32_t index = (which * 7 + i) % sim->process_count;
         const struct process *process = &sim->processes[index];
-        bool lives = process->program != PROGRAM_DEAD && process->core.phase != 0;
-        if (lives && !process->ending) {
+        bool attempts = process->program != PROGRAM_DEAD && process->core.phase != 0;
+        if (attempts && !process->ending) {
             return index;
         }
     }
-    return NOBODY;
+    return SIM_NONE;
 }
 
 /* ---- a task that is silent but alive ---- */
@@ -55,7 +55,7 @@ static uint32_t some_process(const struct sim *sim, uint32_t which)
 static void stop(struct sim *sim, uint32_t which)
 {
     uint32_t index = some_process(sim, which);
-    if (index == NOBODY || sim->processes[index].stopped) {
+    if (index == SIM_NONE || sim->processes[index].stopped) {
         return;
     }
     struct process *process = &sim->processes[index];
@@ -68,7 +68,7 @@ static void stop(struct sim *sim, uint32_t which)
     uint64_t length_us = soon ? draw(sim, 10000, 20000000) : draw(sim, 40000000, 90000000);
     sim->jobs[process->job].stopped_long |=
         length_us > SCENARIO_FORM_US / 2; /* others take some of it */
-    later(sim, length_us, ON_CONTINUE, 0, 0, index);
+    schedule(sim, length_us, ON_CONTINUE, 0, 0, index);
 }
 
 bool process_parks(struct sim *sim, const struct happening *happening)
@@ -107,8 +107,8 @@ void process_continue(struct sim *sim, uint32_t index)
 static void kill_task(struct sim *sim, uint32_t which)
 {
     uint32_t index = some_process(sim, which);
-    if (index != NOBODY) {
-        later(sim, 0, ON_DEATH, 9, 0, index);
+    if (index != SIM_NONE) {
+        schedule(sim, 0, ON_DEATH, 9, 0, index);
     }
 }
 
@@ -116,7 +116,7 @@ static void kill_task(struct sim *sim, uint32_t which)
 static void preempt(struct sim *sim, uint32_t which)
 {
     uint32_t index = some_process(sim, which);
-    if (index == NOBODY) {
+    if (index == SIM_NONE) {
         return;
     }
     struct process *process = &sim->processes[index];
@@ -132,7 +132,7 @@ static void preempt(struct sim *sim, uint32_t which)
 static void save(struct sim *sim, uint32_t which)
 {
     uint32_t index = some_process(sim, which);
-    if (index == NOBODY) {
+    if (index == SIM_NONE) {
         return;
     }
     const struct process *process = &sim->processes[index];
@@ -193,7 +193,7 @@ static void break_mesh(struct sim *sim, uint32_t which)
 {
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[(which + i) % sim->scenario.job_count];
-        if (job->mesh != NOBODY && !job->stored->ended && !sim->meshes[job->mesh].broken) {
+        if (job->mesh != SIM_NONE && !job->stored->ended && !sim->meshes[job->mesh].broken) {
             trace(sim, "the mesh of job %llu breaks", (unsigned long long)job->id.n);
             job->breaks++;
             mesh_break(sim, &sim->meshes[job->mesh]);
@@ -205,7 +205,7 @@ static void break_mesh(struct sim *sim, uint32_t which)
 static void mute(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    if (!a->alive || a->link == NOBODY) {
+    if (!a->alive || a->link == SIM_NONE) {
         return;
     }
     uint64_t most = prng_chance(&sim->prng, 1, 2) ? SCENARIO_LEASE_US / 2 : SCENARIO_OUTAGE_US;
@@ -230,9 +230,9 @@ static void cut_coordinator(struct sim *sim, uint32_t which)
         struct agent *a = &sim->agents[agent];
         a->blocked_us = sim->now_us + length_us;
         agent_touch(sim, agent);
-        if (a->alive && a->link != NOBODY && one_in(sim, 3)) {
+        if (a->alive && a->link != SIM_NONE && one_in(sim, 3)) {
             link_cut(sim, a->link, SCENARIO_LEASE_US);
-        } else if (a->alive && a->link != NOBODY) {
+        } else if (a->alive && a->link != SIM_NONE) {
             link_mute(sim, a->link, ways, a->blocked_us, one_in(sim, 2));
         }
     }
@@ -252,7 +252,7 @@ static void cut_one_way(struct sim *sim, uint32_t which)
         }
         a->blocked_us = sim->now_us + length_us;
         agent_touch(sim, agent);
-        if (a->alive && a->link != NOBODY) {
+        if (a->alive && a->link != SIM_NONE) {
             link_lose(sim, a->link, way);
         }
     }
@@ -292,9 +292,9 @@ static void drain(struct sim *sim, uint32_t agent)
     agent_touch(sim, agent);
     client_drains(sim, agent, false);
     if (one_in(sim, 2)) {
-        later(sim, draw(sim, 500000, 6000000), ON_AGENT_LEAVE, agent, a->life, 0);
+        schedule(sim, draw(sim, 500000, 6000000), ON_AGENT_SIGTERM, agent, a->incarnation, 0);
     }
-    later(sim, draw(sim, 1000000, 20000000), ON_UNDRAIN, agent, 0, 0);
+    schedule(sim, draw(sim, 1000000, 20000000), ON_UNDRAIN, agent, 0, 0);
 }
 
 /* Until it is known to be over: what the client asked for may be lost with the coordinator. */
@@ -302,11 +302,11 @@ void drain_is_over(struct sim *sim, uint32_t agent)
 {
     const struct agent *a = &sim->agents[agent];
     if (!coordinator_takes_calls(sim)) {
-        later(sim, 1000000, ON_UNDRAIN, agent, 0, 0); /* it is refused */
+        schedule(sim, 1000000, ON_UNDRAIN, agent, 0, 0); /* it is refused */
     } else if (a->drain_stored || core_drain_of(sim->coordinator.core, a->name) != NULL) {
         agent_touch(sim, agent);
         client_drains(sim, agent, true);
-        later(sim, 1000000, ON_UNDRAIN, agent, 0, 0);
+        schedule(sim, 1000000, ON_UNDRAIN, agent, 0, 0);
     }
 }
 
@@ -329,7 +329,7 @@ static void cut_off(struct sim *sim, uint32_t agent)
     trace(sim, "w%u is cut off", agent);
     agent_touch(sim, agent);
     a->blocked_us = sim->now_us + SCENARIO_OUTAGE_US;
-    if (a->alive && a->link != NOBODY) {
+    if (a->alive && a->link != SIM_NONE) {
         link_cut(sim, a->link, SCENARIO_LEASE_US);
     }
 }
@@ -338,7 +338,7 @@ static void blink(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
     a->blocked_us = sim->now_us + draw(sim, 0, SCENARIO_BLINK_US / 2);
-    if (a->alive && a->link != NOBODY) {
+    if (a->alive && a->link != SIM_NONE) {
         link_cut(sim, a->link, SCENARIO_BLINK_US / 4);
     }
 }
@@ -378,7 +378,7 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
     case FAULT_DRAIN:
         drain(sim, agent);
         break;
-    case FAULT_LEAVE:
+    case FAULT_SIGTERM:
         leave(sim, agent);
         break;
     case FAULT_COORDINATOR:
@@ -423,7 +423,7 @@ void fault_happens(struct sim *sim, enum fault_kind kind, uint32_t which)
         supersede_begins(sim);
         break;
     case FAULT_JOIN:
-        if (sim->agents[agent].life == 0) {
+        if (sim->agents[agent].incarnation == 0) {
             agent_boot(sim, agent);
         }
         break;

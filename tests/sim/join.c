@@ -73,7 +73,7 @@ void join_warm(struct sim *sim, uint32_t index, const struct task_warm *warm)
     process->program = PROGRAM_WARMS;
     process->asks.stream = asks_for;
     process->doing++;
-    later(sim, draw(sim, 1000, 300000), ON_PROGRAM, process->doing, process->life, index);
+    schedule(sim, draw(sim, 1000, 300000), ON_PROGRAM, process->doing, process->incarnation, index);
 }
 
 /* It has come to its first step alone. */
@@ -82,7 +82,7 @@ void join_warmed(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     process->program = PROGRAM_IDLE;
     process->set_up = true;
-    process_say_streams(sim, index);
+    process_send_streams(sim, index);
     if (process->program != PROGRAM_IDLE || process->core.phase != TASK_JOIN) {
         return;
     }
@@ -103,8 +103,8 @@ static uint32_t left_after(const struct sim *sim, const struct mesh *mesh, uint3
     if (process->entered_at == POSITION_NONE) {
         return sim->jobs[mesh->job].plan->setup; /* it never came to a state */
     }
-    return process->core.position == mesh->resume ? program_outside_left(sim, process)
-                                                  : sim->jobs[mesh->job].outside[mesh->resume];
+    return process->core.position == mesh->resume ? program_between_steps_left(sim, process)
+                                                  : sim->jobs[mesh->job].between_steps[mesh->resume];
 }
 
 /* Members of one generation may be one collective apart: who missed the last one gets its result.
@@ -119,7 +119,7 @@ static void even_out(struct sim *sim, struct mesh *mesh)
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         process->missed = left_after(sim, mesh, rank) - least;
-        if (process->missed == 1 && sim->jobs[mesh->job].outside_done[mesh->resume] > least + 1) {
+        if (process->missed == 1 && sim->jobs[mesh->job].between_steps_done[mesh->resume] > least + 1) {
             broken(sim, "POINT",
                 "job %llu: at %llu somebody is ahead by a collective that never completed",
                 (ull)sim->jobs[mesh->job].id.n, (ull)mesh->resume);
@@ -164,8 +164,8 @@ void join_exchange(struct sim *sim, struct mesh *mesh)
         if (process->adopts) {
             layout_takes(sim, process, mesh->source_state.layout);
         }
-        later(sim, draw(sim, 100, process->adopts ? 20000 : 2000), ON_SYNCED, process->doing,
-            process->life, index);
+        schedule(sim, draw(sim, 100, process->adopts ? 20000 : 2000), ON_SYNCED, process->doing,
+            process->incarnation, index);
     }
 }
 
@@ -200,7 +200,7 @@ void join_synced(struct sim *sim, uint32_t index)
         program_peer_left(sim, index);
         return;
     }
-    if (process->core.warm && job->places[mesh->resume].nested) {
+    if (process->core.warm && job->positions[mesh->resume].nested) {
         broken(sim, "LED", "job %llu task %u joins at %llu, where its program does not begin",
             (ull)job->id.n, process->ref.slot, (ull)mesh->resume);
     }
@@ -217,7 +217,7 @@ void join_synced(struct sim *sim, uint32_t index)
     process->program = PROGRAM_IDLE;
     process->doing++;
     struct task_event event = {.type = TASK_EVENT_SYNCED, .cursor = process->state.cursor};
-    event.feed = process->state.feeds[event.cursor.stream];
+    event.consumption = process->state.consumptions[event.cursor.stream];
     program_event(sim, index, &event);
     program_go(sim, index);
 }

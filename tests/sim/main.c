@@ -195,7 +195,7 @@ static int run_mutants(uint32_t workers)
     sim->mutant = MUTANT_NONE;
     sim->compares = false;
     printf("%d planted faults, %d of them in what seeds from %" PRIu64 " on draw\n",
-        MUTANT_COUNT - 1, areas, SCENARIO_LATER);
+        MUTANT_COUNT - 1, areas, SCENARIO_WORLD_1);
     return escaped == 0 ? 0 : 1;
 }
 
@@ -271,7 +271,7 @@ static int run_exhaustive(uint64_t level)
 static int run_combined_mutants(struct sim *sim, const struct combined_bounds *bounds)
 {
     static const enum mutant planted[] = {MUTANT_PLAN_UNRECORDED, MUTANT_SOURCE_ELSEWHERE,
-        MUTANT_RAISED_UNSAID, MUTANT_HELLO_WATERMARK_IGNORED};
+        MUTANT_RAISED_UNSENT, MUTANT_HELLO_WATERMARK_IGNORED};
     struct exhaustive_result result;
     int escaped = 0;
     for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
@@ -314,7 +314,7 @@ static int run_combined(uint64_t level)
 static int run_tiny(uint32_t variant, int count, char **faults)
 {
     struct sim *sim = &the_sim;
-    for (int i = 0; i < count && i < PLACED_MAX; i++) {
+    for (int i = 0; i < count && i < INJECTED_MAX; i++) {
         unsigned long long at;
         int kind;
         unsigned which;
@@ -323,7 +323,7 @@ static int run_tiny(uint32_t variant, int count, char **faults)
             return 2;
         }
         sim->placed[i] =
-            (struct placed_fault){.at_event = at, .kind = (enum fault_kind)kind, .which = which};
+            (struct injected_fault){.at_event = at, .kind = (enum fault_kind)kind, .which = which};
     }
     if (variant >= COMBINED_VARIANT) {
         variant -= COMBINED_VARIANT;

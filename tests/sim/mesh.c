@@ -22,12 +22,12 @@ uint32_t mesh_find(const struct sim *sim, uint32_t job, struct generation genera
             return i - 1;
         }
     }
-    return NOBODY;
+    return SIM_NONE;
 }
 
 struct mesh *mesh_of(struct sim *sim, const struct process *process)
 {
-    CADRE_ASSERT(process->mesh != NOBODY);
+    CADRE_ASSERT(process->mesh != SIM_NONE);
     return &sim->meshes[process->mesh];
 }
 
@@ -38,21 +38,21 @@ uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t ra
 }
 
 /* Whom the roster names: the process of that incarnation, though the slot may have a newer one. */
-static uint32_t process_of(struct sim *sim, const struct job *job, uint32_t slot, uint64_t life)
+static uint32_t process_of(struct sim *sim, const struct job *job, uint32_t slot, uint64_t incarnation)
 {
     uint32_t index = job->processes[slot];
-    if (index != NOBODY && sim->processes[index].ref.incarnation == life) {
+    if (index != SIM_NONE && sim->processes[index].ref.incarnation == incarnation) {
         return index;
     }
     for (uint32_t i = sim->process_count; i > 0; i--) {
         const struct process *process = &sim->processes[i - 1];
         if (process->ref.job.n == job->id.n && process->ref.slot == slot &&
-            process->ref.incarnation == life) {
+            process->ref.incarnation == incarnation) {
             return i - 1;
         }
     }
     broken(sim, "RANKS", "job %llu: slot %u, incarnation %llu is in a roster and never ran",
-        (ull)job->id.n, slot, (ull)life);
+        (ull)job->id.n, slot, (ull)incarnation);
     return index;
 }
 
@@ -80,7 +80,7 @@ uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view 
         bool left = task.rank != rank; /* within the turn that planned it */
         uint32_t process =
             left ? job->processes[slot] : process_of(sim, job, slot, task.incarnation);
-        if (process == NOBODY) {
+        if (process == SIM_NONE) {
             mesh->count = rank;
             return index;
         }
@@ -103,14 +103,14 @@ uint32_t mesh_open(struct sim *sim, struct job *job, const struct core_job_view 
 static void fails(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    later(sim, draw(sim, 10, 5000), ON_PEER_LEFT, process->doing, process->life, index);
+    schedule(sim, draw(sim, 10, 5000), ON_PEER_LEFT, process->doing, process->incarnation, index);
 }
 
 static void arm_stall(struct sim *sim, struct mesh *mesh, uint64_t key)
 {
     if (!mesh->stall_armed) {
         mesh->stall_armed = true;
-        later(sim, STALL_FIRST_US, ON_MESH_STALL, (uint32_t)(mesh - sim->meshes), 0, key);
+        schedule(sim, STALL_FIRST_US, ON_MESH_STALL, (uint32_t)(mesh - sim->meshes), 0, key);
     }
 }
 
@@ -131,12 +131,12 @@ static uint32_t rank_of(const struct sim *sim, const struct mesh *mesh, uint32_t
 void mesh_form(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    mesh_leave(sim, index, false);
+    mesh_remove(sim, index, false);
     uint32_t at = mesh_find(sim, process->job, process->core.generation);
-    if (at != NOBODY && process->mesh != NOBODY && mutant_acts(sim, MUTANT_MESH_UNFENCED)) {
+    if (at != SIM_NONE && process->mesh != SIM_NONE && mutant_acts(sim, MUTANT_MESH_UNFENCED)) {
         at = process->mesh;
     }
-    if (at == NOBODY || rank_of(sim, &sim->meshes[at], index) == sim->meshes[at].count) {
+    if (at == SIM_NONE || rank_of(sim, &sim->meshes[at], index) == sim->meshes[at].count) {
         broken(sim, "RANKS", "job %llu task %u forms a mesh that it is not in",
             (ull)process->ref.job.n, process->ref.slot);
         return;
@@ -182,7 +182,7 @@ static void disagree(struct sim *sim, struct mesh *mesh)
         bool inside = process->program == PROGRAM_INSIDE && process->key == mesh->key;
         bool ended = process->program == PROGRAM_IDLE && process->core.finished;
         if ((inside || ended) && generation_equal(process->core.generation, mesh->generation)) {
-            sim->jobs[mesh->job].disagreement_told |= process->core.connected;
+            sim->jobs[mesh->job].disagreement_reported |= process->core.connected;
             program_fails(sim, index, "the programs took different paths");
         }
     }
@@ -202,10 +202,10 @@ void mesh_end(struct sim *sim, uint32_t index)
 }
 
 /* The collective before which so many were left at this position is done, and has a result. */
-static void note_outside(struct job *job, uint64_t position, uint32_t left)
+static void note_between_steps(struct job *job, uint64_t position, uint32_t left)
 {
-    if (left < job->outside_done[position]) {
-        job->outside_done[position] = (uint8_t)left;
+    if (left < job->between_steps_done[position]) {
+        job->between_steps_done[position] = (uint8_t)left;
     }
 }
 
@@ -215,14 +215,14 @@ static void complete(struct sim *sim, struct mesh *mesh)
     mesh->last_key = mesh->key;
     mesh->stall_armed = false;
     if ((mesh->key & 256) == 0) {
-        note_outside(&sim->jobs[mesh->job], mesh->key >> 9, 255 - (uint32_t)(mesh->key & 255));
+        note_between_steps(&sim->jobs[mesh->job], mesh->key >> 9, 255 - (uint32_t)(mesh->key & 255));
     }
     for (uint32_t i = 0; i < mesh->count; i++) {
         uint32_t index = mesh_member(sim, mesh, i);
         const struct process *process = &sim->processes[index];
         if (process->program == PROGRAM_INSIDE && process->key == mesh->key) {
-            later(
-                sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, process->doing, process->life, index);
+            schedule(
+                sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, process->doing, process->incarnation, index);
         }
     }
 }
@@ -244,7 +244,7 @@ void mesh_enter(struct sim *sim, uint32_t index, uint64_t key, bool data)
     if (key != mesh->key || key <= mesh->last_key) {
         mesh->entered++;
         if (short_one) {
-            sim->jobs[mesh->job].disagreement_told |= process->core.connected;
+            sim->jobs[mesh->job].disagreement_reported |= process->core.connected;
             program_fails(sim, index, "the programs took different paths");
             disagree(sim, mesh);
             return;
@@ -281,7 +281,7 @@ void mesh_break(struct sim *sim, struct mesh *mesh)
     for (uint32_t i = 0; i < mesh->count; i++) {
         uint32_t index = mesh_member(sim, mesh, i);
         struct process *peer = &sim->processes[index];
-        if (peer->mesh == NOBODY || &sim->meshes[peer->mesh] != mesh) {
+        if (peer->mesh == SIM_NONE || &sim->meshes[peer->mesh] != mesh) {
             continue;
         }
         if (peer->program == PROGRAM_FORMS && !mesh->whole) {
@@ -294,14 +294,14 @@ void mesh_break(struct sim *sim, struct mesh *mesh)
     }
 }
 
-void mesh_leave(struct sim *sim, uint32_t index, bool gone)
+void mesh_remove(struct sim *sim, uint32_t index, bool gone)
 {
     struct process *process = &sim->processes[index];
-    if (process->mesh != NOBODY && !process->left_mesh) {
+    if (process->mesh != SIM_NONE && !process->left_mesh) {
         process->left_mesh = true;
         mesh_break(sim, &sim->meshes[process->mesh]);
     }
-    if (gone && process->listed_in != NOBODY) {
+    if (gone && process->listed_in != SIM_NONE) {
         mesh_break(sim, &sim->meshes[process->listed_in]);
     }
 }
@@ -320,15 +320,15 @@ void mesh_stalls(struct sim *sim, uint32_t at, uint64_t key)
         arm_stall(sim, mesh, mesh->key);
         return;
     }
-    uint32_t missing = NOBODY;
-    for (uint32_t i = 0; i < mesh->count && missing == NOBODY; i++) {
+    uint32_t missing = SIM_NONE;
+    for (uint32_t i = 0; i < mesh->count && missing == SIM_NONE; i++) {
         const struct process *process = &sim->processes[mesh_member(sim, mesh, i)];
         bool there = process->mesh == at && (key == KEY_FORM || process->key == key);
-        missing = there ? NOBODY : process->ref.slot;
+        missing = there ? SIM_NONE : process->ref.slot;
     }
     mesh->stall_armed = true;
-    later(sim, STALL_AGAIN_US, ON_MESH_STALL, at, 0, key);
-    for (uint32_t i = 0; i < mesh->count && missing != NOBODY; i++) {
+    schedule(sim, STALL_AGAIN_US, ON_MESH_STALL, at, 0, key);
+    for (uint32_t i = 0; i < mesh->count && missing != SIM_NONE; i++) {
         uint32_t index = mesh_member(sim, mesh, i);
         const struct process *process = &sim->processes[index];
         bool inside = process->program == PROGRAM_INSIDE && process->key == key;

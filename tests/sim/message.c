@@ -76,8 +76,8 @@ struct message *message_of_up(struct message_pool *pool, const struct agent_up *
 {
     struct message *message = take(pool);
     message->up = *up;
-    if (up->type == AGENT_UP_SAID) {
-        keep_task_up(message, &message->up.said.up);
+    if (up->type == AGENT_UP_RELAY) {
+        keep_task_up(message, &message->up.relay_up.up);
     } else if (up->type == AGENT_UP_TASK_COLLECTED) {
         message->up.collected.text = keep(message, 0, up->collected.text);
     } else if (up->type == AGENT_UP_HELLO && up->hello.task_count > 0) {
@@ -97,38 +97,38 @@ struct message *message_of_down(struct message_pool *pool, const struct agent_do
     if (down->type == AGENT_DOWN_REFUSED) {
         message->down.refused.text = keep(message, 0, down->refused.text);
     }
-    if (down->type != AGENT_DOWN_TELL) {
+    if (down->type != AGENT_DOWN_RELAY) {
         return message;
     }
-    struct task_down *told = &message->down.tell.down;
-    if (told->type == TASK_DOWN_PLAN) {
-        size_t bytes = told->plan.roster_count * sizeof(*message->roster);
+    struct task_down *body = &message->down.relay_down.down;
+    if (body->type == TASK_DOWN_PLAN) {
+        size_t bytes = body->plan.roster_count * sizeof(*message->roster);
         message->roster = malloc(bytes + 1);
         CADRE_ASSERT(message->roster != NULL);
-        memcpy(message->roster, told->plan.roster, bytes);
-        for (size_t i = 0; i < told->plan.roster_count; i++) {
+        memcpy(message->roster, body->plan.roster, bytes);
+        for (size_t i = 0; i < body->plan.roster_count; i++) {
             message->roster[i].mesh_address = NOWHERE;
         }
-        told->plan.roster = message->roster;
-    } else if (told->type == TASK_DOWN_WARM) {
-        size_t bytes = told->warm.stream_count * sizeof(*message->streams);
+        body->plan.roster = message->roster;
+    } else if (body->type == TASK_DOWN_WARM) {
+        size_t bytes = body->warm.stream_count * sizeof(*message->streams);
         message->streams = malloc(bytes + 1);
         CADRE_ASSERT(message->streams != NULL);
-        memcpy(message->streams, told->warm.streams, bytes);
-        told->warm.streams = message->streams;
-    } else if (told->type == TASK_DOWN_MEMBERS) {
-        size_t bytes = told->members.member_count * sizeof(*message->members);
+        memcpy(message->streams, body->warm.streams, bytes);
+        body->warm.streams = message->streams;
+    } else if (body->type == TASK_DOWN_MEMBERS) {
+        size_t bytes = body->members.member_count * sizeof(*message->members);
         message->members = malloc(bytes + 1);
         CADRE_ASSERT(message->members != NULL);
-        memcpy(message->members, told->members.members, bytes);
-        for (size_t i = 0; i < told->members.member_count; i++) {
+        memcpy(message->members, body->members.members, bytes);
+        for (size_t i = 0; i < body->members.member_count; i++) {
             message->members[i].address = NOWHERE;
         }
-        told->members.members = message->members;
-    } else if (told->type == TASK_DOWN_ABORT) {
-        told->reason = keep(message, 0, told->reason);
-    } else if (told->type == TASK_DOWN_REFUSED) {
-        told->refused.text = keep(message, 0, told->refused.text);
+        body->members.members = message->members;
+    } else if (body->type == TASK_DOWN_ABORT) {
+        body->reason = keep(message, 0, body->reason);
+    } else if (body->type == TASK_DOWN_REFUSED) {
+        body->refused.text = keep(message, 0, body->refused.text);
     }
     return message;
 }

@@ -24,7 +24,7 @@ void link_open(struct sim *sim, uint32_t agent)
     struct agent *a = &sim->agents[agent];
     a->link = sim->link_count++;
     sim->links[a->link] = (struct link){.agent = agent,
-        .life = a->life,
+        .incarnation = a->incarnation,
         .second = sim->second.runs && one_in(sim, 2),
         .agent_open = true,
         .coordinator_open = true};
@@ -39,8 +39,8 @@ void link_cut(struct sim *sim, uint32_t link, uint64_t notice_us)
     l->cut = true;
     sim->links_broke = true;
     trace(sim, "link %u breaks", link + 1);
-    later(sim, draw(sim, 0, notice_us), ON_AGENT_LINK_DOWN, link, 0, 0);
-    later(sim, draw(sim, 0, notice_us), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
+    schedule(sim, draw(sim, 0, notice_us), ON_AGENT_LINK_DOWN, link, 0, 0);
+    schedule(sim, draw(sim, 0, notice_us), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
 }
 
 void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us, bool breaks)
@@ -56,7 +56,7 @@ void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us
     l->mute_up = ways != MUTE_DOWN;
     l->mute_down = ways != MUTE_UP;
     l->mute_until_us = until_us;
-    later_with(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
+    schedule_message(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
 }
 
 void link_lose(struct sim *sim, uint32_t link, enum mute way)
@@ -70,9 +70,9 @@ void link_lose(struct sim *sim, uint32_t link, enum mute way)
     l->lost_up = way == MUTE_UP;
     l->lost_down = way == MUTE_DOWN;
     if (!l->lost_down || !mutant_goes_on(sim, MUTANT_SILENCE_UNNOTICED)) {
-        later(sim, draw(sim, 1000000, SCENARIO_LEASE_US), ON_AGENT_LINK_DOWN, link, 0, 0);
+        schedule(sim, draw(sim, 1000000, SCENARIO_LEASE_US), ON_AGENT_LINK_DOWN, link, 0, 0);
     }
-    later(sim, SCENARIO_HALF_OPEN_US, ON_COORDINATOR_LINK_DOWN, link, 0, 0);
+    schedule(sim, SCENARIO_HALF_OPEN_US, ON_COORDINATOR_LINK_DOWN, link, 0, 0);
 }
 
 void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *text)
@@ -88,8 +88,8 @@ void link_refuse(struct sim *sim, uint32_t link, cadre_status code, const char *
     l->coordinator_open = false;
     if (!l->cut && !l->lost_down) {
         uint64_t at_us = arrival_us(sim, l, l->mute_down, &l->down_last_us);
-        later_with(sim, at_us, ON_AGENT_LINK_DOWN, link, 0, 0, NULL);
-        later(sim, draw(sim, 0, 1000), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
+        schedule_message(sim, at_us, ON_AGENT_LINK_DOWN, link, 0, 0, NULL);
+        schedule(sim, draw(sim, 0, 1000), ON_COORDINATOR_LINK_DOWN, link, 0, 0);
     }
 }
 
@@ -106,11 +106,11 @@ void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
         return;
     }
     struct message *message = message_of_up(&sim->pool, up);
-    later_with(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0, 0,
+    schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0, 0,
         message);
     if (may_repeat(up) && one_in(sim, sim->scenario.duplicate_in)) {
         message->references++;
-        later_with(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0,
+        schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0,
             0, message);
     }
 }
@@ -126,7 +126,7 @@ void send_down(struct sim *sim, uint32_t link, struct message *message)
                  one_in(sim, sim->scenario.duplicate_in);
     for (int i = 0; i < (twice ? 2 : 1); i++) {
         message->references++;
-        later_with(sim, arrival_us(sim, l, l->mute_down, &l->down_last_us), ON_AGENT_DOWN, link, 0,
+        schedule_message(sim, arrival_us(sim, l, l->mute_down, &l->down_last_us), ON_AGENT_DOWN, link, 0,
             0, message);
     }
 }

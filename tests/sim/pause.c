@@ -31,12 +31,12 @@ static uint32_t agent_of(const struct sim *sim, const struct happening *happenin
         return sim->links[happening->a].agent;
     case ON_AGENT_CONNECT:
     case ON_AGENT_TICK:
-    case ON_AGENT_LEAVE:
+    case ON_AGENT_SIGTERM:
         return happening->a;
     default:
         return happening->type >= ON_PREPARED && happening->type <= ON_CONTINUE
                    ? sim->processes[happening->n].agent
-                   : NOBODY;
+                   : SIM_NONE;
     }
 }
 
@@ -49,7 +49,7 @@ static const struct pause *pause_of(const struct sim *sim, const struct happenin
     }
     uint32_t agent = agent_of(sim, happening);
     bool task = happening->type >= ON_FRAME_DOWN && happening->type <= ON_CONTINUE;
-    return agent != NOBODY && (!task || sim->agents[agent].pause.suspended)
+    return agent != SIM_NONE && (!task || sim->agents[agent].pause.suspended)
                ? &sim->agents[agent].pause
                : &none;
 }
@@ -78,7 +78,7 @@ static void begin(struct sim *sim, struct pause *pause, uint32_t agent, uint64_t
     if (pause->until_us > sim->paused_until_us) {
         sim->paused_until_us = pause->until_us;
     }
-    later(sim, length_us, ON_RESUME, agent, pause->number, 0);
+    schedule(sim, length_us, ON_RESUME, agent, pause->number, 0);
 }
 
 static void coordinator_pauses(struct sim *sim)
@@ -86,7 +86,7 @@ static void coordinator_pauses(struct sim *sim)
     struct coordinator *c = &sim->coordinator;
     uint64_t most_us = one_in(sim, 2) ? SCENARIO_LEASE_US : SCENARIO_CUT_MOST_US;
     uint64_t length_us = draw(sim, 10000, most_us);
-    begin(sim, &c->pause, NOBODY, length_us);
+    begin(sim, &c->pause, SIM_NONE, length_us);
     coordinator_is_away(sim, length_us);
     trace(sim, "the coordinator%s stands still until %llu", c->pause.suspended ? "'s machine" : "",
         (unsigned long long)c->pause.until_us);
@@ -120,18 +120,18 @@ void pause_begins(struct sim *sim, uint32_t which)
 
 void pause_ends(struct sim *sim, uint32_t agent, uint32_t number)
 {
-    struct pause *pause = agent == NOBODY ? &sim->coordinator.pause : &sim->agents[agent].pause;
+    struct pause *pause = agent == SIM_NONE ? &sim->coordinator.pause : &sim->agents[agent].pause;
     if (!pause->on || pause->number != number) {
         return; /* it was ended meanwhile */
     }
     pause->on = false;
     if (pause->suspended) {
-        clock_stood(agent == NOBODY ? &sim->coordinator.clock : &sim->agents[agent].clock,
+        clock_paused(agent == SIM_NONE ? &sim->coordinator.clock : &sim->agents[agent].clock,
             pause->since_us, pause->until_us);
     }
-    if (agent == NOBODY && !pause->suspended && mutant_goes_on(sim, MUTANT_PAUSE_UNSEEN)) {
+    if (agent == SIM_NONE && !pause->suspended && mutant_goes_on(sim, MUTANT_PAUSE_UNSEEN)) {
         coordinator_catches_up(sim, pause->since_us);
-    } else if (agent == NOBODY && one_in(sim, 2)) {
+    } else if (agent == SIM_NONE && one_in(sim, 2)) {
         coordinator_tick(sim); /* before it has read what lies there */
     }
 }

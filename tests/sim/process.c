@@ -31,11 +31,11 @@ void process_exit(struct sim *sim, uint32_t index, int32_t code, int32_t signal)
     layout_end(process);
     if (born) {
         check_left(sim, process);
-        mesh_leave(sim, index, true);
+        mesh_remove(sim, index, true);
     }
     uint64_t at_us = sim->now_us + draw(sim, 10, 2000);
     at_us = at_us > process->up_last_us ? at_us : process->up_last_us + 1;
-    later_with(sim, at_us, ON_EXITED, process->agent, process->life, index, NULL);
+    schedule_message(sim, at_us, ON_EXITED, process->agent, process->incarnation, index, NULL);
 }
 
 /* Nobody else ended it: the coordinator counts that as a failure of the job's. */
@@ -98,22 +98,22 @@ void process_disconnect(struct sim *sim, uint32_t index, bool returns)
     sim->links_broke = true;
     uint64_t at_us = sim->now_us + draw(sim, 5, 100);
     process->up_last_us = at_us > process->up_last_us ? at_us : process->up_last_us;
-    later_with(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->life, index, NULL);
+    schedule_message(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation, index, NULL);
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DISCONNECTED});
     if (returns) {
-        later(sim, draw(sim, 100, 300000), ON_RECONNECT, 0, process->life, index);
+        schedule(sim, draw(sim, 100, 300000), ON_RECONNECT, 0, process->incarnation, index);
     }
 }
 
 void process_signal(struct sim *sim, uint32_t index, int signal)
 {
-    CADRE_ASSERT(index != NOBODY);
+    CADRE_ASSERT(index != SIM_NONE);
     struct process *process = &sim->processes[index];
     process->ending = true;
     if (signal == 15 && plan_of(sim, process)->stubborn) {
         return;
     }
-    later(sim, draw(sim, 10, 1000), ON_DEATH, (uint32_t)signal, process->life, index);
+    schedule(sim, draw(sim, 10, 1000), ON_DEATH, (uint32_t)signal, process->incarnation, index);
 }
 
 /* A signal that somebody sent; by the operator's kill -9 when it was not asked to end. */
@@ -130,7 +130,7 @@ static void signalled(struct sim *sim, uint32_t index, int signal)
 
 /* ---- the core's actions ---- */
 
-void process_say(struct sim *sim, uint32_t index, const struct task_up *up)
+void process_send(struct sim *sim, uint32_t index, const struct task_up *up)
 {
     struct process *process = &sim->processes[index];
     uint64_t at_us = sim->now_us + draw(sim, 5, 100);
@@ -140,7 +140,7 @@ void process_say(struct sim *sim, uint32_t index, const struct task_up *up)
         trace(sim, "job %llu task %u.%llu: %s", (ull)process->ref.job.n, process->ref.slot,
             (ull)process->ref.incarnation, trace_task_up(up, text));
     }
-    later_with(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->life, index,
+    schedule_message(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation, index,
         message_of_task_up(&sim->pool, up));
 }
 
@@ -148,9 +148,9 @@ void process_say(struct sim *sim, uint32_t index, const struct task_up *up)
 static void aborted(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
-    mesh_leave(sim, index, false);
+    mesh_remove(sim, index, false);
     if (process->program == PROGRAM_INSIDE || process->program == PROGRAM_FORMS) {
-        later(sim, draw(sim, 5, 1000), ON_PEER_LEFT, process->doing, 0, index);
+        schedule(sim, draw(sim, 5, 1000), ON_PEER_LEFT, process->doing, 0, index);
     } else if (process->program == PROGRAM_SAVES) {
         process->program = PROGRAM_IDLE;
     }
@@ -164,7 +164,7 @@ static void form(struct sim *sim, uint32_t index)
     process->doing++;
     process->collective = 0;
     process->steps_begun = 0;
-    process->ready_told = 0;
+    process->ready_sent = 0;
     process->stalled_at = POSITION_NONE;
     process->writing &= process->written_at <= process->core.resume;
     mesh_form(sim, index);
@@ -174,7 +174,7 @@ static void leaves(struct sim *sim, uint32_t index, bool void_state)
 {
     struct process *process = &sim->processes[index];
     process->ending = true;
-    process->out_told = true;
+    process->exit_sent = true;
     if (void_state) {
         process_exit(sim, index, 1, 0);
     } else {
@@ -182,7 +182,7 @@ static void leaves(struct sim *sim, uint32_t index, bool void_state)
         bool stops = process->core.halt_kind == HALT_STOP && one_in(sim, 2);
         process->exit.code = stops && process->core.reason == REPORT_HALT ? 42 : 0;
         process->doing++;
-        later(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->life, index);
+        schedule(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->incarnation, index);
     }
 }
 
@@ -194,7 +194,7 @@ static void carry_out(struct sim *sim, uint32_t index, const struct task_action 
     }
     switch (action->type) {
     case TASK_ACTION_SEND:
-        process_say(sim, index, &action->up);
+        process_send(sim, index, &action->up);
         break;
     case TASK_ACTION_FORM:
         form(sim, index);
@@ -213,7 +213,7 @@ static void carry_out(struct sim *sim, uint32_t index, const struct task_action 
     case TASK_ACTION_EXIT_VOID:
         leaves(sim, index,
             sim->processes[index].core.generation.number == 0 ||
-                !mutant_acts(sim, MUTANT_BYE_TO_ZOMBIE));
+                !mutant_acts(sim, MUTANT_GOODBYE_TO_ZOMBIE));
         break;
     }
 }
@@ -240,12 +240,12 @@ void program_event(struct sim *sim, uint32_t index, const struct task_event *eve
     }
 }
 
-void process_hear(struct sim *sim, uint32_t index, const struct task_down *down)
+void process_receive(struct sim *sim, uint32_t index, const struct task_down *down)
 {
     struct process *process = &sim->processes[index];
     struct task_down misheard = *down;
     if (down->type == TASK_DOWN_RELEASE && down->release.halt_kind == HALT_STOP &&
-        down->release.halt_at == down->release.up_to && mutant_goes_on(sim, MUTANT_STOP_UNHEARD)) {
+        down->release.halt_at == down->release.up_to && mutant_goes_on(sim, MUTANT_STOP_UNSEEN)) {
         misheard.release.halt_kind = HALT_NONE;
         misheard.release.halt_at = POSITION_NONE;
         misheard.release.up_to++;
@@ -254,7 +254,7 @@ void process_hear(struct sim *sim, uint32_t index, const struct task_down *down)
     if (process->program != PROGRAM_DEAD && process->core.phase != 0) {
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DOWN, .down = down});
         if (down->type == TASK_DOWN_MEMBERS) {
-            crew_hears(sim, index, &down->members);
+            ps_on_members(sim, index, &down->members);
         }
     }
 }
@@ -266,20 +266,20 @@ void process_spawned(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     process->spawned = true;
     bool slow = plan_of(sim, process)->slow_slot == process->ref.slot;
-    later(sim, draw(sim, 1000, slow ? 2000000 : 100000), ON_PROGRAM, process->doing, process->life,
+    schedule(sim, draw(sim, 1000, slow ? 2000000 : 100000), ON_PROGRAM, process->doing, process->incarnation,
         index);
 }
 
-void process_say_streams(struct sim *sim, uint32_t index)
+void process_send_streams(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     process->distributed = true;
     for (uint32_t stream = 1; stream < SCENARIO_STREAMS; stream++) {
-        const struct task_stream told = {.stream = stream,
+        const struct task_stream stream_message = {.stream = stream,
             .name = stream == 1 ? "train" : "evaluation",
             .samples = 1000,
             .shares = true};
-        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &told});
+        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &stream_message});
     }
 }
 
@@ -288,7 +288,7 @@ static void connect(struct sim *sim, uint32_t index)
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_CONNECTED});
     struct process *process = &sim->processes[index];
     if (process->distributed && process->program != PROGRAM_DEAD) {
-        process_say_streams(sim, index);
+        process_send_streams(sim, index);
     }
 }
 
@@ -298,7 +298,7 @@ static void born(struct sim *sim, uint32_t index)
     const struct scenario_job *plan = plan_of(sim, process);
     if (plan->plain) {
         process->program = PROGRAM_ENDS;
-        later(sim, draw(sim, 1000, 2000000), ON_PROGRAM, process->doing, process->life, index);
+        schedule(sim, draw(sim, 1000, 2000000), ON_PROGRAM, process->doing, process->incarnation, index);
         return;
     }
     process->program = PROGRAM_IDLE;
@@ -311,9 +311,9 @@ static void born(struct sim *sim, uint32_t index)
         index, "virtual");
     layout_begin(sim, process);
     process->core.verifies_losses = values_verify_losses(sim, &sim->jobs[process->job]);
-    later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
+    schedule(sim, TICK_US, ON_TASK_TICK, 0, process->incarnation, index);
     const struct agent *agent = &sim->agents[process->agent];
-    if (!agent->adopts || (agent->alive && agent->life == process->life)) {
+    if (!agent->adopts || (agent->alive && agent->incarnation == process->incarnation)) {
         connect(sim, index); /* else it does when its daemon is back */
     }
 }
@@ -355,15 +355,15 @@ static void ticks(struct sim *sim, uint32_t index)
 {
     const struct process *process = &sim->processes[index];
     const struct task_core *core = &process->core;
-    bool stands = core->ticked == core->position;
-    later(sim, TICK_US, ON_TASK_TICK, 0, process->life, index);
-    crew_ticks(sim, index);
-    if (!stands || core->told == core->position || !mutant_acts(sim, MUTANT_STANDS_UNTOLD)) {
+    bool is_idle = core->ticked == core->position;
+    schedule(sim, TICK_US, ON_TASK_TICK, 0, process->incarnation, index);
+    ps_tick(sim, index);
+    if (!is_idle || core->sent_applied == core->position || !mutant_acts(sim, MUTANT_IDLE_UNSENT)) {
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_TICK});
     }
-    if (stands && core->phase == TASK_RUN && core->told < core->position) {
-        broken(sim, "TOLD", "job %llu task %u stands at %llu and has told %llu",
-            (ull)process->ref.job.n, process->ref.slot, (ull)core->position, (ull)core->told);
+    if (is_idle && core->phase == TASK_RUN && core->sent_applied < core->position) {
+        broken(sim, "REPORTED", "job %llu task %u stands at %llu and has told %llu",
+            (ull)process->ref.job.n, process->ref.slot, (ull)core->position, (ull)core->sent_applied);
     }
 }
 
@@ -381,7 +381,7 @@ void process_happens(struct sim *sim, const struct happening *happening)
     switch (happening->type) {
     case ON_FRAME_DOWN:
         if (process->socket == happening->a) {
-            process_hear(sim, index, &happening->message->down.tell.down);
+            process_receive(sim, index, &happening->message->down.relay_down.down);
         }
         break;
     case ON_PROGRAM:
@@ -410,7 +410,7 @@ void process_happens(struct sim *sim, const struct happening *happening)
         }
         break;
     case ON_RECONNECT:
-        if (sim->agents[process->agent].alive && sim->agents[process->agent].life == happening->b &&
+        if (sim->agents[process->agent].alive && sim->agents[process->agent].incarnation == happening->b &&
             process->core.phase != 0) {
             connect(sim, index);
         }

@@ -23,7 +23,7 @@ static uint64_t steps_of(const struct sim *sim, const struct process *process)
 
 /* A collective of a generation: what comes before step p, counted down, then those of the step. So
  * whoever entered by a join or a checkpoint means the same ones. */
-static uint64_t outside_key(uint64_t position, uint32_t left)
+static uint64_t between_steps_key(uint64_t position, uint32_t left)
 {
     return position << 9 | (255 - left);
 }
@@ -33,13 +33,13 @@ static uint64_t step_key(uint64_t position, uint32_t collective)
     return position << 9 | 256 | (collective << 1);
 }
 
-uint32_t program_outside_left(const struct sim *sim, const struct process *process)
+uint32_t program_between_steps_left(const struct sim *sim, const struct process *process)
 {
     const struct job *job = job_of(sim, process);
     uint64_t position = process->core.position;
     uint32_t all = process->set_up ? 0 : job->plan->setup;
     if (process->entered_at != position && position <= job->plan->steps) {
-        all += job->outside[position];
+        all += job->between_steps[position];
     }
     CADRE_ASSERT(process->done <= all);
     return all - process->done;
@@ -48,15 +48,15 @@ uint32_t program_outside_left(const struct sim *sim, const struct process *proce
 /* ---- steps ---- */
 
 /* Where it stands in its epoch, and how far its batches can be had. */
-static void tell_ready(struct sim *sim, uint32_t index)
+static void send_ready(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     const struct job *job = job_of(sim, process);
     const struct scenario_job *plan = job->plan;
     uint64_t position = process->core.position;
-    const struct place *place = &job->places[position];
-    const struct scenario_segment *segment = &plan->segments[place->segment];
-    uint64_t first = segment->stream == 0 ? position : position - place->step;
+    const struct program_position *at = &job->positions[position];
+    const struct scenario_segment *segment = &plan->segments[at->segment];
+    uint64_t first = segment->stream == 0 ? position : position - at->step;
     uint64_t end = first + segment->steps;
     if (plan->short_data && plan->short_slot == process->ref.slot && end > plan->short_steps) {
         end = plan->short_steps;
@@ -67,11 +67,11 @@ static void tell_ready(struct sim *sim, uint32_t index)
         .cursor = {.stream = segment->stream,
             .epoch = segment->epoch,
             .first = first,
-            .begin = place->begin > process->core.resume ? place->begin : process->core.resume,
+            .begin = at->begin > process->core.resume ? at->begin : process->core.resume,
             .steps = ready == end ? end - first : 0,
-            .nested = place->nested}};
+            .nested = at->nested}};
     if (process->state.epochs[segment->stream] == segment->epoch + 1) {
-        event.feed = process->state.feeds[segment->stream];
+        event.consumption = process->state.consumptions[segment->stream];
     }
     process->steps_begun = position + 1;
     program_event(sim, index, &event);
@@ -88,7 +88,7 @@ static bool is_save(const struct sim *sim, const struct process *process)
     const struct job *job = job_of(sim, process);
     uint64_t position = process->core.position;
     return position == job->plan->save_at &&
-           program_outside_left(sim, process) == job->outside[position];
+           program_between_steps_left(sim, process) == job->between_steps[position];
 }
 
 /* What is saved is to be published: it tells where it stands, and the chief sees to the rest. */
@@ -109,7 +109,7 @@ static void finish(struct sim *sim, uint32_t index)
     uint64_t position = process->core.position;
     if (process->rank == 0 && !is_published(process)) {
         if (mesh_of(sim, process)->count == 1) { /* the replicas of the only task compare */
-            values_tell(sim, process, true);
+            values_exchange(sim, process, true);
             if (!values_agree(sim, index, true)) {
                 return;
             }
@@ -119,7 +119,7 @@ static void finish(struct sim *sim, uint32_t index)
     }
     const struct scenario_death *death = process_dies(sim, index, DEATH_FINISHED, 0);
     if (death != NULL) {
-        later(sim, draw(sim, 0, 3000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+        schedule(sim, draw(sim, 0, 3000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
             index);
     }
     job->short_finished |= position < job->plan->steps;
@@ -129,7 +129,7 @@ static void finish(struct sim *sim, uint32_t index)
     mesh_end(sim, index);
     if (mutant_acts(sim, MUTANT_OWN_EXIT)) {
         process->program = PROGRAM_ENDS;
-        later(sim, 1000, ON_PROGRAM, ++process->doing, process->life, index);
+        schedule(sim, 1000, ON_PROGRAM, ++process->doing, process->incarnation, index);
     }
 }
 
@@ -141,7 +141,7 @@ static void compute(struct sim *sim, uint32_t index)
     compute_us *= plan->slow_slot == process->ref.slot ? 5 : 1;
     process->program = PROGRAM_COMPUTES;
     process->doing++;
-    later(sim, compute_us, ON_PROGRAM, process->doing, process->life, index);
+    schedule(sim, compute_us, ON_PROGRAM, process->doing, process->incarnation, index);
 }
 
 static void wait_for_release(struct sim *sim, uint32_t index)
@@ -151,7 +151,7 @@ static void wait_for_release(struct sim *sim, uint32_t index)
     if (process->stalled_at != position && process->core.phase == TASK_RUN) {
         process->stalled_at = position;
         process->doing++;
-        later(sim, STALL_FIRST_US, ON_WAITS, process->doing, process->life, index);
+        schedule(sim, STALL_FIRST_US, ON_WAITS, process->doing, process->incarnation, index);
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
         if (process->core.phase == TASK_RUN && mutant_acts(sim, MUTANT_ENTERED_UNRELEASED)) {
@@ -168,16 +168,16 @@ void program_waits(struct sim *sim, uint32_t index)
     }
     const struct task_stall stall = {
         .position = process->core.position, .slot = process->ref.slot, .waited_us = STALL_FIRST_US};
-    later(sim, STALL_AGAIN_US, ON_WAITS, process->doing, process->life, index);
+    schedule(sim, STALL_AGAIN_US, ON_WAITS, process->doing, process->incarnation, index);
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STALL, .stall = &stall});
 }
 
 /* Its job stops here, or stands still for who joins or leaves. */
-static void stand_here(struct sim *sim, uint32_t index)
+static void wait_at_step(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     program_event(sim, index,
-        &(struct task_event){.type = TASK_EVENT_EDGE,
+        &(struct task_event){.type = TASK_EVENT_PAUSE_POINT,
             .digest = value_digest(sim, job_of(sim, process), &process->state)});
     program_go(sim, index);
 }
@@ -189,14 +189,14 @@ static void take_step(struct sim *sim, uint32_t index)
     uint64_t position = process->core.position;
     bool rises = job_of(sim, process)->plan->streamed;
     if (!process->distributed) {
-        process_say_streams(sim, index);
+        process_send_streams(sim, index);
     }
     if (process->steps_begun != position + 1 || process->steps_begun == 0) {
         const struct job *job = job_of(sim, process);
-        bool turned = process->steps_begun == 0 || job->places[position].begin == position || rises;
+        bool turned = process->steps_begun == 0 || job->positions[position].begin == position || rises;
         /* The runtime may say it at each step, or where it has to. */
         if (turned || position % 2 == 0) {
-            tell_ready(sim, index);
+            send_ready(sim, index);
         } else {
             process->steps_begun = position + 1;
         }
@@ -205,7 +205,7 @@ static void take_step(struct sim *sim, uint32_t index)
         return;
     }
     if (task_core_halts_next(&process->core)) {
-        stand_here(sim, index);
+        wait_at_step(sim, index);
         return;
     }
     saving_at_step(sim, index);
@@ -213,7 +213,7 @@ static void take_step(struct sim *sim, uint32_t index)
         wait_for_release(sim, index);
     }
     if (process->program == PROGRAM_IDLE && task_core_halts_next(&process->core)) {
-        stand_here(sim, index); /* that it waits says that it has begun the step */
+        wait_at_step(sim, index); /* that it waits says that it has begun the step */
         return;
     }
     if (process->program == PROGRAM_IDLE && process->core.phase == TASK_RUN &&
@@ -224,7 +224,7 @@ static void take_step(struct sim *sim, uint32_t index)
 
 /* ---- outside of steps ---- */
 
-static void outside_done(struct sim *sim, uint32_t index)
+static void between_steps_done(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     process->done++;
@@ -232,31 +232,31 @@ static void outside_done(struct sim *sim, uint32_t index)
     program_go(sim, index);
 }
 
-static void enter_outside(struct sim *sim, uint32_t index)
+static void enter_between_steps(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
     if (is_save(sim, process)) {
-        values_tell(sim, process, true);
+        values_exchange(sim, process, true);
         if (process->rank == 0 && !is_published(process)) {
             saving_begin(sim, index);
         }
     }
-    const struct scenario_death *death = process_dies(sim, index, DEATH_OUTSIDE, position);
+    const struct scenario_death *death = process_dies(sim, index, DEATH_BETWEEN_STEPS, position);
     if (death != NULL) {
-        later(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+        schedule(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
             index);
     }
     process->program = PROGRAM_INSIDE;
     process->doing++;
     process->doomed = false;
-    mesh_enter(sim, index, outside_key(position, program_outside_left(sim, process)), true);
+    mesh_enter(sim, index, between_steps_key(position, program_between_steps_left(sim, process)), true);
 }
 
 /* All have met in it. cadre_save goes on when what is saved is published: who is frozen before
  * that saves again, with others, or hears from who got further that it was. */
-static void outside_met(struct sim *sim, uint32_t index)
+static void between_steps_met(struct sim *sim, uint32_t index)
 {
     struct process *process = &sim->processes[index];
     bool saves = is_save(sim, process);
@@ -268,7 +268,7 @@ static void outside_met(struct sim *sim, uint32_t index)
     } else if (saves && runs && !is_published(process)) {
         await_published(sim, index);
     } else if (runs) {
-        outside_done(sim, index);
+        between_steps_done(sim, index);
     } else {
         /* It has the result, and is frozen behind it. */
         process->done += !saves || is_published(process) ? 1 : 0;
@@ -282,7 +282,7 @@ static void saved(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     process->program = PROGRAM_IDLE;
     if (is_save(sim, process)) {
-        outside_done(sim, index);
+        between_steps_done(sim, index);
     } else {
         program_go(sim, index); /* its last one */
     }
@@ -310,24 +310,24 @@ void program_go(struct sim *sim, uint32_t index)
     }
     if (process->core.phase == TASK_FROZEN) {
         /* What needs nobody else goes on: the program comes to its next step, and waits there. */
-        if (position < steps_of(sim, process) && program_outside_left(sim, process) == 0 &&
-            !process->core.begun && position < job->plan->steps && process->mesh != NOBODY &&
+        if (position < steps_of(sim, process) && program_between_steps_left(sim, process) == 0 &&
+            !process->core.begun && position < job->plan->steps && process->mesh != SIM_NONE &&
             process->core.code == CADRE_OK) {
-            tell_ready(sim, index);
+            send_ready(sim, index);
         }
         return;
     }
     if (process->core.phase != TASK_RUN) {
         return;
     }
-    if (program_outside_left(sim, process) > 0) {
-        enter_outside(sim, index);
+    if (program_between_steps_left(sim, process) > 0) {
+        enter_between_steps(sim, index);
     } else if (position >= steps_of(sim, process)) {
         if (!process->core.finished) {
             finish(sim, index);
         }
     } else if (task_core_stops_next(&process->core)) {
-        stand_here(sim, index);
+        wait_at_step(sim, index);
     } else {
         take_step(sim, index);
     }
@@ -335,24 +335,24 @@ void program_go(struct sim *sim, uint32_t index)
 
 /* ---- a step's collectives ---- */
 
-static void fed_by(struct sim *sim, const struct process *process)
+static void consumed_by(struct sim *sim, const struct process *process)
 {
     const struct job *job = job_of(sim, process);
     struct mesh *mesh = mesh_of(sim, process);
     uint64_t position = process->core.position;
-    struct step_feed *fed = &mesh->fed[position % 2];
-    if (fed->position != position + 1) {
-        *fed = (struct step_feed){.position = position + 1};
+    struct step_consumption *consumed = &mesh->consumed[position % 2];
+    if (consumed->position != position + 1) {
+        *consumed = (struct step_consumption){.position = position + 1};
     }
     uint32_t rank = process->rank;
     uint32_t count = mesh->count;
-    if (mesh->generation.number > 1 && count > 1 && mutant_acts(sim, MUTANT_FED_OLD_SLICE)) {
+    if (mesh->generation.number > 1 && count > 1 && mutant_acts(sim, MUTANT_CONSUMED_OLD_SLICE)) {
         rank = (rank + 1) % count;
     }
-    truth_slice(job, position, rank, count, fed);
-    if (job->plan->segments[job->places[position].segment].stream != 0 &&
-        mutant_acts(sim, MUTANT_FED_TWICE)) {
-        truth_sample(job, position, 0, fed);
+    truth_slice(job, position, rank, count, consumed);
+    if (job->plan->segments[job->positions[position].segment].stream != 0 &&
+        mutant_acts(sim, MUTANT_CONSUMED_TWICE)) {
+        truth_sample(job, position, 0, consumed);
     }
 }
 
@@ -372,8 +372,8 @@ static void enter_step(struct sim *sim, uint32_t index)
     check_enter(sim, process, position);
     if (process->collective == 0) {
         process->met = 0;
-        fed_by(sim, process);
-        values_tell(sim, process, false);
+        consumed_by(sim, process);
+        values_exchange(sim, process, false);
     }
     bool creates = layout_creates(sim, process);
     bool last = !creates && process->collective - process->met + 1 == job->plan->collectives;
@@ -404,7 +404,7 @@ void program_computed(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     struct job *job = &sim->jobs[process->job];
     uint64_t position = process->core.position;
-    if (task_core_may_enter(&process->core, position) && !crew_pushes(sim, index)) {
+    if (task_core_may_enter(&process->core, position) && !ps_push(sim, index)) {
         return;
     }
     process->program = PROGRAM_IDLE;
@@ -428,7 +428,7 @@ void program_computed(struct sim *sim, uint32_t index)
     }
     death = process_dies(sim, index, DEATH_IN_COLLECTIVE, position);
     if (death != NULL) {
-        later(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
+        schedule(sim, draw(sim, 0, 2000), ON_DEATH, 100 + (uint32_t)(death - job->plan->deaths), 0,
             index);
     }
     enter_step(sim, index);
@@ -438,7 +438,7 @@ void program_fails(struct sim *sim, uint32_t index, const char *text)
 {
     struct process *process = &sim->processes[index];
     struct job *job = &sim->jobs[process->job];
-    if (job->failed_slot == NOBODY) {
+    if (job->failed_slot == SIM_NONE) {
         job->failed_slot = process->ref.slot;
     }
     process->failed = true;
@@ -446,7 +446,7 @@ void program_fails(struct sim *sim, uint32_t index, const char *text)
     process->program = PROGRAM_ENDS;
     process->exit.code = 1;
     process->doing++;
-    later(sim, draw(sim, 100, 200000), ON_PROGRAM, process->doing, process->life, index);
+    schedule(sim, draw(sim, 100, 200000), ON_PROGRAM, process->doing, process->incarnation, index);
     program_event(sim, index,
         &(struct task_event){
             .type = TASK_EVENT_FAILED, .code = CADRE_INVALID_ARGUMENT, .text = text});
@@ -466,8 +466,8 @@ void program_peer_left(struct sim *sim, uint32_t index)
     }
     leave_step(sim, index);
     process->doing++;
-    if ((process->key & 256) == 0 && program_outside_left(sim, process) > 0 &&
-        event.type == TASK_EVENT_PEER_ERROR && mutant_acts(sim, MUTANT_OUTSIDE_NOT_REDONE)) {
+    if ((process->key & 256) == 0 && program_between_steps_left(sim, process) > 0 &&
+        event.type == TASK_EVENT_PEER_ERROR && mutant_acts(sim, MUTANT_BETWEEN_STEPS_NOT_REDONE)) {
         process->done++;
     }
     if (process->torn && mutant_acts(sim, MUTANT_TORN_NOT_DIRTY)) {
@@ -502,7 +502,7 @@ static void last_collective_done(struct sim *sim, uint32_t index)
         process_die(sim, index, &job->plan->deaths[death - job->plan->deaths]);
         return;
     }
-    later(sim, draw(sim, 5, 500), ON_APPLIED, process->doing, process->life, index);
+    schedule(sim, draw(sim, 5, 500), ON_APPLIED, process->doing, process->incarnation, index);
 }
 
 /* All have met in a collective of the step. */
@@ -535,7 +535,7 @@ void program_collective_done(struct sim *sim, uint32_t index)
         return;
     }
     if ((process->key & 256) == 0) {
-        outside_met(sim, index);
+        between_steps_met(sim, index);
     } else if (process->collective == 0 && !values_agree(sim, index, false)) {
         leave_step(sim, index);
         process->doing++;
@@ -551,18 +551,18 @@ void program_applied(struct sim *sim, uint32_t index)
     const struct job *job = job_of(sim, process);
     const struct mesh *mesh = mesh_of(sim, process);
     uint64_t position = process->core.position;
-    const struct scenario_segment *segment = &job->plan->segments[job->places[position].segment];
+    const struct scenario_segment *segment = &job->plan->segments[job->positions[position].segment];
     if (process->torn) {
         process->torn = false;
         process->state.once = ~process->state.once;
     }
-    CADRE_ASSERT(mesh->fed[position % 2].position == position + 1);
-    state_apply(job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
+    CADRE_ASSERT(mesh->consumed[position % 2].position == position + 1);
+    state_apply(job, &process->state, position, &mesh->consumed[position % 2], mesh->generation.number);
     process->state.cursor = process->core.cursor;
     layout_commit(sim, process);
     if (mutant_acts(sim, MUTANT_APPLIED_TWICE)) {
         state_apply(
-            job, &process->state, position, &mesh->fed[position % 2], mesh->generation.number);
+            job, &process->state, position, &mesh->consumed[position % 2], mesh->generation.number);
     }
     value_flips(sim, process);
     check_applied(sim, process, position);
@@ -572,6 +572,6 @@ void program_applied(struct sim *sim, uint32_t index)
     program_event(sim, index,
         &(struct task_event){.type = TASK_EVENT_APPLIED,
             .position = position,
-            .feed = process->state.feeds[segment->stream]});
+            .consumption = process->state.consumptions[segment->stream]});
     program_go(sim, index);
 }

@@ -19,13 +19,13 @@ trap 'rm -rf "$folder"' EXIT
 "$other" -std=c11 -O0 -D_GNU_SOURCE "-DCADRE_VERSION=\"$4\"" -I"$source" -I"$source/common/include" \
     "$source"/common/pure/*.c "$source"/common/model/*.c \
     "$source"/coordinator/core/*/*.c "$source"/coordinator/engine/hold.c \
-    "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/places.c \
-    "$source"/coordinator/engine/words.c "$source"/coordinator/engine/words_crew.c \
+    "$source"/coordinator/engine/outdated.c "$source"/coordinator/engine/placements.c \
+    "$source"/coordinator/engine/messages.c "$source"/coordinator/engine/messages_ps_job.c \
     "$source"/coordinator/store/memory_job.c "$source"/coordinator/store/memory_view.c \
     "$source"/coordinator/store/memory_walk.c "$source"/coordinator/store/restore.c \
     "$source"/coordinator/store/rows.c "$source"/common/base/error.c "$source"/common/base/fault.c \
-    "$source"/worker/library/ps/backing.c \
-    "$source"/worker/library/runtime/state/variable_name.c \
+    "$source"/worker/library/ps/server/backup_record.c \
+    "$source"/worker/library/runtime/state/create/variable_name.c \
     "$source"/worker/library/runtime/variables/variable_list.c \
     "$source"/worker/core/*.c "$source"/tests/sim/*.c -o "$folder/sim"
 one=$("$sim" --workers 16 --seeds 0:100 | grep '^digest')

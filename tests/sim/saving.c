@@ -26,7 +26,7 @@ bool saving_begin(struct sim *sim, uint32_t index)
         mutant_acts(sim, MUTANT_CREATION_UNSAVED)) {
         process->written.layout = sim->jobs[process->job].layouts[0];
     }
-    later(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0, 0,
+    schedule(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0, 0,
         index);
     return true;
 }
@@ -40,7 +40,7 @@ void saving_awaits(struct sim *sim, uint32_t index)
     } else if (!process->saves_again) {
         process->part_position = POSITION_NONE;
         process->saves_again = true;
-        later(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
+        schedule(sim, SAVE_AGAIN_US, ON_WRITTEN, 1, 0, index);
     }
 }
 
@@ -78,7 +78,7 @@ void checkpoint_name(uint8_t *sha256, const struct state *state)
 {
     memset(sha256, 0, LIMIT_SHA256_BYTES);
     memcpy(sha256, &state->once, sizeof(state->once));
-    memcpy(sha256 + 8, &state->line, sizeof(state->line));
+    memcpy(sha256 + 8, &state->timeline, sizeof(state->timeline));
     memcpy(sha256 + 16, &state->value, sizeof(state->value));
     memcpy(sha256 + 24, &state->layout, sizeof(state->layout));
 }
@@ -87,7 +87,7 @@ struct state checkpoint_state(const struct job *job, uint64_t position, const ui
 {
     struct state state = truth_state(job, position);
     memcpy(&state.once, sha256, sizeof(state.once));
-    memcpy(&state.line, sha256 + 8, sizeof(state.line));
+    memcpy(&state.timeline, sha256 + 8, sizeof(state.timeline));
     memcpy(&state.value, sha256 + 16, sizeof(state.value));
     memcpy(&state.layout, sha256 + 24, sizeof(state.layout));
     return state;
@@ -102,7 +102,7 @@ static void run_ahead(struct sim *sim, struct process *process, struct task_part
         job->plan->segment_count == 1 && job->plan->checkpoint_every != 0 &&
         mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
         state_apply(
-            job, &process->written, position, &job->fed[position], process->core.generation.number);
+            job, &process->written, position, &job->consumed[position], process->core.generation.number);
         part->position++;
     }
 }
@@ -131,7 +131,7 @@ void saving_written(struct sim *sim, uint32_t index, bool again)
                         part.digest == process->agreed.digest;
         program_event(sim, index, &(struct task_event){.type = TASK_EVENT_PART, .part = &part});
     }
-    bool chief = process->rank == 0 && process->mesh != NOBODY;
+    bool chief = process->rank == 0 && process->mesh != SIM_NONE;
     bool saves = process->core.phase == TASK_RUN || task_core_stops(&process->core);
     if (process->program == PROGRAM_SAVES && chief && saves) {
         saving_awaits(sim, index);

@@ -5,7 +5,7 @@
 
 static uint64_t between(struct prng *prng, uint64_t low, uint64_t high)
 {
-    return low + prng_below(prng, high - low + 1);
+    return low + prng_uniform(prng, high - low + 1);
 }
 
 static void draw_cluster(struct scenario *s, struct prng *prng)
@@ -17,7 +17,7 @@ static void draw_cluster(struct scenario *s, struct prng *prng)
         s->slots_total += s->slots[i];
     }
     static const uint64_t delays_us[] = {20, 200, 2000, 20000};
-    s->delay_us = delays_us[prng_below(prng, 4)];
+    s->delay_us = delays_us[prng_uniform(prng, 4)];
     s->jitter_us =
         prng_chance(prng, 1, 2) ? s->delay_us * between(prng, 1, 20) : s->delay_us / 4 + 1;
     s->turn_us = prng_chance(prng, 1, 2) ? between(prng, 10, 200) : between(prng, 1000, 20000);
@@ -78,12 +78,12 @@ static void draw_program(struct scenario_job *job, struct prng *prng)
     if (prng_chance(prng, 1, 3)) {
         for (uint64_t n = between(prng, 1, 4); n > 0; n--) {
             uint64_t position = between(prng, 1, job->steps);
-            job->outside[position] = (uint8_t)between(prng, 1, 2);
+            job->between_steps[position] = (uint8_t)between(prng, 1, 2);
         }
     }
     if (prng_chance(prng, 1, 6)) {
         job->save_at = between(prng, 1, job->steps);
-        job->outside[job->save_at] = (uint8_t)between(prng, 1, 2);
+        job->between_steps[job->save_at] = (uint8_t)between(prng, 1, 2);
     }
     if (job->steps > 1 && prng_chance(prng, 1, 10)) {
         job->restore_at = between(prng, 1, job->steps - 1);
@@ -93,9 +93,9 @@ static void draw_program(struct scenario_job *job, struct prng *prng)
 static void draw_death(struct scenario_job *job, struct prng *prng)
 {
     struct scenario_death *death = &job->deaths[job->death_count++];
-    death->slot = (uint32_t)prng_below(prng, job->tasks);
+    death->slot = (uint32_t)prng_uniform(prng, job->tasks);
     death->when = (enum death_when)between(prng, DEATH_AT_START, DEATH_FINISHED);
-    death->step = prng_below(prng, job->steps);
+    death->step = prng_uniform(prng, job->steps);
     death->kind = (enum death_kind)between(prng, DEATH_SIGNAL, DEATH_PREPARE);
     if (death->kind == DEATH_SIGNAL) {
         death->code = prng_chance(prng, 1, 2) ? 11 : 9;
@@ -109,8 +109,8 @@ static void draw_death(struct scenario_job *job, struct prng *prng)
 /* One program makes fewer steps than the others: it knows of fewer epochs, or leaves one alone. */
 static void draw_short(struct scenario_job *job, struct prng *prng)
 {
-    job->short_slot = (uint32_t)prng_below(prng, job->tasks);
-    job->short_steps = job->restore_at + prng_below(prng, job->steps - job->restore_at);
+    job->short_slot = (uint32_t)prng_uniform(prng, job->tasks);
+    job->short_steps = job->restore_at + prng_uniform(prng, job->steps - job->restore_at);
     job->short_data = prng_chance(prng, 1, 2) && !job->streamed;
     job->max_restarts = job->max_restarts > 3 ? 3 : job->max_restarts; /* each may take a stall */
 }
@@ -120,9 +120,9 @@ static void draw_size(struct scenario_job *job, struct prng *prng, uint64_t most
     static const uint32_t restarts[] = {0, 1, 3, 1000};
     job->tasks = (uint32_t)between(prng, 1, most);
     job->tasks_min = prng_chance(prng, 1, 2) ? job->tasks : (uint32_t)between(prng, 1, job->tasks);
-    job->max_restarts = restarts[prng_below(prng, 4)];
+    job->max_restarts = restarts[prng_uniform(prng, 4)];
     job->wait_us = prng_chance(prng, 1, 5) ? between(prng, 100000, 5000000) : 0;
-    job->priority = (int32_t)prng_below(prng, 3);
+    job->priority = (int32_t)prng_uniform(prng, 3);
 }
 
 static void draw_jobs(struct scenario *s, struct prng *prng)
@@ -143,7 +143,7 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
         job->stubborn = prng_chance(prng, 1, 6);
         job->reconnect_in = reconnects ? (uint32_t)between(prng, 5, 50) : 0;
         job->compute_us = between(prng, 100, 60000);
-        job->slow_slot = prng_chance(prng, 1, 4) ? prng_below(prng, job->tasks) : UINT64_MAX;
+        job->slow_slot = prng_chance(prng, 1, 4) ? prng_uniform(prng, job->tasks) : UINT64_MAX;
         job->short_slot = UINT32_MAX;
         job->failing_slot = UINT32_MAX;
         draw_program(job, prng);
@@ -158,8 +158,8 @@ static void draw_jobs(struct scenario *s, struct prng *prng)
         } else if (shorts && !job->plain && job->tasks > 1) {
             draw_short(job, prng);
         } else if (fails && !job->plain) {
-            job->failing_slot = (uint32_t)prng_below(prng, job->tasks);
-            job->failing_step = prng_below(prng, job->steps);
+            job->failing_slot = (uint32_t)prng_uniform(prng, job->tasks);
+            job->failing_step = prng_uniform(prng, job->steps);
         }
     }
 }
@@ -172,7 +172,7 @@ static void add_fault(struct scenario *s, struct prng *prng, enum fault_kind kin
         struct scenario_fault *fault = &s->faults[s->fault_count++];
         fault->kind = kind;
         fault->at_us = between(prng, 1000, s->heal_us - 1000000);
-        fault->agent = (uint32_t)prng_below(prng, s->agents);
+        fault->agent = (uint32_t)prng_uniform(prng, s->agents);
     }
 }
 
@@ -191,7 +191,7 @@ static void draw_kind(struct scenario *s, struct prng *prng, enum fault_kind kin
         [FAULT_STOP] = {6, 3},
         [FAULT_MESH] = {6, 4},
         [FAULT_DRAIN] = {6, 3},
-        [FAULT_LEAVE] = {6, 3},
+        [FAULT_SIGTERM] = {6, 3},
         [FAULT_COORDINATOR] = {6, 3},
         [FAULT_TAIL] = {6, 3},
         [FAULT_PREEMPT] = {4, 4},
@@ -273,7 +273,7 @@ static void draw_limits(struct scenario *s, struct prng prng)
     prng.state = prng_mix(prng.state);
     bool some = prng_chance(&prng, 1, 4);
     for (uint32_t i = 0; some && i < s->job_count; i++) {
-        uint64_t limit_us = between(&prng, 1000, most_us[prng_below(&prng, 4)]);
+        uint64_t limit_us = between(&prng, 1000, most_us[prng_uniform(&prng, 4)]);
         s->jobs[i].limit_us = prng_chance(&prng, 1, 2) ? limit_us : 0;
     }
 }
@@ -296,10 +296,10 @@ static void draw_clocks(struct scenario *s, struct prng prng)
     }
 }
 
-static void make_crew(struct scenario_job *job, const struct crew *crew)
+static void make_ps_job(struct scenario_job *job, const struct ps_job *ps_job)
 {
-    job->crew = *crew;
-    job->tasks = (uint32_t)crew_tasks(crew);
+    job->ps_job = *ps_job;
+    job->tasks = (uint32_t)ps_job_task_count(ps_job);
     job->tasks_min = job->tasks;
     job->gpus = 0;
     job->plain = false;
@@ -310,17 +310,17 @@ static void make_crew(struct scenario_job *job, const struct crew *crew)
 }
 
 /* Drawn apart, too. */
-static void draw_crews(struct scenario *s, struct prng prng)
+static void draw_ps_jobs(struct scenario *s, struct prng prng)
 {
     prng.state = prng_mix(prng.state ^ 1001);
     bool some = prng_chance(&prng, 1, 3);
     for (uint32_t i = 0; some && i < s->job_count; i++) {
-        struct crew crew = {.workers = (uint32_t)between(&prng, 1, 2),
+        struct ps_job ps_job = {.workers = (uint32_t)between(&prng, 1, 2),
             .servers = (uint32_t)between(&prng, 1, 3),
             .evaluators = (uint32_t)between(&prng, 0, 1)};
-        crew.backups = prng_chance(&prng, 1, 2) && crew.servers > 1;
-        if (prng_chance(&prng, 1, 2) && crew_tasks(&crew) <= s->slots_total) {
-            make_crew(&s->jobs[i], &crew);
+        ps_job.backups = prng_chance(&prng, 1, 2) && ps_job.servers > 1;
+        if (prng_chance(&prng, 1, 2) && ps_job_task_count(&ps_job) <= s->slots_total) {
+            make_ps_job(&s->jobs[i], &ps_job);
         }
     }
 }
@@ -357,20 +357,20 @@ static void draw_creations(struct scenario *s, struct prng prng)
         struct scenario_job *job = &s->jobs[i];
         uint32_t bases = (uint32_t)between(&prng, 1, SCENARIO_BASES_MAX);
         uint32_t creations = (uint32_t)between(&prng, 1, SCENARIO_CREATIONS_MAX);
-        if (job->plain || crew_is(&job->crew) || prng_chance(&prng, 1, 4)) {
+        if (job->plain || ps_job_is_set(&job->ps_job) || prng_chance(&prng, 1, 4)) {
             continue;
         }
         for (; job->base_count < bases; job->base_count++) {
-            job->bases[job->base_count] = (uint32_t)prng_below(&prng, LAYOUT_NAMES);
+            job->bases[job->base_count] = (uint32_t)prng_uniform(&prng, LAYOUT_NAMES);
         }
         for (; creations > 0; creations--) {
-            uint32_t name = (uint32_t)prng_below(&prng, LAYOUT_NAMES);
-            add_creation(job, name, prng_below(&prng, job->steps));
+            uint32_t name = (uint32_t)prng_uniform(&prng, LAYOUT_NAMES);
+            add_creation(job, name, prng_uniform(&prng, job->steps));
         }
     }
 }
 
-static const uint64_t firsts[] = {0, SCENARIO_LATER, SCENARIO_LATEST, SCENARIO_CREATES};
+static const uint64_t firsts[] = {0, SCENARIO_WORLD_1, SCENARIO_WORLD_2, SCENARIO_CREATES};
 
 int scenario_world(uint64_t seed)
 {
@@ -397,7 +397,7 @@ void scenario_draw(struct scenario *scenario, struct prng *prng, uint32_t agents
     scenario->terse = world > 1;
     if (world > 0) {
         draw_clocks(scenario, *prng);
-        draw_crews(scenario, *prng);
+        draw_ps_jobs(scenario, *prng);
     }
     if (world > 2) {
         draw_creations(scenario, *prng);
@@ -460,7 +460,7 @@ void scenario_scale(struct scenario *scenario, struct prng *prng, uint32_t worke
     job->batch = workers;
     job->deaths[job->death_count++] = (struct scenario_death){.kind = DEATH_SIGNAL,
         .when = DEATH_IN_COLLECTIVE,
-        .slot = (uint32_t)prng_below(prng, workers),
+        .slot = (uint32_t)prng_uniform(prng, workers),
         .step = 6,
         .code = 9};
 }
@@ -472,7 +472,7 @@ void scenario_tiny(struct scenario *scenario, uint32_t variant)
     *job = calm_job(3, 1 + variant % 3);
     add_segment(job, 1, 0, 3);
     add_segment(job, 2, 0, 1);
-    job->outside[3] = 1;
+    job->between_steps[3] = 1;
     job->setup = 1;
     job->checkpoint_every = 2;
     job->collectives = 1 + variant / 3 % 2;

@@ -31,7 +31,7 @@ void second_waits(struct sim *sim, const struct term *term)
 {
     sim->second = (struct second){
         .waits = true, .term = *term, .poll_until_us = sim->now_us + 10 * SCENARIO_LEASE_US};
-    later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+    schedule(sim, POLL_US, ON_SECOND, 0, 0, 0);
 }
 
 void second_begins(struct sim *sim)
@@ -55,11 +55,11 @@ static void start(struct sim *sim)
     trace(sim, "a second coordinator is started on the copy: start %llu", (ull)second->term.start);
     for (uint32_t i = 0; i < sim->scenario.agents; i++) {
         const struct agent *a = &sim->agents[i];
-        if (a->alive && a->link != NOBODY && one_in(sim, 2)) {
+        if (a->alive && a->link != SIM_NONE && one_in(sim, 2)) {
             link_cut(sim, a->link, SCENARIO_BLINK_US / 4);
         }
     }
-    later(sim, draw(sim, 1000000, 2 * SCENARIO_LEASE_US), ON_SECOND, 0, 0, 0);
+    schedule(sim, draw(sim, 1000000, 2 * SCENARIO_LEASE_US), ON_SECOND, 0, 0, 0);
 }
 
 static void stop(struct sim *sim)
@@ -81,7 +81,7 @@ void second_goes_on(struct sim *sim)
     } else if (all_know_better(sim, second->term.start)) {
         start(sim);
     } else if (sim->now_us < second->poll_until_us) {
-        later(sim, POLL_US, ON_SECOND, 0, 0, 0);
+        schedule(sim, POLL_US, ON_SECOND, 0, 0, 0);
     } else {
         second->waits = false;
     }
@@ -94,7 +94,7 @@ static bool may_serve(const struct term *own, const struct agent_up *up)
     return verdict == TERM_GOOD || verdict == TERM_FOREIGN;
 }
 
-void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up)
+void second_receive(struct sim *sim, uint32_t link, const struct agent_up *up)
 {
     if (up->type != AGENT_UP_HELLO) {
         return;
@@ -117,7 +117,7 @@ bool coordinator_may_serve(struct sim *sim, uint32_t link, const struct agent_up
     if (up->type != AGENT_UP_HELLO) {
         return true;
     }
-    l->said_hello = true;
+    l->sent_hello = true;
     if (may_serve(&c->term, up)) {
         return true;
     }
@@ -142,7 +142,7 @@ static void check_obeys(struct sim *sim, uint32_t agent, const struct term *term
     a->obeyed = *term;
 }
 
-bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term)
+bool agent_accepts_term(struct sim *sim, uint32_t agent, const struct term *term)
 {
     struct agent *a = &sim->agents[agent];
     enum term_verdict verdict = term_judge(&a->seen, term);

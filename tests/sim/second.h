@@ -36,11 +36,11 @@ void second_begins(struct sim *sim);
 /* A coordinator of this term is started when all have obeyed as new a one. */
 void second_waits(struct sim *sim, const struct term *term);
 void second_goes_on(struct sim *sim);
-void second_hears(struct sim *sim, uint32_t link, const struct agent_up *up);
+void second_receive(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* As coordinator/daemon: before its core hears of a hello. */
 bool coordinator_may_serve(struct sim *sim, uint32_t link, const struct agent_up *up);
 /* As worker/host/daemon: false: its link ends. */
-bool agent_takes_term(struct sim *sim, uint32_t agent, const struct term *term);
+bool agent_accepts_term(struct sim *sim, uint32_t agent, const struct term *term);
 
 /* ---- supersede.c ---- */
 

@@ -13,7 +13,7 @@
 
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high)
 {
-    return low + prng_below(&sim->prng, high - low + 1);
+    return low + prng_uniform(&sim->prng, high - low + 1);
 }
 
 bool one_in(struct sim *sim, uint32_t n)
@@ -34,7 +34,7 @@ void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size)
     return items;
 }
 
-void later_with(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
+void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n, struct message *message)
 {
     queue_put(&sim->queue, &(struct happening){.at_us = at_us > sim->now_us ? at_us : sim->now_us,
@@ -45,10 +45,10 @@ void later_with(struct sim *sim, uint64_t at_us, enum happening_type type, uint3
                                .message = message});
 }
 
-void later(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
+void schedule(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n)
 {
-    later_with(sim, sim->now_us + delay_us, type, a, b, n, NULL);
+    schedule_message(sim, sim->now_us + delay_us, type, a, b, n, NULL);
 }
 
 /* ---- clients and faults ---- */
@@ -67,7 +67,7 @@ static void submit(struct sim *sim, uint32_t index)
     struct job *job = &sim->jobs[index];
     const struct scenario_job *plan = job->plan;
     if (!coordinator_takes_calls(sim)) {
-        later(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and asks again */
+        schedule(sim, 500000, ON_SUBMIT, index, 0, 0); /* it is refused, and asks again */
         return;
     }
     sim->coordinator.submitting = index;
@@ -81,20 +81,20 @@ static void submit(struct sim *sim, uint32_t index)
                 .max_restarts = plan->max_restarts,
                 .wait_us = plan->wait_us,
                 .time_limit_us = plan->limit_us,
-                .crew = plan->crew},
+                .ps_job = plan->ps_job},
             .restores = plan->restore_at != 0}};
     if (plan->restore_at != 0) {
         event.submit.checkpoint = origin_of(job, plan->restore_at);
     }
     coordinator_step(sim, &event);
-    sim->coordinator.submitting = NOBODY;
+    sim->coordinator.submitting = SIM_NONE;
 }
 
 static void cancel(struct sim *sim, uint32_t index)
 {
     struct job *job = &sim->jobs[index];
     if (!coordinator_takes_calls(sim)) {
-        later(sim, 500000, ON_CANCEL, index, 0, 0);
+        schedule(sim, 500000, ON_CANCEL, index, 0, 0);
     } else if (job->answered && job->id.n != 0) {
         job->cancel_asked = true;
         coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_CANCEL,
@@ -105,14 +105,14 @@ static void cancel(struct sim *sim, uint32_t index)
 /* ---- deliveries ---- */
 
 /* What was decided in this turn before it was heard is recorded at the end of the turn. */
-static void agent_is_heard(struct sim *sim, uint32_t agent)
+static void agent_is_alive(struct sim *sim, uint32_t agent)
 {
     struct agent *a = &sim->agents[agent];
-    uint64_t silent_us = coordinator_now(sim) - a->heard_us;
+    uint64_t silent_us = coordinator_now(sim) - a->last_seen_us;
     if (silent_us > a->silent_us || silent_us > sim->scenario.turn_us) {
         a->silent_us = silent_us;
     }
-    a->heard_us = coordinator_now(sim);
+    a->last_seen_us = coordinator_now(sim);
 }
 
 /* As the coordinator has it. */
@@ -139,7 +139,7 @@ static bool keeps_half_open(struct sim *sim, uint32_t agent, uint32_t but)
     return open && mutant_goes_on(sim, MUTANT_HALF_OPEN_KEPT);
 }
 
-static void coordinator_hears(struct sim *sim, uint32_t index, const struct message *message)
+static void coordinator_receive(struct sim *sim, uint32_t index, const struct message *message)
 {
     const struct link *link = &sim->links[index];
     if (link->cut || !link->coordinator_open) {
@@ -147,7 +147,7 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
     }
     uint32_t agent = link->agent;
     if (link->second) {
-        second_hears(sim, index, &message->up);
+        second_receive(sim, index, &message->up);
         return;
     }
     if (keeps_half_open(sim, agent, index)) {
@@ -156,7 +156,7 @@ static void coordinator_hears(struct sim *sim, uint32_t index, const struct mess
     if (!coordinator_may_serve(sim, index, &message->up)) {
         return;
     }
-    agent_is_heard(sim, agent); /* also when the core has hung up: it lay there unread */
+    agent_is_alive(sim, agent); /* also when the core has hung up: it lay there unread */
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_AGENT_UP,
                               .agent = {.link = {index + 1}, .up = &message->up}});
 }
@@ -168,7 +168,7 @@ static void coordinator_link_down(struct sim *sim, uint32_t index)
     link->coordinator_open = false;
     if (!was_refused && !link->second) {
         if (is_link_of(sim, link->agent, index)) {
-            agent_is_heard(sim, link->agent); /* its lease begins anew */
+            agent_is_alive(sim, link->agent); /* its lease begins anew */
         }
         coordinator_step(
             sim, &(struct core_event){.type = CORE_EVENT_LINK_DOWN, .link_down = {index + 1}});
@@ -180,10 +180,10 @@ static struct agent *agent_of_link(struct sim *sim, uint32_t index)
 {
     struct link *link = &sim->links[index];
     struct agent *a = &sim->agents[link->agent];
-    return a->alive && a->life == link->life && a->link == index ? a : NULL;
+    return a->alive && a->incarnation == link->incarnation && a->link == index ? a : NULL;
 }
 
-static void agent_hears(struct sim *sim, uint32_t index, struct message *message)
+static void agent_receive(struct sim *sim, uint32_t index, struct message *message)
 {
     const struct link *link = &sim->links[index];
     if (link->cut || agent_of_link(sim, index) == NULL) {
@@ -194,7 +194,7 @@ static void agent_hears(struct sim *sim, uint32_t index, struct message *message
         trace(sim, "c -> w%u: %s", link->agent, trace_down(&message->down, text));
     }
     if (message->down.type == AGENT_DOWN_WELCOME &&
-        !agent_takes_term(sim, link->agent, &message->down.welcome.term)) {
+        !agent_accepts_term(sim, link->agent, &message->down.welcome.term)) {
         link_cut(sim, index, 1000);
         return;
     }
@@ -214,12 +214,12 @@ static void agent_link_down(struct sim *sim, uint32_t index)
     if (a == NULL) {
         return;
     }
-    a->link = NOBODY;
+    a->link = SIM_NONE;
     if (!link->cut && !link->lost_up && !link->lost_down) {
         link_cut(sim, index, 1000);
     }
     agent_step(sim, link->agent, &(struct agent_event){.type = AGENT_EVENT_LINK_DOWN}, NULL);
-    later(sim, draw(sim, 10000, 500000), ON_AGENT_CONNECT, link->agent, a->life, 0);
+    schedule(sim, draw(sim, 10000, 500000), ON_AGENT_CONNECT, link->agent, a->incarnation, 0);
 }
 
 static void unmute(struct sim *sim, uint32_t index, bool breaks)
@@ -236,25 +236,25 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
 {
     struct agent *a = &sim->agents[happening->a];
     if (happening->type == ON_AGENT_BOOT) {
-        if (!a->alive && a->life == happening->b) {
+        if (!a->alive && a->incarnation == happening->b) {
             agent_boot(sim, happening->a);
         }
         return;
     }
-    bool still = happening->type == ON_AGENT_LEAVE && a->adopts;
-    if (still && (!a->alive || a->life != happening->b)) {
-        later(sim, 500000, ON_AGENT_LEAVE, happening->a, a->life, 0); /* of the next life, too */
+    bool still = happening->type == ON_AGENT_SIGTERM && a->adopts;
+    if (still && (!a->alive || a->incarnation != happening->b)) {
+        schedule(sim, 500000, ON_AGENT_SIGTERM, happening->a, a->incarnation, 0); /* of the next life, too */
         return;
     }
-    if (!a->alive || a->life != happening->b) {
+    if (!a->alive || a->incarnation != happening->b) {
         return;
     }
     if (happening->type == ON_AGENT_CONNECT) {
-        if (a->link == NOBODY) {
+        if (a->link == SIM_NONE) {
             agent_connect(sim, happening->a);
         }
-    } else if (happening->type == ON_AGENT_LEAVE) {
-        fault_happens(sim, FAULT_LEAVE, happening->a);
+    } else if (happening->type == ON_AGENT_SIGTERM) {
+        fault_happens(sim, FAULT_SIGTERM, happening->a);
     } else {
         a->tick_at_us = UINT64_MAX;
         agent_step(sim, happening->a, &(struct agent_event){.type = AGENT_EVENT_TICK}, NULL);
@@ -264,7 +264,7 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
 /* To the life of it that asked for this. */
 static void coordinator_happens(struct sim *sim, const struct happening *happening)
 {
-    if (happening->b != sim->coordinator.life) {
+    if (happening->b != sim->coordinator.incarnation) {
         return;
     }
     if (happening->type == ON_SYNC) {
@@ -298,13 +298,13 @@ static void dispatch(struct sim *sim, const struct happening *happening)
         unmute(sim, happening->a, happening->b != 0);
         break;
     case ON_COORDINATOR_UP:
-        coordinator_hears(sim, happening->a, happening->message);
+        coordinator_receive(sim, happening->a, happening->message);
         break;
     case ON_COORDINATOR_LINK_DOWN:
         coordinator_link_down(sim, happening->a);
         break;
     case ON_AGENT_DOWN:
-        agent_hears(sim, happening->a, happening->message);
+        agent_receive(sim, happening->a, happening->message);
         break;
     case ON_AGENT_LINK_DOWN:
         agent_link_down(sim, happening->a);
@@ -312,7 +312,7 @@ static void dispatch(struct sim *sim, const struct happening *happening)
     case ON_AGENT_CONNECT:
     case ON_AGENT_TICK:
     case ON_AGENT_BOOT:
-    case ON_AGENT_LEAVE:
+    case ON_AGENT_SIGTERM:
         agent_happens(sim, happening);
         break;
     case ON_UNDRAIN:
@@ -379,9 +379,9 @@ static void make_agents(struct sim *sim)
     }
     memset(sim->agents, 0, count * sizeof(*sim->agents));
     for (uint32_t i = 0; i < count; i++) {
-        sim->agents[i].link = NOBODY;
+        sim->agents[i].link = SIM_NONE;
         sim->agents[i].clock.ppm = sim->scenario.ppm[i];
-        later(sim, sim->scenario.join_us[i], ON_AGENT_BOOT, i, 0, 0);
+        schedule(sim, sim->scenario.join_us[i], ON_AGENT_BOOT, i, 0, 0);
     }
 }
 
@@ -390,19 +390,19 @@ static void make_jobs(struct sim *sim)
     for (uint32_t i = 0; i < sim->scenario.job_count; i++) {
         struct job *job = &sim->jobs[i];
         job->plan = &sim->scenario.jobs[i];
-        job->mesh = NOBODY;
-        job->first_end = NOBODY;
+        job->mesh = SIM_NONE;
+        job->first_end = SIM_NONE;
         job->saved_at = POSITION_NONE;
-        job->failed_slot = NOBODY;
+        job->failed_slot = SIM_NONE;
         job->processes = malloc(job->plan->tasks * sizeof(*job->processes));
         CADRE_ASSERT(job->processes != NULL);
         for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
-            job->processes[slot] = NOBODY;
+            job->processes[slot] = SIM_NONE;
         }
         truth_make(job);
-        later(sim, job->plan->submit_us, ON_SUBMIT, i, 0, 0);
+        schedule(sim, job->plan->submit_us, ON_SUBMIT, i, 0, 0);
         if (job->plan->cancel_us != 0) {
-            later(sim, job->plan->cancel_us, ON_CANCEL, i, 0, 0);
+            schedule(sim, job->plan->cancel_us, ON_CANCEL, i, 0, 0);
         }
     }
 }
@@ -423,7 +423,7 @@ static void world_make(struct sim *sim)
     coordinator_step(sim, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
     make_agents(sim);
     for (uint32_t i = 0; i < s->fault_count; i++) {
-        later(sim, s->faults[i].at_us, ON_FAULT, i, 0, 0);
+        schedule(sim, s->faults[i].at_us, ON_FAULT, i, 0, 0);
     }
 }
 
@@ -453,7 +453,7 @@ static void world_reset(struct sim *sim)
     sim->events = 0;
     sim->core_events = 0;
     sim->digest = 0;
-    sim->coordinator.life = 0;
+    sim->coordinator.incarnation = 0;
     sim->link_count = 0;
     sim->process_count = 0;
     sim->memory_count = 0;
@@ -516,7 +516,7 @@ static void run_happenings(struct sim *sim)
         }
         bool over = sim->now_us >= SIM_LIMIT_US || sim->events >= SIM_EVENTS_MAX;
         bool settled = ended_us != UINT64_MAX && sim->now_us >= sim->scenario.heal_us &&
-                       !sim->coordinator.turn_open &&
+                       !sim->coordinator.pending_update_open &&
                        (all_quiet(sim) || sim->now_us >= ended_us + SETTLE_US);
         if (over || settled) {
             break;
@@ -533,7 +533,7 @@ static void digest_end(struct sim *sim)
         }
     }
     for (uint32_t i = 0; i < sim->process_count; i++) {
-        sim->digest = mix(sim->digest, sim->processes[i].state.line);
+        sim->digest = mix(sim->digest, sim->processes[i].state.timeline);
     }
 }
 
@@ -576,7 +576,7 @@ void sim_free(struct sim *sim)
     message_pool_free(&sim->pool);
     free(sim->coordinator.memory);
     free(sim->coordinator.turn.items);
-    free(sim->coordinator.places);
+    free(sim->coordinator.placements);
     store_free(sim);
     free(sim->parked);
     free(sim->memories);

@@ -12,7 +12,7 @@
 #include "coordinator/core/core.h"
 #include "coordinator/engine/hold.h"
 #include "coordinator/engine/outdated.h"
-#include "crew.h"
+#include "ps.h"
 #include "layout.h"
 #include "message.h"
 #include "mutant.h"
@@ -25,7 +25,7 @@
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
-#define NOBODY          UINT32_MAX
+#define SIM_NONE          UINT32_MAX
 #define SIM_LIMIT_US    UINT64_C(600000000) /* all jobs have ended by then, or PROGRESS is broken */
 #define SIM_EVENTS_MAX  20000000
 #define SIM_SWEEP_MAX   64 /* with more workers everything is checked every so often: */
@@ -36,7 +36,7 @@
 #define SIM_TRACE_BYTES 220
 #define AGENT_HELD_MAX  32
 #define CANCEL_CALLS    (UINT64_C(1) << 32) /* calls from here on are cancels, by job */
-#define PLACED_MAX      4
+#define INJECTED_MAX      4
 #define POSITIONS_MAX   SCENARIO_STEPS_MAX
 
 enum happening_type {
@@ -54,7 +54,7 @@ enum happening_type {
     ON_AGENT_LINK_DOWN,       /* a: link */
     ON_AGENT_TICK,            /* a: agent, b: life */
     ON_AGENT_BOOT,            /* a: agent, b: the life that ended */
-    ON_AGENT_LEAVE,           /* a: agent, b: life: it is told to drain */
+    ON_AGENT_SIGTERM,           /* a: agent, b: life: it is told to drain */
     ON_UNDRAIN,               /* a: agent: the client that drained it ends that */
     ON_MESH_STALL,            /* a: mesh, n: key of the collective */
     /* Of a process (n), whose agent has to be in life b still: */
@@ -96,25 +96,25 @@ enum program_state {
 };
 
 /* What was fed in a step, over all members. */
-struct step_feed {
+struct step_consumption {
     uint64_t position;
     uint64_t samples;
-    uint64_t fed[2];
+    uint64_t consumed[2];
 };
 
 /* What the variables hold, and what travels with them. */
 struct state {
     uint64_t once;        /* a chain over the steps that were applied */
-    uint64_t line;        /* a chain over them and the generations that applied them */
+    uint64_t timeline;        /* a chain over them and the generations that applied them */
     uint64_t value;       /* as `once`, unless a bit of it has flipped */
     uint64_t layout;      /* its variables: created.h */
     struct cursor cursor; /* of the newest step */
-    struct feed feeds[SCENARIO_STREAMS];
+    struct consumption consumptions[SCENARIO_STREAMS];
     uint64_t epochs[SCENARIO_STREAMS]; /* that the feeds are of */
 };
 
 /* What members tell of their values in one collective. */
-struct told {
+struct tally {
     uint64_t position; /* and one; 0: nothing */
     uint64_t digest;   /* of the first */
     uint32_t count;
@@ -125,7 +125,7 @@ struct told {
 struct process {
     struct task_ref ref;
     uint32_t agent;
-    uint32_t life; /* of its agent */
+    uint32_t incarnation; /* of its agent */
     uint32_t job;
     enum program_state program;
     struct task_core core;
@@ -144,7 +144,7 @@ struct process {
     uint64_t restore_position;
     struct state restored;
     uint64_t steps_begun; /* READY was said for the step below it, in this generation */
-    uint64_t ready_told;
+    uint64_t ready_sent;
     uint32_t ready_segment;
     uint64_t stalled_at;
     uint64_t looked_at; /* at whether a checkpoint is due before this position, in mesh: */
@@ -180,13 +180,13 @@ struct process {
     uint64_t key; /* of the collective that it is in */
     bool doomed;  /* that one fails here although it succeeds elsewhere */
     bool left_mesh;
-    bool out_told; /* that it was told to end without a word */
+    bool exit_sent; /* that it was told to end without a word */
     /* Of a crew. */
-    struct task_member members[SCENARIO_CREW_MAX];
+    struct task_member members[SCENARIO_PS_TASKS_MAX];
     uint32_t member_count;
     struct generation members_of;
     struct server server;
-    struct known_memory knows[SCENARIO_CREW_MAX];
+    struct known_memory knows[SCENARIO_PS_TASKS_MAX];
 };
 
 /* All tasks of one generation, connected. */
@@ -208,11 +208,11 @@ struct mesh {
     bool data;      /* somebody in it has data for the step */
     uint64_t birth_key; /* of the newest collective for a variable, and one: */
     uint64_t birth;
-    struct step_feed fed[2]; /* by parity of the position */
-    struct told told[2];     /* likewise */
-    struct told saved;
+    struct step_consumption consumed[2]; /* by parity of the position */
+    struct tally tally[2];     /* likewise */
+    struct tally saved;
     uint32_t applied[POSITIONS_MAX];   /* members that applied the step */
-    uint64_t lines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
+    uint64_t timelines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
     bool broken;
     bool left; /* all stood at a stop, and bye was said */
     bool stall_armed;
@@ -220,14 +220,14 @@ struct mesh {
 
 struct link {
     uint32_t agent;
-    uint32_t life;
+    uint32_t incarnation;
     bool second; /* to the second coordinator */
-    bool said_hello;
-    uint64_t told_start; /* of the coordinator, by its welcome */
+    bool sent_hello;
+    uint64_t sent_start; /* of the coordinator, by its welcome */
     bool agent_open;
     bool coordinator_open;
     bool cut;
-    bool told_draining; /* by the hello on it */
+    bool sent_draining; /* by the hello on it */
     bool mute_up;       /* what is said is held back */
     bool mute_down;
     bool lost_up; /* what is said never comes */
@@ -244,13 +244,13 @@ struct agent {
     struct term seen;   /* what its daemon keeps: the newest coordinator that it has obeyed */
     struct term obeyed; /* the same, as we saw it */
     bool alive;
-    uint32_t life;
+    uint32_t incarnation;
     uint64_t boot_nonce;
     uint32_t link; /* NOBODY: none */
     uint64_t tick_at_us;
     uint64_t blocked_us; /* no link comes up before */
     /* By the coordinator that is, last, by its core's clock; at first, when it was started. */
-    uint64_t heard_us;
+    uint64_t last_seen_us;
     uint64_t silent_us; /* for so long it was silent before that */
     bool faulty;        /* something happened that its jobs may notice; until its next welcome */
     bool draining;
@@ -263,7 +263,7 @@ struct agent {
 };
 
 /* Where a position lies in the program. */
-struct place {
+struct program_position {
     uint32_t segment;
     uint64_t begin; /* position where the segment begins */
     uint64_t step;  /* of the epoch */
@@ -293,7 +293,7 @@ struct job {
     bool early_end;    /* one of these ends came before the first plan, or after the last step */
     bool short_finished; /* the task that makes fewer steps has done so */
     bool disagreed;
-    bool disagreement_told; /* by one that had a daemon then */
+    bool disagreement_reported; /* by one that had a daemon then */
     bool program_failed;
     uint32_t failed_slot; /* whose program failed first */
     uint32_t first_end;   /* whose task ended first by itself; NOBODY */
@@ -302,19 +302,19 @@ struct job {
     uint32_t meshes;      /* generations that were planned */
     uint32_t mesh;        /* newest */
     uint32_t *processes;  /* newest of each slot */
-    struct place places[POSITIONS_MAX + 1];
-    uint8_t outside_done[POSITIONS_MAX + 1]; /* how few were left before one that completed; 255 */
-    uint8_t outside[POSITIONS_MAX + 1];      /* collectives before step p, behind step p - 1 */
+    struct program_position positions[POSITIONS_MAX + 1];
+    uint8_t between_steps_done[POSITIONS_MAX + 1]; /* how few were left before one that completed; 255 */
+    uint8_t between_steps[POSITIONS_MAX + 1];      /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
     uint64_t layouts[POSITIONS_MAX + 1];
-    struct step_feed fed[POSITIONS_MAX]; /* by all tasks together, in each step */
-    uint64_t line[POSITIONS_MAX + 1];    /* of the newest generation */
+    struct step_consumption consumed[POSITIONS_MAX]; /* by all tasks together, in each step */
+    uint64_t timeline[POSITIONS_MAX + 1];    /* of the newest generation */
     bool coordinator_crashed;
     uint64_t begun_us; /* its first start was decided, when the coordinator had been away for: */
     uint64_t away_us;
     uint32_t crashes;  /* of the coordinator, since it was started */
     uint64_t ended_us; /* 0: it has not ended */
-    struct newest_words newest;
+    struct newest_messages newest;
 };
 
 struct coordinator {
@@ -328,11 +328,11 @@ struct coordinator {
     bool supersedes; /* its operator said so */
     void *memory;
     size_t memory_bytes;
-    uint32_t life;
+    uint32_t incarnation;
     struct core_actions turn;
-    struct places *places; /* of each action of the turn, mostly none */
-    uint32_t place_capacity;
-    bool turn_open;
+    struct placements *placements; /* of each action of the turn, mostly none */
+    uint32_t placement_capacity;
+    bool pending_update_open;
     struct hold hold;
     bool sync_armed;
     uint64_t tick_at_us;
@@ -388,11 +388,11 @@ struct sim {
     bool links_broke; /* between daemons and the coordinator, or tasks and daemons */
 
     /* What befalls a run besides its scenario: at events of these numbers. */
-    struct placed_fault {
+    struct injected_fault {
         uint64_t at_event; /* 0: none */
         enum fault_kind kind;
         uint32_t which;
-    } placed[PLACED_MAX];
+    } placed[INJECTED_MAX];
     uint64_t planned_us; /* when the newest generation was planned */
     uint64_t broke_us;   /* when a task died in a running job */
     uint64_t resumed_us; /* when the first step after that was applied by all */
@@ -416,9 +416,9 @@ void sim_run(struct sim *sim, uint64_t seed, uint32_t agents);
 /* The same for the scenario that is in `sim` already. */
 void sim_run_scenario(struct sim *sim, uint64_t seed);
 void sim_free(struct sim *sim);
-void later(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
+void schedule(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n);
-void later_with(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
+void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n, struct message *message);
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high);
 bool one_in(struct sim *sim, uint32_t n); /* never when n is 0 */
@@ -478,10 +478,10 @@ void coordinator_sync(struct sim *sim);
 /* What it gathered in this turn is forgotten. */
 void coordinator_drop_turn(struct sim *sim);
 
-/* ---- speak.c ---- */
+/* ---- send.c ---- */
 
 /* All of the turn that is no record. */
-void speak_turn(struct sim *sim, const struct core_actions *turn);
+void send_turn(struct sim *sim, const struct core_actions *turn);
 struct job *job_by_id(struct sim *sim, struct job_id id);
 
 /* ---- daemon.c ---- */
@@ -503,10 +503,10 @@ void agent_of_process(struct sim *sim, const struct happening *happening);
 void process_spawned(struct sim *sim, uint32_t process);
 void process_exit(struct sim *sim, uint32_t process, int32_t code, int32_t signal);
 void process_signal(struct sim *sim, uint32_t process, int signal);
-void process_hear(struct sim *sim, uint32_t process, const struct task_down *down);
+void process_receive(struct sim *sim, uint32_t process, const struct task_down *down);
 void process_disconnect(struct sim *sim, uint32_t process, bool returns);
-void process_say(struct sim *sim, uint32_t process, const struct task_up *up);
-void process_say_streams(struct sim *sim, uint32_t process);
+void process_send(struct sim *sim, uint32_t process, const struct task_up *up);
+void process_send_streams(struct sim *sim, uint32_t process);
 /* What its program or its core waited for has happened. */
 void process_happens(struct sim *sim, const struct happening *happening);
 /* One event into the task's core, its actions carried out. */
@@ -528,7 +528,7 @@ void program_waits(struct sim *sim, uint32_t process);
 /* Its own function failed, or the programs disagree. */
 void program_fails(struct sim *sim, uint32_t process, const char *text);
 /* Collectives outside of steps that are left before the step where it stands. */
-uint32_t program_outside_left(const struct sim *sim, const struct process *process);
+uint32_t program_between_steps_left(const struct sim *sim, const struct process *process);
 
 /* ---- join.c: how a process comes to the state that it goes on from ---- */
 
@@ -565,13 +565,13 @@ struct state truth_state(const struct job *job, uint64_t position);
 struct core_checkpoint origin_of(const struct job *job, uint64_t position);
 /* One more step of this line: what it makes of a state. */
 void state_apply(const struct job *job, struct state *state, uint64_t position,
-    const struct step_feed *fed, uint64_t generation);
+    const struct step_consumption *consumed, uint64_t generation);
 /* What the first `steps` steps of an epoch should be fed. */
-struct feed truth_feed(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
+struct consumption truth_consumption(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
 /* Adds what one task of so many is to feed in a step. */
 void truth_slice(
-    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_feed *fed);
-void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_feed *fed);
+    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_consumption *consumed);
+void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed);
 
 /* ---- mesh.c ---- */
 
@@ -582,7 +582,7 @@ void mesh_enter(struct sim *sim, uint32_t process, uint64_t key, bool data);
 /* It has called cadre_finish. */
 void mesh_end(struct sim *sim, uint32_t process);
 /* It closes its mesh; all of them when its process is gone. */
-void mesh_leave(struct sim *sim, uint32_t process, bool gone);
+void mesh_remove(struct sim *sim, uint32_t process, bool gone);
 /* Its connections break, nobody dies. */
 void mesh_break(struct sim *sim, struct mesh *mesh);
 void mesh_stalls(struct sim *sim, uint32_t mesh, uint64_t key);

@@ -13,19 +13,19 @@
 
 /* ---- what a record changes: the rows and the view are the production's ---- */
 
-static void note_feed(void *user, const struct store_epoch *epoch)
+static void note_consumption(void *user, const struct store_epoch *epoch)
 {
     struct stored *stored = user;
     if (epoch->cursor.stream < STORED_STREAMS) {
-        stored->feeds[epoch->cursor.stream] = epoch->feed;
-        stored->feed_epochs[epoch->cursor.stream] = epoch->cursor.epoch;
+        stored->consumptions[epoch->cursor.stream] = epoch->consumption;
+        stored->consumed_epochs[epoch->cursor.stream] = epoch->cursor.epoch;
     }
 }
 
 static void look_at_tasks(struct stored *stored, const struct core_restore_job *restore)
 {
     for (uint32_t i = 0; i < stored->task_count; i++) {
-        stored->tasks[i] = (struct core_restore_task){.slot = i, .rank = NOBODY};
+        stored->tasks[i] = (struct core_restore_task){.slot = i, .rank = SIM_NONE};
     }
     for (size_t i = 0; i < restore->task_count; i++) {
         stored->tasks[restore->tasks[i].slot] = restore->tasks[i];
@@ -65,9 +65,9 @@ static void look(struct stored *stored)
     for (size_t i = 0; i < restore->stream_count; i++) {
         stored->at[restore->streams[i].stream] = restore->streams[i];
     }
-    memset(stored->feeds, 0, sizeof(stored->feeds));
-    memset(stored->feed_epochs, 0, sizeof(stored->feed_epochs));
-    memory_job_walk(&stored->ledger, &(struct store_walk){.newest_row = note_feed, .user = stored});
+    memset(stored->consumptions, 0, sizeof(stored->consumptions));
+    memset(stored->consumed_epochs, 0, sizeof(stored->consumed_epochs));
+    memory_job_walk(&stored->ledger, &(struct store_walk){.newest_row = note_consumption, .user = stored});
     look_at_tasks(stored, restore);
     memory_view_free(&view);
 }
@@ -78,7 +78,7 @@ static void look_at_task(struct stored *stored, uint32_t slot)
     struct core_restore_task *task = &stored->tasks[slot];
     const struct core_restore_task before = *task;
     if (memory_job_task(&stored->ledger, slot, task)) {
-        task->rank = task->incarnation == before.incarnation ? before.rank : NOBODY;
+        task->rank = task->incarnation == before.incarnation ? before.rank : SIM_NONE;
     }
     stored->incarnation_max = stored->ledger.row.restore.incarnation_max;
 }
@@ -101,7 +101,7 @@ static void stored_init(struct stored *stored, uint32_t tasks)
     stored->tasks = calloc(tasks, sizeof(*stored->tasks));
     CADRE_ASSERT(stored->tasks != NULL);
     for (uint32_t i = 0; i < tasks; i++) {
-        stored->tasks[i].rank = NOBODY;
+        stored->tasks[i].rank = SIM_NONE;
     }
 }
 
@@ -157,7 +157,7 @@ static void apply(struct stored *stored, const struct entry *entry)
     const struct core_record *record = &entry->record;
     struct store_record given = {.record = record, .wall_us = entry->at_us};
     struct cadre_error error;
-    places_fill(&entry->places, &given);
+    placements_fill(&entry->placements, &given);
     if (record->type == CORE_RECORD_JOB) {
         memory_job_free(&stored->ledger);
         memory_job_init(&stored->ledger, &given);
@@ -199,7 +199,7 @@ static void add_drain(struct sim *sim, const struct core_record *record)
         }
         sim->agents[i].drain_stored = record->type == CORE_RECORD_DRAINED;
         if (sim->agents[i].drain_stored && strcmp(record->drained.who, "operator") != 0) {
-            later(sim, REPLACED_US, ON_UNDRAIN, i, 0, 0);
+            schedule(sim, REPLACED_US, ON_UNDRAIN, i, 0, 0);
         }
     }
 }
@@ -225,7 +225,7 @@ cadre_status store_can_write(struct sim *sim, struct cadre_error *error)
     return error->code;
 }
 
-void store_add(struct sim *sim, const struct core_record *record, struct places *places)
+void store_add(struct sim *sim, const struct core_record *record, struct placements *placements)
 {
     struct disk *disk = &sim->disk;
     disk->written++;
@@ -245,8 +245,8 @@ void store_add(struct sim *sim, const struct core_record *record, struct places 
     *entry = (struct entry){.job = (uint32_t)(job - sim->jobs),
         .record = *record,
         .at_us = sim->now_us,
-        .places = *places};
-    *places = (struct places){0};
+        .placements = *placements};
+    *placements = (struct placements){0};
     if (record->type == CORE_RECORD_QUEUED) {
         job->saved_at =
             job->stored->done && !job->damaged ? job->stored->done_position : POSITION_NONE;
@@ -287,7 +287,7 @@ void store_commit(struct sim *sim, bool sync)
 
 static void entry_drop(struct entry *entry)
 {
-    places_drop(&entry->places);
+    placements_drop(&entry->placements);
 }
 
 void store_sync(struct sim *sim)

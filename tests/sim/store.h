@@ -6,7 +6,7 @@
 
 #include "common/base/error.h"
 #include "coordinator/core/core.h"
-#include "coordinator/engine/places.h"
+#include "coordinator/engine/placements.h"
 #include "coordinator/store/memory_job.h"
 
 #define STORED_STREAMS     3
@@ -41,8 +41,8 @@ struct stored {
     uint64_t first_step;       /* the least at which a generation began without a state */
     uint32_t checkpoint_count; /* its own */
     struct stream_position at[STORED_STREAMS];
-    struct feed feeds[STORED_STREAMS]; /* newest record of each stream, of epoch: */
-    uint64_t feed_epochs[STORED_STREAMS];
+    struct consumption consumptions[STORED_STREAMS]; /* newest record of each stream, of epoch: */
+    uint64_t consumed_epochs[STORED_STREAMS];
     uint32_t task_count;
     struct core_restore_task *tasks; /* by slot; incarnation 0: never placed */
 };
@@ -52,7 +52,7 @@ struct entry {
     uint32_t job; /* index in the simulator */
     struct core_record record;
     uint64_t at_us;
-    struct places places; /* of STARTED and PLAN, owned */
+    struct placements placements; /* of STARTED and PLAN, owned */
 };
 
 struct disk {
@@ -85,7 +85,7 @@ void store_free(struct sim *sim);
 cadre_status store_can_write(struct sim *sim, struct cadre_error *error);
 /* Adds to the transaction that is open; written at once, as a page cache is. Takes the places over.
  */
-void store_add(struct sim *sim, const struct core_record *record, struct places *places);
+void store_add(struct sim *sim, const struct core_record *record, struct placements *placements);
 /* Ends it; with `sync` it and all before are durable. */
 void store_commit(struct sim *sim, bool sync);
 void store_sync(struct sim *sim);

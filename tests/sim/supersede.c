@@ -27,7 +27,7 @@ void supersede_begins(struct sim *sim)
         .copied_start = copied,
         .written = sim->disk.written,
         .poll_until_us = sim->now_us + FOR_US};
-    later(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
+    schedule(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
 }
 
 static bool is_obeyed(const struct sim *sim)
@@ -43,9 +43,9 @@ static bool is_obeyed(const struct sim *sim)
 static void start_copy(struct sim *sim)
 {
     struct coordinator *c = &sim->coordinator;
-    const struct term old = term_of_start(sim, c->term.start + 1, UINT64_MAX - c->life);
+    const struct term old = term_of_start(sim, c->term.start + 1, UINT64_MAX - c->incarnation);
     coordinator_drop_turn(sim);
-    c->turn_open = false;
+    c->pending_update_open = false;
     sim->disk.term_start = sim->owner.copied_start;
     sim->owner.newest_start = c->term.start;
     coordinator_crash(sim, false);
@@ -63,7 +63,7 @@ void supersede_goes_on(struct sim *sim)
         owner->waits = false;
         start_copy(sim);
     } else {
-        later(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
+        schedule(sim, POLL_US, ON_SUPERSEDE, 0, 0, 0);
     }
 }
 
@@ -82,8 +82,8 @@ void supersede_outranks(struct sim *sim, uint32_t link, const struct term *seen)
         (ull)sim->coordinator.term.start);
     for (uint32_t i = 0; i < sim->link_count; i++) {
         struct link *l = &sim->links[i];
-        if (i != link && l->said_hello && !l->second &&
-            !mutant_goes_on(sim, MUTANT_SUPERSEDE_UNTOLD)) {
+        if (i != link && l->sent_hello && !l->second &&
+            !mutant_goes_on(sim, MUTANT_SUPERSEDE_UNSENT)) {
             link_cut(sim, i, 1000); /* they open others, and hear the new number */
         }
     }
@@ -97,10 +97,10 @@ void supersede_is_over(struct sim *sim)
 
 void check_known(struct sim *sim, const struct link *link)
 {
-    bool welcomed = link->told_start != 0; /* else it hears of nothing before that */
+    bool welcomed = link->sent_start != 0; /* else it hears of nothing before that */
     if (link->coordinator_open && !link->cut && welcomed &&
-        link->told_start != sim->coordinator.term.start) {
+        link->sent_start != sim->coordinator.term.start) {
         broken(sim, "TERM", "w%u is told something by start %llu, and was welcomed by start %llu",
-            link->agent, (ull)sim->coordinator.term.start, (ull)link->told_start);
+            link->agent, (ull)sim->coordinator.term.start, (ull)link->sent_start);
     }
 }

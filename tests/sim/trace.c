@@ -91,7 +91,7 @@ const char *trace_task_up(const struct task_up *up, char text[SIM_TRACE_BYTES])
 
 const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
 {
-    char said[SIM_TRACE_BYTES];
+    char relay_up[SIM_TRACE_BYTES];
     switch (up->type) {
     case AGENT_UP_HELLO:
         snprintf(text, SIM_TRACE_BYTES, "hello with %zu tasks", up->hello.task_count);
@@ -122,9 +122,9 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
         snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u collected",
             up->collected.task.job.n, up->collected.task.slot);
         break;
-    case AGENT_UP_SAID:
-        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u says %.120s", up->said.task.job.n,
-            up->said.task.slot, trace_task_up(&up->said.up, said));
+    case AGENT_UP_RELAY:
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u says %.120s", up->relay_up.task.job.n,
+            up->relay_up.task.slot, trace_task_up(&up->relay_up.up, relay_up));
         break;
     case AGENT_UP_LOG:
         snprintf(text, SIM_TRACE_BYTES, "log");
@@ -133,9 +133,9 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
     return text;
 }
 
-static void trace_told(const struct task_down *down, uint64_t job, char text[SIM_TRACE_BYTES])
+static void trace_task_down(const struct task_down *down, uint64_t job, char text[SIM_TRACE_BYTES])
 {
-    static const char *const told[] = {"?", "plan", "release", "abort", "reset", "bye",
+    static const char *const names[] = {"?", "plan", "release", "abort", "reset", "bye",
         "superseded", "refused", "warm", "members"};
     if (down->type == TASK_DOWN_PLAN) {
         snprintf(text, SIM_TRACE_BYTES,
@@ -150,7 +150,7 @@ static void trace_told(const struct task_down *down, uint64_t job, char text[SIM
             job, release->generation.number, release->up_to, release->halt_kind,
             (int64_t)release->halt_at, (int64_t)release->published);
     } else {
-        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s %.120s", job, told[down->type],
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 ": %s %.120s", job, names[down->type],
             down->type == TASK_DOWN_ABORT ? down->reason : "");
     }
 }
@@ -172,8 +172,8 @@ const char *trace_down(const struct agent_down *down, char text[SIM_TRACE_BYTES]
         snprintf(text, SIM_TRACE_BYTES, "stop job %" PRIu64 "%s task %u", down->stop.job.n,
             down->stop.one ? "" : " every", down->stop.one ? down->stop.task.slot : 0);
         break;
-    case AGENT_DOWN_TELL:
-        trace_told(&down->tell.down, down->tell.job.n, text);
+    case AGENT_DOWN_RELAY:
+        trace_task_down(&down->relay_down.down, down->relay_down.job.n, text);
         break;
     case AGENT_DOWN_LOG_ACK:
         snprintf(text, SIM_TRACE_BYTES, "log ack");
@@ -209,9 +209,9 @@ void trace_record(struct sim *sim, const struct core_record *record)
     case CORE_RECORD_WATERMARK:
         snprintf(text, sizeof(text), "%" PRIu64, record->watermark.up_to);
         break;
-    case CORE_RECORD_FEED:
+    case CORE_RECORD_CONSUMED:
         snprintf(text, sizeof(text), "stream %u epoch %" PRIu64 ": %" PRIu64 " steps",
-            record->feed.cursor.stream, record->feed.cursor.epoch, record->feed.feed.steps);
+            record->consumption.cursor.stream, record->consumption.cursor.epoch, record->consumption.consumption.steps);
         break;
     case CORE_RECORD_CHECKPOINT:
     case CORE_RECORD_ORIGIN:

@@ -6,18 +6,18 @@
 #include "common/pure/assert.h"
 #include "sim.h"
 
-#define LINE_START UINT64_C(0x6C696E65)
+#define TIMELINE_START UINT64_C(0x6C696E65)
 
 static const struct scenario_segment *segment_at(const struct job *job, uint64_t position)
 {
-    return &job->plan->segments[job->places[position].segment];
+    return &job->plan->segments[job->positions[position].segment];
 }
 
 /* A position is one step of one epoch; of steps without samples each is itself. */
 uint64_t truth_step(const struct job *job, uint64_t position)
 {
     const struct scenario_segment *segment = segment_at(job, position);
-    uint64_t step = segment->stream == 0 ? position : job->places[position].step;
+    uint64_t step = segment->stream == 0 ? position : job->positions[position].step;
     return prng_mix(prng_mix(segment->stream) ^ prng_mix(segment->epoch << 20 ^ step));
 }
 
@@ -28,17 +28,17 @@ static uint64_t chained(uint64_t chain, uint64_t link)
 
 /* Behind the last step of an epoch whose length nobody knew, all agree that it is the last; before
  * each step of it, that there is one. */
-static uint32_t outside_before(const struct job *job, uint64_t position)
+static uint32_t between_steps_before(const struct job *job, uint64_t position)
 {
     const struct scenario_job *plan = job->plan;
-    uint32_t count = plan->outside[position];
+    uint32_t count = plan->between_steps[position];
     if (!plan->streamed) {
         return count;
     }
     if (position > 0) {
         const struct scenario_segment *before = segment_at(job, position - 1);
         bool ends = position == plan->steps ||
-                    job->places[position].segment != job->places[position - 1].segment;
+                    job->positions[position].segment != job->positions[position - 1].segment;
         bool whole = before->from + before->taken == before->steps;
         count += ends && whole && before->stream != 0 ? 1 : 0;
     }
@@ -85,7 +85,7 @@ void truth_make(struct job *job)
         uint64_t begin = position;
         bool nested = is_nested(plan, i);
         for (uint64_t step = 0; step < plan->segments[i].taken; step++, position++) {
-            job->places[position] = (struct place){.segment = i,
+            job->positions[position] = (struct program_position){.segment = i,
                 .begin = begin,
                 .step = plan->segments[i].from + step,
                 .nested = nested};
@@ -93,40 +93,40 @@ void truth_make(struct job *job)
     }
     CADRE_ASSERT(position == plan->steps);
     CADRE_ASSERT(position <= POSITIONS_MAX);
-    job->once[0] = LINE_START;
+    job->once[0] = TIMELINE_START;
     for (uint64_t p = 0; p < plan->steps; p++) {
         job->once[p + 1] = chained(job->once[p], truth_step(job, p));
-        truth_slice(job, p, 0, 1, &job->fed[p]);
+        truth_slice(job, p, 0, 1, &job->consumed[p]);
     }
     truth_layouts(job);
     for (uint64_t p = 0; p <= plan->steps; p++) {
-        job->outside[p] = (uint8_t)outside_before(job, p);
-        job->line[p] = job->once[p];
-        job->outside_done[p] = UINT8_MAX;
+        job->between_steps[p] = (uint8_t)between_steps_before(job, p);
+        job->timeline[p] = job->once[p];
+        job->between_steps_done[p] = UINT8_MAX;
     }
 }
 
 void truth_plan(struct job *job, uint64_t resume, uint64_t generation)
 {
     for (uint64_t p = resume; p < job->plan->steps; p++) {
-        job->line[p + 1] = chained(job->line[p], truth_step(job, p) ^ generation << 32);
+        job->timeline[p + 1] = chained(job->timeline[p], truth_step(job, p) ^ generation << 32);
     }
 }
 
 /* ---- what is fed ---- */
 
-void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_feed *fed)
+void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed)
 {
     const struct scenario_segment *segment = segment_at(job, position);
-    uint64_t id = job->places[position].step * job->plan->batch + sample;
+    uint64_t id = job->positions[position].step * job->plan->batch + sample;
     uint64_t key = prng_mix((uint64_t)segment->stream << 40 ^ segment->epoch);
-    fed->samples++;
-    fed->fed[0] += prng_mix(key ^ id);
-    fed->fed[1] += prng_mix(~key ^ prng_mix(id));
+    consumed->samples++;
+    consumed->consumed[0] += prng_mix(key ^ id);
+    consumed->consumed[1] += prng_mix(~key ^ prng_mix(id));
 }
 
 void truth_slice(
-    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_feed *fed)
+    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_consumption *consumed)
 {
     if (segment_at(job, position)->stream == 0) {
         return;
@@ -136,62 +136,62 @@ void truth_slice(
     uint64_t begin = job->plan->batch * first / replicas;
     uint64_t end = job->plan->batch * (first + job->plan->replicas) / replicas;
     for (uint64_t sample = begin; sample < end; sample++) {
-        truth_sample(job, position, sample, fed);
+        truth_sample(job, position, sample, consumed);
     }
 }
 
-static void feed_add(
-    const struct job *job, struct feed *feed, uint64_t position, const struct step_feed *fed)
+static void consumption_add(
+    const struct job *job, struct consumption *consumption, uint64_t position, const struct step_consumption *consumed)
 {
-    const struct step_feed *right = &job->fed[position];
-    feed->steps++;
-    feed->samples += fed->samples;
-    feed->fed[0] += fed->fed[0];
-    feed->fed[1] += fed->fed[1];
-    feed->expected[0] += right->fed[0];
-    feed->expected[1] += right->fed[1];
-    feed->provable = job->plan->provable;
+    const struct step_consumption *right = &job->consumed[position];
+    consumption->steps++;
+    consumption->samples += consumed->samples;
+    consumption->consumed[0] += consumed->consumed[0];
+    consumption->consumed[1] += consumed->consumed[1];
+    consumption->expected[0] += right->consumed[0];
+    consumption->expected[1] += right->consumed[1];
+    consumption->provable = job->plan->provable;
 }
 
-struct feed truth_feed(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
+struct consumption truth_consumption(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
 {
-    struct feed feed = {.provable = job->plan->provable};
-    for (uint64_t p = 0; p < job->plan->steps && feed.steps < steps; p++) {
+    struct consumption consumption = {.provable = job->plan->provable};
+    for (uint64_t p = 0; p < job->plan->steps && consumption.steps < steps; p++) {
         const struct scenario_segment *segment = segment_at(job, p);
         if (segment->stream == stream && segment->epoch == epoch) {
-            feed_add(job, &feed, p, &job->fed[p]);
+            consumption_add(job, &consumption, p, &job->consumed[p]);
         }
     }
-    return feed;
+    return consumption;
 }
 
 /* ---- states ---- */
 
 void state_apply(const struct job *job, struct state *state, uint64_t position,
-    const struct step_feed *fed, uint64_t generation)
+    const struct step_consumption *consumed, uint64_t generation)
 {
     const struct scenario_segment *segment = segment_at(job, position);
     uint64_t step = truth_step(job, position);
     state->once = chained(state->once, step);
     state->value = chained(state->value, step);
-    state->line = chained(state->line, step ^ generation << 32);
-    struct feed *feed = &state->feeds[segment->stream];
+    state->timeline = chained(state->timeline, step ^ generation << 32);
+    struct consumption *consumption = &state->consumptions[segment->stream];
     if (state->epochs[segment->stream] != segment->epoch + 1) {
-        *feed = (struct feed){0};
+        *consumption = (struct consumption){0};
         state->epochs[segment->stream] = segment->epoch + 1;
     }
-    feed_add(job, feed, position, fed);
+    consumption_add(job, consumption, position, consumed);
 }
 
 /* Of a job that nothing ever befell. */
 struct state truth_state(const struct job *job, uint64_t position)
 {
-    struct state state = {.once = LINE_START, .line = LINE_START};
+    struct state state = {.once = TIMELINE_START, .timeline = TIMELINE_START};
     for (uint64_t p = 0; p < position; p++) {
-        state_apply(job, &state, p, &job->fed[p], 0);
+        state_apply(job, &state, p, &job->consumed[p], 0);
     }
     state.once = job->once[position];
-    state.line = job->once[position];
+    state.timeline = job->once[position];
     state.value = job->once[position];
     state.layout = job->layouts[position];
     return state;

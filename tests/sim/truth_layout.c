@@ -19,7 +19,7 @@ static uint64_t with(uint64_t layout, uint32_t name, uint32_t number, enum layou
 bool truth_asks(const struct job *job, uint32_t creation, uint64_t position)
 {
     const struct scenario_creation *c = &job->plan->creations[creation];
-    uint32_t stream = job->plan->segments[job->places[position].segment].stream;
+    uint32_t stream = job->plan->segments[job->positions[position].segment].stream;
     return c->between ? position == c->from : position >= c->from && stream == c->stream;
 }
 

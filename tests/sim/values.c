@@ -67,7 +67,7 @@ static void agree(struct sim *sim, uint32_t index, const struct verified *verifi
         process->agreed = *verified;
     }
     if (is_news(process)) {
-        later(sim, draw(sim, 1, 50), ON_WRITTEN, 2, 0, index);
+        schedule(sim, draw(sim, 1, 50), ON_WRITTEN, 2, 0, index);
     }
 }
 
@@ -85,44 +85,44 @@ void value_agreed(struct sim *sim, uint32_t index)
 }
 
 /* The only task of a job that has saved where it ends tells twice. */
-static void tell(struct told *told, uint32_t members, uint64_t position, uint64_t digest)
+static void tell(struct tally *tally, uint32_t members, uint64_t position, uint64_t digest)
 {
-    if (told->position != position + 1 || told->count == members) {
-        *told = (struct told){.position = position + 1, .digest = digest};
+    if (tally->position != position + 1 || tally->count == members) {
+        *tally = (struct tally){.position = position + 1, .digest = digest};
     }
-    told->differs |= told->digest != digest;
-    told->count++;
+    tally->differs |= tally->digest != digest;
+    tally->count++;
 }
 
-static struct told *told_of(struct sim *sim, const struct process *process, bool saves)
+static struct tally *tally_of(struct sim *sim, const struct process *process, bool saves)
 {
     struct mesh *mesh = mesh_of(sim, process);
-    return saves ? &mesh->saved : &mesh->told[process->core.position % 2];
+    return saves ? &mesh->saved : &mesh->tally[process->core.position % 2];
 }
 
-void values_tell(struct sim *sim, struct process *process, bool saves)
+void values_exchange(struct sim *sim, struct process *process, bool saves)
 {
     const struct job *job = &sim->jobs[process->job];
     if (values_count(sim, job)) {
-        tell(told_of(sim, process, saves), mesh_of(sim, process)->count, process->core.position,
+        tell(tally_of(sim, process, saves), mesh_of(sim, process)->count, process->core.position,
             value_digest(sim, job, &process->state));
     }
 }
 
 /* What came of it, to one of them; false: they differ, and it does not go on. */
-static bool learn(struct sim *sim, uint32_t index, const struct told *told)
+static bool learn(struct sim *sim, uint32_t index, const struct tally *tally)
 {
     struct process *process = &sim->processes[index];
     uint64_t verified =
         process->core.verified.digest != 0 ? process->core.verified.position : process->core.resume;
-    if (!told->differs || mutant_goes_on(sim, MUTANT_VALUES_UNCOMPARED)) {
-        const struct verified equal = {.position = told->position - 1, .digest = told->digest};
+    if (!tally->differs || mutant_goes_on(sim, MUTANT_VALUES_UNCOMPARED)) {
+        const struct verified equal = {.position = tally->position - 1, .digest = tally->digest};
         program_event(
             sim, index, &(struct task_event){.type = TASK_EVENT_VERIFIED, .verified = equal});
         agree(sim, index, &equal);
         return true;
     }
-    const struct divergence divergence = {.position = told->position - 1, .verified = verified};
+    const struct divergence divergence = {.position = tally->position - 1, .verified = verified};
     program_event(sim, index,
         &(struct task_event){
             .type = TASK_EVENT_DIVERGED, .divergence = &divergence, .text = "their values differ"});
@@ -137,10 +137,10 @@ bool values_agree(struct sim *sim, uint32_t index, bool saves)
     if (!values_count(sim, job) || process->core.phase != TASK_RUN) {
         return true;
     }
-    const struct told *told = told_of(sim, process, saves);
-    CADRE_ASSERT(told->position == position + 1);
-    CADRE_ASSERT(told->count == mesh_of(sim, process)->count);
-    return learn(sim, index, told);
+    const struct tally *tally = tally_of(sim, process, saves);
+    CADRE_ASSERT(tally->position == position + 1);
+    CADRE_ASSERT(tally->count == mesh_of(sim, process)->count);
+    return learn(sim, index, tally);
 }
 
 /* ---- what is right ---- */

@@ -23,7 +23,7 @@ void value_agreed(struct sim *sim, uint32_t process);
 void value_copy_flips(struct sim *sim, struct process *process);
 /* It enters the first collective of its step, or one in which all save; and that succeeded: false,
  * the values differ. */
-void values_tell(struct sim *sim, struct process *process, bool saves);
+void values_exchange(struct sim *sim, struct process *process, bool saves);
 bool values_agree(struct sim *sim, uint32_t process, bool saves);
 void values_adopted(struct sim *sim, const struct mesh *mesh);
 void values_check(struct sim *sim, const struct job *job, uint64_t position, uint64_t value);

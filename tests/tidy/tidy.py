@@ -154,7 +154,7 @@ class Tidy:
             self.fault(source, number, "layer", f"{layer} is pure and may not include <{name}>")
 
     def check_calls(self, source):
-        calls = list(rules.ANYWHERE)
+        calls = list(rules.UNALIGNED)
         words = []
         if source.within(rules.LIBRARIES):
             calls += rules.IN_LIBRARIES

@@ -7,7 +7,7 @@
 
 bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view)
 {
-    if (i >= core->places || core->tasks[i].phase == AGENT_TASK_NONE) {
+    if (i >= core->entries || core->tasks[i].phase == AGENT_TASK_NONE) {
         return false;
     }
     const struct agent_task *task = &core->tasks[i];
@@ -35,8 +35,8 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
     if (task->connected && (task->phase < AGENT_TASK_RUNNING || task->phase > AGENT_TASK_KILLED)) {
         return "only a task that runs is connected";
     }
-    const struct agent_words *words = &core->words[task - core->tasks];
-    if (words->has_join && (words->hello.generation.number != 0 || words->has_report)) {
+    const struct agent_resend *resend = &core->resend[task - core->tasks];
+    if (resend->has_join && (resend->hello.generation.number != 0 || resend->has_report)) {
         return "who joins has heard of no generation";
     }
     if (task->over && task->phase < AGENT_TASK_KILLED) {
@@ -57,7 +57,7 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
     if (task->phase == AGENT_TASK_TERMINATING && core->now_us >= task->kill_at_us) {
         return "a task is killed when its grace is over";
     }
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *other = &core->tasks[i];
         if (other == task || other->phase == AGENT_TASK_NONE) {
             continue;
@@ -83,7 +83,7 @@ static const char *group_invariant(const struct agent_core *core, uint32_t index
     uint32_t arrived = 0;
     uint64_t up_to = UINT64_MAX;
     uint64_t applied = UINT64_MAX;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_NONE || task->group != index) {
             continue;
@@ -111,10 +111,10 @@ static const char *group_invariant(const struct agent_core *core, uint32_t index
 
 static const char *stream_invariant(const struct agent_core *core, const struct agent_stream *kept)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
-        bool lives = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
-        if (lives && task->ref.job.n == kept->job.n) {
+        bool attempts = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
+        if (attempts && task->ref.job.n == kept->job.n) {
             return NULL;
         }
     }
@@ -131,7 +131,7 @@ const char *agent_core_invariant(const struct agent_core *core)
         }
     }
     uint32_t alive = 0;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase != AGENT_TASK_NONE) {
             const char *broken = task_invariant(core, task);
@@ -161,13 +161,13 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 
 uint64_t agent_core_digest(const struct agent_core *core)
 {
-    CADRE_ASSERT(core->places == AGENT_PLACES(core->options.slots));
-    uint64_t digest = mix(core->now_us, core->places);
+    CADRE_ASSERT(core->entries == AGENT_ENTRIES(core->options.slots));
+    uint64_t digest = mix(core->now_us, core->entries);
     digest = mix(digest, (core->link_up ? 1U : 0U) + (core->linked ? 2U : 0U) +
                              (core->draining ? 4U : 0U) + (core->left ? 8U : 0U));
     digest = mix(digest, core->heartbeat_at_us);
     digest = mix(digest, core->orphan_at_us);
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         digest = mix(digest, (uint64_t)task->phase);
         if (task->phase == AGENT_TASK_NONE) {
@@ -181,12 +181,12 @@ uint64_t agent_core_digest(const struct agent_core *core)
             (task->connected ? 1U : 0U) + (task->adopted ? 2U : 0U) + (task->over ? 4U : 0U));
         digest = mix(digest, task->up_to);
         digest = mix(digest, task->applied);
-        digest = mix(digest, task->feed.samples);
+        digest = mix(digest, task->consumption.samples);
         digest = mix(
             digest, task->group == GROUP_NONE ? 0 : core->groups[task->group].generation.number);
-        const struct agent_words *words = &core->words[i];
-        digest = mix(digest, (words->has_join ? 1U : 0U) + (words->has_report ? 2U : 0U) +
-                                 (words->has_part ? 4U : 0U) + (words->publishing ? 8U : 0U));
+        const struct agent_resend *resend = &core->resend[i];
+        digest = mix(digest, (resend->has_join ? 1U : 0U) + (resend->has_report ? 2U : 0U) +
+                                 (resend->has_part ? 4U : 0U) + (resend->publishing ? 8U : 0U));
     }
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
         digest = mix(digest, core->streams[i].job.n);

@@ -19,10 +19,10 @@ static size_t aligned(size_t bytes)
 size_t agent_core_bytes(uint32_t slots)
 {
     CADRE_ASSERT(slots >= 1 && slots <= LIMIT_SLOTS_PER_WORKER);
-    size_t places = AGENT_PLACES((size_t)slots);
-    return aligned(sizeof(struct agent_core)) + aligned(places * sizeof(struct agent_task)) +
-           aligned(places * sizeof(struct agent_words)) +
-           aligned(places * sizeof(struct agent_group)) +
+    size_t entries = AGENT_ENTRIES((size_t)slots);
+    return aligned(sizeof(struct agent_core)) + aligned(entries * sizeof(struct agent_task)) +
+           aligned(entries * sizeof(struct agent_resend)) +
+           aligned(entries * sizeof(struct agent_group)) +
            AGENT_STREAMS((size_t)slots) * sizeof(struct agent_stream);
 }
 
@@ -33,18 +33,18 @@ struct agent_core *agent_core_init(void *memory, const struct agent_options *opt
     memset(memory, 0, agent_core_bytes(options->slots));
     struct agent_core *core = memory;
     core->options = *options;
-    core->places = AGENT_PLACES(options->slots);
+    core->entries = AGENT_ENTRIES(options->slots);
     core->heartbeat_us = options->heartbeat_us;
     core->heartbeat_at_us = NEVER;
     core->orphan_at_us = NEVER;
     core->drain_at_us = NEVER;
     char *next = (char *)memory + aligned(sizeof(*core));
     core->tasks = (struct agent_task *)(void *)next;
-    next += aligned(core->places * sizeof(*core->tasks));
-    core->words = (struct agent_words *)(void *)next;
-    next += aligned(core->places * sizeof(*core->words));
+    next += aligned(core->entries * sizeof(*core->tasks));
+    core->resend = (struct agent_resend *)(void *)next;
+    next += aligned(core->entries * sizeof(*core->resend));
     core->groups = (struct agent_group *)(void *)next;
-    next += aligned(core->places * sizeof(*core->groups));
+    next += aligned(core->entries * sizeof(*core->groups));
     core->streams = (struct agent_stream *)(void *)next;
     next += AGENT_STREAMS(options->slots) * sizeof(*core->streams);
     CADRE_ASSERT(next == (char *)memory + agent_core_bytes(options->slots));
@@ -78,35 +78,35 @@ static void link_down(struct agent_core *core)
 }
 
 /* Everything that a lost link may have swallowed, in the order of a task's life. */
-static void say_all(struct agent_core *core, struct agent_actions *out)
+static void resend_all(struct agent_core *core, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked);
     struct task_ref none = {.slot = 0};
     if (core->draining) {
-        agent_say(core, out, AGENT_UP_DRAINING, none);
+        agent_send(core, out, AGENT_UP_DRAINING, none);
     }
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED) {
-            agent_say_started(core, task, out);
-            agent_say_again(core, task, out);
+            agent_send_started(core, task, out);
+            agent_resend_task(core, task, out);
         }
         if (task->phase >= AGENT_TASK_GONE) {
-            agent_say_failure(core, task, out);
-            agent_say_gone(core, task, out);
+            agent_send_failure(core, task, out);
+            agent_send_gone(core, task, out);
         }
         if (task->phase == AGENT_TASK_COLLECTED) {
-            agent_say_collected(core, task, out);
+            agent_send_collected(core, task, out);
         }
     }
-    agent_say_streams(core, out);
-    for (uint32_t i = 0; i < core->places; i++) {
+    agent_send_streams(core, out);
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_group *group = &core->groups[i];
         if (group->job.n != 0 && (group->folded || group->wanted > 0)) {
-            agent_say_arrived(core, group, out);
+            agent_send_arrived(core, group, out);
         }
         if (group->folded) {
-            agent_fed_say(core, group, out);
+            agent_consumed_send(core, group, out);
         }
     }
 }
@@ -127,10 +127,10 @@ static void welcome(
     }
     CADRE_ASSERT(core->heartbeat_us > 0);
     core->heartbeat_at_us = core->now_us + core->heartbeat_us;
-    say_all(core, out);
+    resend_all(core, out);
 }
 
-static void take_down(
+static void on_down(
     struct agent_core *core, const struct agent_down *down, struct agent_actions *out)
 {
     if (down->type == AGENT_DOWN_WELCOME) {
@@ -148,8 +148,8 @@ static void take_down(
     case AGENT_DOWN_STOP:
         agent_stop(core, &down->stop, out);
         break;
-    case AGENT_DOWN_TELL:
-        agent_tell(core, &down->tell, out);
+    case AGENT_DOWN_RELAY:
+        agent_relay_down(core, &down->relay_down, out);
         break;
     case AGENT_DOWN_FORGET:
         agent_append(out, AGENT_ACTION_FORGET_JOB, (struct task_ref){.job = down->forget});
@@ -173,7 +173,7 @@ static void drain(struct agent_core *core, struct agent_actions *out)
     struct task_ref none = {.slot = 0};
     core->draining = true;
     core->drain_at_us = core->now_us + core->options.grace_us;
-    agent_say(core, out, AGENT_UP_DRAINING, none);
+    agent_send(core, out, AGENT_UP_DRAINING, none);
 }
 
 static void on_time(struct agent_core *core, struct agent_actions *out)
@@ -181,7 +181,7 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
     struct task_ref none = {.slot = 0};
     if (core->now_us >= core->heartbeat_at_us) {
         core->heartbeat_at_us = core->now_us + core->heartbeat_us;
-        agent_say(core, out, AGENT_UP_HEARTBEAT, none);
+        agent_send(core, out, AGENT_UP_HEARTBEAT, none);
     }
     if (core->now_us >= core->orphan_at_us) {
         CADRE_ASSERT(!core->linked);
@@ -202,13 +202,13 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
 
 /* A drained daemon waits until the coordinator has acknowledged that its tasks are collected;
  * without a coordinator only for them to be gone. */
-static void leave_if_drained(struct agent_core *core, struct agent_actions *out)
+static void exit_if_drained(struct agent_core *core, struct agent_actions *out)
 {
     if (!core->draining || core->left) {
         return;
     }
     bool patient = core->linked || core->drain_at_us != NEVER;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         enum agent_task_phase phase = core->tasks[i].phase;
         if (phase != AGENT_TASK_NONE && (patient || phase < AGENT_TASK_GONE)) {
             return;
@@ -216,7 +216,7 @@ static void leave_if_drained(struct agent_core *core, struct agent_actions *out)
     }
     struct task_ref none = {.slot = 0};
     core->left = true;
-    agent_append(out, AGENT_ACTION_LEAVE, none);
+    agent_append(out, AGENT_ACTION_EXIT, none);
 }
 
 static void task_closed(struct agent_core *core, struct task_ref ref)
@@ -245,7 +245,7 @@ void agent_core_step(
         link_down(core);
         break;
     case AGENT_EVENT_DOWN:
-        take_down(core, event->down, out);
+        on_down(core, event->down, out);
         break;
     case AGENT_EVENT_PREPARED:
         agent_prepared(core, event->task, out);
@@ -269,7 +269,7 @@ void agent_core_step(
         agent_published(core, event->task, event->code, out);
         break;
     case AGENT_EVENT_TASK_UP:
-        agent_task_up(core, event->task, event->up, out);
+        agent_on_task_up(core, event->task, event->up, out);
         break;
     case AGENT_EVENT_TASK_CLOSED:
         task_closed(core, event->task);
@@ -279,7 +279,7 @@ void agent_core_step(
         break;
     }
     on_time(core, out);
-    leave_if_drained(core, out);
+    exit_if_drained(core, out);
     CADRE_ASSERT(out->count - before <= AGENT_ACTIONS_PER_STEP_MAX(core->options.slots));
 }
 
@@ -288,7 +288,7 @@ uint64_t agent_core_wake_us(const struct agent_core *core)
     uint64_t wake_us = core->heartbeat_at_us;
     wake_us = core->orphan_at_us < wake_us ? core->orphan_at_us : wake_us;
     wake_us = core->drain_at_us < wake_us ? core->drain_at_us : wake_us;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_TERMINATING && task->kill_at_us < wake_us) {
             wake_us = task->kill_at_us;

@@ -32,7 +32,7 @@ struct agent_options {
 #define AGENT_STREAMS(slots) (LIMIT_STREAMS + 4 * (slots))
 
 /* Epochs that are over, of each generation: what they were fed is remembered, to be said again. */
-#define AGENT_FED_MAX 6
+#define AGENT_CONSUMED_MAX 6
 
 /* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
  */
@@ -54,7 +54,7 @@ enum agent_event_type {
                              that was stopped before */
     /* Before the first link: an earlier life of this daemon started the task of the START in
      * `down`, and it runs as `pid`, or `ended`: then EXITED follows when its last words are read.
-     * At most AGENT_PLACES(slots) of them; one that no slot is left for is ended. */
+     * At most AGENT_ENTRIES(slots) of them; one that no slot is left for is ended. */
     AGENT_EVENT_ADOPTED,
     AGENT_EVENT_SPAWNED,   /* its process runs: pid. Before any frame of it. */
     AGENT_EVENT_FAILED,    /* it could not be prepared or spawned: exit says why */
@@ -97,12 +97,12 @@ enum agent_action_type {
      * a task counts: it replaces one that is still being published. A shared one needs nothing and
      * is said at once. */
     AGENT_ACTION_PUBLISH,
-    AGENT_ACTION_TELL,       /* `down.tell.down` of this event to the task */
+    AGENT_ACTION_DELIVER,       /* `down.tell.down` of this event to the task */
     AGENT_ACTION_REFUSE,     /* the frame was not acceptable: tell the task code and text, close its
                                 socket */
     AGENT_ACTION_FORGET,     /* nothing of the task is needed any more */
     AGENT_ACTION_FORGET_JOB, /* nor of what is kept between lives of tasks of task.job */
-    AGENT_ACTION_LEAVE       /* drained, and all is acknowledged: the daemon may end */
+    AGENT_ACTION_EXIT       /* drained, and all is acknowledged: the daemon may end */
 };
 
 struct agent_action {
@@ -117,7 +117,7 @@ struct agent_action {
 
 /* Actions that one step may append: after a welcome everything is told once more. */
 #define AGENT_ACTIONS_PER_STEP_MAX(slots)                                                          \
-    ((7 + AGENT_FED_MAX) * AGENT_PLACES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
+    ((7 + AGENT_CONSUMED_MAX) * AGENT_ENTRIES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
 
 struct agent_actions {
     struct agent_action *items;
@@ -144,7 +144,7 @@ struct agent_task_view {
     uint64_t applied;
 };
 
-/* The local tasks, by index below AGENT_PLACES(slots); false for an empty place. */
+/* The local tasks, by index below AGENT_ENTRIES(slots); false for an empty place. */
 bool agent_core_task(const struct agent_core *core, uint32_t i, struct agent_task_view *ret_view);
 
 /* Whether the coordinator's welcome was heard on this link. */

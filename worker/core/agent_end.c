@@ -10,36 +10,36 @@
 
 /* ---- what is told ---- */
 
-void agent_say_gone(
+void agent_send_gone(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_GONE);
-    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_GONE, task->ref);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_TASK_GONE, task->ref);
     if (up != NULL) {
         up->gone.task = task->ref;
-        up->gone.exit = agent_words_of(core, task)->exit;
+        up->gone.exit = agent_resend_of(core, task)->exit;
     }
 }
 
-void agent_say_collected(
+void agent_send_collected(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase == AGENT_TASK_COLLECTED);
-    const struct agent_words *words = agent_words_of(core, task);
-    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_COLLECTED, task->ref);
+    const struct agent_resend *resend = agent_resend_of(core, task);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_TASK_COLLECTED, task->ref);
     if (up != NULL) {
         up->collected.task = task->ref;
-        up->collected.code = words->collected_code;
-        up->collected.text = words->collected_text;
+        up->collected.code = resend->collected_code;
+        up->collected.text = resend->collected_text;
     }
 }
 
-void agent_say_not_here(
+void agent_send_not_here(
     const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked); /* it answers a message of this link */
     CADRE_ASSERT(why[0] != '\0');
-    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_GONE, ref);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_TASK_GONE, ref);
     CADRE_ASSERT(up != NULL);
     up->gone.task = ref;
     up->gone.exit.code = EXIT_CANNOT_START;
@@ -53,17 +53,17 @@ void agent_become_gone(struct agent_core *core, struct agent_task *task,
 {
     CADRE_ASSERT(task->phase > AGENT_TASK_NONE && task->phase < AGENT_TASK_GONE);
     CADRE_ASSERT(task->ended == 0);
-    struct agent_words *words = agent_words_of(core, task);
-    words->exit = *exit;
-    words->exit.text[sizeof(words->exit.text) - 1] = '\0';
+    struct agent_resend *resend = agent_resend_of(core, task);
+    resend->exit = *exit;
+    resend->exit.text[sizeof(resend->exit.text) - 1] = '\0';
     bool stopped = task->phase == AGENT_TASK_TERMINATING || task->phase == AGENT_TASK_KILLED;
     if (stopped && exit->signal != 0 && exit->text[0] == '\0') {
-        agent_copy_text(words->exit.text, sizeof(words->exit.text), "stopped by Cadre");
+        agent_copy_text(resend->exit.text, sizeof(resend->exit.text), "stopped by Cadre");
     }
     task->phase = AGENT_TASK_GONE;
     task->connected = false;
     agent_drop_streams(core, task->ref.job);
-    agent_say_gone(core, task, out);
+    agent_send_gone(core, task, out);
     agent_append(out, AGENT_ACTION_COLLECT, task->ref);
     agent_spawn_ready(core, out);
 }
@@ -108,7 +108,7 @@ void agent_end_task(
 
 void agent_end_all(struct agent_core *core, struct agent_actions *out)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         agent_end_task(core, &core->tasks[i], core->options.grace_us, out);
         /* Else a process would be left that nobody ends. */
         CADRE_ASSERT(core->tasks[i].phase != AGENT_TASK_RUNNING);
@@ -117,7 +117,7 @@ void agent_end_all(struct agent_core *core, struct agent_actions *out)
 
 void agent_kill_overdue(struct agent_core *core, struct agent_actions *out)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_TERMINATING && core->now_us >= task->kill_at_us) {
             CADRE_ASSERT(!task->over); /* there is a process to kill */
@@ -135,7 +135,7 @@ static void stop_one(
 {
     struct agent_task *task = agent_find(core, stop->task);
     if (task == NULL) {
-        agent_say_not_here(core, stop->task, "this worker has no such task", out);
+        agent_send_not_here(core, stop->task, "this worker has no such task", out);
     } else if (task->phase == AGENT_TASK_COLLECTED) {
         agent_forget_task(core, task, out);
     } else {
@@ -152,7 +152,7 @@ void agent_stop(struct agent_core *core, const struct agent_stop *stop, struct a
         stop_one(core, stop, out);
         return;
     }
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         if (core->tasks[i].phase != AGENT_TASK_NONE && core->tasks[i].ref.job.n == stop->job.n) {
             agent_end_task(core, &core->tasks[i], stop->grace_us, out);
         }
@@ -177,10 +177,10 @@ void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status 
     CADRE_ASSERT(task->phase == AGENT_TASK_GONE);
     CADRE_ASSERT(task->ended == 0);
     CADRE_ASSERT(core->ended < UINT64_MAX);
-    struct agent_words *words = agent_words_of(core, task);
+    struct agent_resend *resend = agent_resend_of(core, task);
     task->phase = AGENT_TASK_COLLECTED;
     task->ended = ++core->ended;
-    words->collected_code = code;
-    agent_copy_text(words->collected_text, sizeof(words->collected_text), text);
-    agent_say_collected(core, task, out);
+    resend->collected_code = code;
+    agent_copy_text(resend->collected_text, sizeof(resend->collected_text), text);
+    agent_send_collected(core, task, out);
 }

@@ -14,26 +14,26 @@
 uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation)
 {
     CADRE_ASSERT(job.n != 0);
-    uint32_t free_place = GROUP_NONE;
-    for (uint32_t i = 0; i < core->places; i++) {
+    uint32_t free_entry = GROUP_NONE;
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_group *group = &core->groups[i];
         if (group->job.n == job.n && generation_equal(group->generation, generation)) {
             CADRE_ASSERT(group->members > 0);
             core->groups[i].members++;
             return i;
         }
-        if (group->job.n == 0 && free_place == GROUP_NONE) {
-            free_place = i;
+        if (group->job.n == 0 && free_entry == GROUP_NONE) {
+            free_entry = i;
         }
     }
     /* As many places as tasks, and the one that joins has left its own. */
-    CADRE_ASSERT(free_place != GROUP_NONE);
-    core->groups[free_place] =
+    CADRE_ASSERT(free_entry != GROUP_NONE);
+    core->groups[free_entry] =
         (struct agent_group){.job = job, .generation = generation, .members = 1};
-    return free_place;
+    return free_entry;
 }
 
-void agent_group_leave(struct agent_core *core, struct agent_task *task)
+void agent_group_remove(struct agent_core *core, struct agent_task *task)
 {
     if (task->group == GROUP_NONE) {
         return;
@@ -42,7 +42,7 @@ void agent_group_leave(struct agent_core *core, struct agent_task *task)
     CADRE_ASSERT(agent_group_of(core, task) == &core->groups[group]);
     task->group = GROUP_NONE;
     task->arrived = false;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         if (core->tasks[i].phase != AGENT_TASK_NONE && core->tasks[i].group == group) {
             core->groups[group].broken = true;
             return;
@@ -64,7 +64,7 @@ void agent_group_rejoin(
 
 void agent_group_reset(struct agent_core *core, uint32_t group)
 {
-    CADRE_ASSERT(group < core->places);
+    CADRE_ASSERT(group < core->entries);
     CADRE_ASSERT(core->groups[group].job.n != 0);
     struct agent_group *reset = &core->groups[group];
     struct agent_group before = *reset;
@@ -73,28 +73,28 @@ void agent_group_reset(struct agent_core *core, uint32_t group)
         .members = before.members,
         .broken = before.broken,
         .verified = before.verified,
-        .fed_count = before.fed_count};
-    memcpy(reset->fed, before.fed, sizeof(before.fed));
-    for (uint32_t i = 0; i < core->places; i++) {
+        .consumed_count = before.consumed_count};
+    memcpy(reset->consumed, before.consumed, sizeof(before.consumed));
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase != AGENT_TASK_NONE && task->group == group) {
             task->arrived = false;
             task->up_to = 0;
             task->applied = 0;
             task->cursor = (struct cursor){0};
-            task->feed = (struct feed){0};
+            task->consumption = (struct consumption){0};
         }
     }
 }
 
-void agent_say_arrived(
+void agent_send_arrived(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
 {
     CADRE_ASSERT(group->job.n != 0);
     CADRE_ASSERT(group->members > 0);
     CADRE_ASSERT(group->wanted > 0 || group->wanted_slot == 0);
     struct task_ref none = {.job = group->job};
-    struct agent_up *up = agent_say(core, out, AGENT_UP_ARRIVED, none);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_ARRIVED, none);
     if (up != NULL) {
         up->arrived = (struct agent_arrived){
             .job = group->job,
@@ -105,7 +105,7 @@ void agent_say_arrived(
             .wanted = group->wanted,
             .wanted_slot = group->wanted_slot,
             .cursor = group->cursor,
-            .feed = group->feed,
+            .consumption = group->consumption,
             .verified = group->verified,
         };
     }
@@ -126,7 +126,7 @@ static void fold(struct agent_core *core, uint32_t index)
     group->behind_applied = 0;
     group->behind_begin = 0;
     const struct agent_task *least = NULL;
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
         if (task->phase == AGENT_TASK_NONE || task->group != index) {
             continue;
@@ -156,11 +156,11 @@ static void fold(struct agent_core *core, uint32_t index)
     CADRE_ASSERT(group->behind_applied >= 1 && group->behind_applied <= group->members);
     CADRE_ASSERT(group->behind_begin >= 1 && group->behind_begin <= group->members);
     CADRE_ASSERT(least->applied == group->applied);
-    group->feed = least->feed;
+    group->consumption = least->consumption;
 }
 
 /* Where the member stands at a minimum and moves on, it is one fewer that does. */
-static void leave_minima(
+static void remove_from_minima(
     struct agent_group *group, const struct agent_task *task, const struct task_arrive *arrive)
 {
     CADRE_ASSERT(group->folded);
@@ -204,14 +204,14 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
         group->arrived++;
         CADRE_ASSERT(group->arrived <= group->members);
     } else if (group->folded) {
-        leave_minima(group, task, arrive);
+        remove_from_minima(group, task, arrive);
     }
-    agent_fed_leave(group, task, &arrive->cursor);
+    agent_consumed_keep(group, task, &arrive->cursor);
     bool compared = take_verified(group, &arrive->verified);
     task->up_to = arrive->up_to;
     task->applied = arrive->applied;
     task->cursor = arrive->cursor;
-    task->feed = arrive->feed;
+    task->consumption = arrive->consumption;
     bool wants_more = arrive->wanted > group->wanted;
     if (wants_more) {
         group->wanted = arrive->wanted;
@@ -225,9 +225,9 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     }
     /* Where nobody moves on, as when all save, nothing else would tell it. */
     if ((due || wants_more || (compared && group->folded)) && !group->broken) {
-        agent_say_arrived(core, group, out);
+        agent_send_arrived(core, group, out);
     }
     if (first && group->folded) {
-        agent_fed_say(core, group, out);
+        agent_consumed_send(core, group, out);
     }
 }

@@ -23,33 +23,33 @@ static bool same_content(const struct task_part *a, const struct task_part *b)
            memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
 }
 
-static void say_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+static void send_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out)
 {
     CADRE_ASSERT(agent_is_current(core, task, part->generation));
-    struct agent_words *words = agent_words_of(core, task);
-    keep(&words->part, part);
-    words->has_part = true;
-    struct task_up up = {.type = TASK_UP_PART, .part = words->part.part};
-    agent_say_said(core, task->ref, &up, out);
+    struct agent_resend *resend = agent_resend_of(core, task);
+    keep(&resend->part, part);
+    resend->has_part = true;
+    struct task_up up = {.type = TASK_UP_PART, .part = resend->part.part};
+    agent_send_relay(core, task->ref, &up, out);
 }
 
 /* A task says its part again on each connection and in each generation; it is published once. */
-void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+void agent_on_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out)
 {
     CADRE_ASSERT(task->connected);
-    struct agent_words *words = agent_words_of(core, task);
-    if (part->shared || same_content(&words->part.part, part)) {
-        say_part(core, task, part, out);
+    struct agent_resend *resend = agent_resend_of(core, task);
+    if (part->shared || same_content(&resend->part.part, part)) {
+        send_part(core, task, part, out);
         return;
     }
     CADRE_ASSERT(!part->shared); /* a shared one can be read from everywhere */
-    bool known = words->publishing && same_content(&words->next.part, part);
-    keep(&words->next, part);
-    words->publishing = true;
+    bool known = resend->publishing && same_content(&resend->next.part, part);
+    keep(&resend->next, part);
+    resend->publishing = true;
     if (!known) {
-        agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &words->next.part;
+        agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
     }
 }
 
@@ -58,21 +58,21 @@ void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out)
 {
     struct agent_task *task = agent_find(core, ref);
-    if (task == NULL || !agent_words_of(core, task)->publishing) {
+    if (task == NULL || !agent_resend_of(core, task)->publishing) {
         return;
     }
-    struct agent_words *words = agent_words_of(core, task);
-    CADRE_ASSERT(words->next.part.path == words->next.path);
-    CADRE_ASSERT(!words->next.part.shared);
-    words->publishing = false;
+    struct agent_resend *resend = agent_resend_of(core, task);
+    CADRE_ASSERT(resend->next.part.path == resend->next.path);
+    CADRE_ASSERT(!resend->next.part.shared);
+    resend->publishing = false;
     if (code != CADRE_OK) {
         return;
     }
-    if (agent_is_current(core, task, words->next.part.generation)) {
-        say_part(core, task, &words->next.part, out);
+    if (agent_is_current(core, task, resend->next.part.generation)) {
+        send_part(core, task, &resend->next.part, out);
     } else {
-        keep(&words->part, &words->next.part);
-        words->has_part = false;
+        keep(&resend->part, &resend->next.part);
+        resend->has_part = false;
     }
 }
 
@@ -105,7 +105,7 @@ void agent_keep_stream(struct agent_core *core, struct job_id job, const struct 
 
 static const struct agent_task *speaker(const struct agent_core *core, struct job_id job)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         if (core->tasks[i].connected && core->tasks[i].ref.job.n == job.n) {
             CADRE_ASSERT(core->tasks[i].phase >= AGENT_TASK_RUNNING);
             CADRE_ASSERT(core->tasks[i].phase < AGENT_TASK_GONE);
@@ -116,7 +116,7 @@ static const struct agent_task *speaker(const struct agent_core *core, struct jo
 }
 
 /* Whoever is not connected says them again itself when it is. */
-void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
+void agent_send_streams(const struct agent_core *core, struct agent_actions *out)
 {
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
         const struct agent_stream *kept = &core->streams[i];
@@ -124,7 +124,7 @@ void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
         if (task != NULL) {
             CADRE_ASSERT(kept->stream.name == kept->name);
             struct task_up up = {.type = TASK_UP_STREAM, .stream = kept->stream};
-            agent_say_said(core, task->ref, &up, out);
+            agent_send_relay(core, task->ref, &up, out);
         }
     }
 }
@@ -132,10 +132,10 @@ void agent_say_streams(const struct agent_core *core, struct agent_actions *out)
 void agent_drop_streams(struct agent_core *core, struct job_id job)
 {
     CADRE_ASSERT(job.n != 0);
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
-        bool lives = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
-        if (lives && task->ref.job.n == job.n) {
+        bool attempts = task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED;
+        if (attempts && task->ref.job.n == job.n) {
             return;
         }
     }

@@ -16,91 +16,91 @@ static void refuse(struct agent_actions *out, struct task_ref ref, const char *w
     agent_copy_text(action->text, sizeof(action->text), why);
 }
 
-static void keep_hello(struct agent_words *words, const struct task_hello *hello)
+static void keep_hello(struct agent_resend *resend, const struct task_hello *hello)
 {
-    words->hello = *hello;
-    agent_copy_text(words->library_version, sizeof(words->library_version), hello->library_version);
-    agent_copy_text(words->mesh_address, sizeof(words->mesh_address), hello->mesh_address);
-    words->hello.library_version = words->library_version;
-    words->hello.mesh_address = words->mesh_address;
+    resend->hello = *hello;
+    agent_copy_text(resend->library_version, sizeof(resend->library_version), hello->library_version);
+    agent_copy_text(resend->mesh_address, sizeof(resend->mesh_address), hello->mesh_address);
+    resend->hello.library_version = resend->library_version;
+    resend->hello.mesh_address = resend->mesh_address;
     /* A task says its join, report, part and notice again behind its hello, if it has any. */
-    words->has_join = false;
-    words->has_report = false;
-    words->has_part = false;
-    words->has_preempt = false;
-    CADRE_ASSERT(words->hello.mesh_address != hello->mesh_address); /* a copy: that one goes */
+    resend->has_join = false;
+    resend->has_report = false;
+    resend->has_part = false;
+    resend->has_preempt = false;
+    CADRE_ASSERT(resend->hello.mesh_address != hello->mesh_address); /* a copy: that one goes */
 }
 
-static void keep_report(struct agent_words *words, const struct task_report *report)
+static void keep_report(struct agent_resend *resend, const struct task_report *report)
 {
-    words->has_join = false;
-    words->has_report = true;
-    words->report = *report;
-    agent_copy_text(words->report_text, sizeof(words->report_text), report->text);
-    words->report.text = words->report_text;
-    words->hello.frozen = true;
-    words->hello.reason = report->reason;
-    words->hello.position = report->position;
-    words->hello.clean = report->clean;
-    CADRE_ASSERT(words->report.text != report->text);
+    resend->has_join = false;
+    resend->has_report = true;
+    resend->report = *report;
+    agent_copy_text(resend->report_text, sizeof(resend->report_text), report->text);
+    resend->report.text = resend->report_text;
+    resend->hello.frozen = true;
+    resend->hello.reason = report->reason;
+    resend->hello.position = report->position;
+    resend->hello.clean = report->clean;
+    CADRE_ASSERT(resend->report.text != report->text);
 }
 
 /* A failure is final, in whatever generation. */
-static bool has_failed(const struct agent_words *words)
+static bool has_failed(const struct agent_resend *resend)
 {
-    return words->has_report && words->report.reason == REPORT_FAILED;
+    return resend->has_report && resend->report.reason == REPORT_FAILED;
 }
 
-void agent_say_again(
+void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
     if (!task->connected) {
         return; /* its hello comes when it does */
     }
-    const struct agent_words *words = agent_words_of(core, task);
-    CADRE_ASSERT(words->hello.library_version == words->library_version);
-    CADRE_ASSERT(words->hello.mesh_address == words->mesh_address);
-    struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
-    agent_say_said(core, task->ref, &up, out);
-    if (words->has_join) {
-        CADRE_ASSERT(words->hello.generation.number == 0);
-        up = (struct task_up){.type = TASK_UP_JOIN, .join = words->join};
-        agent_say_said(core, task->ref, &up, out);
+    const struct agent_resend *resend = agent_resend_of(core, task);
+    CADRE_ASSERT(resend->hello.library_version == resend->library_version);
+    CADRE_ASSERT(resend->hello.mesh_address == resend->mesh_address);
+    struct task_up up = {.type = TASK_UP_HELLO, .hello = resend->hello};
+    agent_send_relay(core, task->ref, &up, out);
+    if (resend->has_join) {
+        CADRE_ASSERT(resend->hello.generation.number == 0);
+        up = (struct task_up){.type = TASK_UP_JOIN, .join = resend->join};
+        agent_send_relay(core, task->ref, &up, out);
     }
-    if (words->has_preempt) {
-        up = (struct task_up){.type = TASK_UP_PREEMPT, .preempt = words->preempt};
-        agent_say_said(core, task->ref, &up, out);
+    if (resend->has_preempt) {
+        up = (struct task_up){.type = TASK_UP_PREEMPT, .preempt = resend->preempt};
+        agent_send_relay(core, task->ref, &up, out);
     }
-    if (words->has_report) {
-        CADRE_ASSERT(words->hello.frozen);
-        CADRE_ASSERT(words->report.text == words->report_text);
-        up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
-        agent_say_said(core, task->ref, &up, out);
+    if (resend->has_report) {
+        CADRE_ASSERT(resend->hello.frozen);
+        CADRE_ASSERT(resend->report.text == resend->report_text);
+        up = (struct task_up){.type = TASK_UP_REPORT, .report = resend->report};
+        agent_send_relay(core, task->ref, &up, out);
     }
-    if (words->has_part) {
-        CADRE_ASSERT(words->part.part.path == words->part.path);
-        up = (struct task_up){.type = TASK_UP_PART, .part = words->part.part};
-        agent_say_said(core, task->ref, &up, out);
+    if (resend->has_part) {
+        CADRE_ASSERT(resend->part.part.path == resend->part.path);
+        up = (struct task_up){.type = TASK_UP_PART, .part = resend->part.part};
+        agent_send_relay(core, task->ref, &up, out);
     }
 }
 
 /* Of one that has ended: its exit tells neither that the program failed nor of what. Who has not
  * heard of the task since it was started again itself has to hear of it first. */
-void agent_say_failure(
+void agent_send_failure(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
-    const struct agent_words *words = agent_words_of(core, task);
+    const struct agent_resend *resend = agent_resend_of(core, task);
     CADRE_ASSERT(task->phase >= AGENT_TASK_GONE);
-    if (!has_failed(words)) {
+    if (!has_failed(resend)) {
         return;
     }
-    struct task_up up = {.type = TASK_UP_HELLO, .hello = words->hello};
-    agent_say_said(core, task->ref, &up, out);
-    up = (struct task_up){.type = TASK_UP_REPORT, .report = words->report};
-    agent_say_said(core, task->ref, &up, out);
+    struct task_up up = {.type = TASK_UP_HELLO, .hello = resend->hello};
+    agent_send_relay(core, task->ref, &up, out);
+    up = (struct task_up){.type = TASK_UP_REPORT, .report = resend->report};
+    agent_send_relay(core, task->ref, &up, out);
 }
 
-static void hear_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
+static void on_task_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
     struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
@@ -116,29 +116,29 @@ static void hear_hello(struct agent_core *core, struct agent_task *task, const s
         return;
     }
     task->connected = true;
-    keep_hello(agent_words_of(core, task), &up->hello);
-    if (task->adopted && task->group == GROUP_NONE && !task->attends &&
+    keep_hello(agent_resend_of(core, task), &up->hello);
+    if (task->adopted && task->group == GROUP_NONE && !task->is_ps_task &&
         up->hello.generation.number > 0) {
         agent_group_rejoin(core, task, up->hello.generation);
     }
     task->adopted = false;
-    agent_say_said(core, task->ref, up, out);
+    agent_send_relay(core, task->ref, up, out);
 }
 
 /* One that has heard a plan since is no joiner any more. */
-static void hear_join(struct agent_core *core, const struct agent_task *task,
+static void on_task_join(struct agent_core *core, const struct agent_task *task,
     const struct task_up *up, struct agent_actions *out)
 {
     CADRE_ASSERT(task->connected);
-    struct agent_words *words = agent_words_of(core, task);
-    if (words->hello.generation.number == 0 && !words->has_report) {
-        words->has_join = true;
-        words->join = up->join;
-        agent_say_said(core, task->ref, up, out);
+    struct agent_resend *resend = agent_resend_of(core, task);
+    if (resend->hello.generation.number == 0 && !resend->has_report) {
+        resend->has_join = true;
+        resend->join = up->join;
+        agent_send_relay(core, task->ref, up, out);
     }
 }
 
-void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
+void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
     struct agent_actions *out)
 {
     struct agent_task *task = agent_find(core, ref);
@@ -154,51 +154,51 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
         return;
     }
     CADRE_ASSERT(task->connected || up->type == TASK_UP_HELLO);
-    struct agent_words *words = agent_words_of(core, task);
+    struct agent_resend *resend = agent_resend_of(core, task);
     switch (up->type) {
     case TASK_UP_HELLO:
-        hear_hello(core, task, up, out);
+        on_task_hello(core, task, up, out);
         break;
     case TASK_UP_ARRIVE:
         if (agent_is_current(core, task, up->arrive.generation)) {
-            words->hello.position = up->arrive.applied;
-            words->hello.clean = true;
-            words->hello.arrived = up->arrive.up_to;
+            resend->hello.position = up->arrive.applied;
+            resend->hello.clean = true;
+            resend->hello.arrived = up->arrive.up_to;
             agent_arrive(core, task, &up->arrive, out);
         }
         break;
     case TASK_UP_REPORT:
         if (agent_is_current(core, task, up->report.generation) ||
             up->report.reason == REPORT_FAILED) { /* which is final, in whatever generation */
-            keep_report(words, &up->report);
-            agent_say_said(core, ref, up, out);
+            keep_report(resend, &up->report);
+            agent_send_relay(core, ref, up, out);
         }
         break;
     case TASK_UP_PART:
         if (agent_is_current(core, task, up->part.generation)) {
-            agent_hear_part(core, task, &up->part, out);
+            agent_on_part(core, task, &up->part, out);
         }
         break;
     case TASK_UP_PREEMPT:
-        words->has_preempt = true;
-        words->preempt = up->preempt;
-        agent_say_said(core, ref, up, out);
+        resend->has_preempt = true;
+        resend->preempt = up->preempt;
+        agent_send_relay(core, ref, up, out);
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
     case TASK_UP_BACKED: /* said until it is recorded: nothing of it is kept here */
-        agent_say_said(core, ref, up, out);
+        agent_send_relay(core, ref, up, out);
         break;
     case TASK_UP_JOIN:
-        hear_join(core, task, up, out);
+        on_task_join(core, task, up, out);
         break;
     case TASK_UP_STREAM:
         agent_keep_stream(core, ref.job, &up->stream);
-        agent_say_said(core, ref, up, out);
+        agent_send_relay(core, ref, up, out);
         break;
     case TASK_UP_STALL:
         if (agent_is_current(core, task, up->stall.generation)) {
-            agent_say_said(core, ref, up, out);
+            agent_send_relay(core, ref, up, out);
         }
         break;
     }
@@ -206,7 +206,7 @@ void agent_task_up(struct agent_core *core, struct task_ref ref, const struct ta
 
 /* ---- down ---- */
 
-static bool hears(const struct agent_task *task)
+static bool accepts(const struct agent_task *task)
 {
     CADRE_ASSERT(!task->connected || task->phase >= AGENT_TASK_RUNNING);
     return task->connected &&
@@ -215,24 +215,24 @@ static bool hears(const struct agent_task *task)
 
 static void pass_on(const struct agent_task *task, struct agent_actions *out)
 {
-    if (hears(task)) {
-        agent_append(out, AGENT_ACTION_TELL, task->ref);
+    if (accepts(task)) {
+        agent_append(out, AGENT_ACTION_DELIVER, task->ref);
     }
     CADRE_ASSERT(!task->connected || !task->adopted);
 }
 
 /* It hears the plan: what it said before was of an older generation, but for a failure. */
-static void move_on(struct agent_words *words, const struct task_plan *plan)
+static void move_on(struct agent_resend *resend, const struct task_plan *plan)
 {
-    struct task_hello *hello = &words->hello;
+    struct task_hello *hello = &resend->hello;
     if (!generation_equal(hello->generation, plan->generation)) {
         hello->generation = plan->generation;
         hello->released = plan->resume;
         hello->arrived = plan->resume;
-        hello->frozen = has_failed(words);
-        words->has_join = false;
-        words->has_report = has_failed(words);
-        words->has_part = false;
+        hello->frozen = has_failed(resend);
+        resend->has_join = false;
+        resend->has_report = has_failed(resend);
+        resend->has_part = false;
     }
     CADRE_ASSERT(generation_equal(hello->generation, plan->generation));
 }
@@ -253,10 +253,10 @@ static bool enlist(struct agent_core *core, struct agent_task *task, const struc
         before = *agent_group_of(core, task);
     }
     CADRE_ASSERT(before.generation.number <= plan->generation.number); /* never back */
-    agent_group_leave(core, task);
+    agent_group_remove(core, task);
     task->group = agent_group_join(core, task->ref.job, plan->generation);
     agent_group_reset(core, task->group);
-    agent_fed_inherit(agent_group_of(core, task), &before, plan->resume);
+    agent_consumed_inherit(agent_group_of(core, task), &before, plan->resume);
     CADRE_ASSERT(agent_is_current(core, task, plan->generation));
     CADRE_ASSERT(!task->arrived);
     return true;
@@ -275,10 +275,10 @@ static bool is_in_roster(const struct task_plan *plan, struct task_ref ref)
 /* The tasks that the roster names here become members of the generation, also those that are not
  * connected now: the others' arrivals do not count without theirs. Who is left out of it is in none
  * any more. */
-static void tell_plan(struct agent_core *core, struct job_id job, const struct task_plan *plan,
+static void relay_plan(struct agent_core *core, struct job_id job, const struct task_plan *plan,
     const struct task_ref *one, struct agent_actions *out)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase < AGENT_TASK_RUNNING || task->ref.job.n != job.n) {
             continue;
@@ -288,19 +288,19 @@ static void tell_plan(struct agent_core *core, struct job_id job, const struct t
             bool older = task->group != GROUP_NONE &&
                          agent_group_of(core, task)->generation.number < plan->generation.number;
             if (older) {
-                agent_group_leave(core, task);
+                agent_group_remove(core, task);
             }
-        } else if (enlist(core, task, plan) && hears(task) &&
+        } else if (enlist(core, task, plan) && accepts(task) &&
                    (one == NULL || task_ref_equal(*one, task->ref))) {
-            move_on(agent_words_of(core, task), plan);
-            agent_append(out, AGENT_ACTION_TELL, task->ref);
+            move_on(agent_resend_of(core, task), plan);
+            agent_append(out, AGENT_ACTION_DELIVER, task->ref);
         }
     }
 }
 
 static bool is_for_generation(enum task_down_type type)
 {
-    return type == TASK_DOWN_RELEASE || type == TASK_DOWN_ABORT || type == TASK_DOWN_BYE;
+    return type == TASK_DOWN_RELEASE || type == TASK_DOWN_ABORT || type == TASK_DOWN_GOODBYE;
 }
 
 static struct generation generation_of(const struct task_down *down)
@@ -309,40 +309,40 @@ static struct generation generation_of(const struct task_down *down)
     return down->type == TASK_DOWN_RELEASE ? down->release.generation : down->generation;
 }
 
-static void tell_task(struct agent_core *core, struct agent_task *task,
+static void notify_task(struct agent_core *core, struct agent_task *task,
     const struct task_down *down, struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase != AGENT_TASK_NONE);
     CADRE_ASSERT(down->type != TASK_DOWN_PLAN); /* it goes through the roster */
-    if (is_for_generation(down->type) && !task->attends &&
+    if (is_for_generation(down->type) && !task->is_ps_task &&
         !agent_is_current(core, task, generation_of(down))) {
         return;
     }
-    struct task_hello *hello = &agent_words_of(core, task)->hello;
-    if (down->type == TASK_DOWN_RELEASE && hears(task) && down->release.up_to > hello->released) {
+    struct task_hello *hello = &agent_resend_of(core, task)->hello;
+    if (down->type == TASK_DOWN_RELEASE && accepts(task) && down->release.up_to > hello->released) {
         hello->released = down->release.up_to;
     }
     pass_on(task, out);
 }
 
-void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out)
+void agent_relay_down(struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked);
-    if (tell->down.type == TASK_DOWN_PLAN) {
-        tell_plan(core, tell->job, &tell->down.plan, tell->one ? &tell->task : NULL, out);
+    if (relay_down->down.type == TASK_DOWN_PLAN) {
+        relay_plan(core, relay_down->job, &relay_down->down.plan, relay_down->one ? &relay_down->task : NULL, out);
         return;
     }
-    if (tell->one) {
-        struct agent_task *task = agent_find(core, tell->task);
+    if (relay_down->one) {
+        struct agent_task *task = agent_find(core, relay_down->task);
         if (task != NULL) {
-            tell_task(core, task, &tell->down, out);
+            notify_task(core, task, &relay_down->down, out);
         }
         return;
     }
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
-        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == tell->job.n && !task->attends) {
-            tell_task(core, task, &tell->down, out);
+        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == relay_down->job.n && !task->is_ps_task) {
+            notify_task(core, task, &relay_down->down, out);
         }
     }
 }

@@ -4,11 +4,11 @@
 
 #include "common/pure/assert.h"
 
-void agent_say_started(
+void agent_send_started(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
-    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_STARTED, task->ref);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_TASK_STARTED, task->ref);
     if (up != NULL) {
         up->started = (struct agent_task_started){.task = task->ref, .pid = task->pid};
     }
@@ -18,8 +18,8 @@ void agent_say_started(
 static void refuse_start(
     const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out)
 {
-    agent_say_not_here(core, ref, why, out);
-    struct agent_up *up = agent_say(core, out, AGENT_UP_TASK_COLLECTED, ref);
+    agent_send_not_here(core, ref, why, out);
+    struct agent_up *up = agent_send(core, out, AGENT_UP_TASK_COLLECTED, ref);
     CADRE_ASSERT(up != NULL);
     up->collected.task = ref;
     up->collected.text = "";
@@ -29,13 +29,13 @@ static void refuse_start(
  */
 static bool supersede(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
 {
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         if (agent_is_of_slot(&core->tasks[i], ref) &&
             core->tasks[i].ref.incarnation > ref.incarnation) {
             return false;
         }
     }
-    for (uint32_t i = 0; i < core->places; i++) {
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *older = &core->tasks[i];
         if (!agent_is_of_slot(older, ref)) {
             continue;
@@ -74,21 +74,21 @@ void agent_start(
     if (known != NULL) {
         /* Said twice. If it is over, so is how it ended. */
         if (known->phase >= AGENT_TASK_GONE) {
-            agent_say_gone(core, known, out);
+            agent_send_gone(core, known, out);
         }
         if (known->phase == AGENT_TASK_COLLECTED) {
-            agent_say_collected(core, known, out);
+            agent_send_collected(core, known, out);
         }
         return;
     }
     const char *fault = start_fault(core, ref, out);
-    struct agent_task *task = fault == NULL ? agent_take_place(core, ref, out) : NULL;
+    struct agent_task *task = fault == NULL ? agent_take_entry(core, ref, out) : NULL;
     if (task == NULL) {
         refuse_start(core, ref, fault != NULL ? fault : "every place of this worker is taken", out);
         return;
     }
     task->phase = AGENT_TASK_PREPARING;
-    task->attends = crew_is(&start->spec.crew) && ref.slot > 0;
+    task->is_ps_task = ps_job_is_set(&start->spec.ps_job) && ref.slot > 0;
     agent_append(out, AGENT_ACTION_PREPARE, ref);
     CADRE_ASSERT(!task->prepared && !task->spawning);
 }
@@ -135,7 +135,7 @@ void agent_spawned(
     CADRE_ASSERT(!task->connected); /* SPAWNED goes before any frame of it */
     task->phase = AGENT_TASK_RUNNING;
     task->pid = pid;
-    agent_say_started(core, task, out);
+    agent_send_started(core, task, out);
     if (task->stopping) {
         agent_end_task(core, task, task->grace_us, out);
     }
@@ -149,11 +149,11 @@ void agent_adopted(struct agent_core *core, const struct agent_start *start, uin
     CADRE_ASSERT(!core->left);
     CADRE_ASSERT(agent_find(core, start->task) == NULL);
     bool full = agent_slots_used(core) >= core->options.slots;
-    struct agent_task *task = agent_take_place(core, start->task, out);
+    struct agent_task *task = agent_take_entry(core, start->task, out);
     CADRE_ASSERT(task != NULL);
     task->phase = ended ? AGENT_TASK_KILLED : AGENT_TASK_RUNNING;
     task->pid = pid;
-    task->attends = crew_is(&start->spec.crew) && start->task.slot > 0;
+    task->is_ps_task = ps_job_is_set(&start->spec.ps_job) && start->task.slot > 0;
     task->adopted = true;
     task->over = ended;
     if (core->orphan_at_us == UINT64_MAX) {

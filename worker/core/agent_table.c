@@ -12,8 +12,8 @@
 
 struct agent_task *agent_find(struct agent_core *core, struct task_ref ref)
 {
-    CADRE_ASSERT(core->places == AGENT_PLACES(core->options.slots));
-    for (uint32_t i = 0; i < core->places; i++) {
+    CADRE_ASSERT(core->entries == AGENT_ENTRIES(core->options.slots));
+    for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
         if (task->phase != AGENT_TASK_NONE && task_ref_equal(task->ref, ref)) {
             return task;
@@ -22,17 +22,17 @@ struct agent_task *agent_find(struct agent_core *core, struct task_ref ref)
     return NULL;
 }
 
-struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task)
+struct agent_resend *agent_resend_of(const struct agent_core *core, const struct agent_task *task)
 {
     CADRE_ASSERT(task >= core->tasks);
-    CADRE_ASSERT(task < core->tasks + core->places);
-    return &core->words[task - core->tasks];
+    CADRE_ASSERT(task < core->tasks + core->entries);
+    return &core->resend[task - core->tasks];
 }
 
 struct agent_group *agent_group_of(const struct agent_core *core, const struct agent_task *task)
 {
     CADRE_ASSERT(task->phase != AGENT_TASK_NONE);
-    CADRE_ASSERT(task->group < core->places);
+    CADRE_ASSERT(task->group < core->entries);
     struct agent_group *group = &core->groups[task->group];
     CADRE_ASSERT(group->job.n == task->ref.job.n);
     CADRE_ASSERT(group->members > 0);
@@ -52,7 +52,7 @@ struct agent_action *agent_append(
     struct agent_actions *out, enum agent_action_type type, struct task_ref ref)
 {
     CADRE_ASSERT(out->count < out->capacity);
-    CADRE_ASSERT(type >= AGENT_ACTION_SEND && type <= AGENT_ACTION_LEAVE);
+    CADRE_ASSERT(type >= AGENT_ACTION_SEND && type <= AGENT_ACTION_EXIT);
     struct agent_action *action = &out->items[out->count++];
     memset(&action->up, 0, sizeof(action->up));
     action->type = type;
@@ -64,7 +64,7 @@ struct agent_action *agent_append(
     return action;
 }
 
-struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
+struct agent_up *agent_send(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref)
 {
     /* A hello goes before the welcome, and the log is the shell's. */
@@ -78,13 +78,13 @@ struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *
     return up;
 }
 
-void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+void agent_send_relay(const struct agent_core *core, struct task_ref ref, const struct task_up *relay_up,
     struct agent_actions *out)
 {
-    CADRE_ASSERT(said->type != TASK_UP_ARRIVE); /* it is folded */
-    struct agent_up *up = agent_say(core, out, AGENT_UP_SAID, ref);
+    CADRE_ASSERT(relay_up->type != TASK_UP_ARRIVE); /* it is folded */
+    struct agent_up *up = agent_send(core, out, AGENT_UP_RELAY, ref);
     if (up != NULL) {
-        up->said = (struct agent_said){.task = ref, .up = *said};
+        up->relay_up = (struct agent_relay_up){.task = ref, .up = *relay_up};
     }
 }
 

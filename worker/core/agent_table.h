@@ -15,7 +15,7 @@ struct agent_part {
 
 /* What a task last said, kept to be said again on a new link. Apart from struct agent_task, which
  * is walked often. */
-struct agent_words {
+struct agent_resend {
     struct task_exit exit;
     cadre_status collected_code;
     char collected_text[LIMIT_TEXT_BYTES];
@@ -54,7 +54,7 @@ struct agent_task {
                             hello tells */
     bool over;           /* adopted after its end: what it wrote last is being read */
     bool connected;      /* it said hello on the connection it has */
-    bool attends;        /* of a crew and not its chief: in no roster, told by name */
+    bool is_ps_task;        /* of a crew and not its chief: in no roster, told by name */
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
@@ -62,14 +62,14 @@ struct agent_task {
     uint64_t up_to;
     uint64_t applied;
     struct cursor cursor;
-    struct feed feed;
+    struct consumption consumption;
 };
 
 /* What an epoch that a member left was fed, in its steps below `applied`. */
-struct agent_fed {
+struct agent_consumed {
     struct cursor cursor;
     uint64_t applied;
-    struct feed feed;
+    struct consumption consumption;
 };
 
 /* The local members of one generation. */
@@ -88,16 +88,16 @@ struct agent_group {
     uint64_t wanted; /* the most that a member wants */
     uint32_t wanted_slot;
     struct cursor cursor;
-    struct feed feed;         /* of the member that has applied least */
+    struct consumption consumption;         /* of the member that has applied least */
     struct verified verified; /* the newest that a member tells */
-    struct agent_fed fed[AGENT_FED_MAX];
-    uint32_t fed_count; /* the newest is the last */
+    struct agent_consumed consumed[AGENT_CONSUMED_MAX];
+    uint32_t consumed_count; /* the newest is the last */
 };
 
 struct agent_core {
     struct agent_options options;
     uint64_t now_us;
-    uint32_t places;
+    uint32_t entries;
     bool link_up;
     bool linked; /* welcomed on the link that is up */
     bool draining;
@@ -108,14 +108,14 @@ struct agent_core {
     uint64_t drain_at_us;  /* UINT64_MAX: not draining, or done */
     uint64_t ended;
     struct agent_task *tasks;     /* places */
-    struct agent_words *words;    /* places */
+    struct agent_resend *resend;    /* places */
     struct agent_group *groups;   /* places */
     struct agent_stream *streams; /* AGENT_STREAMS(slots) */
 };
 
 /* agent_table.c */
 struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
-struct agent_words *agent_words_of(const struct agent_core *core, const struct agent_task *task);
+struct agent_resend *agent_resend_of(const struct agent_core *core, const struct agent_task *task);
 /* Of a task that is in a generation. */
 struct agent_group *agent_group_of(const struct agent_core *core, const struct agent_task *task);
 /* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
@@ -124,19 +124,19 @@ bool agent_is_current(
 struct agent_action *agent_append(
     struct agent_actions *out, enum agent_action_type type, struct task_ref ref);
 /* NULL while there is no welcomed link: what it was about is told after the next welcome. */
-struct agent_up *agent_say(const struct agent_core *core, struct agent_actions *out,
+struct agent_up *agent_send(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref);
-void agent_say_said(const struct agent_core *core, struct task_ref ref, const struct task_up *said,
+void agent_send_relay(const struct agent_core *core, struct task_ref ref, const struct task_up *relay_up,
     struct agent_actions *out);
 void agent_copy_text(char *to, size_t size, const char *from);
 
-/* agent_places.c */
+/* agent_entries.c */
 void agent_forget_task(struct agent_core *core, struct agent_task *task, struct agent_actions *out);
 /* Tasks that have a process, or are about to. */
 uint32_t agent_slots_used(const struct agent_core *core);
 /* A free place; else that of the task which was collected longest ago: the coordinator would not
  * start another one here if it had not heard of that. NULL: there is none. */
-struct agent_task *agent_take_place(
+struct agent_task *agent_take_entry(
     struct agent_core *core, struct task_ref ref, struct agent_actions *out);
 /* Whether it is a life of the slot that `ref` is one of. */
 bool agent_is_of_slot(const struct agent_task *task, struct task_ref ref);
@@ -154,7 +154,7 @@ void agent_spawned(
     struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
 void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
     bool ended, struct agent_actions *out);
-void agent_say_started(
+void agent_send_started(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 /* agent_end.c */
@@ -171,41 +171,41 @@ void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_
     struct agent_actions *out);
 void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status code,
     const char *text, struct agent_actions *out);
-void agent_say_gone(
+void agent_send_gone(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
-void agent_say_collected(
+void agent_send_collected(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 /* For a task that has no place here. */
-void agent_say_not_here(
+void agent_send_not_here(
     const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out);
 
 /* agent_relay.c */
-void agent_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
+void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
     struct agent_actions *out);
-void agent_tell(struct agent_core *core, const struct agent_tell *tell, struct agent_actions *out);
+void agent_relay_down(struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out);
 /* Hello, join, report and part of a connected task once more. */
-void agent_say_again(
+void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 /* What the program of a task that has ended failed with, if it said so. */
-void agent_say_failure(
+void agent_send_failure(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 /* agent_keep.c */
-void agent_hear_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
+void agent_on_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out);
 void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out);
 void agent_keep_stream(
     struct agent_core *core, struct job_id job, const struct task_stream *stream);
 /* All that are kept once more, each through a connected task of its job. */
-void agent_say_streams(const struct agent_core *core, struct agent_actions *out);
+void agent_send_streams(const struct agent_core *core, struct agent_actions *out);
 /* When no process of the job is left here. */
 void agent_drop_streams(struct agent_core *core, struct job_id job);
 
 /* agent_fold.c */
 /* The group of a generation, made when it is not there; every group that no task is in is free. */
 uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation);
-void agent_group_leave(struct agent_core *core, struct agent_task *task);
+void agent_group_remove(struct agent_core *core, struct agent_task *task);
 /* An adopted task is a member of the generation that it says it is in. */
 void agent_group_rejoin(
     struct agent_core *core, struct agent_task *task, struct generation generation);
@@ -213,18 +213,18 @@ void agent_group_rejoin(
 void agent_group_reset(struct agent_core *core, uint32_t group);
 void agent_arrive(struct agent_core *core, struct agent_task *task,
     const struct task_arrive *arrive, struct agent_actions *out);
-void agent_say_arrived(
+void agent_send_arrived(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
 
-/* agent_fed.c */
+/* agent_consumed.c */
 /* Before the task's arrival of the run `to` is taken: it may leave an epoch. */
-void agent_fed_leave(
+void agent_consumed_keep(
     struct agent_group *group, const struct agent_task *task, const struct cursor *to);
 /* From the generation before: what is on the plan's line, which goes on at `resume`. */
-void agent_fed_inherit(
+void agent_consumed_inherit(
     struct agent_group *group, const struct agent_group *before, uint64_t resume);
 /* Behind an arrival that says where the members stand now. */
-void agent_fed_say(
+void agent_consumed_send(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What has to be true of a task core after each step. */
-#include "worker/core/task_parts.h"
+#include "worker/core/task_internal.h"
 
 static const char *running_invariant(const struct task_core *core)
 {
     if (core->position < core->resume || core->position > core->released) {
         return "applied steps were released in this generation";
     }
-    if (core->told > core->position) {
+    if (core->sent_applied > core->position) {
         return "only applied steps are told as applied";
     }
     if (core->wanted > core->released + 1 || core->wanted > core->position + 1 ||
-        core->wanted_told > core->wanted) {
+        core->wanted_sent > core->wanted) {
         return "a program wants no step beyond the one where it stands";
     }
     if (!core->clean && !core->applying) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The task core's step: what the program does; what it is told and what it says are beside it. */
-#include "worker/core/task_parts.h"
+#include "worker/core/task_internal.h"
 
 #include <string.h>
 
@@ -12,23 +12,23 @@ static void connect(struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_EXIT);
     core->connected = true;
-    task_say_hello(core, out);
+    task_send_hello(core, out);
     if (core->phase == TASK_JOIN && core->joins) {
-        task_say_join(core, out);
+        task_send_join(core, out);
     }
-    task_say_preempt(core, out);
+    task_send_preempt(core, out);
     if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
         return;
     }
     /* One that told nothing but that it stands where the generation began tells it again. */
     if (core->claimed || core->arrived > core->resume || core->position > core->resume ||
         core->wanted > core->resume) {
-        task_say_fed(core, out);
-        task_say_arrive(core, out);
+        task_send_consumed(core, out);
+        task_send_arrive(core, out);
     }
-    task_say_part(core, out); /* rule 19; one that is known already does no harm */
+    task_send_part(core, out); /* rule 19; one that is known already does no harm */
     if (core->phase == TASK_FROZEN && !core->report_due) {
-        task_say_report(core, out);
+        task_send_report(core, out);
     }
 }
 
@@ -48,7 +48,7 @@ static void become_synced(
     CADRE_ASSERT(core->wanted == core->resume);
     if (!core->clean) {
         core->cursor = event->cursor;
-        core->feed = event->feed;
+        core->consumption = event->consumption;
     }
     if (core->joins) {
         CADRE_ASSERT(core->warm);
@@ -65,7 +65,7 @@ static void become_synced(
     core->clean = true;
     core->staged = false;
     task_append(out, TASK_ACTION_CHANGED);
-    task_say_part(core, out); /* one of an older generation that was not published in it */
+    task_send_part(core, out); /* one of an older generation that was not published in it */
     task_settle(core, out);
 }
 
@@ -76,20 +76,20 @@ static void peer_error(struct task_core *core, const char *text, struct task_act
     if (core->phase == TASK_SYNC || core->phase == TASK_RUN) {
         task_freeze(core, REPORT_PEER_ERROR, text, out);
     } else if (core->report_due) {
-        task_say_report(core, out);
+        task_send_report(core, out);
     }
 }
 
 /* A checkpoint that waits for what is verified, and perhaps the program for it, does not wait for
  * the next arrival too. */
-static void say_awaited(struct task_core *core, struct task_actions *out)
+static void send_awaited(struct task_core *core, struct task_actions *out)
 {
     const struct task_part *part = &core->part;
     bool waits = part->path != NULL && part->digest != 0 &&
                  (core->published == POSITION_NONE || core->published < part->position);
-    if (core->phase == TASK_RUN && core->verified.digest != 0 && !core->verified_told && waits &&
+    if (core->phase == TASK_RUN && core->verified.digest != 0 && !core->verified_sent && waits &&
         part->position <= core->verified.position) {
-        task_say_arrive(core, out);
+        task_send_arrive(core, out);
     }
 }
 
@@ -105,8 +105,8 @@ static void keep_part(
     core->part.generation = core->generation;
     task_copy_text(core->part_path, sizeof(core->part_path), part->path);
     core->part.path = core->part_path;
-    say_awaited(core, out);
-    task_say_part(core, out);
+    send_awaited(core, out);
+    task_send_part(core, out);
     task_append(out, TASK_ACTION_CHANGED);
 }
 
@@ -128,7 +128,7 @@ static void fail(struct task_core *core, const struct task_event *event, struct 
     }
 }
 
-static void join(struct task_core *core, const struct cursor *told, struct task_actions *out)
+static void join(struct task_core *core, const struct cursor *reported, struct task_actions *out)
 {
     if (core->phase != TASK_JOIN) {
         return;
@@ -136,9 +136,9 @@ static void join(struct task_core *core, const struct cursor *told, struct task_
     CADRE_ASSERT(core->warm);
     CADRE_ASSERT(core->generation.number == 0);
     core->joins = true;
-    core->join_stream = told->stream;
-    core->join_epoch = told->epoch;
-    task_say_join(core, out);
+    core->join_stream = reported->stream;
+    core->join_epoch = reported->epoch;
+    task_send_join(core, out);
 }
 
 static void sync_failed(struct task_core *core, const char *text, struct task_actions *out)
@@ -160,12 +160,12 @@ static void edge(struct task_core *core, uint64_t digest, struct task_actions *o
 }
 
 static void preempt(
-    struct task_core *core, const struct task_preempt *told, struct task_actions *out)
+    struct task_core *core, const struct task_preempt *reported, struct task_actions *out)
 {
-    CADRE_ASSERT(told != NULL);
+    CADRE_ASSERT(reported != NULL);
     core->preempted = true;
-    core->preempt = *told;
-    task_say_preempt(core, out);
+    core->preempt = *reported;
+    task_send_preempt(core, out);
 }
 
 /* Of another generation than this one nothing is known: the shell says it under the lock in which
@@ -178,8 +178,8 @@ static void verify(
         CADRE_ASSERT(verified->position <= core->position);
         CADRE_ASSERT(core->verified.digest == 0 || verified->position >= core->verified.position);
         core->verified = *verified;
-        core->verified_told = false;
-        say_awaited(core, out);
+        core->verified_sent = false;
+        send_awaited(core, out);
     }
 }
 
@@ -197,7 +197,7 @@ static void diverge(
     if (frozen) {
         core->reason = REPORT_DIVERGED;
         task_copy_text(core->text, sizeof(core->text), event->text);
-        task_say_report(core, out);
+        task_send_report(core, out);
     } else {
         task_freeze(core, REPORT_DIVERGED, event->text, out);
     }
@@ -213,12 +213,12 @@ static void finish(struct task_core *core, uint64_t digest, struct task_actions 
 
 /* One that is done waits for those that are not. */
 static void stall(
-    const struct task_core *core, const struct task_stall *told, struct task_actions *out)
+    const struct task_core *core, const struct task_stall *reported, struct task_actions *out)
 {
-    CADRE_ASSERT(told != NULL);
+    CADRE_ASSERT(reported != NULL);
     bool done = core->phase == TASK_FROZEN && core->reason == REPORT_FINISHED;
     if (core->phase == TASK_RUN || core->phase == TASK_SYNC || done) {
-        task_say_stall(core, told, out);
+        task_send_stall(core, reported, out);
     }
 }
 
@@ -244,7 +244,7 @@ void task_core_step(
     case TASK_EVENT_DISCONNECTED:
         break;
     case TASK_EVENT_DOWN:
-        task_take_down(core, event->down, out);
+        task_on_down(core, event->down, out);
         break;
     case TASK_EVENT_SYNCED:
         become_synced(core, event, out);
@@ -253,16 +253,16 @@ void task_core_step(
         sync_failed(core, event->text, out);
         break;
     case TASK_EVENT_READY:
-        task_take_ready(core, event, out);
+        task_on_ready(core, event, out);
         break;
     case TASK_EVENT_APPLY:
-        task_take_apply(core, event->position);
+        task_on_apply(core, event->position);
         break;
     case TASK_EVENT_APPLIED:
-        task_take_applied(core, event, out);
+        task_on_applied(core, event, out);
         break;
     case TASK_EVENT_STALLED:
-        task_take_stalled(core, event->position, out);
+        task_on_stalled(core, event->position, out);
         break;
     case TASK_EVENT_PEER_ERROR:
         peer_error(core, event->text, out);
@@ -274,21 +274,21 @@ void task_core_step(
         join(core, &event->cursor, out);
         break;
     case TASK_EVENT_STREAM:
-        task_say_stream(core, event->stream, out);
+        task_send_stream(core, event->stream, out);
         break;
     case TASK_EVENT_STALL:
         stall(core, event->stall, out);
         break;
     case TASK_EVENT_FLUSH:
-        task_take_flush(core, out);
+        task_on_flush(core, out);
         break;
     case TASK_EVENT_TICK:
-        task_take_tick(core, out);
+        task_on_tick(core, out);
         break;
     case TASK_EVENT_END:
-        task_take_end(core, &event->cursor, out);
+        task_on_end(core, &event->cursor, out);
         break;
-    case TASK_EVENT_EDGE:
+    case TASK_EVENT_PAUSE_POINT:
         edge(core, event->digest, out);
         break;
     case TASK_EVENT_PREEMPT:

@@ -26,12 +26,12 @@ enum task_phase {
 
 /* Epochs that the program left in this generation: what they were fed is said again on each
  * connection, for a daemon that was started anew and a coordinator that did not hear it. */
-#define TASK_FED_MAX 6
+#define TASK_CONSUMED_MAX 6
 
-struct task_fed {
+struct task_consumed {
     struct cursor cursor;
     uint64_t applied;
-    struct feed feed;
+    struct consumption consumption;
 };
 
 /* The shell reads these fields (under its own lock) and writes none of them. */
@@ -50,12 +50,12 @@ struct task_core {
     bool applying;    /* between the last confirmed collective and APPLIED */
     uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
     uint64_t arrived; /* what was last sent as up_to */
-    uint64_t told;    /* what was last sent as applied */
+    uint64_t sent_applied;    /* what was last sent as applied */
     uint64_t ticked;  /* where it stood at the last tick */
     bool claimed;     /* something was, in this generation */
     /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
     uint64_t wanted;
-    uint64_t wanted_told; /* what was last sent of it */
+    uint64_t wanted_sent; /* what was last sent of it */
     uint64_t released;
     uint64_t checkpoint_at; /* before this step the chief saves the state */
     uint64_t halt_at;
@@ -71,9 +71,9 @@ struct task_core {
     uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
     struct cursor cursor;              /* of the run of steps that the program stands in */
-    struct feed feed;                  /* of the cursor's epoch, over the steps that are applied */
-    struct task_fed fed[TASK_FED_MAX]; /* the newest is the last */
-    uint32_t fed_count;
+    struct consumption consumption;                  /* of the cursor's epoch, over the steps that are applied */
+    struct task_consumed consumed[TASK_CONSUMED_MAX]; /* the newest is the last */
+    uint32_t consumed_count;
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
@@ -84,7 +84,7 @@ struct task_core {
     uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
     cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
     struct verified verified; /* the newest in this generation */
-    bool verified_told;       /* an arrival told it */
+    bool verified_sent;       /* an arrival told it */
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
     bool verifies_losses;     /* set by the shell: the job is to go on from what is verified when a
                                  member is lost */
@@ -146,7 +146,7 @@ enum task_event_type {
     /* The program begins the step where it stands: all that it does between two is done, and
      * nothing of the step. Needed where a halt takes effect only. `digest` of its state, for the
      * report; 0: not known. */
-    TASK_EVENT_EDGE,
+    TASK_EVENT_PAUSE_POINT,
     TASK_EVENT_PREEMPT, /* the task has to leave its machine, or its program wants that: preempt */
     TASK_EVENT_PART,    /* a checkpoint part is durable: part, whose generation the core fills in */
     /* The program is done with its last step, and in this generation with its last checkpoint: said
@@ -165,7 +165,7 @@ struct task_event {
     uint64_t now_us; /* monotonic; 0: not known, the window then adapts to waits alone */
     uint64_t position;
     struct cursor cursor;
-    struct feed feed;
+    struct consumption consumption;
     const struct task_down *down;
     const struct task_part *part;
     const struct task_stream *stream;

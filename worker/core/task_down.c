@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a task is told: warm, plans, releases, aborts, bye; and how it freezes. */
-#include "worker/core/task_parts.h"
+#include "worker/core/task_internal.h"
 
 #include <string.h>
 
@@ -37,7 +37,7 @@ void task_freeze(
         core->report_due =
             true; /* a running apply is let end, and the report says where it ended */
     } else {
-        task_say_report(core, out);
+        task_send_report(core, out);
     }
 }
 
@@ -138,13 +138,13 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     CADRE_ASSERT(!core->applying);
     core->generation = plan->generation;
     core->resume = plan->resume;
-    core->fed_count = 0;
+    core->consumed_count = 0;
     core->ready = plan->resume;
     core->arrived = plan->resume;
     core->claimed = false;
-    core->told = plan->resume;
+    core->sent_applied = plan->resume;
     core->wanted = plan->resume;
-    core->wanted_told = plan->resume;
+    core->wanted_sent = plan->resume;
     core->released = plan->resume;
     core->checkpoint_at = plan->checkpoint_at;
     core->halt_at = plan->halt_at;
@@ -161,7 +161,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     }
 }
 
-static void take_plan(
+static void on_plan(
     struct task_core *core, const struct task_plan *plan, struct task_actions *out)
 {
     if (plan->generation.number <= core->generation.number || core->report_due) {
@@ -199,7 +199,7 @@ static void take_plan(
 }
 
 /* One that waits for its plan already hears that the others went on. */
-static void take_warm(struct task_core *core, struct task_actions *out)
+static void on_warm(struct task_core *core, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN) {
         CADRE_ASSERT(core->generation.number == 0);
@@ -208,7 +208,7 @@ static void take_warm(struct task_core *core, struct task_actions *out)
     }
 }
 
-static void take_release(
+static void on_release(
     struct task_core *core, const struct task_release *release, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN || !generation_equal(release->generation, core->generation)) {
@@ -232,7 +232,7 @@ static void take_release(
     task_settle(core, out);
 }
 
-static void take_abort(
+static void on_abort(
     struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN || !generation_equal(down->generation, core->generation)) {
@@ -250,7 +250,7 @@ static void take_abort(
     }
 }
 
-static void take_bye(struct task_core *core, const struct task_down *down, struct task_actions *out)
+static void on_goodbye(struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     bool done = core->phase == TASK_FROZEN && task_is_orderly(core->reason);
     if (done && generation_equal(down->generation, core->generation)) {
@@ -260,24 +260,24 @@ static void take_bye(struct task_core *core, const struct task_down *down, struc
     }
 }
 
-void task_take_down(struct task_core *core, const struct task_down *down, struct task_actions *out)
+void task_on_down(struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_EXIT);
     switch (down->type) {
     case TASK_DOWN_PLAN:
-        take_plan(core, &down->plan, out);
+        on_plan(core, &down->plan, out);
         break;
     case TASK_DOWN_RELEASE:
-        take_release(core, &down->release, out);
+        on_release(core, &down->release, out);
         break;
     case TASK_DOWN_ABORT:
-        take_abort(core, down, out);
+        on_abort(core, down, out);
         break;
     case TASK_DOWN_RESET:
         leave(core, TASK_ACTION_EXIT_VOID, "its state is void: a new incarnation takes over", out);
         break;
-    case TASK_DOWN_BYE:
-        take_bye(core, down, out);
+    case TASK_DOWN_GOODBYE:
+        on_goodbye(core, down, out);
         break;
     case TASK_DOWN_SUPERSEDED:
         leave(core, TASK_ACTION_EXIT_VOID, "the job goes on or has ended without this task", out);
@@ -286,7 +286,7 @@ void task_take_down(struct task_core *core, const struct task_down *down, struct
         leave(core, TASK_ACTION_EXIT_VOID, down->refused.text, out);
         break;
     case TASK_DOWN_WARM:
-        take_warm(core, out);
+        on_warm(core, out);
         break;
     case TASK_DOWN_MEMBERS:
         break; /* not the ledger's: the shell's */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The steps of the program: it begins one, waits for one, applies one; and the runs and epochs that
  * they are of. */
-#include "worker/core/task_parts.h"
+#include "worker/core/task_internal.h"
 
 #include <string.h>
 
 #include "common/pure/assert.h"
 
-void task_take_apply(struct task_core *core, uint64_t position)
+void task_on_apply(struct task_core *core, uint64_t position)
 {
     CADRE_ASSERT(!core->applying);
     if (core->phase != TASK_RUN) {
@@ -23,7 +23,7 @@ void task_take_apply(struct task_core *core, uint64_t position)
     core->begun_nested = core->cursor.nested;
 }
 
-void task_take_applied(
+void task_on_applied(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase == TASK_EXIT) {
@@ -38,9 +38,9 @@ void task_take_applied(
     core->clean = true;
     core->position++;
     core->begun = false;
-    core->feed = event->feed;
+    core->consumption = event->consumption;
     if (core->report_due) {
-        task_say_report(core, out);
+        task_send_report(core, out);
         return;
     }
     task_settle(core, out);
@@ -63,14 +63,14 @@ static void begin_step(
         core->wanted = core->position + 1;
     } else if (news && core->phase == TASK_FROZEN && !core->report_due &&
                (core->reason == REPORT_ABORT || core->reason == REPORT_PEER_ERROR)) {
-        task_say_report(core, out);
+        task_send_report(core, out);
     }
 }
 
 /* A stall at the first step of an epoch or generation cannot be helped: nothing could be asked for
  * earlier. The wait itself has to be known even when there is nothing to ask for: perhaps another
  * task has finished, and the step can never be released. */
-void task_take_stalled(struct task_core *core, uint64_t position, struct task_actions *out)
+void task_on_stalled(struct task_core *core, uint64_t position, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
         return;
@@ -87,32 +87,32 @@ void task_take_stalled(struct task_core *core, uint64_t position, struct task_ac
     begin_step(core, &core->cursor, out);
     task_settle(core, out);
     task_arrive(core, true, out);
-    if (core->phase == TASK_RUN && core->wanted > core->wanted_told) {
-        task_say_arrive(core, out);
+    if (core->phase == TASK_RUN && core->wanted > core->wanted_sent) {
+        task_send_arrive(core, out);
     }
 }
 
 /* The epoch is left: its arrival was the last that tells of it. */
-static void keep_fed(struct task_core *core)
+static void keep_consumed(struct task_core *core)
 {
-    if (core->feed.steps == 0 || core->cursor.stream == 0 || core->position <= core->resume) {
+    if (core->consumption.steps == 0 || core->cursor.stream == 0 || core->position <= core->resume) {
         return;
     }
-    CADRE_ASSERT(core->fed_count <= TASK_FED_MAX);
-    if (core->fed_count == TASK_FED_MAX) {
-        core->fed_count--;
-        memmove(core->fed, core->fed + 1, sizeof(core->fed[0]) * core->fed_count);
+    CADRE_ASSERT(core->consumed_count <= TASK_CONSUMED_MAX);
+    if (core->consumed_count == TASK_CONSUMED_MAX) {
+        core->consumed_count--;
+        memmove(core->consumed, core->consumed + 1, sizeof(core->consumed[0]) * core->consumed_count);
     }
-    CADRE_ASSERT(core->fed_count < TASK_FED_MAX);
-    core->fed[core->fed_count++] =
-        (struct task_fed){.cursor = core->cursor, .applied = core->position, .feed = core->feed};
+    CADRE_ASSERT(core->consumed_count < TASK_CONSUMED_MAX);
+    core->consumed[core->consumed_count++] =
+        (struct task_consumed){.cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
 }
 
 /* Each run is told before any step of it is: a program that left an epoch early has claimed steps
  * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
  * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
  * taken but that the program is there: where the task will stand is not known. */
-void task_take_ready(
+void task_on_ready(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
@@ -126,12 +126,12 @@ void task_take_ready(
     bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
         /* Of an epoch that is left early, or was before the plan: what it was fed to its end. */
-        bool untold = core->position > core->told || core->wanted == core->resume;
-        if (untold && core->feed.steps > 0) {
-            task_say_arrive(core, out);
+        bool unsent = core->position > core->sent_applied || core->wanted == core->resume;
+        if (unsent && core->consumption.steps > 0) {
+            task_send_arrive(core, out);
         }
-        keep_fed(core);
-        core->feed = event->feed;
+        keep_consumed(core);
+        core->consumption = event->consumption;
     }
     uint64_t ready = event->position < POSITION_MAX ? event->position : POSITION_MAX;
     bool news = turned || ready > core->ready || cursor.steps != core->cursor.steps;
@@ -140,50 +140,50 @@ void task_take_ready(
     core->cursor = cursor;
     begin_step(core, &cursor, out);
     task_settle(core, out);
-    bool said = task_arrive(core, news, out);
-    if (turned && !said && core->phase == TASK_RUN) {
-        task_say_arrive(core, out);
+    bool relay_up = task_arrive(core, news, out);
+    if (turned && !relay_up && core->phase == TASK_RUN) {
+        task_send_arrive(core, out);
     }
 }
 
 /* Where it stands is told, whether that would be worth a message or not: a checkpoint is published
  * when all members have told of their generation that they hold its position, and one that takes no
  * further step says so by nothing else. */
-void task_take_flush(struct task_core *core, struct task_actions *out)
+void task_on_flush(struct task_core *core, struct task_actions *out)
 {
-    bool compared = core->verified.digest != 0 && !core->verified_told;
-    bool news = core->position > core->told || compared || task_is_silent(core);
-    CADRE_ASSERT(core->phase != TASK_RUN || core->told <= core->position);
+    bool compared = core->verified.digest != 0 && !core->verified_sent;
+    bool news = core->position > core->sent_applied || compared || task_is_silent(core);
+    CADRE_ASSERT(core->phase != TASK_RUN || core->sent_applied <= core->position);
     if (!task_arrive(core, true, out) && core->phase == TASK_RUN && news) {
-        task_say_arrive(core, out);
+        task_send_arrive(core, out);
     }
 }
 
 /* The steps behind its last arrival are told with a later step, and a program that takes none for
  * long would keep them to itself. One that steps on is left alone: it tells by its steps. */
-void task_take_tick(struct task_core *core, struct task_actions *out)
+void task_on_tick(struct task_core *core, struct task_actions *out)
 {
-    bool stands = core->position == core->ticked;
+    bool is_idle = core->position == core->ticked;
     core->ticked = core->position;
     CADRE_ASSERT(core->phase != TASK_EXIT);
-    if (stands && core->position > core->told) {
-        task_take_flush(core, out);
+    if (is_idle && core->position > core->sent_applied) {
+        task_on_flush(core, out);
     }
 }
 
 /* Told at once: no step follows with which it could be, and joiners that wait for a step of this
  * epoch are to go on. */
-void task_take_end(struct task_core *core, const struct cursor *ended, struct task_actions *out)
+void task_on_end(struct task_core *core, const struct cursor *ended, struct task_actions *out)
 {
     struct cursor *cursor = &core->cursor;
-    bool stands = cursor->stream == ended->stream && cursor->epoch == ended->epoch;
+    bool is_idle = cursor->stream == ended->stream && cursor->epoch == ended->epoch;
     bool inside = cursor->begin >= cursor->first && cursor->begin - cursor->first < ended->steps;
-    if (!stands || cursor->steps > 0 || !inside || core->phase != TASK_RUN) {
+    if (!is_idle || cursor->steps > 0 || !inside || core->phase != TASK_RUN) {
         return;
     }
     CADRE_ASSERT(ended->steps > 0); /* the run began inside of it */
     cursor->steps = ended->steps;
     if (core->wanted > core->resume) {
-        task_say_arrive(core, out);
+        task_send_arrive(core, out);
     }
 }

@@ -99,7 +99,7 @@ typedef struct cadre_input_options {
      * strings stay on the host. */
     bool keep_on_host;           /* do not copy batches to the replicas' devices
                                     (experimental_fetch_to_device=False) */
-    bool place_on_device;        /* each replica's pipeline gives batches on its device; needs
+    bool copy_to_device;        /* each replica's pipeline gives batches on its device; needs
                                     CADRE_PER_REPLICA and keep_on_host, which then means that
                                     nothing else copies them. Pipelines compute on the CPU all the
                                     same (experimental_place_dataset_on_device) */

@@ -7,20 +7,20 @@
 
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/halt.h"
-#include "coordinator/core/facts/line.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 
 /* Whether it can still be met, as far as is known. */
-static bool control_stands(const struct job *job)
+static bool control_is_pending(const struct job *job)
 {
     struct cursor cursor;
     CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
     if (job->halt_stream == STREAM_ANY) {
         return true;
     }
-    if (line_at(job, job->halt_at, &cursor) &&
+    if (timeline_at(job, job->halt_at, &cursor) &&
         (cursor.stream != job->halt_stream || cursor.nested)) {
         return false;
     }
@@ -30,13 +30,13 @@ static bool control_stands(const struct job *job)
 
 static void control_lift(struct core *core, struct job *job)
 {
-    CADRE_ASSERT(job->unheard == 0);
+    CADRE_ASSERT(job->unconfirmed == 0);
     if (job->reported > 0) {
         return; /* somebody is frozen, which only a plan ends */
     }
     deadline_clear(core, job, DEADLINE_DRAIN);
     halt_drop(job);
-    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CONTROL | DUE_CHANGED);
+    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND | DUE_CONTROL | DUE_CHANGED);
     CADRE_ASSERT(job->halt_kind == HALT_NONE);
 }
 
@@ -47,11 +47,11 @@ void control_decide(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
-    if (job->unheard > 0) {
+    if (job->unconfirmed > 0) {
         return; /* rule 4; nor is it known who stands at a halt, and whom that is for */
     }
     if (job->halt_kind == HALT_REGROUP) {
-        if (!control_stands(job)) {
+        if (!control_is_pending(job)) {
             control_lift(core, job);
         }
         return;
@@ -65,7 +65,7 @@ void control_decide(struct core *core, struct job *job)
         deadline_set(core, job, DEADLINE_DRAIN, core->now_us + core->options.grace_us);
     } else if (stuck) {
         preempt_drained(core, job);
-    } else if (job->joiners > 0 && line_at(job, job->released, &cursor) &&
+    } else if (job->joiners > 0 && timeline_at(job, job->released, &cursor) &&
                cursor.stream <= LIMIT_STREAMS && !cursor.nested &&
                job->joiners_of[cursor.stream] > 0) {
         halt_set(core, job, cursor.stream);

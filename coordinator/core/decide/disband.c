@@ -2,10 +2,10 @@
  * The generation is over and nobody goes on from it. */
 #include "coordinator/core/decide/disband.h"
 
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -18,21 +18,21 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     if (job->phase != PHASE_JOIN) {
         phase_move(job, PHASE_JOIN);
     }
-    job->begins_anew = job->generation.number > 0;
-    crew_begins_anew(core, job);
+    job->restart_all = job->generation.number > 0;
+    ps_job_restart(core, job);
     deadlines_clear(core, job);
     halt_drop(job);
     job->diverged = false;
-    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, why);
         }
-        task_resigns(core, job, slot);
+        task_remove_from_roster(core, job, slot);
         task_vacate(core, job, slot);
     }
     job->roster = 0;
-    wanting_note(core, job);
+    underfilled_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     CADRE_ASSERT(job->usable == 0 && job->present == 0 && job->halt_kind == HALT_NONE);
 }

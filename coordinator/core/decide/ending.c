@@ -2,21 +2,21 @@
  * How jobs end: who is told, what is waited for, and the last record. */
 #include "coordinator/core/decide/ending.h"
 
-#include "coordinator/core/decide/leaving.h"
-#include "coordinator/core/facts/attendants.h"
+#include "coordinator/core/decide/preempted.h"
+#include "coordinator/core/facts/ps_tasks.h"
 #include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 void ending_stop(struct core *core, struct job *job)
 {
@@ -24,14 +24,14 @@ void ending_stop(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0);
     CADRE_ASSERT(job->stopped);
     if (job->phase == PHASE_RUN) {
-        phase_move(job, PHASE_COLLECT);
+        phase_move(job, PHASE_REGROUP);
     }
     if (job->alive > 0) {
-        bool members = job->phase == PHASE_COLLECT;
+        bool members = job->phase == PHASE_REGROUP;
         job_due(core, job, DUE_STOP | (members ? DUE_ABORT : 0u));
     }
     job_move(core, job, JOB_ENDING);
-    job_due(core, job, DUE_LEFT);
+    job_due(core, job, DUE_TASK_GONE);
     CADRE_ASSERT(job->state == JOB_ENDING && job->phase != PHASE_RUN);
 }
 
@@ -48,9 +48,9 @@ void ending_finish(struct core *core, struct job *job)
     phase_move(job, PHASE_DONE);
     deadlines_clear(core, job);
     joiners_dismiss(core, job);
-    wanting_note(core, job);
+    underfilled_note(core, job);
     verified_last(core, job);
-    job_due(core, job, DUE_FEEDS | DUE_DONE | DUE_CREW | DUE_CHANGED);
+    job_due(core, job, DUE_CONSUMED | DUE_DONE | DUE_PS_JOB | DUE_CHANGED);
     CADRE_ASSERT(job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT);
 }
 
@@ -67,7 +67,7 @@ static void succeed(struct core *core, struct job *job)
             text_add(&text, job->note);
         }
     } else {
-        text_add(&text, crew_is(&job->crew) ? "the chief"
+        text_add(&text, ps_job_is_set(&job->ps_job) ? "the chief"
                         : job->tasks == 1   ? "the task"
                                             : "all tasks");
         text_add(&text, " exited with status 0");
@@ -101,7 +101,7 @@ void ending_settle(struct core *core, struct job *job)
     } else if (job->collected < job->gone) {
         text_add(&text, "; logs and outputs of some tasks did not come in time");
     }
-    if (crew_is(&job->crew)) {
+    if (ps_job_is_set(&job->ps_job)) {
         action_add(core, CORE_ACTION_FORGET_JOB)->forget_job.job = job->id;
     }
     action_add(core, CORE_ACTION_JOB_ENDED)->job = job->id;
@@ -109,35 +109,35 @@ void ending_settle(struct core *core, struct job *job)
 }
 
 /* It has no place that it could lose. */
-static void ending_leave_queue(struct core *core, struct job *job)
+static void ending_of_queued(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outcome != 0);
     CADRE_ASSERT(job->state == JOB_QUEUED);
     queue_remove(core, job);
-    core->place_due = true;
+    core->placement_due = true;
     ending_settle(core, job);
 }
 
 void ending_decide(struct core *core, struct job *job)
 {
     if (job->state == JOB_QUEUED) {
-        ending_leave_queue(core, job);
+        ending_of_queued(core, job);
         return;
     }
     bool preempted = job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED;
-    if (job->outcome == 0 && outcome_is_deserted(job) && job->alive > 0) {
+    if (job->outcome == 0 && outcome_all_exited(job) && job->alive > 0) {
         deadline_clear(core, job, DEADLINE_EARLY);
         joiners_dismiss(core, job);
     }
-    if (job->outcome == 0 && crew_is(&job->crew) &&
-        (outcome_is_deserted(job) || outcome_is_plain(job))) {
-        crew_dismiss(core, job);
+    if (job->outcome == 0 && ps_job_is_set(&job->ps_job) &&
+        (outcome_all_exited(job) || outcome_never_joined(job))) {
+        ps_tasks_dismiss_all(core, job);
     }
     if (job->alive > 0) {
         return;
     }
     if (job->outcome == 0 && preempted) {
-        leaving_gone(core, job);
+        preempted_gone(core, job);
     } else if (outcome_is_success(job)) {
         succeed(core, job);
     }
@@ -151,10 +151,10 @@ void ending_decide(struct core *core, struct job *job)
     deadline_set(core, job, DEADLINE_COLLECT, core->now_us + core->options.collect_us);
 }
 
-void ending_overtime(struct core *core, struct job *job)
+void ending_time_limit(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outcome == 0);
-    CADRE_ASSERT(overtime_in_queue(job));
-    overtime_ends(core, job);
-    ending_leave_queue(core, job);
+    CADRE_ASSERT(time_limit_in_queue(job));
+    time_limit_fail(core, job);
+    ending_of_queued(core, job);
 }

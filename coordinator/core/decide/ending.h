@@ -16,6 +16,6 @@ bool ending_complete(const struct job *job);
 /* Its last records; then it is forgotten. */
 void ending_settle(struct core *core, struct job *job);
 /* Its time is over while it waits to go on. */
-void ending_overtime(struct core *core, struct job *job);
+void ending_time_limit(struct core *core, struct job *job);
 
 #endif

@@ -9,8 +9,8 @@
 
 #include "coordinator/core/decide/spread.h"
 #include "coordinator/core/decide/vacancy.h"
-#include "coordinator/core/facts/overtime.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/offers.h"
@@ -29,9 +29,9 @@ static void place(struct core *core, struct job *job)
     job_move(core, job, JOB_STARTING);
     job_due(core, job, DUE_START);
     if (!deadline_armed(job, DEADLINE_LIMIT)) { /* it was not preempted */
-        overtime_arm(core, job, 0);
+        time_limit_arm(core, job, 0);
     }
-    wanting_note(core, job);
+    underfilled_note(core, job);
     CADRE_ASSERT(job->alive == job->initial && job->initial >= job->tasks_min);
 }
 
@@ -47,18 +47,18 @@ static void ask_draining(struct core *core)
 
 void placement_run(struct core *core)
 {
-    bool ran = core->place_due;
+    bool ran = core->placement_due;
     uint32_t head = LIST_NONE;
     if (ran) {
         ask_draining(core);
     }
-    while (core->place_due) {
-        core->place_due = false;
+    while (core->placement_due) {
+        core->placement_due = false;
         vacancy_run(core, false);
         queue_settle_head(core);
         head = queue_head(core);
-        if (core->unsaid > 0) {
-            core->place_due = true; /* their slots of running jobs come before the queue */
+        if (core->end_unrecorded > 0) {
+            core->placement_due = true; /* their slots of running jobs come before the queue */
             break;
         }
         if (head != LIST_NONE &&
@@ -71,7 +71,7 @@ void placement_run(struct core *core)
     if (!ran) {
         return;
     }
-    if (core->unsaid == 0) {
+    if (core->end_unrecorded == 0) {
         vacancy_concentrate(core);
     }
     queue_settle(core);

@@ -6,16 +6,16 @@
 #include "coordinator/core/decide/plan.h"
 
 #include "coordinator/core/facts/barrier.h"
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/sample_audit.h"
 #include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -33,7 +33,7 @@ static bool comes(const struct core *core, const struct job *job, const struct t
     const struct plan_choice *choice)
 {
     CADRE_ASSERT(!choice->first || !choice->joins);
-    if (!task_is_usable(task) || !task->joined || task->rank != NONE || task_attends(task)) {
+    if (!task_is_usable(task) || !task->joined || task->rank != NONE || task_is_ps_task(task)) {
         return false;
     }
     return choice->first ||
@@ -41,7 +41,7 @@ static bool comes(const struct core *core, const struct job *job, const struct t
                !(choice->drains && task_drains(core, job, task)));
 }
 
-static uint32_t next_gap(const uint32_t *members, uint32_t rank)
+static uint32_t next_free_rank(const uint32_t *members, uint32_t rank)
 {
     while (members[rank] != NONE) {
         rank++;
@@ -56,7 +56,7 @@ static void seat_old(const struct core *core, const struct job *job,
     const struct plan_choice *choice, uint32_t count)
 {
     uint32_t *members = core->members + job->first;
-    uint32_t gap = 0;
+    uint32_t free_rank = 0;
     CADRE_ASSERT(count > 0 && count <= job->tasks);
     for (uint32_t rank = 0; rank < job->roster; rank++) {
         const struct task *task = job_task(core, job, members[rank]);
@@ -69,8 +69,8 @@ static void seat_old(const struct core *core, const struct job *job,
     }
     for (uint32_t rank = job->roster; rank > count; rank--) {
         if (members[rank - 1] != NONE) {
-            gap = next_gap(members, gap);
-            members[gap] = members[rank - 1];
+            free_rank = next_free_rank(members, free_rank);
+            members[free_rank] = members[rank - 1];
         }
     }
     for (uint32_t rank = count; rank > 1 && members[0] == NONE; rank--) {
@@ -91,11 +91,11 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
         count += stays(core, job, task, choice) || comes(core, job, task, choice);
     }
     seat_old(core, job, choice, count);
-    uint32_t gap = 0;
+    uint32_t free_rank = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (comes(core, job, job_task(core, job, slot), choice)) {
-            gap = next_gap(members, gap);
-            members[gap] = slot;
+            free_rank = next_free_rank(members, free_rank);
+            members[free_rank] = slot;
         }
     }
     CADRE_ASSERT(count <= job->tasks);
@@ -113,16 +113,16 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
         if (leaves) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
-        task_resigns(core, job, slot);
+        task_remove_from_roster(core, job, slot);
     }
     CADRE_ASSERT(job->present == 0 && job->finished == 0);
     job->roster = count;
     bool draining = false;
     for (uint32_t rank = 0; rank < count; rank++) {
-        task_enrols(core, job, members[rank], rank);
+        task_add_to_roster(core, job, members[rank], rank);
         draining = draining || task_drains(core, job, job_task(core, job, members[rank]));
     }
-    drain_note(core, job, draining || (crew_is(&job->crew) && crew_drains(core, job)));
+    drain_note(core, job, draining || (ps_job_is_set(&job->ps_job) && ps_job_drains(core, job)));
     CADRE_ASSERT(job->present == count);
     CADRE_ASSERT(job->reported == 0);
 }
@@ -133,13 +133,13 @@ static void forget_last(struct core *core, struct job *job)
     CADRE_ASSERT(job->finished == 0);
     deadlines_clear(core, job);
     halt_drop(job);
-    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN);
+    job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND);
     job->early_slot = NONE;
     job->has_part = false; /* the chief says it again if it is still on the line */
     job->counted = false;
     job->excused = false;
     job->followed.code = CADRE_OK;
-    wanting_reopen(core, job);
+    underfilled_reopen(core, job);
     CADRE_ASSERT(job->declined == 0 && job->halt_kind == HALT_NONE);
 }
 
@@ -148,7 +148,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(job->phase != PHASE_DONE);
     CADRE_ASSERT(!job->diverged);
-    proof_record(core, job, true, choice->first ? job->applied.least : choice->resume);
+    sample_audit_record(core, job, true, choice->first ? job->applied.least : choice->resume);
     roster_form(core, job, choice);
     forget_last(core, job);
     job->parent = job->generation;
@@ -160,20 +160,20 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     preempt_plan(core, job);
     job->source = choice->source == NONE ? SOURCE_NONE : job_task(core, job, choice->source)->rank;
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
-    job->restarted = job->begins_anew;
-    job->begins_anew = false;
+    job->restarted = job->restart_all;
+    job->restart_all = false;
     job->formed = true;
-    proof_cut(job);
+    sample_audit_cut(job);
     verified_cut(job);
     published_cut(job);
     barrier_open(core, job);
     health_progress(core, job, 0);
     phase_move(job, PHASE_RUN);
-    wanting_note(core, job);
+    underfilled_note(core, job);
     job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
-    crew_planned(core, job);
+    ps_job_planned(core, job);
     if (job->published != POSITION_NONE) {
-        job_due(core, job, DUE_RELEASE_AGAIN); /* a plan does not say what is published */
+        job_due(core, job, DUE_RELEASE_RESEND); /* a plan does not say what is published */
     }
     CADRE_ASSERT(job->roster == job->present && job->roster > 0);
     CADRE_ASSERT(job->released == job->resume);

@@ -35,6 +35,6 @@ void publish_decide(struct core *core, struct job *job)
     if (job->checkpoint_at != POSITION_NONE && job->checkpoint_at <= job->checkpoint.position) {
         job->checkpoint_at = POSITION_NONE;
     }
-    job_due(core, job, DUE_PUBLISH | DUE_RELEASE_AGAIN | DUE_HALTED | DUE_CHANGED);
+    job_due(core, job, DUE_PUBLISH | DUE_RELEASE_RESEND | DUE_HALTED | DUE_CHANGED);
     CADRE_ASSERT(!job->has_part && job->has_checkpoint);
 }

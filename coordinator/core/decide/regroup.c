@@ -9,30 +9,30 @@
 #include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/decide/disband.h"
-#include "coordinator/core/decide/leaving.h"
+#include "coordinator/core/decide/preempted.h"
 #include "coordinator/core/decide/plan.h"
-#include "coordinator/core/facts/collect.h"
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/edge.h"
+#include "coordinator/core/facts/resume_point.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* Those that left in order and cannot be asked. */
-static void resign_gone(struct core *core, struct job *job)
+static void remove_gone(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task->rank != NONE && !task_is_usable(task)) {
-            task_resigns(core, job, slot);
+            task_remove_from_roster(core, job, slot);
             task_vacate(core, job, slot);
         }
     }
@@ -45,12 +45,12 @@ void regroup_break(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN) {
         return;
     }
-    phase_move(job, PHASE_COLLECT);
-    resign_gone(core, job);
+    phase_move(job, PHASE_REGROUP);
+    remove_gone(core, job);
     job_due(core, job, DUE_ABORT);
-    wanting_reopen(core, job);
-    wanting_note(core, job);
-    CADRE_ASSERT(job->phase == PHASE_COLLECT);
+    underfilled_reopen(core, job);
+    underfilled_note(core, job);
+    CADRE_ASSERT(job->phase == PHASE_REGROUP);
 }
 
 static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
@@ -74,9 +74,9 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
 }
 
 /* `why`: "", or why those that have a state do not go on from it. */
-static void begin_anew(struct core *core, struct job *job, const char *why)
+static void restart(struct core *core, struct job *job, const char *why)
 {
-    bool voided = crew_is(&job->crew) || job->diverged;
+    bool voided = ps_job_is_set(&job->ps_job) || job->diverged;
     CADRE_ASSERT(job->outcome == 0);
     if (preempt_stops(job)) {
         preempt_unsaved(core, job, job->reason);
@@ -96,16 +96,16 @@ static void begin_anew(struct core *core, struct job *job, const char *why)
     CADRE_ASSERT(job->phase == PHASE_JOIN && job->roster == 0);
 }
 
-void regroup_anew(struct core *core, struct job *job)
+void regroup_restart(struct core *core, struct job *job)
 {
-    begin_anew(core, job, "");
+    restart(core, job, "");
 }
 
 /* All that there will be for now have said hello. */
 static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
-                    job->early_slot == NONE && (job->gone == job->owed || crew_is(&job->crew));
+                    job->early_slot == NONE && (job->gone == job->owed || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {
@@ -116,75 +116,75 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (wanting_needed(core, job) > 0 && (job->silent == 0 || !crew_is(&job->crew))) {
-        collect_waits(core, job);
-        core->place_due |= job->ready == job->usable; /* perhaps another can use what it holds */
+    } else if (underfilled_lack(core, job) > 0 && (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
+        abort_arm_wait(core, job);
+        core->placement_due |= job->ready == job->usable; /* perhaps another can use what it holds */
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);
     }
 }
 
 /* Whether those that drain can be left out of the next generation. */
-static bool drains_now(const struct job *job, const struct edge *edge, uint32_t aligned)
+static bool drains_now(const struct job *job, const struct resume_point *resume_point, uint32_t aligned)
 {
-    CADRE_ASSERT(edge->draining <= job->present);
-    return edge->draining > 0 && edge->staying != NONE &&
-           job->present - edge->draining + aligned >= job_members_min(job);
+    CADRE_ASSERT(resume_point->draining <= job->present);
+    return resume_point->draining > 0 && resume_point->staying != NONE &&
+           job->present - resume_point->draining + aligned >= job_members_min(job);
 }
 
-static uint32_t aligned_joiners(const struct job *job, const struct edge *edge)
+static uint32_t aligned_joiners(const struct job *job, const struct resume_point *resume_point)
 {
-    CADRE_ASSERT(!edge->aligned || edge->stream <= LIMIT_STREAMS);
-    return edge->aligned ? job->joiners_of[edge->stream] : 0;
+    CADRE_ASSERT(!resume_point->aligned || resume_point->stream <= LIMIT_STREAMS);
+    return resume_point->aligned ? job->joiners_of[resume_point->stream] : 0;
 }
 
-static void plan_on(struct core *core, struct job *job, const struct edge *edge, bool drains)
+static void plan_on(struct core *core, struct job *job, const struct resume_point *resume_point, bool drains)
 {
-    struct plan_choice choice = {.resume = edge->position,
-        .source = drains ? edge->staying : edge->source,
-        .joins = edge->aligned && !preempt_stops(job),
-        .stream = edge->stream,
+    struct plan_choice choice = {.resume = resume_point->position,
+        .source = drains ? resume_point->staying : resume_point->source,
+        .joins = resume_point->aligned && !preempt_stops(job),
+        .stream = resume_point->stream,
         .drains = drains};
-    CADRE_ASSERT(edge->source != NONE);
-    CADRE_ASSERT(!drains || edge->staying != NONE);
+    CADRE_ASSERT(resume_point->source != NONE);
+    CADRE_ASSERT(!drains || resume_point->staying != NONE);
     plan_make(core, job, &choice);
 }
 
 /* Of a job that is preempted: whoever is left saves where it stands, and nobody is waited for. */
-static void plan_last(struct core *core, struct job *job, const struct edge *edge)
+static void plan_last(struct core *core, struct job *job, const struct resume_point *resume_point)
 {
     CADRE_ASSERT(preempt_stops(job));
-    if (!leaving_at_once(core, job, edge->position)) {
-        plan_on(core, job, edge, false);
+    if (!preempted_at_once(core, job, resume_point->position)) {
+        plan_on(core, job, resume_point, false);
     }
 }
 
 /* All members stand before step halt_at. */
 static void decide_halted(struct core *core, struct job *job)
 {
-    struct edge edge = edge_find(core, job);
-    uint32_t aligned = aligned_joiners(job, &edge);
+    struct resume_point resume_point = resume_point_find(core, job);
+    uint32_t aligned = aligned_joiners(job, &resume_point);
     bool stuck = false;
     CADRE_ASSERT(job->phase == PHASE_RUN);
     CADRE_ASSERT(job->reported == job->roster);
-    CADRE_ASSERT(edge.source != NONE);
-    CADRE_ASSERT(edge.position == job->halt_at);
+    CADRE_ASSERT(resume_point.source != NONE);
+    CADRE_ASSERT(resume_point.position == job->halt_at);
     if (preempt_stops(job)) {
-        plan_last(core, job, &edge);
+        plan_last(core, job, &resume_point);
         return;
     }
-    bool possible = edge.draining > 0 && drain_possible(core, job, &stuck);
+    bool possible = resume_point.draining > 0 && drain_possible(core, job, &stuck);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    text_count(&text, edge.draining, "task had", "tasks had");
+    text_count(&text, resume_point.draining, "task had", "tasks had");
     text_add(&text, " to leave, since its worker drains");
-    bool now = drains_now(job, &edge, aligned);
+    bool now = drains_now(job, &resume_point, aligned);
     if (!possible || now) {
         if (now) {
-            collect_reason(job, sentence, false);
-            note_loss(job, edge.position, job->present - edge.draining);
+            abort_set_reason(job, sentence, false);
+            note_loss(job, resume_point.position, job->present - resume_point.draining);
         }
-        plan_on(core, job, &edge, now);
+        plan_on(core, job, &resume_point, now);
         return;
     }
     job->excused = true;
@@ -195,18 +195,18 @@ static void decide_halted(struct core *core, struct job *job)
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
     }
-    phase_move(job, PHASE_COLLECT);
+    phase_move(job, PHASE_REGROUP);
     deadlines_clear(core, job);
-    collect_reason(job, sentence, false);
+    abort_set_reason(job, sentence, false);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
-    CADRE_ASSERT(job->phase == PHASE_COLLECT);
+    CADRE_ASSERT(job->phase == PHASE_REGROUP);
 }
 
 /* Whether something of what the generation did is left. */
-static bool has_progressed(const struct job *job, const struct edge *edge, bool unsure)
+static bool has_progressed(const struct job *job, const struct resume_point *resume_point, bool unsure)
 {
     return unsure ? job->has_checkpoint && job->checkpoint.position > job->resume
-                  : edge->source != NONE && edge->position > job->resume;
+                  : resume_point->source != NONE && resume_point->position > job->resume;
 }
 
 /* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
@@ -214,7 +214,7 @@ static bool has_progressed(const struct job *job, const struct edge *edge, bool 
 static bool account(struct core *core, struct job *job, bool progressed)
 {
     bool allowed = true;
-    CADRE_ASSERT(job->phase == PHASE_COLLECT);
+    CADRE_ASSERT(job->phase == PHASE_REGROUP);
     if (job->counted || job->excused) {
         return true;
     }
@@ -233,50 +233,50 @@ static bool account(struct core *core, struct job *job, bool progressed)
 /* All that had applied the last step are lost, so it is undone, and the line is cut before it. Who
  * was about to receive what is lost and has nothing of its own was let in for a later step than
  * that: its program cannot begin there. */
-static void step_back(struct core *core, struct job *job, const struct edge *edge)
+static void step_back(struct core *core, struct job *job, const struct resume_point *resume_point)
 {
-    CADRE_ASSERT(edge->position < job->resume);
+    CADRE_ASSERT(resume_point->position < job->resume);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        bool there = task->position == edge->position && (task->clean || edge->position > 0);
+        bool there = task->position == resume_point->position && (task->clean || resume_point->position > 0);
         if (task_is_usable(task) && task->rank != NONE && !there) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }
     }
 }
 
-static void decide_collected(struct core *core, struct job *job)
+static void decide_reported(struct core *core, struct job *job)
 {
-    struct edge edge = edge_find(core, job);
-    CADRE_ASSERT(job->phase == PHASE_COLLECT);
+    struct resume_point resume_point = resume_point_find(core, job);
+    CADRE_ASSERT(job->phase == PHASE_REGROUP);
     CADRE_ASSERT(job->reported == job->present);
-    bool unsure = edge.source != NONE && verified_lacks(core, job, edge.position);
-    if (!account(core, job, has_progressed(job, &edge, unsure))) {
+    bool unsure = resume_point.source != NONE && verified_lacks(core, job, resume_point.position);
+    if (!account(core, job, has_progressed(job, &resume_point, unsure))) {
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
     /* Nobody knows which of the states that differ is right, or whether what a member that is gone
      * gave to all was, where that is to be known; attendants are of one generation. */
-    if (edge.source == NONE || job->diverged || crew_is(&job->crew) || unsure) {
-        bool voided = job->diverged || crew_is(&job->crew);
-        begin_anew(core, job, unsure && !voided ? "; what it held was not compared" : "");
+    if (resume_point.source == NONE || job->diverged || ps_job_is_set(&job->ps_job) || unsure) {
+        bool voided = job->diverged || ps_job_is_set(&job->ps_job);
+        restart(core, job, unsure && !voided ? "; what it held was not compared" : "");
         return;
     }
-    if (edge.position < job->resume) {
-        step_back(core, job, &edge);
-        edge = edge_find(core, job);
+    if (resume_point.position < job->resume) {
+        step_back(core, job, &resume_point);
+        resume_point = resume_point_find(core, job);
     }
     if (preempt_stops(job)) {
-        plan_last(core, job, &edge);
+        plan_last(core, job, &resume_point);
         return;
     }
-    uint32_t aligned = aligned_joiners(job, &edge);
+    uint32_t aligned = aligned_joiners(job, &resume_point);
     bool unaligned = job->joiners > aligned;
     if (job->present + aligned >= job_members_min(job) || unaligned) {
-        note_loss(job, edge.position, job->present);
-        plan_on(core, job, &edge, drains_now(job, &edge, aligned));
+        note_loss(job, resume_point.position, job->present);
+        plan_on(core, job, &resume_point, drains_now(job, &resume_point, aligned));
     } else {
-        collect_waits(core, job);
+        abort_arm_wait(core, job);
     }
 }
 
@@ -297,12 +297,12 @@ void regroup_decide(struct core *core, struct job *job)
         if (halted && job->reported == job->roster) {
             decide_halted(core, job);
         } else {
-            leaving_halted(core, job);
+            preempted_halted(core, job);
         }
         break;
-    case PHASE_COLLECT:
+    case PHASE_REGROUP:
         if (job->reported == job->present) {
-            decide_collected(core, job);
+            decide_reported(core, job);
         }
         break;
     case PHASE_DONE:

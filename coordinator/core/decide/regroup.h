@@ -8,7 +8,7 @@
 /* A generation that ran lacks a member: the rest freeze and report. */
 void regroup_break(struct core *core, struct job *job);
 /* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
-void regroup_anew(struct core *core, struct job *job);
+void regroup_restart(struct core *core, struct job *job);
 /* What follows from who is there. */
 void regroup_decide(struct core *core, struct job *job);
 

@@ -47,7 +47,7 @@ static uint32_t next_empty(const struct core *core, const struct job *job, uint3
 {
     const struct task *task = job_task(core, job, slot);
     CADRE_ASSERT(job->waiting > job->declined);
-    while (task->state != TASK_WAITING || task->refill == REFILL_LATER) {
+    while (task->state != TASK_WAITING || task->refill == REFILL_NEXT_PLAN) {
         task = job_task(core, job, ++slot);
     }
     CADRE_ASSERT(slot < job->tasks);
@@ -173,13 +173,13 @@ static uint32_t home_of(const struct core *core, const struct job *job, const st
     return room ? i : NONE;
 }
 
-uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
+uint32_t placement_return_servers(struct core *core, struct job *job, uint32_t count,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
-    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
+    uint32_t first = ps_job_first_slot(&job->ps_job, ROLE_SERVER);
     uint32_t gone = 0;
-    CADRE_ASSERT(job->crew.servers == 0 || count <= job->waiting);
-    for (uint32_t i = 0; i < job->crew.servers && gone < count; i++) {
+    CADRE_ASSERT(job->ps_job.servers == 0 || count <= job->waiting);
+    for (uint32_t i = 0; i < job->ps_job.servers && gone < count; i++) {
         const struct task *task = job_task(core, job, first + i);
         bool waits = task->state == TASK_WAITING && task->home.n != 0;
         uint32_t worker = waits ? home_of(core, job, task) : NONE;

@@ -9,7 +9,7 @@
 void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot));
 /* Servers whose last worker has a slot go there, at most `count`; returns how many. */
-uint32_t crew_go_home(struct core *core, struct job *job, uint32_t count,
+uint32_t placement_return_servers(struct core *core, struct job *job, uint32_t count,
     void (*placed)(struct core *core, struct job *job, uint32_t slot));
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "coordinator/core/decide/spread.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -17,9 +17,9 @@
 
 static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 {
-    CADRE_ASSERT(!job_task(core, job, slot)->unplaced);
+    CADRE_ASSERT(!job_task(core, job, slot)->placement_unrecorded);
     CADRE_ASSERT(job_task(core, job, slot)->state == TASK_STARTING);
-    job_task(core, job, slot)->unplaced = true;
+    job_task(core, job, slot)->placement_unrecorded = true;
     job_task(core, job, slot)->next_fresh = NONE;
     if (job->fresh == NONE) {
         job->fresh = slot;
@@ -40,8 +40,8 @@ static bool begins(const struct job *job)
 /* Slots that the job cannot go on without and that are not free. */
 static uint32_t lacks(const struct core *core, const struct job *job)
 {
-    uint32_t count = wanting_count(job);
-    uint32_t needed = wanting_needed(core, job);
+    uint32_t count = underfilled_count(job);
+    uint32_t needed = underfilled_lack(core, job);
     uint32_t room = offers_free(core, job);
     count = count < needed ? count : needed;
     return count > room ? count - room : 0;
@@ -49,16 +49,16 @@ static uint32_t lacks(const struct core *core, const struct job *job)
 
 static void fill(struct core *core, struct job *job, bool grow)
 {
-    uint32_t count = wanting_count(job);
-    uint32_t needed = wanting_needed(core, job);
+    uint32_t count = underfilled_count(job);
+    uint32_t needed = underfilled_lack(core, job);
     count = grow || count < needed ? count : needed;
     uint32_t room = offers_free(core, job);
     count = count < room ? count : room;
     if (count > 0) {
         deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
-        count -= crew_go_home(core, job, count, fresh_add);
+        count -= placement_return_servers(core, job, count, fresh_add);
         placement_spread(core, job, count, fresh_add);
-        wanting_note(core, job);
+        underfilled_note(core, job);
         job_due(core, job, DUE_REGROUP);
     }
 }
@@ -68,10 +68,10 @@ void vacancy_run(struct core *core, bool grow)
 {
     CADRE_ASSERT(core->slots_free[0] <= core->slots_total[0]);
     for (int turn = 0; turn < 2; turn++) {
-        uint32_t index = core->wanting.first;
+        uint32_t index = core->underfilled.first;
         while (index != LIST_NONE && core->slots_free[0] > 0) {
             struct job *job = &core->jobs[index];
-            index = core->wanting.nodes[index].next; /* it may leave the list */
+            index = core->underfilled.nodes[index].next; /* it may leave the list */
             if (begins(job) == (turn == 1)) {
                 fill(core, job, grow);
             }
@@ -82,11 +82,11 @@ void vacancy_run(struct core *core, bool grow)
 /* ---- what is held in vain ---- */
 
 /* Slots of it that come free by themselves. */
-static uint32_t comes_free(const struct job *job)
+static uint32_t becomes_free(const struct job *job)
 {
     uint32_t usable = job->usable;
     for (uint32_t role = 0; role <= ROLE_EVALUATOR; role++) {
-        usable += job->attending[role];
+        usable += job->ps_task_counts[role];
     }
     CADRE_ASSERT(usable <= job->alive && job->collected <= job->gone);
     return job->alive - usable + (job->gone - job->collected);
@@ -102,7 +102,7 @@ static uint32_t give_back(
     for (uint32_t slot = job->tasks; slot-- > 0 && given < count;) {
         const struct task *task = job_task(core, job, slot);
         bool waits = task_is_usable(task) && task->joined;
-        uint32_t worker = waits ? job_party(core, job, task->party)->worker : NONE;
+        uint32_t worker = waits ? job_task_group(core, job, task->task_group)->worker : NONE;
         if (worker != NONE && worker_lends(core, worker, other)) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
             given++;
@@ -120,8 +120,8 @@ static uint32_t give_back(
 static bool take_for(struct core *core, struct job *job, uint32_t count)
 {
     uint32_t end = begins(job) ? job_index(core, job) : LIST_NONE;
-    CADRE_ASSERT(job->wanting && count > 0);
-    for (uint32_t i = core->wanting.last; i != end; i = core->wanting.nodes[i].prev) {
+    CADRE_ASSERT(job->underfilled && count > 0);
+    for (uint32_t i = core->underfilled.last; i != end; i = core->underfilled.nodes[i].prev) {
         struct job *giver = &core->jobs[i];
         if (begins(giver) && giver->preempt == PREEMPT_NOT && lacks(core, giver) > 0 &&
             give_back(core, giver, job, count) > 0) {
@@ -135,11 +135,11 @@ void vacancy_concentrate(struct core *core)
 {
     uint32_t coming = 0;
     uint32_t gpus_least = LIMIT_GPUS_PER_WORKER + 1; /* of those that nobody has anything for */
-    for (uint32_t i = core->wanting.first; i != LIST_NONE; i = core->wanting.nodes[i].next) {
-        coming += comes_free(&core->jobs[i]);
+    for (uint32_t i = core->underfilled.first; i != LIST_NONE; i = core->underfilled.nodes[i].next) {
+        coming += becomes_free(&core->jobs[i]);
     }
     for (int turn = 0; turn < 2; turn++) {
-        for (uint32_t i = core->wanting.first; i != LIST_NONE; i = core->wanting.nodes[i].next) {
+        for (uint32_t i = core->underfilled.first; i != LIST_NONE; i = core->underfilled.nodes[i].next) {
             struct job *job = &core->jobs[i];
             uint32_t count = begins(job) == (turn == 1) ? lacks(core, job) : 0;
             if (count == 0 || job->gpus >= gpus_least) {

@@ -4,9 +4,9 @@
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/line.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/sample_audit.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
@@ -28,21 +28,21 @@ static void raise_by_arrival(
     if (arrived->up_to > released + LIMIT_WINDOW_STEPS) {
         released = arrived->up_to - LIMIT_WINDOW_STEPS;
     }
-    if (job->unheard > 0 && barrier_may_rise(job, released) && released <= arrived->up_to) {
+    if (job->unconfirmed > 0 && barrier_may_rise(job, released) && released <= arrived->up_to) {
         barrier_raise(core, job, released);
     }
 }
 
 /* What an agent may say at all; a breach is a bug of a program or a daemon, and the job cannot go
  * on. */
-static bool arrival_possible(struct core *core, struct job *job, const struct party *party,
+static bool arrival_possible(struct core *core, struct job *job, const struct task_group *task_group,
     const struct agent_arrived *arrived)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool compared = arrived->verified.digest != 0;
-    CADRE_ASSERT(party->worker != NONE);
-    CADRE_ASSERT(party->up_to >= job->resume);
+    CADRE_ASSERT(task_group->worker != NONE);
+    CADRE_ASSERT(task_group->up_to >= job->resume);
     if (arrived->applied <= job->released && arrived->applied <= arrived->up_to &&
         arrived->up_to <= job->released + LIMIT_WINDOW_STEPS &&
         arrived->wanted <= job->released + 1 &&
@@ -50,7 +50,7 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
         return true;
     }
     text_add(&text, "worker ");
-    text_add(&text, core->workers[party->worker].name);
+    text_add(&text, core->workers[task_group->worker].name);
     text_add(&text, " says that its tasks applied ");
     text_add_u64(&text, arrived->applied);
     text_add(&text, " steps, are ready for ");
@@ -69,10 +69,10 @@ static bool arrival_possible(struct core *core, struct job *job, const struct pa
 }
 
 /* Whether the slot that an arrival names is one of the party's members. */
-static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t party)
+static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t task_group)
 {
-    CADRE_ASSERT(party < job->parties);
-    return slot < job->tasks && job_task(core, job, slot)->party == party &&
+    CADRE_ASSERT(task_group < job->task_groups);
+    return slot < job->tasks && job_task(core, job, slot)->task_group == task_group &&
            job_task(core, job, slot)->rank != NONE;
 }
 
@@ -89,41 +89,41 @@ static void applied_rose(struct core *core, struct job *job, uint64_t before)
     }
 }
 
-void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
+void arrival_handle(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
 {
     struct job *job = job_find(core, arrived->job);
     if (job == NULL || job->phase != PHASE_RUN ||
         !generation_equal(arrived->generation, job->generation)) {
         return;
     }
-    uint32_t number = party_find(core, job, worker);
+    uint32_t number = task_group_find(core, job, worker);
     if (number == NONE || job->outcome != 0) {
         return;
     }
-    struct party *party = job_party(core, job, number);
-    if (party->members == 0 || arrived->tasks != party->members) {
+    struct task_group *task_group = job_task_group(core, job, number);
+    if (task_group->members == 0 || arrived->tasks != task_group->members) {
         return;
     }
     raise_by_arrival(core, job, arrived);
-    if (!arrival_possible(core, job, party, arrived) || !line_claim(core, job, number, arrived)) {
+    if (!arrival_possible(core, job, task_group, arrived) || !timeline_claim(core, job, number, arrived)) {
         return;
     }
     uint64_t applied_before = job->applied.least;
     if (arrived->up_to >= job->resume) { /* else it tells only of what one of them wants */
-        job->unarrived -= !party->arrived;
-        party->arrived = true;
+        job->unarrived -= !task_group->arrived;
+        task_group->arrived = true;
     }
-    if (arrived->up_to > party->up_to) {
-        uint64_t old = party->up_to;
-        party->up_to = arrived->up_to;
+    if (arrived->up_to > task_group->up_to) {
+        uint64_t old = task_group->up_to;
+        task_group->up_to = arrived->up_to;
         barrier_mark_raise(core, job, &job->arrived, false, old);
     }
-    if (arrived->applied > party->applied) {
-        uint64_t old = party->applied;
-        party->applied = arrived->applied;
+    if (arrived->applied > task_group->applied) {
+        uint64_t old = task_group->applied;
+        task_group->applied = arrived->applied;
         barrier_mark_raise(core, job, &job->applied, true, old);
     }
-    proof_arrived(core, job, arrived);
+    sample_audit_arrived(core, job, arrived);
     applied_rose(core, job, applied_before);
     verified_raise(core, job, &arrived->verified);
     if (is_member(core, job, arrived->wanted_slot, number)) {
@@ -135,6 +135,6 @@ void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived
     if (job->joiners > 0 || job->halt_kind != HALT_NONE || job->draining) {
         job_due(core, job, DUE_CONTROL);
     }
-    CADRE_ASSERT(party->applied <= party->up_to);
-    CADRE_ASSERT(job->arrived.least <= party->up_to && job->applied.least <= party->applied);
+    CADRE_ASSERT(task_group->applied <= task_group->up_to);
+    CADRE_ASSERT(job->arrived.least <= task_group->up_to && job->applied.least <= task_group->applied);
 }

@@ -6,6 +6,6 @@
 #include "coordinator/core/state/state.h"
 
 /* The job's tasks on the worker arrived. */
-void arrival_take(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
+void arrival_handle(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
 
 #endif

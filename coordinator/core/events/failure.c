@@ -3,8 +3,8 @@
  * on without them. */
 #include "coordinator/core/events/failure.h"
 
-#include "coordinator/core/events/crew_failure.h"
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/events/ps_failure.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
@@ -13,7 +13,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/signals.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 
@@ -45,7 +45,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     }
     if (task_drains(core, job, task)) {
         text_add(&text, " while its worker was draining");
-    } else if (exit->code == 0 && exit->signal == 0 && task_attends(task)) {
+    } else if (exit->code == 0 && exit->signal == 0 && task_is_ps_task(task)) {
         text_add(&text, " before the chief was done");
     } else if (exit->code == 0 && exit->signal == 0) {
         text_add(&text, !task->joined    ? " before it joined"
@@ -89,7 +89,7 @@ void failure_early(struct core *core, struct job *job)
         job_fail(core, job, CADRE_FAILED_PRECONDITION, 1, sentence);
     } else if (restarts_count(core, job, CADRE_FAILED_PRECONDITION, 1, sentence)) {
         job->counted = true;
-        generation_breaks(core, job, sentence, false);
+        generation_abort(core, job, sentence, false);
     }
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
@@ -102,7 +102,7 @@ static void owe_again(struct core *core, struct job *job, struct task *task, con
     text_add(&reason, why);
     deadline_clear(core, job, DEADLINE_FORM);
     task_owe(job, task);
-    CADRE_ASSERT(task->refill == REFILL_AT_ONCE);
+    CADRE_ASSERT(task->refill == REFILL_NOW);
 }
 
 /* Before the first plan. A status is how the program is, and starting it again would change
@@ -148,7 +148,7 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
         return; /* the latter may have been told to end before the coordinator was started again */
     }
     if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
-        refill_move(job, task, REFILL_LATER); /* nothing is left to do for it */
+        refill_move(job, task, REFILL_NEXT_PLAN); /* nothing is left to do for it */
         return;
     }
     if (restarts_count(core, job, death->code, death->exit_code, death->text) &&
@@ -177,9 +177,9 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     bool clean = exit->code == 0 && exit->signal == 0;
     bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine goes, perhaps */
     bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
-    bool froze = job->phase == PHASE_COLLECT && task->reported;
+    bool froze = job->phase == PHASE_REGROUP && task->reported;
     CADRE_ASSERT(task->rank != NONE);
-    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
+    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);
     if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
         member_followed(job, death); /* between its report and bye: if the others come, no harm */
         return;
@@ -201,8 +201,8 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
         }
         job->counted = true;
     }
-    task_resigns(core, job, slot);
-    generation_breaks(core, job, death->text, froze);
+    task_remove_from_roster(core, job, slot);
+    generation_abort(core, job, death->text, froze);
     CADRE_ASSERT(task->rank == NONE);
 }
 
@@ -214,12 +214,12 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
     bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
     CADRE_ASSERT(task->state == TASK_EXITED);
-    if (again && job->generation.number == 0 && !task_attends(task)) {
+    if (again && job->generation.number == 0 && !task_is_ps_task(task)) {
         task_owe(job, job_task(core, job, slot));
     } else if (counts) {
         death_make(core, job, slot, exit, &death);
-        if (task_attends(task)) {
-            crew_exited(core, job, slot, exit, &death);
+        if (task_is_ps_task(task)) {
+            ps_failure_exited(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_JOIN && job->generation.number == 0) {
             exited_new(core, job, slot, exit, &death);
         } else if (job->phase == PHASE_DONE) {
@@ -235,26 +235,26 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
             exited_member(core, job, slot, exit, &death);
         }
     }
-    job_due(core, job, DUE_LEFT);
+    job_due(core, job, DUE_TASK_GONE);
 }
 
 void failure_lost(struct core *core, struct job *job, uint32_t slot, const char *how)
 {
     struct task *task = job_task(core, job, slot);
-    const struct party *party = job_party(core, job, task->party);
+    const struct task_group *task_group = job_task_group(core, job, task->task_group);
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     CADRE_ASSERT(task->state == TASK_LOST);
-    CADRE_ASSERT(party->worker != NONE);
+    CADRE_ASSERT(task_group->worker != NONE);
     CADRE_ASSERT(how[0] != '\0');
     task_title(job, slot, &text);
     text_add(&text, " was lost with worker ");
-    text_add(&text, core->workers[party->worker].name);
+    text_add(&text, core->workers[task_group->worker].name);
     text_add(&text, ", ");
     text_add(&text, how);
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
-    if (counts && task_attends(task)) {
-        crew_lost(core, job, slot, sentence);
+    if (counts && task_is_ps_task(task)) {
+        ps_failure_lost(core, job, slot, sentence);
     } else if (counts) {
         if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
             text_finished(job, &text);
@@ -263,17 +263,17 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
             memcpy(job->reason, sentence, sizeof(job->reason));
         } else if (task->rank != NONE) {
             job->excused = true;
-            task_resigns(core, job, slot);
-            generation_breaks(core, job, sentence, false);
+            task_remove_from_roster(core, job, slot);
+            generation_abort(core, job, sentence, false);
         }
     }
     bool silent = task->dismissed == DISMISSED_SILENT && generation_is_broken(job);
     if (silent && job->outcome == 0) {
         memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
     }
-    if (job->generation.number == 0 && !task_attends(task)) {
+    if (job->generation.number == 0 && !task_is_ps_task(task)) {
         deadline_clear(core, job, DEADLINE_FORM);
         task_owe(job, task);
     }
-    job_due(core, job, DUE_LEFT);
+    job_due(core, job, DUE_TASK_GONE);
 }

@@ -11,7 +11,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-static void tell_step(
+static void describe_step(
     struct text *text, const char *before, uint64_t position, struct job_id source)
 {
     CADRE_ASSERT(before[0] != '\0');
@@ -24,9 +24,9 @@ static void tell_step(
 }
 
 /* "the checkpoint of step 30 of job 1 is damaged (its content does not have its hash)" */
-static void tell_damage(struct text *text, const struct core_checkpoint_damaged *damaged)
+static void describe_damage(struct text *text, const struct core_checkpoint_damaged *damaged)
 {
-    tell_step(text, "the checkpoint of step ", damaged->position, damaged->source);
+    describe_step(text, "the checkpoint of step ", damaged->position, damaged->source);
     text_add(text, " is damaged (");
     text_add(text, damaged->why);
     text_add(text, ")");
@@ -56,10 +56,10 @@ static void own_damaged(
     job->has_checkpoint = damaged->has_previous;
     job->checkpoint = damaged->previous;
     job_due(core, job, DUE_CHANGED);
-    if (waits_for_checkpoint(job) && job->begins_anew) {
+    if (waits_for_checkpoint(job) && job->restart_all) {
         struct text reason = text_begin(job->reason, sizeof(job->reason));
-        tell_damage(&reason, damaged);
-        job_due(core, job, DUE_ANEW);
+        describe_damage(&reason, damaged);
+        job_due(core, job, DUE_RESTART);
     }
     CADRE_ASSERT(job->has_checkpoint == damaged->has_previous);
 }
@@ -73,8 +73,8 @@ static void origin_falls_back(
     published_note(core, job);
     job->checkpoint = damaged->previous;
     struct text note = text_begin(job->note, sizeof(job->note));
-    tell_damage(&note, damaged);
-    tell_step(
+    describe_damage(&note, damaged);
+    describe_step(
         &note, ": the job goes on from that of step ", job->checkpoint.position, damaged->source);
     memcpy(job->reason, job->note, sizeof(job->reason));
     job_due(core, job, DUE_CHANGED);
@@ -97,7 +97,7 @@ static void origin_damaged(
     if (damaged->has_previous) {
         origin_falls_back(core, job, damaged);
     } else if (waits_for_checkpoint(job)) {
-        tell_damage(&text, damaged);
+        describe_damage(&text, damaged);
         text_add(&text, ", and it is the one that the job goes on from; ");
         text_add(&text, damaged->remedy);
         job_fail(core, job, CADRE_DATA_LOSS, 1, sentence);

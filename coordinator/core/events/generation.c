@@ -5,17 +5,17 @@
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
-#include "coordinator/core/facts/collect.h"
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/proof.h"
+#include "coordinator/core/facts/sample_audit.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/tell.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/notify.h"
+#include "coordinator/core/state/text_format.h"
 
 void generation_await(struct core *core, struct job *job)
 {
@@ -26,7 +26,7 @@ void generation_await(struct core *core, struct job *job)
     }
 }
 
-void generation_overdue(struct core *core, struct job *job)
+void generation_form_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -78,7 +78,7 @@ static cadre_status hello_check(const struct task_hello *hello, struct text *tex
     return CADRE_OK;
 }
 
-static void hello_taken(
+static void hello_accepted(
     struct core *core, struct job *job, struct task *task, const struct task_hello *hello)
 {
     struct text address = text_begin(task->mesh_address, sizeof(task->mesh_address));
@@ -86,7 +86,7 @@ static void hello_taken(
     task->pid = hello->pid;
     task->replicas = hello->replicas;
     text_add(&address, hello->mesh_address);
-    task_joins_in(job, task);
+    task_set_joined(job, task);
     job_due(core, job, DUE_CHANGED);
     CADRE_ASSERT(task->joined && task->pid == hello->pid);
 }
@@ -117,15 +117,15 @@ static void hello_member(
     struct text text = text_begin(sentence, sizeof(sentence));
     CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
     CADRE_ASSERT(job->phase != PHASE_JOIN);
-    tell_again(core, job, slot, ours);
-    crew_tell(core, job, slot);
+    notify_again(core, job, slot, ours);
+    ps_job_send_members(core, job, slot);
     if (!ours || job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
     if (hello->frozen && (hello->reason == REPORT_ABORT || hello->reason == REPORT_PEER_ERROR)) {
         task_name(core, job, slot, &text);
         text_add(&text, " lost its peers");
-        generation_breaks(core, job, sentence, true);
+        generation_abort(core, job, sentence, true);
     } else if (hello->released > job->released && barrier_may_rise(job, hello->released)) {
         barrier_raise(core, job, hello->released);
     }
@@ -142,32 +142,32 @@ void generation_hello(
     task_name(core, job, slot, &text);
     cadre_status code = hello_check(hello, &text);
     if (code != CADRE_OK) {
-        tell_word(core, job, slot, TASK_DOWN_REFUSED, code, sentence);
+        notify_task_status(core, job, slot, TASK_DOWN_REFUSED, code, sentence);
         job_fail(core, job, code, 1, sentence);
         return;
     }
-    if (task_attends(task)) {
+    if (task_is_ps_task(task)) {
         bool known = task->joined;
-        hello_taken(core, job, task, hello);
-        crew_said_hello(core, job, slot, known);
+        hello_accepted(core, job, task, hello);
+        ps_job_hello(core, job, slot, known);
         return;
     }
     bool joiner = hello->generation.number == 0;
     bool ours = job->generation.number > 0 && generation_equal(hello->generation, job->generation);
     bool older = hello->generation.number < job->generation.number;
-    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
     if (job->phase == PHASE_JOIN && joiner) {
-        hello_taken(core, job, task, hello);
+        hello_accepted(core, job, task, hello);
         hello_forms(core, job);
     } else if (task->rank != NONE && (ours || (older && runs))) {
-        hello_taken(core, job, task, hello);
+        hello_accepted(core, job, task, hello);
         hello_member(core, job, slot, hello, ours);
     } else if (task->rank == NONE && joiner && runs) {
-        hello_taken(core, job, task, hello);
-        tell_word(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
+        hello_accepted(core, job, task, hello);
+        notify_task_status(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
     } else {
         /* Rule 16: it must not run on as if it had seen the end. */
-        tell_word(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
+        notify_task_status(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "this task is not of the job's current generation");
         if (task_is_usable(task) && task->rank == NONE && runs && job->outcome == 0) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
@@ -179,18 +179,18 @@ void generation_join(
     struct core *core, struct job *job, uint32_t slot, const struct task_join *join)
 {
     struct task *task = job_task(core, job, slot);
-    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
     CADRE_ASSERT(task->dismissed == DISMISSED_NOT);
-    if (!runs || task_attends(task) || task->rank != NONE || !task->joined ||
+    if (!runs || task_is_ps_task(task) || task->rank != NONE || !task->joined ||
         join->stream > LIMIT_STREAMS) {
         return;
     }
     task_waits_to_join(job, task, join->stream);
-    if (proof_stream_is_over(job, join->stream) ||
-        proof_stream_is_past(job, join->stream, join->epoch)) {
+    if (sample_audit_stream_ended(job, join->stream) ||
+        sample_audit_stream_is_past(job, join->stream, join->epoch)) {
         joiners_outdate(core, job, join->stream); /* it went on while this one prepared */
     }
     job_due(core, job,
-        DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_COLLECT ? (uint32_t)DUE_REGROUP : 0));
+        DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_REGROUP ? (uint32_t)DUE_REGROUP : 0));
     CADRE_ASSERT(task->joining != JOINING_NOT);
 }

@@ -8,7 +8,7 @@
 /* Arms the deadline for the hellos that are missing, once all tasks run and one has joined. */
 void generation_await(struct core *core, struct job *job);
 /* That deadline passed: the job fails and names who is missing. */
-void generation_overdue(struct core *core, struct job *job);
+void generation_form_timeout(struct core *core, struct job *job);
 /* A task that is not dismissed said hello. */
 void generation_hello(
     struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello);

@@ -4,11 +4,11 @@
  * another worker. */
 #include "coordinator/core/events/membership.h"
 
-#include "coordinator/core/events/lives.h"
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/events/task_lifecycle.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
@@ -51,9 +51,9 @@ static cadre_status hello_check(
         text_add(&text, ": use fewer with --gpus");
         return CADRE_INVALID_ARGUMENT;
     }
-    if (hello->task_count > AGENT_PLACES(LIMIT_SLOTS_PER_WORKER)) {
+    if (hello->task_count > AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER)) {
         text_add(&text, "a worker holds at most ");
-        text_add_u64(&text, AGENT_PLACES(LIMIT_SLOTS_PER_WORKER));
+        text_add_u64(&text, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER));
         text_add(&text, " tasks, not ");
         text_add_u64(&text, hello->task_count);
         return CADRE_INVALID_ARGUMENT;
@@ -85,7 +85,7 @@ static void worker_bind(
     w->boot_nonce = hello->boot_nonce;
     w->slots = hello->slots;
     w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
-    w->heard_us = core->now_us;
+    w->last_seen_us = core->now_us;
     if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks of that one */
         w->leaves = false;
         drain_ends(core, worker);
@@ -129,15 +129,15 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
  * no longer holds is lost; one that it never got is started (again), if there is a place for it:
  * what was collected may be there once more, because its daemon was started anew before it heard
  * that. The rest it asks for itself: it repeats the hellos of its tasks. */
-static void party_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
+static void task_group_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
 {
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
     /* After a start of the coordinator nobody knows whether this daemon ever had what it does not
      * list. Before the first plan its task has no state, and is started (again). */
     bool known = !expected || job->generation.number == 0;
     bool again = false;
-    for (uint32_t slot = party_first(core, job, worker); slot != NONE;
-         slot = party_next(core, job, worker, slot)) {
+    for (uint32_t slot = task_group_first(core, job, worker); slot != NONE;
+         slot = task_group_next(core, job, worker, slot)) {
         const struct task *task = job_task(core, job, slot);
         bool listed = task->listed_step == core->steps;
         bool starts = task->state == TASK_STARTING && task->dismissed == DISMISSED_NOT;
@@ -149,18 +149,18 @@ static void party_resume(struct core *core, struct job *job, uint32_t worker, bo
         }
     }
     if (again) {
-        party_again(core, job, party_find(core, job, worker));
+        task_group_restart(core, job, task_group_find(core, job, worker));
     }
 }
 
 static void worker_resume(struct core *core, uint32_t worker, bool expected)
 {
-    struct party_ref ref = core->workers[worker].parties;
+    struct task_group_ref ref = core->workers[worker].task_groups;
     CADRE_ASSERT(!core->workers[worker].overdue);
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
-        struct party_ref next = job_party(core, job, ref.party)->next;
-        party_resume(core, job, worker, expected);
+        struct task_group_ref next = job_task_group(core, job, ref.task_group)->next;
+        task_group_resume(core, job, worker, expected);
         ref = next;
     }
 }
@@ -231,20 +231,20 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
  * lease. Their reports are said again when the worker is back. */
 static void reports_lapse(struct core *core, uint32_t worker)
 {
-    struct party_ref at = core->workers[worker].parties;
+    struct task_group_ref at = core->workers[worker].task_groups;
     CADRE_ASSERT(core->workers[worker].state == WORKER_AWAY);
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
-        for (uint32_t slot = party_first(core, job, worker);
+        for (uint32_t slot = task_group_first(core, job, worker);
              generation_is_broken(job) && slot != NONE;
-             slot = party_next(core, job, worker, slot)) {
+             slot = task_group_next(core, job, worker, slot)) {
             struct task *task = job_task(core, job, slot);
             if (task_is_usable(task) && task->rank != NONE && task->reported) {
-                task_has_to_report_again(job, task);
-                collect_asks_again(core, job);
+                task_report_again(job, task);
+                abort_ask_again(core, job);
             }
         }
-        at = job_party(core, job, at.party)->next;
+        at = job_task_group(core, job, at.task_group)->next;
     }
 }
 
@@ -261,7 +261,7 @@ static void worker_goes_away(struct core *core, uint32_t worker, enum absence wh
     CADRE_ASSERT(w->state == WORKER_AWAY && w->counted_free == 0);
 }
 
-void worker_hang_up(struct core *core, uint32_t worker, const char *sentence)
+void worker_disconnect(struct core *core, uint32_t worker, const char *sentence)
 {
     CADRE_ASSERT(core->workers[worker].link.n != 0);
     stream_refuse(core, core->workers[worker].link, CADRE_UNAVAILABLE, sentence);
@@ -278,9 +278,9 @@ void member_link_down(struct core *core, struct link_id link)
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->link.n == link.n);
     worker_goes_away(core, worker, ABSENCE_CUT);
-    w->heard_us = core->now_us;
+    w->last_seen_us = core->now_us;
     worker_lease_set(core, worker);
-    if (w->leaves && w->parties.job == NONE) {
+    if (w->leaves && w->task_groups.job == NONE) {
         worker_lose(core, worker, "which was drained");
     }
 }
@@ -291,15 +291,15 @@ void worker_lose(struct core *core, uint32_t worker, const char *how)
     CADRE_ASSERT(w->state != WORKER_FREE);
     CADRE_ASSERT(how[0] != '\0');
     w->leaves = false;
-    while (w->parties.job != NONE) {
-        struct job *job = &core->jobs[w->parties.job];
-        for (uint32_t slot = party_first(core, job, worker); slot != NONE;
-             slot = party_next(core, job, worker, slot)) {
+    while (w->task_groups.job != NONE) {
+        struct job *job = &core->jobs[w->task_groups.job];
+        for (uint32_t slot = task_group_first(core, job, worker); slot != NONE;
+             slot = task_group_next(core, job, worker, slot)) {
             task_lose(core, job, slot, how);
         }
-        uint32_t number = party_find(core, job, worker);
+        uint32_t number = task_group_find(core, job, worker);
         if (number != NONE) { /* else nothing of its tasks is left to be said */
-            party_orphan(core, job, number);
+            task_group_orphan(core, job, number);
         }
     }
     if (w->state == WORKER_CONNECTED) {

@@ -8,7 +8,7 @@
 /* The first word on a stream, or a newer one of it. */
 void member_hello(struct core *core, struct link_id link, const struct agent_hello *hello);
 /* Its stream is ended, and is told why; it is away. */
-void worker_hang_up(struct core *core, uint32_t worker, const char *sentence);
+void worker_disconnect(struct core *core, uint32_t worker, const char *sentence);
 /* Its stream ended. */
 void member_link_down(struct core *core, struct link_id link);
 /* For good: its tasks are lost, it is forgotten. `how` continues "was lost with worker b, which

@@ -8,9 +8,9 @@
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
-void part_take(struct core *core, struct job *job, uint32_t slot, const struct task_part *part)
+void part_handle(struct core *core, struct job *job, uint32_t slot, const struct task_part *part)
 {
     bool open = job->phase == PHASE_RUN || job->phase == PHASE_DONE;
     bool known = job->has_checkpoint && part->position <= job->checkpoint.position;
@@ -23,7 +23,7 @@ void part_take(struct core *core, struct job *job, uint32_t slot, const struct t
     if (part->position > job->released) {
         char sentence[LIMIT_TEXT_BYTES];
         struct text text = text_begin(sentence, sizeof(sentence));
-        if (job->unheard > 0) {
+        if (job->unconfirmed > 0) {
             return; /* what was released is not known again yet; it is said again */
         }
         task_name(core, job, slot, &text);

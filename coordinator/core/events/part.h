@@ -6,6 +6,6 @@
 #include "coordinator/core/state/state.h"
 
 /* The chief saved a checkpoint. */
-void part_take(struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
+void part_handle(struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
 
 #endif

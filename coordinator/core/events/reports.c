@@ -5,7 +5,7 @@
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
@@ -15,7 +15,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 static void report_finished(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
@@ -28,7 +28,7 @@ static void report_finished(
         return;
     }
     bool beyond = report->position > job->released &&
-                  (job->unheard == 0 || !barrier_may_rise(job, report->position));
+                  (job->unconfirmed == 0 || !barrier_may_rise(job, report->position));
     if (!report->clean || beyond) {
         task_name(core, job, slot, &text);
         text_add(&text, " called cadre_finish at position ");
@@ -65,7 +65,7 @@ static void report_finished(
     task->finished = true;
     job->finished++;
     CADRE_ASSERT(job->finished <= job->roster);
-    if (!barrier_deserted(core, job) && !divergence_compare(core, job)) {
+    if (!barrier_check_finished(core, job) && !divergence_compare(core, job)) {
         uint32_t finish = job->finished == job->roster ? DUE_FINISH : 0u;
         uint32_t part = job->has_part ? DUE_PART : 0u;
         job_due(core, job, finish | part);
@@ -97,7 +97,7 @@ static void report_unordered(
     if (job->early_slot != NONE) {
         failure_early(core, job);
     } else {
-        generation_breaks(core, job, sentence, true);
+        generation_abort(core, job, sentence, true);
     }
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
@@ -106,14 +106,14 @@ static void report_unordered(
 static void report_failed(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
-    bool attends = task_attends(job_task(core, job, slot));
+    bool is_ps_task = task_is_ps_task(job_task(core, job, slot));
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     bool says = report->text != NULL && report->text[0] != '\0';
     CADRE_ASSERT(report->reason == REPORT_FAILED);
     task_name(core, job, slot, &text);
-    text_add(&text, attends ? " failed" : " failed in step ");
-    if (!attends) {
+    text_add(&text, is_ps_task ? " failed" : " failed in step ");
+    if (!is_ps_task) {
         text_add_u64(&text, report->position);
     }
     text_add(&text, says ? ": " : "");
@@ -121,14 +121,14 @@ static void report_failed(
     job_fail(core, job, report->code == CADRE_OK ? CADRE_INTERNAL : report->code, 1, sentence);
 }
 
-void report_take(
+void report_handle(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
     struct task *task = job_task(core, job, slot);
-    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
     bool current = generation_equal(report->generation, job->generation);
     CADRE_ASSERT(task_is_usable(task));
-    if (task_attends(task)) { /* it takes part in no step */
+    if (task_is_ps_task(task)) { /* it takes part in no step */
         if (report->reason == REPORT_FAILED && job->phase != PHASE_DONE && task->joined) {
             report_failed(core, job, slot, report);
         }
@@ -153,7 +153,7 @@ void report_take(
     if (report->reason == REPORT_DIVERGED) {
         divergence_reported(core, job, slot, report);
         job_due(core, job, DUE_REGROUP);
-    } else if (job->phase == PHASE_COLLECT) {
+    } else if (job->phase == PHASE_REGROUP) {
         job_due(core, job, DUE_REGROUP);
     } else if (report->reason == REPORT_FINISHED) {
         report_finished(core, job, slot, report);

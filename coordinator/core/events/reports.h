@@ -6,7 +6,7 @@
 #include "coordinator/core/state/state.h"
 
 /* A member is frozen. */
-void report_take(
+void report_handle(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
 
 #endif

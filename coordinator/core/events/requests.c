@@ -2,7 +2,7 @@
  * What clients ask for: jobs, their end, a checkpoint, drains. Each is answered at once. */
 #include "coordinator/core/events/requests.h"
 
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/facts/outcome.h"
@@ -11,7 +11,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 #define EXIT_CODE_CANCELLED 130 /* as after an interrupt */
 
@@ -20,9 +20,9 @@ static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
-    if (!crew_fits(spec)) {
+    if (!ps_job_fits(spec)) {
         text_add(&text, "a job with parameter servers has as many tasks as its crew, which are ");
-        text_add_u64(&text, crew_tasks(&spec->crew));
+        text_add_u64(&text, ps_job_task_count(&spec->ps_job));
         text_add(&text, ", and at least one worker");
         return true;
     }
@@ -96,7 +96,7 @@ void job_cancel(struct core *core, const struct core_cancel *cancel)
         outcome_set(core, job, JOB_CANCELLED, CADRE_CANCELLED, EXIT_CODE_CANCELLED, "cancelled");
     }
     if (job->state == JOB_QUEUED) {
-        job_due(core, job, DUE_LEFT);
+        job_due(core, job, DUE_TASK_GONE);
     } else {
         job_stops(core, job);
     }
@@ -118,7 +118,7 @@ void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
             asked->job, 0, sentence);
         return;
     }
-    if (job->phase == PHASE_RUN && job->unheard == 0) {
+    if (job->phase == PHASE_RUN && job->unconfirmed == 0) {
         job->checkpoint_asked |= job->checkpoint_at == POSITION_NONE;
         preempt_control(core, job);
     }

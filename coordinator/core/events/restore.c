@@ -5,20 +5,20 @@
 #include "coordinator/core/events/restore.h"
 
 #include "coordinator/core/events/fallback.h"
-#include "coordinator/core/facts/attendants.h"
+#include "coordinator/core/facts/ps_tasks.h"
 #include "coordinator/core/facts/barrier.h"
-#include "coordinator/core/facts/collect.h"
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/jobs.h"
-#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/deadlines.h"
@@ -26,7 +26,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* It ends without ever having been in the core. */
 static void restore_end(struct core *core, struct job_id job, const char *sentence)
@@ -61,28 +61,28 @@ static void restore_task(
     CADRE_ASSERT(task->state == TASK_WAITING);
     if (worker == NONE) {
         task->incarnation = restore->incarnation;
-        crew_relives(job, task, restore);
+        ps_job_restore_attempts(job, task, restore);
         return;
     }
     core->workers[worker].slots++;
     task_place(core, job, restore->slot, worker, restore->incarnation);
-    crew_relives(job, task, restore);
+    ps_job_restore_attempts(job, task, restore);
     task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {
         task_move(job, task, TASK_RUNNING);
     }
     if (restore->gone) {
         task_move(job, task, TASK_EXITED);
-        if (job->generation.number == 0 && !task_attends(task) && job->silent++ == 0) {
+        if (job->generation.number == 0 && !task_is_ps_task(task) && job->silent++ == 0) {
             job->silent_slot = restore->slot;
         }
     }
-    CADRE_ASSERT(task->party != NONE);
+    CADRE_ASSERT(task->task_group != NONE);
 }
 
 /* Ranks whose member is gone get slots that are not in the generation, each its own: nobody finds
  * itself in the wrong place of a plan that is said once more. */
-static void restore_gaps(const struct core *core, struct job *job)
+static void restore_empty_slots(const struct core *core, struct job *job)
 {
     uint32_t *members = core->members + job->first;
     uint32_t slot = 0;
@@ -120,14 +120,14 @@ static void restore_roster(
         bool member = task->state != TASK_WAITING && (task_is_usable(task) || restore->done);
         if (from->rank != NONE && member) {
             members[from->rank] = from->slot;
-            task_enrols(core, job, from->slot, from->rank);
+            task_add_to_roster(core, job, from->slot, from->rank);
         }
         if (from->rank != NONE && restore->done) { /* also who was lost since */
             task->finished = true;
             job->finished++;
         }
     }
-    restore_gaps(core, job);
+    restore_empty_slots(core, job);
     CADRE_ASSERT(job->present <= job->roster);
 }
 
@@ -139,7 +139,7 @@ static void restore_ledger(
     health_progress(core, job, 0);
     barrier_raise(core, job, restore->released);
     job->raised = false;
-    job->due &= ~(uint32_t)DUE_RELEASE_AGAIN;
+    job->due &= ~(uint32_t)DUE_RELEASE_RESEND;
     if (restore->has_control && !restore->ending) { /* who is being stopped comes to no halt */
         job->halt_at = restore->halt_at;
         job->halt_kind = restore->halt_kind;
@@ -169,10 +169,10 @@ static void restore_ending(
     if (job->stopped) {
         job_move(core, job, JOB_ENDING);
         if (job->phase == PHASE_RUN) {
-            phase_move(job, PHASE_COLLECT);
+            phase_move(job, PHASE_REGROUP);
         }
     }
-    job_due(core, job, DUE_LEFT);
+    job_due(core, job, DUE_TASK_GONE);
     CADRE_ASSERT(job_state_is_final(job->outcome));
 }
 
@@ -187,19 +187,19 @@ static void restore_regroup(struct core *core, struct job *job)
     text_count(&text, job->roster, "task", "tasks");
     text_add(&text, " had ended when the coordinator was started again");
     job->excused = true;
-    generation_breaks(core, job, sentence, true);
+    generation_abort(core, job, sentence, true);
     deadline_set(core, job, DEADLINE_REPORT,
         core->now_us + core->options.lease_us + core->options.report_us);
     CADRE_ASSERT(generation_is_broken(job));
 }
 
 /* Nobody of the generation is left, so who was to join it has nobody to join. */
-static void restore_anew(struct core *core, struct job *job)
+static void restore_restart(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_JOIN);
-    job->begins_anew = job->generation.number > 0;
+    job->restart_all = job->generation.number > 0;
     job->roster = 0;
-    crew_begins_anew(core, job);
+    ps_job_restart(core, job);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (task_is_usable(job_task(core, job, slot))) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
@@ -222,7 +222,7 @@ static void restore_started(
     job->restarts = restore->restarts;
     job->generation = restore->generation;
     job->resume = restore->resume;
-    job->initial = restore->task_count > 0 && !crew_is(&job->crew) ? (uint32_t)restore->task_count
+    job->initial = restore->task_count > 0 && !ps_job_is_set(&job->ps_job) ? (uint32_t)restore->task_count
                                                                    : job->tasks;
     for (size_t i = 0; i < restore->task_count; i++) {
         CADRE_ASSERT(restore->tasks[i].slot < job->tasks);
@@ -250,11 +250,11 @@ static void restore_started(
     if (restore->ending) {
         if (!left) {
             job->roster = 0;
-            job->begins_anew = restore->generation.number > 0;
+            job->restart_all = restore->generation.number > 0;
         }
         restore_ending(core, job, restore);
     } else if ((restore->generation.number > 0 && !left) || ended) {
-        restore_anew(core, job);
+        restore_restart(core, job);
     } else if (job->phase == PHASE_RUN) {
         divergence_restored(core, job);
         if (job->present < job->roster && job->outcome == 0 && !job->diverged) {
@@ -263,15 +263,15 @@ static void restore_started(
     }
     fallback_restored(core, job);
     if (job->outcome == 0) {
-        overtime_arm(core, job, restore->ran_us);
+        time_limit_arm(core, job, restore->ran_us);
     }
     drain_restored(core, job);
     preempt_resume(core, job);
-    crew_restored(core, job);
+    ps_tasks_restored(core, job);
     if (job->phase == PHASE_DONE || job->phase == PHASE_JOIN) {
-        job_due(core, job, DUE_LEFT);
+        job_due(core, job, DUE_TASK_GONE);
     }
-    wanting_note(core, job);
+    underfilled_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     CADRE_ASSERT(job->state != JOB_QUEUED);
 }
@@ -281,7 +281,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     char sentence[LIMIT_TEXT_BYTES];
     const struct core_job_spec *spec = &restore->spec;
     bool sound = spec->tasks > 0 && spec->tasks_min > 0 && spec->tasks_min <= spec->tasks &&
-                 restore->task_count <= spec->tasks && crew_fits(spec);
+                 restore->task_count <= spec->tasks && ps_job_fits(spec);
     CADRE_ASSERT(restore->job.n > core->job_last);
     if (!sound || !job_fits(core, spec->tasks, sentence)) {
         restore_end(core, restore->job,
@@ -300,8 +300,8 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
         job->incarnation_max = restore->incarnation_max;
         job->restarts = restore->restarts;
         job->generation = restore->generation;
-        job->begins_anew = restore->generation.number > 0;
-        overtime_arm(core, job, restore->ran_us);
+        job->restart_all = restore->generation.number > 0;
+        time_limit_arm(core, job, restore->ran_us);
     }
 }
 

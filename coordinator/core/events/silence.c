@@ -11,28 +11,28 @@
  * stays lost (rule 7), also when the rest of its worker comes back. */
 #include "coordinator/core/events/silence.h"
 
-#include "coordinator/core/events/lives.h"
+#include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/events/membership.h"
 #include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 #define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
 
 /* Whether the server that has a copy of this one's memory is heard. */
-static bool copy_is_heard(const struct core *core, const struct job *job, uint32_t slot)
+static bool copy_is_alive(const struct core *core, const struct job *job, uint32_t slot)
 {
-    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
-    uint32_t next = first + (slot - first + 1) % job->crew.servers;
+    uint32_t first = ps_job_first_slot(&job->ps_job, ROLE_SERVER);
+    uint32_t next = first + (slot - first + 1) % job->ps_job.servers;
     const struct task *copy = job_task(core, job, next);
     CADRE_ASSERT(job_task(core, job, slot)->role == ROLE_SERVER);
-    return job->crew.backups && next != slot && task_is_usable(copy) &&
-           lease_hears(core, job_party(core, job, copy->party)->worker);
+    return job->ps_job.backups && next != slot && task_is_usable(copy) &&
+           lease_is_alive(core, job_task_group(core, job, copy->task_group)->worker);
 }
 
 /* What nobody else has is waited for. Before the first plan of a program that has not said hello it
@@ -42,7 +42,7 @@ static bool task_is_spared(
 {
     const struct task *task = job_task(core, job, slot);
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
-    CADRE_ASSERT(task->party != NONE);
+    CADRE_ASSERT(task->task_group != NONE);
     if (job->outcome != 0 || outcome_is_success(job)) {
         return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are there */
     }
@@ -50,19 +50,19 @@ static bool task_is_spared(
         return false;
     }
     bool shard =
-        task->role == ROLE_SERVER && job->phase != PHASE_JOIN && !copy_is_heard(core, job, slot);
+        task->role == ROLE_SERVER && job->phase != PHASE_JOIN && !copy_is_alive(core, job, slot);
     return plain || shard || job->phase == PHASE_DONE || !carried;
 }
 
 /* Of the job's tasks on the worker, those that it can do without. */
-static void party_is_overdue(struct core *core, struct job *job, uint32_t worker, const char *how)
+static void task_group_is_overdue(struct core *core, struct job *job, uint32_t worker, const char *how)
 {
-    bool carried = job_is_carried(core, job);
+    bool carried = job_can_continue(core, job);
     bool spared = false;
     CADRE_ASSERT(core->workers[worker].overdue);
-    CADRE_ASSERT(job->parties > 0);
-    for (uint32_t slot = party_first(core, job, worker); slot != NONE;
-         slot = party_next(core, job, worker, slot)) {
+    CADRE_ASSERT(job->task_groups > 0);
+    for (uint32_t slot = task_group_first(core, job, worker); slot != NONE;
+         slot = task_group_next(core, job, worker, slot)) {
         const struct task *task = job_task(core, job, slot);
         if (!task->collected && task_is_spared(core, job, slot, carried)) {
             spared = true;
@@ -70,9 +70,9 @@ static void party_is_overdue(struct core *core, struct job *job, uint32_t worker
             task_lose(core, job, slot, how);
         }
     }
-    uint32_t number = party_find(core, job, worker);
+    uint32_t number = task_group_find(core, job, worker);
     if (number != NONE && !spared) {
-        party_orphan(core, job, number);
+        task_group_orphan(core, job, number);
     }
 }
 
@@ -97,19 +97,19 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
     bool leaves = w->leaves;
     how_silent(w, core->options.lease_us, how);
     if (w->state == WORKER_CONNECTED) {
-        worker_hang_up(core, worker, "the worker was silent for too long: connect again");
+        worker_disconnect(core, worker, "the worker was silent for too long: connect again");
     }
     w->overdue = true;
     w->leaves = false; /* else it would be forgotten with the first of its tasks */
-    struct party_ref at = w->parties;
+    struct task_group_ref at = w->task_groups;
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
-        struct party_ref next = job_party(core, job, at.party)->next;
-        party_is_overdue(core, job, worker, how);
+        struct task_group_ref next = job_task_group(core, job, at.task_group)->next;
+        task_group_is_overdue(core, job, worker, how);
         at = next;
     }
     w->leaves = leaves;
-    if (w->parties.job == NONE) {
+    if (w->task_groups.job == NONE) {
         core->workers_lost++;
         worker_lose(core, worker, how);
         return;
@@ -125,34 +125,34 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
 static void lease_was_late(struct core *core, struct worker *w, uint64_t allowed_us)
 {
     uint64_t part_us = core->options.lease_us / LATE_PART;
-    uint64_t due_us = w->heard_us + allowed_us;
+    uint64_t due_us = w->last_seen_us + allowed_us;
     uint64_t until_us = lease_unread_us(core);
-    CADRE_ASSERT(w->heard_us <= core->now_us);
+    CADRE_ASSERT(w->last_seen_us <= core->now_us);
     if (due_us <= core->now_us && core->now_us - due_us > part_us) {
         until_us = core->now_us + part_us;
     }
     if (until_us > due_us) {
-        w->heard_us = until_us - allowed_us;
+        w->last_seen_us = until_us - allowed_us;
     }
-    CADRE_ASSERT(w->heard_us <= core->now_us);
+    CADRE_ASSERT(w->last_seen_us <= core->now_us);
 }
 
-void lease_over(struct core *core, uint32_t worker, uint64_t due_us)
+void lease_expired(struct core *core, uint32_t worker, uint64_t due_us)
 {
     struct worker *w = &core->workers[worker];
-    uint64_t patience_us = worker_patience_us(core, w);
+    uint64_t wait_timeout_us = worker_patience_us(core, w);
     bool late =
         core->now_us - due_us > core->options.lease_us / LATE_PART || lease_unread_us(core) > 0;
     CADRE_ASSERT(w->state != WORKER_FREE);
     CADRE_ASSERT(due_us <= core->now_us);
     if (late || !w->overdue) {
-        lease_was_late(core, w, w->overdue ? patience_us : core->options.lease_us);
+        lease_was_late(core, w, w->overdue ? wait_timeout_us : core->options.lease_us);
     }
-    if (!w->overdue && w->heard_us + core->options.lease_us > core->now_us) {
+    if (!w->overdue && w->last_seen_us + core->options.lease_us > core->now_us) {
         worker_lease_set(core, worker);
-    } else if (w->parties.job == NONE || w->heard_us + patience_us <= core->now_us) {
+    } else if (w->task_groups.job == NONE || w->last_seen_us + wait_timeout_us <= core->now_us) {
         char how[LIMIT_TEXT_BYTES];
-        how_silent(w, w->parties.job == NONE ? core->options.lease_us : patience_us, how);
+        how_silent(w, w->task_groups.job == NONE ? core->options.lease_us : wait_timeout_us, how);
         core->workers_lost++;
         worker_lose(core, worker, how);
     } else {

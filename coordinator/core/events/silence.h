@@ -6,6 +6,6 @@
 #include "coordinator/core/state/state.h"
 
 /* That deadline, which was due then: what follows from its silence, if it still is silent. */
-void lease_over(struct core *core, uint32_t worker, uint64_t due_us);
+void lease_expired(struct core *core, uint32_t worker, uint64_t due_us);
 
 #endif

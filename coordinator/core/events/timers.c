@@ -5,13 +5,13 @@
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
 #include "coordinator/core/events/silence.h"
-#include "coordinator/core/facts/attendants.h"
-#include "coordinator/core/facts/collect.h"
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_tasks.h"
+#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/overtime.h"
+#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/state/actions.h"
@@ -24,7 +24,7 @@ static bool waits_for_hearing(enum deadline deadline)
     CADRE_ASSERT(deadline < DEADLINES);
     return deadline == DEADLINE_FORM || deadline == DEADLINE_EARLY || deadline == DEADLINE_REPORT ||
            deadline == DEADLINE_DRAIN || deadline == DEADLINE_PREEMPT ||
-           deadline == DEADLINE_STALL || deadline == DEADLINE_CREW;
+           deadline == DEADLINE_STALL || deadline == DEADLINE_PS_JOB;
 }
 
 static void job_over(struct core *core, struct job *job, enum deadline deadline)
@@ -42,37 +42,37 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
     }
     switch (deadline) {
     case DEADLINE_FORM:
-        generation_overdue(core, job);
+        generation_form_timeout(core, job);
         break;
     case DEADLINE_EARLY:
         failure_early(core, job);
         break;
     case DEADLINE_REPORT:
-        collect_report_over(core, job);
+        abort_report_timeout(core, job);
         break;
     case DEADLINE_WAIT:
-        collect_wait_over(core, job);
+        abort_wait_timeout(core, job);
         break;
     case DEADLINE_DRAIN:
-        drain_over(core, job);
+        drain_timeout(core, job);
         break;
     case DEADLINE_PREEMPT:
-        preempt_over(core, job);
+        preempt_timeout(core, job);
         break;
     case DEADLINE_SLOW:
-        health_slow(core, job);
+        health_slow_timeout(core, job);
         break;
     case DEADLINE_STALL:
-        health_over(core, job);
+        health_stall_timeout(core, job);
         break;
-    case DEADLINE_CREW:
-        crew_over(core, job);
+    case DEADLINE_PS_JOB:
+        ps_tasks_timeout(core, job);
         break;
     case DEADLINE_MEMBERS:
-        crew_members_over(core, job);
+        ps_job_members_timeout(core, job);
         break;
     case DEADLINE_LIMIT:
-        overtime_over(core, job);
+        time_limit_timeout(core, job);
         break;
     case DEADLINE_BACKOFF:
         restarts_waited(core, job);
@@ -108,7 +108,7 @@ void deadlines_run(struct core *core)
         if (next.item >= workers_max) {
             jobs_over(core, &core->jobs[next.item - workers_max]);
         } else {
-            lease_over(core, next.item, next.due_us);
+            lease_expired(core, next.item, next.due_us);
         }
     }
 }

@@ -7,17 +7,17 @@
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* Looks at all parties: the least value and how many stand there. */
 static struct low_mark mark_count(const struct core *core, const struct job *job, bool applied)
 {
     struct low_mark mark = {.least = UINT64_MAX};
-    CADRE_ASSERT(job->parties > 0);
-    for (uint32_t i = 0; i < job->parties; i++) {
-        const struct party *party = job_party(core, job, i);
-        uint64_t value = applied ? party->applied : party->up_to;
-        if (party->members == 0) {
+    CADRE_ASSERT(job->task_groups > 0);
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        uint64_t value = applied ? task_group->applied : task_group->up_to;
+        if (task_group->members == 0) {
             continue;
         }
         if (value < mark.least) {
@@ -26,7 +26,7 @@ static struct low_mark mark_count(const struct core *core, const struct job *job
         mark.holders += value == mark.least;
     }
     CADRE_ASSERT(mark.holders > 0);
-    CADRE_ASSERT(mark.holders <= job->parties);
+    CADRE_ASSERT(mark.holders <= job->task_groups);
     return mark;
 }
 
@@ -56,21 +56,21 @@ void barrier_open(struct core *core, struct job *job)
     CADRE_ASSERT(job->roster > 0);
     CADRE_ASSERT(job->present > 0);
     job->unarrived = 0;
-    for (uint32_t i = 0; i < job->parties; i++) {
-        struct party *party = job_party(core, job, i);
-        party->up_to = job->resume;
-        party->applied = job->resume;
-        party->arrived = false;
-        job->unarrived += party->members > 0;
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        struct task_group *task_group = job_task_group(core, job, i);
+        task_group->up_to = job->resume;
+        task_group->applied = job->resume;
+        task_group->arrived = false;
+        job->unarrived += task_group->members > 0;
     }
     marks_count(core, job);
     job->released = job->resume;
     job->wanted = 0;
     job->wanted_slot = NONE;
-    job->stretch_count = 0;
+    job->step_range_count = 0;
     CADRE_ASSERT(job->arrived.least == job->resume);
     CADRE_ASSERT(job->applied.least == job->resume);
-    CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->parties);
+    CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->task_groups);
 }
 
 /* Nothing is released beyond a halt, and a halt is set when the watermark is known: who says so is
@@ -87,21 +87,21 @@ void barrier_raise(struct core *core, struct job *job, uint64_t released)
     if (released <= job->released) {
         return;
     }
-    for (uint32_t i = 0; i < job->parties; i++) {
-        struct party *party = job_party(core, job, i);
-        party->up_to = party->up_to > released ? party->up_to : released;
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        struct task_group *task_group = job_task_group(core, job, i);
+        task_group->up_to = task_group->up_to > released ? task_group->up_to : released;
     }
     marks_count(core, job);
     job->released = released;
     job->raised = true;
-    job_due(core, job, DUE_RELEASE_AGAIN);
+    job_due(core, job, DUE_RELEASE_RESEND);
     CADRE_ASSERT(job->arrived.least >= job->released);
 }
 
 /* The finished member took part in all steps below its position, so whoever is said to want a step
  * at or beyond it stands there, and its program goes on where the other's ended. No release can
  * mend that, whether it has been said or not. */
-bool barrier_deserted(struct core *core, struct job *job)
+bool barrier_check_finished(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -128,7 +128,7 @@ void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t w
     if (wanted > job->wanted) {
         job->wanted = wanted;
         job->wanted_slot = slot;
-        (void)barrier_deserted(core, job);
+        (void)barrier_check_finished(core, job);
     }
     CADRE_ASSERT(job->wanted == 0 || job->wanted_slot < job->tasks);
 }

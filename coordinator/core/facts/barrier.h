@@ -15,7 +15,7 @@ bool barrier_may_rise(const struct job *job, uint64_t released);
 /* After a start of the coordinator: more was released than is recorded. Says it to all again. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released);
 /* Whether a member wants a step that another has finished without: then the job fails. */
-bool barrier_deserted(struct core *core, struct job *job);
+bool barrier_check_finished(struct core *core, struct job *job);
 /* A member's program takes at least so many steps. */
 void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t wanted);
 

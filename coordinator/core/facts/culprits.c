@@ -6,7 +6,7 @@
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 #define DRAINED_AT 2 /* times */
 

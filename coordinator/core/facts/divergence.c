@@ -9,7 +9,7 @@
  * what was found here the record tells. */
 #include "coordinator/core/facts/divergence.h"
 
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/culprits.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/restarts.h"
@@ -18,7 +18,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* ---- who has another state ---- */
 
@@ -37,7 +37,7 @@ static void count_culprits(
     for (uint32_t i = 0; i < divergence->culprit_count; i++) {
         uint32_t slot = divergence->culprits[i];
         const struct task *task = is_member(core, job, slot) ? job_task(core, job, slot) : NULL;
-        uint32_t worker = task == NULL ? NONE : job_party(core, job, task->party)->worker;
+        uint32_t worker = task == NULL ? NONE : job_task_group(core, job, task->task_group)->worker;
         bool again = worker == NONE;
         for (uint32_t at = 0; at < seen_count; at++) {
             again |= seen[at] == worker;
@@ -113,7 +113,7 @@ static void diverges(
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
     CADRE_ASSERT(job->outcome == 0 && !job->diverged);
-    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_COLLECT);
+    CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);
     divergence_text(core, job, divergence, &text);
     bool again = is_again(job, divergence);
     if (!again && !is_known(job)) { /* else the program is at fault, and no machine */
@@ -139,8 +139,8 @@ static void diverges(
     }
     job->counted = true;
     job->diverged = true;
-    generation_breaks(core, job, sentence, false);
-    collect_reason(job, sentence, false); /* whatever ended it before */
+    generation_abort(core, job, sentence, false);
+    abort_set_reason(job, sentence, false); /* whatever ended it before */
     CADRE_ASSERT(generation_is_broken(job));
 }
 
@@ -153,7 +153,7 @@ void divergence_reported(
     if (job->diverged || generation_is_void(job)) {
         return; /* its peers have said it */
     }
-    if (report->divergence.position > job->released && job->unheard == 0) {
+    if (report->divergence.position > job->released && job->unconfirmed == 0) {
         task_name(core, job, slot, &text);
         text_add(&text, " says that states differ after ");
         text_count(&text, report->divergence.position, "step", "steps");
@@ -179,7 +179,7 @@ void divergence_restored(struct core *core, struct job *job)
 
 /* Where all stand that will say so before the part is published; false: not all do yet. The chief
  * says that it is done when its last checkpoint is published. */
-static bool all_stand(const struct core *core, const struct job *job, uint64_t *ret_position)
+static bool all_halted(const struct core *core, const struct job *job, uint64_t *ret_position)
 {
     if (job->phase != PHASE_RUN || generation_is_broken(job)) {
         return false;
@@ -203,29 +203,29 @@ static bool is_last(const struct job *job)
 
 /* The digests that were told of one position, each with the replicas that it stands for: those of
  * the members by their slots, then that of the part. */
-struct told {
+struct reported_states {
     const struct core *core;
     const struct job *job;
     uint64_t position;
 };
 
 /* 0: nothing is known of it. */
-static uint64_t told_digest(
-    const struct told *told, uint32_t i, uint32_t *ret_slot, uint64_t *ret_replicas)
+static uint64_t reported_digest(
+    const struct reported_states *reported_states, uint32_t i, uint32_t *ret_slot, uint64_t *ret_replicas)
 {
-    const struct job *job = told->job;
+    const struct job *job = reported_states->job;
     CADRE_ASSERT(i <= job->tasks);
     if (i < job->tasks) {
-        const struct task *task = job_task(told->core, job, i);
+        const struct task *task = job_task(reported_states->core, job, i);
         *ret_slot = i;
         *ret_replicas = task->replicas > 0 ? task->replicas : 1;
         bool stands = task->rank != NONE && (job->finished == 0 || task->finished);
         return stands ? task->digest : 0;
     }
     bool counts =
-        job->has_part && job->part.position == told->position && job->roster > 1 && is_last(job);
-    *ret_slot = told->core->members[job->first];
-    const struct task *chief = job_task(told->core, job, *ret_slot);
+        job->has_part && job->part.position == reported_states->position && job->roster > 1 && is_last(job);
+    *ret_slot = reported_states->core->members[job->first];
+    const struct task *chief = job_task(reported_states->core, job, *ret_slot);
     *ret_replicas = chief->digest == 0 && chief->replicas > 0 ? chief->replicas : 0;
     return counts ? job->part.digest : 0;
 }
@@ -238,15 +238,15 @@ struct tally {
 };
 
 /* If one of them has the majority, it is left over when each is set against another one. */
-static struct tally told_tally(const struct told *told)
+static struct tally tally_reported(const struct reported_states *reported_states)
 {
     struct tally tally = {0};
     uint64_t left = 0;
     uint64_t first = 0;
     uint64_t replicas;
     uint32_t slot;
-    for (uint32_t i = 0; i <= told->job->tasks; i++) {
-        uint64_t digest = told_digest(told, i, &slot, &replicas);
+    for (uint32_t i = 0; i <= reported_states->job->tasks; i++) {
+        uint64_t digest = reported_digest(reported_states, i, &slot, &replicas);
         if (digest == 0) {
             continue;
         }
@@ -263,8 +263,8 @@ static struct tally told_tally(const struct told *told)
             left -= replicas;
         }
     }
-    for (uint32_t i = 0; i <= told->job->tasks; i++) {
-        uint64_t digest = told_digest(told, i, &slot, &replicas);
+    for (uint32_t i = 0; i <= reported_states->job->tasks; i++) {
+        uint64_t digest = reported_digest(reported_states, i, &slot, &replicas);
         tally.replicas += digest != 0 && digest == tally.digest ? replicas : 0;
     }
     CADRE_ASSERT(tally.replicas <= tally.known);
@@ -272,7 +272,7 @@ static struct tally told_tally(const struct told *told)
 }
 
 static void find_culprits(
-    const struct told *told, const struct tally *tally, struct divergence *ret_divergence)
+    const struct reported_states *reported_states, const struct tally *tally, struct divergence *ret_divergence)
 {
     uint64_t replicas;
     uint32_t slot;
@@ -280,8 +280,8 @@ static void find_culprits(
     if (2 * tally->replicas <= tally->known) {
         return;
     }
-    for (uint32_t i = 0; i <= told->job->tasks; i++) {
-        uint64_t digest = told_digest(told, i, &slot, &replicas);
+    for (uint32_t i = 0; i <= reported_states->job->tasks; i++) {
+        uint64_t digest = reported_digest(reported_states, i, &slot, &replicas);
         if (digest != 0 && digest != tally->digest &&
             ret_divergence->culprit_count < DIVERGENCE_CULPRITS_MAX) {
             ret_divergence->culprits[ret_divergence->culprit_count++] = slot;
@@ -303,24 +303,24 @@ static bool all_are_known(const struct core *core, const struct job *job)
 
 bool divergence_compare(struct core *core, struct job *job)
 {
-    struct told told = {.core = core, .job = job};
+    struct reported_states reported_states = {.core = core, .job = job};
     CADRE_ASSERT(job->roster > 0);
-    if (job->outcome != 0 || !all_stand(core, job, &told.position)) {
+    if (job->outcome != 0 || !all_halted(core, job, &reported_states.position)) {
         return false;
     }
-    struct tally tally = told_tally(&told);
+    struct tally tally = tally_reported(&reported_states);
     if (!tally.differs) {
         if (all_are_known(core, job)) {
             verified_raise(
-                core, job, &(struct verified){.position = told.position, .digest = tally.digest});
+                core, job, &(struct verified){.position = reported_states.position, .digest = tally.digest});
         }
         if (job->has_part) {
             job_due(core, job, DUE_PART);
         }
         return false;
     }
-    struct divergence divergence = {.position = told.position, .verified = job->verified.position};
-    find_culprits(&told, &tally, &divergence);
+    struct divergence divergence = {.position = reported_states.position, .verified = job->verified.position};
+    find_culprits(&reported_states, &tally, &divergence);
     diverges(core, job, &divergence,
         job->finished > 0 ? "the digests that they told at their end differ"
                           : "the digests that they told where they stood still differ");
@@ -329,7 +329,7 @@ bool divergence_compare(struct core *core, struct job *job)
 
 bool divergence_excluded(const struct core *core, const struct job *job)
 {
-    struct told told = {.core = core, .job = job};
-    return is_last(job) && all_stand(core, job, &told.position) &&
-           job->part.position == told.position && !told_tally(&told).differs;
+    struct reported_states reported_states = {.core = core, .job = job};
+    return is_last(job) && all_halted(core, job, &reported_states.position) &&
+           job->part.position == reported_states.position && !tally_reported(&reported_states).differs;
 }

@@ -4,7 +4,7 @@
  * of a name, and holds until a client ends it; a daemon's own is of that life of it. */
 #include "coordinator/core/facts/drain.h"
 
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/deadlines.h"
@@ -12,7 +12,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 void drain_note(struct core *core, struct job *job, bool draining)
 {
@@ -32,14 +32,14 @@ void drain_note(struct core *core, struct job *job, bool draining)
     CADRE_ASSERT(!draining || drained->count > 0);
 }
 
-bool crew_drains(const struct core *core, const struct job *job)
+bool ps_job_drains(const struct core *core, const struct job *job)
 {
-    uint32_t first = crew_first(&job->crew, ROLE_SERVER);
+    uint32_t first = ps_job_first_slot(&job->ps_job, ROLE_SERVER);
     const struct task *chief = job_task(core, job, 0);
     bool drains = task_is_usable(chief) && task_drains(core, job, chief);
-    CADRE_ASSERT(crew_is(&job->crew));
-    CADRE_ASSERT(job->crew.servers < job->tasks);
-    for (uint32_t i = 0; i < job->crew.servers && !drains; i++) {
+    CADRE_ASSERT(ps_job_is_set(&job->ps_job));
+    CADRE_ASSERT(job->ps_job.servers < job->tasks);
+    for (uint32_t i = 0; i < job->ps_job.servers && !drains; i++) {
         const struct task *server = job_task(core, job, first + i);
         drains = task_is_usable(server) && task_drains(core, job, server);
     }
@@ -47,19 +47,19 @@ bool crew_drains(const struct core *core, const struct job *job)
 }
 
 /* Its members wait for a halt; those that are none yet go at once. */
-static void party_drains(struct core *core, struct job *job, struct party *party)
+static void task_group_drains(struct core *core, struct job *job, struct task_group *task_group)
 {
-    bool crew = crew_is(&job->crew);
-    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
-    bool goes_on = runs || (crew && job->phase == PHASE_JOIN);
-    bool draining = job->draining || party->members > 0;
-    uint32_t slot = party->first;
-    CADRE_ASSERT(party->worker != NONE);
-    CADRE_ASSERT(core->workers[party->worker].draining);
+    bool ps_job = ps_job_is_set(&job->ps_job);
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
+    bool goes_on = runs || (ps_job && job->phase == PHASE_JOIN);
+    bool draining = job->draining || task_group->members > 0;
+    uint32_t slot = task_group->first;
+    CADRE_ASSERT(task_group->worker != NONE);
+    CADRE_ASSERT(core->workers[task_group->worker].draining);
     while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
         uint32_t next = task->next;
-        bool goes = crew ? task_attends(task) && task->role != ROLE_SERVER : task->rank == NONE;
+        bool goes = ps_job ? task_is_ps_task(task) && task->role != ROLE_SERVER : task->rank == NONE;
         if (task_is_usable(task) && goes) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }
@@ -74,7 +74,7 @@ static void party_drains(struct core *core, struct job *job, struct party *party
 static void drain_begins(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
-    struct party_ref ref = w->parties;
+    struct task_group_ref ref = w->task_groups;
     CADRE_ASSERT(w->leaves || w->drained);
     if (w->draining) {
         return;
@@ -83,9 +83,9 @@ static void drain_begins(struct core *core, uint32_t worker)
     worker_offer(core, worker);
     while (ref.job != NONE) {
         struct job *job = &core->jobs[ref.job];
-        struct party *party = job_party(core, job, ref.party);
-        ref = party->next;
-        party_drains(core, job, party);
+        struct task_group *task_group = job_task_group(core, job, ref.task_group);
+        ref = task_group->next;
+        task_group_drains(core, job, task_group);
     }
 }
 
@@ -105,9 +105,9 @@ void drain_ends(struct core *core, uint32_t worker)
     }
     w->draining = false;
     worker_offer(core, worker);
-    for (struct party_ref ref = w->parties; ref.job != NONE;) {
+    for (struct task_group_ref ref = w->task_groups; ref.job != NONE;) {
         struct job *job = &core->jobs[ref.job];
-        ref = job_party(core, job, ref.party)->next;
+        ref = job_task_group(core, job, ref.task_group)->next;
         job_due(core, job, DUE_CONTROL);
     }
 }
@@ -157,42 +157,42 @@ void drain_restore(struct core *core, const struct core_drained *drained)
 
 void drain_restored(struct core *core, struct job *job)
 {
-    for (uint32_t i = 0; i < job->parties; i++) {
-        struct party *party = job_party(core, job, i);
-        if (party->worker != NONE && core->workers[party->worker].draining) {
-            party_drains(core, job, party);
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        struct task_group *task_group = job_task_group(core, job, i);
+        if (task_group->worker != NONE && core->workers[task_group->worker].draining) {
+            task_group_drains(core, job, task_group);
         }
     }
 }
 
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
-    uint32_t leaving = 0;
+    uint32_t ps_shutdown = 0;
     CADRE_ASSERT(job->phase == PHASE_RUN);
-    CADRE_ASSERT(leaving <= job->roster);
+    CADRE_ASSERT(ps_shutdown <= job->roster);
     *ret_stuck = false;
-    if (crew_is(&job->crew)) { /* it is one task with its variables: nobody stays */
-        drain_note(core, job, crew_drains(core, job));
+    if (ps_job_is_set(&job->ps_job)) { /* it is one task with its variables: nobody stays */
+        drain_note(core, job, ps_job_drains(core, job));
         *ret_stuck = job->draining;
         return false;
     }
-    for (uint32_t i = 0; i < job->parties; i++) {
-        const struct party *party = job_party(core, job, i);
-        bool drains = party->worker != NONE && core->workers[party->worker].draining;
-        leaving += drains ? party->members : 0;
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        bool drains = task_group->worker != NONE && core->workers[task_group->worker].draining;
+        ps_shutdown += drains ? task_group->members : 0;
     }
-    if (leaving == 0) {
+    if (ps_shutdown == 0) {
         drain_note(core, job, false);
         return false;
     }
-    uint32_t left = job->roster - leaving;
+    uint32_t left = job->roster - ps_shutdown;
     bool possible =
         left > 0 && (left >= job->tasks_min || job->tasks_min - left <= offers_free(core, job));
     *ret_stuck = !possible; /* with nobody left the state would be lost */
     return possible;
 }
 
-void drain_over(struct core *core, struct job *job)
+void drain_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -222,5 +222,5 @@ void drain_over(struct core *core, struct job *job)
         }
     }
     job->excused = true;
-    generation_breaks(core, job, sentence, false);
+    generation_abort(core, job, sentence, false);
 }

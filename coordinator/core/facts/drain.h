@@ -8,7 +8,7 @@
 /* Whether some of its tasks may be on workers that drain. */
 void drain_note(struct core *core, struct job *job, bool draining);
 /* Whether the chief or a server is on a worker that drains. */
-bool crew_drains(const struct core *core, const struct job *job);
+bool ps_job_drains(const struct core *core, const struct job *job);
 /* Its daemon says that it is about to end. */
 void worker_draining(struct core *core, uint32_t worker);
 /* Nobody says any more that it is to be empty: it takes tasks again. */
@@ -26,6 +26,6 @@ void drain_restored(struct core *core, struct job *job);
  * them elsewhere while some stay. *ret_stuck: they cannot, and the job has to leave with them. */
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck);
 /* Members did not come to the edge of a step in time: those that drain are lost. */
-void drain_over(struct core *core, struct job *job);
+void drain_timeout(struct core *core, struct job *job);
 
 #endif

@@ -15,12 +15,12 @@ void halt_drop(struct job *job)
 void halt_set(struct core *core, struct job *job, uint32_t stream)
 {
     CADRE_ASSERT(job->halt_kind == HALT_NONE);
-    CADRE_ASSERT(job->unheard == 0);
+    CADRE_ASSERT(job->unconfirmed == 0);
     CADRE_ASSERT(stream == STREAM_ANY || job->joiners_of[stream] > 0);
     job->halt_kind = HALT_REGROUP;
     job->halt_at = job->released;
     job->halt_stream = stream;
-    job_due(core, job, DUE_HALT | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    job_due(core, job, DUE_HALT | DUE_RELEASE_RESEND | DUE_CHANGED);
 }
 
 bool halt_met(const struct job *job, const struct task_report *report)

@@ -5,16 +5,16 @@
  * replicas of a task wait for one of their own is said by that task, as long as it is so. */
 #include "coordinator/core/facts/health.h"
 
-#include "coordinator/core/facts/collect.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 #define CHAIN_MAX     64                 /* of tasks that wait for one another */
-#define HANG_HEARD_US UINT64_C(20000000) /* a hang is said each 5 s */
+#define HANG_REPORTED_US UINT64_C(20000000) /* a hang is said each 5 s */
 
 void health_progress(struct core *core, struct job *job, uint64_t steps)
 {
@@ -88,9 +88,9 @@ static void stall_begins(struct core *core, struct job *job)
 /* Whether some task says that one of its own replicas holds it up. */
 static bool hangs(const struct core *core, const struct job *job)
 {
-    CADRE_ASSERT(job->hang_told_us <= core->now_us);
+    CADRE_ASSERT(job->hang_reported_us <= core->now_us);
     CADRE_ASSERT(job->hang_slot == NONE || job->hang_slot < job->tasks);
-    if (job->hang_slot == NONE || core->now_us - job->hang_told_us > HANG_HEARD_US) {
+    if (job->hang_slot == NONE || core->now_us - job->hang_reported_us > HANG_REPORTED_US) {
         return false;
     }
     const struct task *task = job_task(core, job, job->hang_slot);
@@ -98,7 +98,7 @@ static bool hangs(const struct core *core, const struct job *job)
 }
 
 /* The first task that says so counts, while it does. */
-static void hang_told(
+static void hang_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     bool news = !hangs(core, job);
@@ -109,7 +109,7 @@ static void hang_told(
     }
     job->hang_slot = slot;
     job->hang_position = stall->position;
-    job->hang_told_us = core->now_us;
+    job->hang_reported_us = core->now_us;
     job->hang = stall->hang;
     if (job->slow) {
         job_due(core, job, DUE_CHANGED);
@@ -123,7 +123,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
         return;
     }
-    if (crew_is(&job->crew) && stall->slot != slot) {
+    if (ps_job_is_set(&job->ps_job) && stall->slot != slot) {
         return; /* an attendant takes part in no step */
     }
     if (stall->position < job->applied.least) {
@@ -141,7 +141,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         job->stall_position = stall->position;
     }
     if (stall->hang.at != HANG_NONE) {
-        hang_told(core, job, slot, stall);
+        hang_reported(core, job, slot, stall);
         return;
     }
     struct task *other = job_task(core, job, stall->slot);
@@ -175,12 +175,12 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;
     CADRE_ASSERT(job->phase == PHASE_RUN);
-    for (uint32_t i = 0; i < job->parties && found == NONE; i++) {
-        const struct party *party = job_party(core, job, i);
-        if (party->members == 0 || party->up_to > job->released) {
+    for (uint32_t i = 0; i < job->task_groups && found == NONE; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        if (task_group->members == 0 || task_group->up_to > job->released) {
             continue;
         }
-        for (uint32_t slot = party->first; slot != NONE && found == NONE;) {
+        for (uint32_t slot = task_group->first; slot != NONE && found == NONE;) {
             const struct task *task = job_task(core, job, slot);
             bool waits = stall_counts(job, task) && task->waits_for != NONE;
             found = task->rank != NONE && task_is_usable(task) && !waits ? slot : NONE;
@@ -268,7 +268,7 @@ static void text_all_wait(const struct core *core, const struct job *job, struct
                   : ": its tasks wait for one another; all must make the same calls");
 }
 
-void health_slow(struct core *core, struct job *job)
+void health_slow_timeout(struct core *core, struct job *job)
 {
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_SLOW));
     if (job->phase == PHASE_RUN && job->stalled) {
@@ -343,7 +343,7 @@ static void text_hang(const struct core *core, const struct job *job, struct tex
     }
 }
 
-void health_over(struct core *core, struct job *job)
+void health_stall_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -363,7 +363,7 @@ void health_over(struct core *core, struct job *job)
         text_add(&text, " did not end for ");
         text_time(&text, core->now_us - job->progress_us);
         text_all_wait(core, job, &text);
-        generation_breaks(core, job, sentence, false);
+        generation_abort(core, job, sentence, false);
         return;
     }
     if (!halted && hangs(core, job)) {
@@ -377,7 +377,7 @@ void health_over(struct core *core, struct job *job)
     text_add(&text, " for ");
     text_time(&text, core->now_us - job->progress_us);
     task_dismiss(core, job, slot, DISMISSED_SILENT);
-    generation_breaks(core, job, sentence, false);
+    generation_abort(core, job, sentence, false);
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 

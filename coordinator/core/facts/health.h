@@ -11,10 +11,10 @@ void health_progress(struct core *core, struct job *job, uint64_t steps);
 void health_stall(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall);
 /* Deadlines: SLOW, and STALL. */
-void health_slow(struct core *core, struct job *job);
+void health_slow_timeout(struct core *core, struct job *job);
 /* A member stands at a halt: the others have to come there, too. */
 void health_halted(struct core *core, struct job *job);
-void health_over(struct core *core, struct job *job);
+void health_stall_timeout(struct core *core, struct job *job);
 /* "step 120 has not ended for 12 s ..."; false: nothing of the kind. */
 bool health_text(const struct core *core, const struct job *job, char sentence[LIMIT_TEXT_BYTES]);
 

@@ -3,9 +3,9 @@
  * their end but have room, they are moved together. */
 #include "coordinator/core/facts/jobs.h"
 
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/party.h"
+#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/find.h"
@@ -49,7 +49,7 @@ static void tasks_compact(struct core *core)
         CADRE_ASSERT(job->first >= to);
         memmove(core->tasks + to, core->tasks + job->first, sizeof(*core->tasks) * job->tasks);
         memmove(
-            core->parties + to, core->parties + job->first, sizeof(*core->parties) * job->tasks);
+            core->task_groups + to, core->task_groups + job->first, sizeof(*core->task_groups) * job->tasks);
         memmove(
             core->members + to, core->members + job->first, sizeof(*core->members) * job->tasks);
         job->first = to;
@@ -74,7 +74,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     uint32_t index = list_take(&core->jobs_free);
     CADRE_ASSERT(index != LIST_NONE);
     struct job *job = &core->jobs[index];
-    memset(job, 0, offsetof(struct job, stretches));
+    memset(job, 0, offsetof(struct job, step_ranges));
     job->id = id;
     job->state = JOB_QUEUED;
     job->phase = PHASE_JOIN;
@@ -84,7 +84,7 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     job->max_restarts = spec->max_restarts;
     job->wait_us = spec->wait_us == 0 ? core->options.wait_us : spec->wait_us;
     job->stall_us = spec->stall_us == 0 ? core->options.stall_us : spec->stall_us;
-    job->crew = spec->crew;
+    job->ps_job = spec->ps_job;
     job->gpus = spec->gpus;
     job->time_limit_us = spec->time_limit_us;
     job->first = core->tasks_used;
@@ -105,42 +105,42 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     for (uint32_t i = 0; i < DEADLINES; i++) {
         job->deadlines[i] = UINT64_MAX;
     }
-    memset(core->parties + job->first, 0, sizeof(*core->parties) * tasks);
+    memset(core->task_groups + job->first, 0, sizeof(*core->task_groups) * tasks);
     memset(core->members + job->first, 0, sizeof(*core->members) * tasks);
     memset(core->tasks + job->first, 0, sizeof(*core->tasks) * tasks);
     for (uint32_t slot = 0; slot < tasks; slot++) {
         task_clear(job_task(core, job, slot));
     }
-    crew_open(core, job);
+    ps_job_init(core, job);
     core->job_last = id.n;
     list_append(&core->jobs_live, index);
     map_add(&core->jobs_by_id, id.n, index);
     queue_add(core, job);
-    core->place_due = true;
-    CADRE_ASSERT(job->state == JOB_QUEUED && job->parties == 0);
+    core->placement_due = true;
+    CADRE_ASSERT(job->state == JOB_QUEUED && job->task_groups == 0);
     CADRE_ASSERT(core->jobs_live.count == core->jobs_by_id.count);
     return job;
 }
 
 /* Gives up what is left of its places; tasks that were not collected in time give their slots back
  * too, but are on their worker yet. */
-static void job_leaves(struct core *core, struct job *job)
+static void job_exits(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         struct task *task = job_task(core, job, slot);
-        if (task->party == NONE) {
+        if (task->task_group == NONE) {
             continue;
         }
-        uint32_t worker = job_party(core, job, task->party)->worker;
+        uint32_t worker = job_task_group(core, job, task->task_group)->worker;
         if (worker != NONE && !task->collected) {
             CADRE_ASSERT(core->workers[worker].slots_used > 0);
             core->workers[worker].slots_used--;
             core->workers[worker].leftovers++;
             worker_offer(core, worker);
         }
-        party_leave(core, job, slot);
+        task_group_remove(core, job, slot);
     }
-    CADRE_ASSERT(job->parties == 0);
+    CADRE_ASSERT(job->task_groups == 0);
 }
 
 void job_forget(struct core *core, struct job *job)
@@ -149,9 +149,9 @@ void job_forget(struct core *core, struct job *job)
     CADRE_ASSERT(core->jobs_live.count == core->jobs_by_id.count);
     CADRE_ASSERT(job->state != JOB_QUEUED);
     CADRE_ASSERT(job_state_is_final(job->state));
-    job_leaves(core, job);
+    job_exits(core, job);
     deadlines_clear(core, job);
-    CADRE_ASSERT(!job->wanting);
+    CADRE_ASSERT(!job->underfilled);
     drain_note(core, job, false);
     if (job->touched) {
         list_remove(&core->touched, index);

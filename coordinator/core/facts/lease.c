@@ -6,8 +6,8 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-#define HEARD_PART  2 /* of a lease: who says nothing for so long may be cut off as well */
-#define UNREAD_PART 4 /* of a lease: for what was said while this process stood still */
+#define ALIVE_LEASE_PART  2 /* of a lease: who says nothing for so long may be cut off as well */
+#define UNREAD_LEASE_PART 4 /* of a lease: for what was said while this process stood still */
 
 /* Nothing came for so long, and something was due meanwhile: then it was not the others. One
  * deadline alone does not tell: it may come up right behind the stand. */
@@ -15,58 +15,58 @@ void lease_clock(struct core *core, uint64_t now_us)
 {
     struct heap_entry next;
     CADRE_ASSERT(now_us >= core->now_us);
-    if (now_us - core->now_us > core->options.lease_us / HEARD_PART &&
+    if (now_us - core->now_us > core->options.lease_us / ALIVE_LEASE_PART &&
         heap_top(&core->deadlines, &next) && next.due_us < now_us) {
-        core->stood_us = now_us;
+        core->paused_us = now_us;
     }
     core->now_us = now_us;
 }
 
 uint64_t lease_unread_us(const struct core *core)
 {
-    uint64_t until_us = core->stood_us + core->options.lease_us / UNREAD_PART;
-    CADRE_ASSERT(core->stood_us <= core->now_us);
-    return core->stood_us > 0 && until_us > core->now_us ? until_us : 0;
+    uint64_t until_us = core->paused_us + core->options.lease_us / UNREAD_LEASE_PART;
+    CADRE_ASSERT(core->paused_us <= core->now_us);
+    return core->paused_us > 0 && until_us > core->now_us ? until_us : 0;
 }
 
-bool lease_hears(const struct core *core, uint32_t worker)
+bool lease_is_alive(const struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
     CADRE_ASSERT(worker < core->options.limits.workers_max);
-    CADRE_ASSERT(w->heard_us <= core->now_us);
+    CADRE_ASSERT(w->last_seen_us <= core->now_us);
     return w->state == WORKER_CONNECTED &&
-           core->now_us - w->heard_us <= core->options.lease_us / HEARD_PART;
+           core->now_us - w->last_seen_us <= core->options.lease_us / ALIVE_LEASE_PART;
 }
 
 /* Whether the state of the whole job is with one of these tasks. Before a plan there is none that
  * only one of them has; nor is there when all began from the same and no step was released. */
-static bool party_carries(const struct core *core, const struct job *job, const struct party *party)
+static bool task_group_can_continue(const struct core *core, const struct job *job, const struct task_group *task_group)
 {
     bool equal =
         job->phase == PHASE_JOIN || (job->source == SOURCE_NONE && job->released == job->resume);
     bool carries = false;
-    CADRE_ASSERT(party->tasks > 0);
-    CADRE_ASSERT(party->worker != NONE);
-    for (uint32_t slot = party->first; slot != NONE && !carries;) {
+    CADRE_ASSERT(task_group->tasks > 0);
+    CADRE_ASSERT(task_group->worker != NONE);
+    for (uint32_t slot = task_group->first; slot != NONE && !carries;) {
         const struct task *task = job_task(core, job, slot);
-        bool counts = task_is_usable(task) && !task_attends(task) &&
+        bool counts = task_is_usable(task) && !task_is_ps_task(task) &&
                       (job->phase == PHASE_JOIN || task->rank != NONE);
-        bool holds = task->reported ? task_holds_state(job, task) : equal || party->arrived;
+        bool holds = task->reported ? task_holds_state(job, task) : equal || task_group->arrived;
         carries = counts && holds;
         slot = task->next;
     }
     return carries;
 }
 
-static bool job_is_heard(const struct core *core, const struct job *job)
+static bool job_is_alive(const struct core *core, const struct job *job)
 {
     bool heard = false;
-    CADRE_ASSERT(job->parties <= job->tasks);
+    CADRE_ASSERT(job->task_groups <= job->tasks);
     bool wanted = !generation_is_void(job); /* else its tasks are about to be told to end */
-    for (uint32_t i = 0; i < job->parties && wanted && !heard; i++) {
-        const struct party *party = job_party(core, job, i);
-        heard = party->worker != NONE && lease_hears(core, party->worker) &&
-                party_carries(core, job, party);
+    for (uint32_t i = 0; i < job->task_groups && wanted && !heard; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        heard = task_group->worker != NONE && lease_is_alive(core, task_group->worker) &&
+                task_group_can_continue(core, job, task_group);
     }
     return heard;
 }
@@ -80,10 +80,10 @@ static bool cut_off_lately(const struct core *core, const struct job *job)
 
 /* Whether somebody who can carry the job on is heard, and the others had a lease to come back since
  * nobody was. */
-bool job_is_carried(struct core *core, struct job *job)
+bool job_can_continue(struct core *core, struct job *job)
 {
-    CADRE_ASSERT(job->parties > 0);
-    if (cut_off_lately(core, job) || !job_is_heard(core, job)) {
+    CADRE_ASSERT(job->task_groups > 0);
+    if (cut_off_lately(core, job) || !job_is_alive(core, job)) {
         job->cut_us = cut_off_lately(core, job) ? job->cut_us : core->now_us;
         return false;
     }
@@ -97,22 +97,22 @@ bool lease_cut_off(const struct core *core, const struct job *job)
     if (job->outcome != 0 || job->alive == 0) {
         return false;
     }
-    for (uint32_t i = 0; i < job->parties && !silent; i++) {
-        const struct party *party = job_party(core, job, i);
-        silent = party->worker != NONE && !lease_hears(core, party->worker);
+    for (uint32_t i = 0; i < job->task_groups && !silent; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        silent = task_group->worker != NONE && !lease_is_alive(core, task_group->worker);
     }
-    return silent && !job_is_heard(core, job);
+    return silent && !job_is_alive(core, job);
 }
 
 void lease_returns(struct core *core, uint32_t worker)
 {
-    struct party_ref at = core->workers[worker].parties;
+    struct task_group_ref at = core->workers[worker].task_groups;
     CADRE_ASSERT(core->workers[worker].state != WORKER_FREE);
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
-        if (!cut_off_lately(core, job) && !job_is_heard(core, job)) {
+        if (!cut_off_lately(core, job) && !job_is_alive(core, job)) {
             job->cut_us = core->now_us;
         }
-        at = job_party(core, job, at.party)->next;
+        at = job_task_group(core, job, at.task_group)->next;
     }
 }

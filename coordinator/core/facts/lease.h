@@ -11,10 +11,10 @@ void lease_clock(struct core *core, uint64_t now_us);
  * did not, of late. */
 uint64_t lease_unread_us(const struct core *core);
 /* Whether it is known to live now. */
-bool lease_hears(const struct core *core, uint32_t worker);
+bool lease_is_alive(const struct core *core, uint32_t worker);
 /* Whether somebody who can carry it on is heard, and the others had a lease to come back since
  * nobody was. */
-bool job_is_carried(struct core *core, struct job *job);
+bool job_can_continue(struct core *core, struct job *job);
 /* Whether nobody is heard who can carry the job on, and somebody is silent who might. */
 bool lease_cut_off(const struct core *core, const struct job *job);
 /* A worker that was away is about to be heard again. */

@@ -2,27 +2,27 @@
  * How a job ends, as soon as that is known: the first reason stands. */
 #include "coordinator/core/facts/outcome.h"
 
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/states.h"
 
-bool outcome_is_deserted(const struct job *job)
+bool outcome_all_exited(const struct job *job)
 {
     return job->phase == PHASE_RUN && job->present == 0 && !generation_is_broken(job);
 }
 
-bool outcome_is_plain(const struct job *job)
+bool outcome_never_joined(const struct job *job)
 {
     CADRE_ASSERT(job->owed <= job->gone);
     return job->phase == PHASE_JOIN && job->generation.number == 0 &&
-           (crew_is(&job->crew) ? job->silent > 0 : job->gone - job->owed == job->initial);
+           (ps_job_is_set(&job->ps_job) ? job->silent > 0 : job->gone - job->owed == job->initial);
 }
 
 bool outcome_is_success(const struct job *job)
 {
     return job->outcome == 0 && job->alive == 0 && job->preempt == PREEMPT_NOT &&
-           (outcome_is_deserted(job) || outcome_is_plain(job) || job->phase == PHASE_DONE);
+           (outcome_all_exited(job) || outcome_never_joined(job) || job->phase == PHASE_DONE);
 }
 
 void outcome_set(struct core *core, struct job *job, enum job_state outcome, cadre_status code,
@@ -38,9 +38,9 @@ void outcome_set(struct core *core, struct job *job, enum job_state outcome, cad
     job->code = code;
     job->exit_code = exit_code;
     text_add(&text, sentence);
-    wanting_note(core, job);
+    underfilled_note(core, job);
     job_due(core, job, DUE_CHANGED | (job->state == JOB_QUEUED ? 0u : DUE_ENDING));
-    CADRE_ASSERT(!job->wanting);
+    CADRE_ASSERT(!job->underfilled);
 }
 
 void job_stops(struct core *core, struct job *job)

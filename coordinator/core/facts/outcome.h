@@ -6,9 +6,9 @@
 #include "coordinator/core/state/state.h"
 
 /* Whether all members of a generation that lacks nobody are gone, in order. */
-bool outcome_is_deserted(const struct job *job);
+bool outcome_all_exited(const struct job *job);
 /* Whether all that there was to be has ended before anybody joined: the program may do without. */
-bool outcome_is_plain(const struct job *job);
+bool outcome_never_joined(const struct job *job);
 /* Whether nobody is left, and nothing failed: it has succeeded, decided yet or not. */
 bool outcome_is_success(const struct job *job);
 /* It will end so; nothing may be known of that yet. */

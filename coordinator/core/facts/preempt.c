@@ -19,7 +19,7 @@
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* What there is to go on from. */
 static void saved_text(const struct job *job, struct text *text)
@@ -67,7 +67,7 @@ void preempt_unsaved(struct core *core, struct job *job, const char *why)
     preempt_move(job, PREEMPT_UNSAVED);
     preempt_note(job);
     deadlines_clear(core, job);
-    job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_LEFT);
+    job_due(core, job, DUE_UNSAVED | DUE_DISBAND | DUE_TASK_GONE);
     CADRE_ASSERT(generation_is_void(job));
 }
 
@@ -116,15 +116,15 @@ void preempt_drained(struct core *core, struct job *job)
         return;
     }
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
-    text_add(&text, crew_is(&job->crew) ? "the worker of its chief or of a server drains"
+    text_add(&text, ps_job_is_set(&job->ps_job) ? "the worker of its chief or of a server drains"
                                         : "its worker drains, and there is no room elsewhere");
     job->requeues = true; /* as always with drains, it is no failure of the job */
     preempt_begin(core, job, 0);
 }
 
-void preempt_overtime(struct core *core, struct job *job, const char *why)
+void preempt_time_limit(struct core *core, struct job *job, const char *why)
 {
-    CADRE_ASSERT(job->overtime);
+    CADRE_ASSERT(job->over_time_limit);
     CADRE_ASSERT(why[0] != '\0');
     job->requeues = false;
     if (!preempt_possible(job)) {
@@ -142,7 +142,7 @@ static void preempt_stop_set(struct core *core, struct job *job, uint64_t positi
     halt_stop(job, position);
     job->checkpoint_at = POSITION_NONE; /* it is saved there */
     job->checkpoint_asked = false;
-    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_AGAIN | DUE_CHANGED);
+    job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND | DUE_CHANGED);
     CADRE_ASSERT(preempt_stops(job) && job->halt_at == position);
 }
 
@@ -159,7 +159,7 @@ void preempt_control(struct core *core, struct job *job)
     } else if (job->checkpoint_asked && job->preempt == PREEMPT_NOT) {
         job->checkpoint_asked = false;
         job->checkpoint_at = job->released + 1;
-        job_due(core, job, DUE_RELEASE_AGAIN);
+        job_due(core, job, DUE_RELEASE_RESEND);
     }
     CADRE_ASSERT(job->checkpoint_at == POSITION_NONE || job->checkpoint_at > job->resume);
 }
@@ -176,7 +176,7 @@ void preempt_plan(struct core *core, struct job *job)
     CADRE_ASSERT(job->checkpoint_at == POSITION_NONE);
 }
 
-void preempt_over(struct core *core, struct job *job)
+void preempt_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));

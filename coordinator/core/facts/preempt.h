@@ -17,13 +17,13 @@ void preempt_notice(
 /* It cannot go on without a worker that drains. */
 void preempt_drained(struct core *core, struct job *job);
 /* It may run no longer: leaves in the same way, and does not come back. */
-void preempt_overtime(struct core *core, struct job *job, const char *why);
+void preempt_time_limit(struct core *core, struct job *job, const char *why);
 /* Sets what is asked for: the step to stop at, or to save at. Once a turn. */
 void preempt_control(struct core *core, struct job *job);
 /* A plan restates it: all stand at its first position. */
 void preempt_plan(struct core *core, struct job *job);
 /* Its deadline. */
-void preempt_over(struct core *core, struct job *job);
+void preempt_timeout(struct core *core, struct job *job);
 /* After a start of the coordinator. */
 void preempt_restore(struct job *job, const struct core_restore_job *restore);
 void preempt_resume(struct core *core, struct job *job);

@@ -3,10 +3,10 @@
 #include "coordinator/core/facts/restarts.h"
 
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* Between restarts that bring nothing: doubled each time. */
 #define BACKOFF_MIN_US        UINT64_C(100000)
@@ -31,7 +31,7 @@ static void back_off(struct core *core, struct job *job)
         pause_us = BACKOFF_MIN_US << doublings;
     }
     deadline_set(core, job, DEADLINE_BACKOFF, core->now_us + pause_us);
-    wanting_note(core, job);
+    underfilled_note(core, job);
     CADRE_ASSERT(pause_us >= BACKOFF_MIN_US && pause_us <= BACKOFF_MAX_US);
 }
 
@@ -46,7 +46,7 @@ void restarts_step_applied(struct core *core, struct job *job)
 void restarts_waited(struct core *core, struct job *job)
 {
     CADRE_ASSERT(!deadline_armed(job, DEADLINE_BACKOFF));
-    wanting_note(core, job);
+    underfilled_note(core, job);
     job_due(core, job, DUE_REGROUP | DUE_CHANGED);
 }
 

@@ -3,9 +3,9 @@
  * here, so that the counts are right. */
 #include "coordinator/core/facts/tasks.h"
 
-#include "coordinator/core/facts/crew.h"
-#include "coordinator/core/facts/party.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/task_group.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -42,17 +42,17 @@ static void count_state(struct job *job, enum task_state state, uint32_t by)
 static void count_usable(struct job *job, const struct task *task, uint32_t by)
 {
     bool member = task->rank != NONE;
-    CADRE_ASSERT(!task_attends(task) || !member);
+    CADRE_ASSERT(!task_is_ps_task(task) || !member);
     CADRE_ASSERT(task->joining == JOINING_NOT || !member);
-    if (task_attends(task)) {
-        job->attending[task->role] += by;
+    if (task_is_ps_task(task)) {
+        job->ps_task_counts[task->role] += by;
         return;
     }
     job->usable += by;
     job->ready += task->joined ? by : 0;
     job->present += member ? by : 0;
     job->reported += member && task->reported ? by : 0;
-    job->unheard += member && !task->joined ? by : 0;
+    job->unconfirmed += member && !task->joined ? by : 0;
     job->joiners += task->joining != JOINING_NOT ? by : 0;
     if (task->joining != JOINING_NOT) {
         job->joiners_of[task->join_stream] += by;
@@ -91,7 +91,7 @@ void task_place(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
 {
     struct task *task = job_task(core, job, slot);
-    CADRE_ASSERT(task->party == NONE);
+    CADRE_ASSERT(task->task_group == NONE);
     CADRE_ASSERT(worker_serves(core, worker, job) || core->workers[worker].state == WORKER_AWAY);
     CADRE_ASSERT(incarnation > task->incarnation);
     if (incarnation > job->incarnation_max) {
@@ -100,14 +100,14 @@ void task_place(
     task->incarnation = incarnation;
     task_move(job, task, TASK_STARTING);
     CADRE_ASSERT(task_is_usable(task));
-    crew_placed(core, job, slot, worker);
-    party_enter(core, job, slot, worker);
+    ps_job_task_placed(core, job, slot, worker);
+    task_group_add(core, job, slot, worker);
     core->workers[worker].slots_used++;
     worker_offer(core, worker);
     CADRE_ASSERT(core->workers[worker].slots_used <= core->workers[worker].slots);
 }
 
-void task_joins_in(struct job *job, struct task *task)
+void task_set_joined(struct job *job, struct task *task)
 {
     CADRE_ASSERT(task_is_usable(task));
     uncount(job, task);
@@ -119,7 +119,7 @@ void task_joins_in(struct job *job, struct task *task)
 
 void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
 {
-    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(task->joined);
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(stream <= LIMIT_STREAMS);
@@ -150,7 +150,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
 }
 
-void task_has_to_report_again(struct job *job, struct task *task)
+void task_report_again(struct job *job, struct task *task)
 {
     CADRE_ASSERT(task->reported);
     CADRE_ASSERT(task->rank != NONE);
@@ -171,18 +171,18 @@ bool task_holds_state(const struct job *job, const struct task *task)
 
 bool task_drains(const struct core *core, const struct job *job, const struct task *task)
 {
-    uint32_t worker = task->party == NONE ? NONE : job_party(core, job, task->party)->worker;
+    uint32_t worker = task->task_group == NONE ? NONE : job_task_group(core, job, task->task_group)->worker;
     return worker != NONE && core->workers[worker].draining;
 }
 
-void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
+void task_add_to_roster(struct core *core, struct job *job, uint32_t slot, uint32_t rank)
 {
     struct task *task = job_task(core, job, slot);
     CADRE_ASSERT(rank < job->roster);
     CADRE_ASSERT(core->members[job->first + rank] == slot);
-    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(task->rank == NONE);
-    CADRE_ASSERT(task->party != NONE);
+    CADRE_ASSERT(task->task_group != NONE);
     uncount(job, task);
     task->rank = rank;
     joining_move(task, JOINING_NOT);
@@ -191,10 +191,10 @@ void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t ran
     task->digest = 0;
     task->trusts = 0;
     recount(job, task);
-    job_party(core, job, task->party)->members++;
+    job_task_group(core, job, task->task_group)->members++;
 }
 
-void task_resigns(struct core *core, struct job *job, uint32_t slot)
+void task_remove_from_roster(struct core *core, struct job *job, uint32_t slot)
 {
     struct task *task = job_task(core, job, slot);
     if (task->rank == NONE) {
@@ -207,25 +207,25 @@ void task_resigns(struct core *core, struct job *job, uint32_t slot)
         task->finished = false;
         job->finished--;
     }
-    struct party *party = job_party(core, job, task->party);
-    CADRE_ASSERT(party->members > 0);
-    party->members--;
+    struct task_group *task_group = job_task_group(core, job, task->task_group);
+    CADRE_ASSERT(task_group->members > 0);
+    task_group->members--;
 }
 
 void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why)
 {
     struct task *task = job_task(core, job, slot);
-    CADRE_ASSERT(!task->unstopped);
+    CADRE_ASSERT(!task->stop_unsent);
     CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(why != DISMISSED_NOT);
-    task_resigns(core, job, slot);
+    task_remove_from_roster(core, job, slot);
     uncount(job, task);
     task->dismissed = why;
-    task->unstopped = true;
+    task->stop_unsent = true;
     task->next_dismissed = job->dismissed;
     job->dismissed = slot;
     job_due(core, job, DUE_CHANGED);
-    crew_changed(core, job, slot);
+    ps_job_member_changed(core, job, slot);
     CADRE_ASSERT(!task_is_usable(task) && task->rank == NONE);
 }
 
@@ -257,9 +257,9 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 
 void task_owe(struct job *job, struct task *task)
 {
-    CADRE_ASSERT(!task_attends(task));
+    CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(state_is_gone(task->state));
-    refill_move(job, task, REFILL_AT_ONCE);
+    refill_move(job, task, REFILL_NOW);
     CADRE_ASSERT(job->owed <= job->gone);
 }
 
@@ -271,7 +271,7 @@ void task_collect(struct core *core, struct job *job, uint32_t slot)
     if (task->collected) {
         return;
     }
-    uint32_t worker = job_party(core, job, task->party)->worker;
+    uint32_t worker = job_task_group(core, job, task->task_group)->worker;
     task->collected = true;
     job->collected++;
     if (worker != NONE) {
@@ -289,42 +289,42 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     struct task *task = job_task(core, job, slot);
     bool goes_on = job->outcome == 0 && job->phase != PHASE_DONE && job->state != JOB_ENDING;
     bool over = state_is_gone(task->state) && task->collected;
-    bool listed = task->unplaced || task->unstopped || task->unsaid;
-    bool final = job->generation.number == 0 && task->refill != REFILL_AT_ONCE &&
-                 !task_attends(task) && job->preempt != PREEMPT_REQUEUES;
+    bool listed = task->placement_unrecorded || task->stop_unsent || task->end_unrecorded;
+    bool final = job->generation.number == 0 && task->refill != REFILL_NOW &&
+                 !task_is_ps_task(task) && job->preempt != PREEMPT_REQUEUES;
     if (!goes_on || !over || listed || final || task->rank != NONE) {
         return;
     }
     uint64_t incarnation = task->incarnation;
-    bool later = task->refill == REFILL_LATER && job->phase == PHASE_RUN;
-    crew_vacates(core, job, slot);
-    party_leave(core, job, slot);
-    refill_move(job, task, REFILL_USUAL);
+    bool later = task->refill == REFILL_NEXT_PLAN && job->phase == PHASE_RUN;
+    ps_job_task_vacated(core, job, slot);
+    task_group_remove(core, job, slot);
+    refill_move(job, task, REFILL_AFTER_PLAN);
     task_move(job, task, TASK_WAITING);
     job->joined -= task->joined;
     job->collected--;
     task_clear(task);
     task->incarnation = incarnation;
-    refill_move(job, task, later ? REFILL_LATER : REFILL_USUAL);
-    wanting_note(core, job);
+    refill_move(job, task, later ? REFILL_NEXT_PLAN : REFILL_AFTER_PLAN);
+    underfilled_note(core, job);
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
     if (job->preempt == PREEMPT_REQUEUES) {
         job_due(core, job, DUE_REQUEUE);
     }
-    CADRE_ASSERT(task->state == TASK_WAITING && task->party == NONE);
+    CADRE_ASSERT(task->state == TASK_WAITING && task->task_group == NONE);
     CADRE_ASSERT(job->collected <= job->gone && job->owed <= job->gone);
 }
 
 void task_clear(struct task *task)
 {
     *task = (struct task){.role = task->role,
-        .lives = task->lives,
-        .lives_in = task->lives_in,
+        .attempts = task->attempts,
+        .attempts_generation = task->attempts_generation,
         .home = task->home,
         .kept = task->kept,
         .backed = {.by = task->backed.by},
         .state = TASK_WAITING,
-        .party = NONE,
+        .task_group = NONE,
         .next = NONE,
         .prev = NONE,
         .rank = NONE,

@@ -11,20 +11,20 @@ void task_move(struct job *job, struct task *task, enum task_state state);
 void task_place(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation);
 /* It said hello. */
-void task_joins_in(struct job *job, struct task *task);
+void task_set_joined(struct job *job, struct task *task);
 /* A joiner waits at a step of the stream. */
 void task_waits_to_join(struct job *job, struct task *task, uint32_t stream);
 /* A frozen member said where it stands. */
 void task_reports(struct job *job, struct task *task, const struct task_report *report);
 /* Its worker is not connected: whether the process still stands where it said is known when the
  * worker is back. */
-void task_has_to_report_again(struct job *job, struct task *task);
+void task_report_again(struct job *job, struct task *task);
 /* Whether a member that reported has the state of the position where it stands. */
 bool task_holds_state(const struct job *job, const struct task *task);
 /* In this generation's roster. */
-void task_enrols(struct core *core, struct job *job, uint32_t slot, uint32_t rank);
+void task_add_to_roster(struct core *core, struct job *job, uint32_t slot, uint32_t rank);
 /* Not in it any more. */
-void task_resigns(struct core *core, struct job *job, uint32_t slot);
+void task_remove_from_roster(struct core *core, struct job *job, uint32_t slot);
 /* It runs, and is told to end: nothing that it says counts any more (rule 7). */
 void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismissal why);
 /* Nobody is left, or will be, whom they could join. */

@@ -10,10 +10,10 @@
 
 #define AGAIN_PART 4 /* of a lease: the overdue are looked at again */
 
-void worker_heard(struct core *core, uint32_t worker)
+void worker_seen(struct core *core, uint32_t worker)
 {
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
-    core->workers[worker].heard_us = core->now_us;
+    core->workers[worker].last_seen_us = core->now_us;
 }
 
 void worker_clears(struct core *core, uint32_t worker)
@@ -37,7 +37,7 @@ uint32_t worker_add(struct core *core, const char *name)
     struct worker *w = &core->workers[worker];
     memset(w, 0, sizeof(*w));
     w->id = (struct worker_id){.n = ++core->worker_last};
-    w->parties = (struct party_ref){.job = NONE, .party = NONE};
+    w->task_groups = (struct task_group_ref){.job = NONE, .task_group = NONE};
     memcpy(w->name, name, strlen(name));
     w->drained = drain_of(core, name) != NULL;
     w->draining = w->drained;
@@ -49,23 +49,23 @@ uint32_t worker_add(struct core *core, const char *name)
 
 uint64_t worker_patience_us(const struct core *core, const struct worker *worker)
 {
-    uint64_t patience_us = core->options.rewind_us;
+    uint64_t wait_timeout_us = core->options.rewind_us;
     CADRE_ASSERT(worker->state != WORKER_FREE);
-    if (worker->orphan_us > 0 && worker->orphan_us < patience_us) {
-        patience_us = worker->orphan_us; /* then it has ended them by itself */
+    if (worker->orphan_us > 0 && worker->orphan_us < wait_timeout_us) {
+        wait_timeout_us = worker->orphan_us; /* then it has ended them by itself */
     }
-    return patience_us > core->options.lease_us ? patience_us : core->options.lease_us;
+    return wait_timeout_us > core->options.lease_us ? wait_timeout_us : core->options.lease_us;
 }
 
 void worker_lease_set(struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
-    CADRE_ASSERT(w->heard_us <= core->now_us);
+    CADRE_ASSERT(w->last_seen_us <= core->now_us);
     CADRE_ASSERT(!w->overdue || w->state == WORKER_AWAY);
     CADRE_ASSERT(w->state != WORKER_FREE);
-    uint64_t due_us = w->heard_us + core->options.lease_us;
+    uint64_t due_us = w->last_seen_us + core->options.lease_us;
     if (w->overdue) {
-        uint64_t last_us = w->heard_us + worker_patience_us(core, w);
+        uint64_t last_us = w->last_seen_us + worker_patience_us(core, w);
         uint64_t again_us = core->now_us + core->options.lease_us / AGAIN_PART;
         due_us = again_us < last_us ? again_us : last_us;
     }
@@ -81,7 +81,7 @@ uint32_t worker_expect(struct core *core, const char *name)
     struct worker *w = &core->workers[worker];
     worker_move(w, WORKER_CONNECTED, ABSENCE_NONE);
     worker_move(w, WORKER_AWAY, ABSENCE_EXPECTED);
-    w->heard_us = core->now_us;
+    w->last_seen_us = core->now_us;
     worker_lease_set(core, worker);
     return worker;
 }
@@ -90,7 +90,7 @@ void worker_forget(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->state != WORKER_FREE && w->slots_used == 0);
-    CADRE_ASSERT(w->parties.job == NONE);
+    CADRE_ASSERT(w->task_groups.job == NONE);
     map_remove(&core->workers_by_name, worker_key(w->name), worker);
     heap_remove(&core->deadlines, worker);
     worker_move(w, WORKER_FREE, ABSENCE_NONE);

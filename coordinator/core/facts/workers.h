@@ -6,7 +6,7 @@
 #include "coordinator/core/state/state.h"
 
 /* Something came from it. */
-void worker_heard(struct core *core, uint32_t worker);
+void worker_seen(struct core *core, uint32_t worker);
 /* Of a task of no known job nothing is left there. */
 void worker_clears(struct core *core, uint32_t worker);
 /* A new life of a daemon, not connected yet. NONE: there is no room. */

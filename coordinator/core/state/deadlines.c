@@ -18,7 +18,7 @@ static void job_arm(struct core *core, const struct job *job)
     } else {
         heap_set(&core->deadlines, item, next_us);
     }
-    CADRE_ASSERT((core->deadlines.places[item] == HEAP_NONE) == (next_us == UINT64_MAX));
+    CADRE_ASSERT((core->deadlines.positions[item] == HEAP_NONE) == (next_us == UINT64_MAX));
 }
 
 bool deadline_armed(const struct job *job, enum deadline deadline)

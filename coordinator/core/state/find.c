@@ -30,24 +30,24 @@ struct task_ref job_task_ref(const struct core *core, const struct job *job, uin
         .job = job->id, .slot = slot, .incarnation = job_task(core, job, slot)->incarnation};
 }
 
-struct party *job_party(const struct core *core, const struct job *job, uint32_t party)
+struct task_group *job_task_group(const struct core *core, const struct job *job, uint32_t task_group)
 {
-    CADRE_ASSERT(job->parties <= job->tasks);
-    CADRE_ASSERT(party < job->parties);
-    return &core->parties[job->first + party];
+    CADRE_ASSERT(job->task_groups <= job->tasks);
+    CADRE_ASSERT(task_group < job->task_groups);
+    return &core->task_groups[job->first + task_group];
 }
 
-uint64_t party_key(const struct core *core, const struct job *job, uint32_t worker)
+uint64_t task_group_key(const struct core *core, const struct job *job, uint32_t worker)
 {
     CADRE_ASSERT(worker < core->options.limits.workers_max);
     return (uint64_t)job_index(core, job) << 32 | worker;
 }
 
-uint32_t party_find(const struct core *core, const struct job *job, uint32_t worker)
+uint32_t task_group_find(const struct core *core, const struct job *job, uint32_t worker)
 {
-    uint32_t party = map_get(&core->parties_by_place, party_key(core, job, worker));
-    CADRE_ASSERT(party == MAP_NONE || party < job->parties);
-    return party;
+    uint32_t task_group = map_get(&core->task_groups_by_worker, task_group_key(core, job, worker));
+    CADRE_ASSERT(task_group == MAP_NONE || task_group < job->task_groups);
+    return task_group;
 }
 
 uint64_t worker_key(const char *name)
@@ -88,8 +88,8 @@ struct task *task_find(
         return NULL;
     }
     struct task *task = job_task(core, job, ref.slot);
-    if (task->party == NONE || task->incarnation != ref.incarnation || task->state == TASK_LOST ||
-        job_party(core, job, task->party)->worker != worker) {
+    if (task->task_group == NONE || task->incarnation != ref.incarnation || task->state == TASK_LOST ||
+        job_task_group(core, job, task->task_group)->worker != worker) {
         return NULL;
     }
     *ret_job = job;

@@ -12,11 +12,11 @@ struct job *job_find(const struct core *core, struct job_id id);
 /* Of a slot, of a number of its parties. */
 struct task *job_task(const struct core *core, const struct job *job, uint32_t slot);
 struct task_ref job_task_ref(const struct core *core, const struct job *job, uint32_t slot);
-struct party *job_party(const struct core *core, const struct job *job, uint32_t party);
+struct task_group *job_task_group(const struct core *core, const struct job *job, uint32_t task_group);
 /* For the map of parties. */
-uint64_t party_key(const struct core *core, const struct job *job, uint32_t worker);
+uint64_t task_group_key(const struct core *core, const struct job *job, uint32_t worker);
 /* The job's party on the worker, NONE when it has none. */
-uint32_t party_find(const struct core *core, const struct job *job, uint32_t worker);
+uint32_t task_group_find(const struct core *core, const struct job *job, uint32_t worker);
 /* For the map of names. */
 uint64_t worker_key(const char *name);
 /* NONE: it is not known. */

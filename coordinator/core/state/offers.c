@@ -24,7 +24,7 @@ uint32_t offers_free(const struct core *core, const struct job *job)
 static uint32_t leaves(const struct core *core)
 {
     CADRE_ASSERT(core->options.limits.workers_max > 0);
-    return map_places(core->options.limits.workers_max) / 2;
+    return map_capacity(core->options.limits.workers_max) / 2;
 }
 
 /* Whether slots of `a` are taken before those of `b`, which may be NONE. */
@@ -105,7 +105,7 @@ const char *offers_fault(const struct core *core)
     return offers_best(core, 0) == best ? NULL : "another worker has most free slots";
 }
 
-static uint32_t places_taken(const struct worker *w)
+static uint32_t entries_taken(const struct worker *w)
 {
     CADRE_ASSERT(w->leftovers <= UINT32_MAX - w->slots_used);
     return w->slots_used + w->leftovers;
@@ -115,10 +115,10 @@ static uint32_t places_taken(const struct worker *w)
  * some. */
 static uint32_t worker_unused(const struct worker *w)
 {
-    uint32_t places = AGENT_PLACES(w->slots);
-    uint32_t taken = places_taken(w);
+    uint32_t entries = AGENT_ENTRIES(w->slots);
+    uint32_t taken = entries_taken(w);
     uint32_t slots = w->slots > w->slots_used ? w->slots - w->slots_used : 0;
-    uint32_t left = places > taken ? places - taken : 0;
+    uint32_t left = entries > taken ? entries - taken : 0;
     CADRE_ASSERT(w->slots <= LIMIT_SLOTS_PER_WORKER);
     return slots < left ? slots : left;
 }
@@ -127,7 +127,7 @@ bool worker_is_overfull(const struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->state == WORKER_CONNECTED);
-    return places_taken(w) > AGENT_PLACES(w->slots);
+    return entries_taken(w) > AGENT_ENTRIES(w->slots);
 }
 
 void worker_offer(struct core *core, uint32_t worker)
@@ -140,7 +140,7 @@ void worker_offer(struct core *core, uint32_t worker)
     CADRE_ASSERT(worker < core->options.limits.workers_max);
     CADRE_ASSERT(w->slot_gpus <= LIMIT_GPUS_PER_WORKER);
     core->queue_head_known &= total == w->counted_total && same_gpus;
-    core->place_due |= total != w->counted_total || now_free != w->counted_free || !same_gpus;
+    core->placement_due |= total != w->counted_total || now_free != w->counted_free || !same_gpus;
     for (uint32_t gpus = 0; gpus <= w->counted_gpus; gpus++) {
         CADRE_ASSERT(core->slots_total[gpus] >= w->counted_total);
         CADRE_ASSERT(core->slots_free[gpus] >= w->counted_free);

@@ -10,7 +10,7 @@
 static bool could_hold(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->state == JOB_QUEUED);
-    return !job->overtime && job->tasks_min <= offers_total(core, job);
+    return !job->over_time_limit && job->tasks_min <= offers_total(core, job);
 }
 
 /* From `index` on. */
@@ -22,11 +22,11 @@ static uint32_t first_of(const struct core *core, uint32_t index)
     return index;
 }
 
-void job_line_up(struct core *core, struct list *list, const struct job *job)
+void queue_insert(struct core *core, struct list *list, const struct job *job)
 {
     uint32_t at = LIST_NONE;
     uint32_t before = list->last;
-    CADRE_ASSERT(list == &core->queue || list == &core->wanting);
+    CADRE_ASSERT(list == &core->queue || list == &core->underfilled);
     while (before != LIST_NONE && (core->jobs[before].priority < job->priority ||
                                       (core->jobs[before].priority == job->priority &&
                                           core->jobs[before].id.n > job->id.n))) {
@@ -52,8 +52,8 @@ void queue_add(struct core *core, struct job *job)
 {
     uint32_t index = job_index(core, job);
     CADRE_ASSERT(job->state == JOB_QUEUED);
-    CADRE_ASSERT(job->parties == 0 && job->alive == 0);
-    job_line_up(core, &core->queue, job);
+    CADRE_ASSERT(job->task_groups == 0 && job->alive == 0);
+    queue_insert(core, &core->queue, job);
     number_added(core, index);
     if (!core->queue_head_known || !could_hold(core, job)) {
         return;

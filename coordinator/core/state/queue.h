@@ -6,7 +6,7 @@
 #include "coordinator/core/state/state.h"
 
 /* In front of all of a lower priority, and of those of its own that came later. */
-void job_line_up(struct core *core, struct list *list, const struct job *job);
+void queue_insert(struct core *core, struct list *list, const struct job *job);
 /* It waits; it does not any more. */
 void queue_add(struct core *core, struct job *job);
 void queue_remove(struct core *core, struct job *job);

@@ -21,7 +21,7 @@
 /* Runs of steps between the least that is known to be applied and the farthest arrival. Each covers
  * at least one position, and honest tasks are within three windows of each other; of more the
  * oldest are forgotten. */
-#define STRETCHES_MAX (4 * LIMIT_WINDOW_STEPS)
+#define STEP_RANGES_MAX (4 * LIMIT_WINDOW_STEPS)
 
 /* Lengths of epochs that are known to be recorded: a program that goes to and fro between epochs
  * does not cost a record each time. One that is forgotten is recorded again, which changes nothing.
@@ -29,7 +29,7 @@
 #define ENDS_MAX LIMIT_STREAMS
 
 /* Epochs whose feed is followed; one that has to make room is recorded as it stands. */
-#define PROOFS_MAX 8
+#define SAMPLE_AUDITS_MAX 8
 
 /* Tasks that agents listed and that have to be ended: more are told to come again. */
 #define STRAYS_MAX (4 * LIMIT_SLOTS_PER_WORKER)
@@ -43,11 +43,11 @@ _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_P
     "after the event itself there is room for its job and for one that was left over");
 
 /* A plan records what was fed before it, besides what its job says. */
-#define ACTIONS_PER_PLAN_MAX (PROOFS_MAX + ACTIONS_PER_JOB_MAX)
+#define ACTIONS_PER_PLAN_MAX (SAMPLE_AUDITS_MAX + ACTIONS_PER_JOB_MAX)
 _Static_assert(ACTIONS_PER_EVENT_MAX + ACTIONS_PER_PLAN_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "the first job that speaks in a step may plan");
 _Static_assert(
-    STRAYS_MAX >= AGENT_PLACES(LIMIT_SLOTS_PER_WORKER), "one hello always fits an empty ring");
+    STRAYS_MAX >= AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER), "one hello always fits an empty ring");
 _Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");
 
 enum worker_state { WORKER_FREE = 0, WORKER_CONNECTED, WORKER_AWAY };
@@ -62,9 +62,9 @@ enum absence {
 
 /* The tasks of one job on one worker: they arrive as one. Named by (index of the job, index in the
  * job). */
-struct party_ref {
+struct task_group_ref {
     uint32_t job;
-    uint32_t party;
+    uint32_t task_group;
 };
 
 struct worker {
@@ -73,7 +73,7 @@ struct worker {
     enum absence absence;
     struct link_id link;
     uint64_t boot_nonce;
-    uint64_t heard_us;
+    uint64_t last_seen_us;
     uint32_t slots;
     uint32_t slots_used;
     uint32_t leftovers;     /* tasks that are not collected there, and of no job that is known */
@@ -86,11 +86,11 @@ struct worker {
     bool drained;           /* a client said so */
     bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
     uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
-    struct party_ref parties; /* first of its list */
+    struct task_group_ref task_groups; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
 
-struct party {
+struct task_group {
     uint32_t worker; /* NONE: lost */
     struct worker_id worker_id;
     uint32_t first; /* slot of the first of its tasks, linked by task.next */
@@ -101,8 +101,8 @@ struct party {
     uint64_t applied;
     bool arrived; /* in this generation: all its members have the state */
     bool again;   /* its worker may not have got the start of all of them */
-    struct party_ref prev;
-    struct party_ref next;
+    struct task_group_ref prev;
+    struct task_group_ref next;
 };
 
 /* Why a task that runs is not wanted any more; the more pressing one counts. */
@@ -122,14 +122,14 @@ enum joining {
 
 /* When the slot of a task that is gone is filled again. */
 enum refill {
-    REFILL_USUAL = 0, /* once the job has a plan */
-    REFILL_AT_ONCE,   /* it ended before the first plan through no fault of its own */
-    REFILL_LATER      /* it found nothing to do: the slot stays empty until the next plan */
+    REFILL_AFTER_PLAN = 0, /* once the job has a plan */
+    REFILL_NOW,   /* it ended before the first plan through no fault of its own */
+    REFILL_NEXT_PLAN      /* it found nothing to do: the slot stays empty until the next plan */
 };
 
 struct task {
     enum task_state state;
-    uint32_t party; /* NONE: not placed */
+    uint32_t task_group; /* NONE: not placed */
     uint32_t next;  /* of its party */
     uint32_t prev;
     uint64_t incarnation;
@@ -145,9 +145,9 @@ struct task {
     enum dismissal dismissed;
     enum joining joining;
     enum refill refill;
-    bool unplaced;  /* in job.fresh: its place is not recorded yet */
-    bool unstopped; /* in job.dismissed: it is not told to end yet */
-    bool unsaid;    /* in job.lost: how it ended is not recorded yet */
+    bool placement_unrecorded;  /* in job.fresh: its place is not recorded yet */
+    bool stop_unsent; /* in job.dismissed: it is not told to end yet */
+    bool end_unrecorded;    /* in job.lost: how it ended is not recorded yet */
     bool joined;    /* it said hello, since the coordinator was started */
     bool adopted;   /* it was placed before that */
     bool finished;  /* it reported that the program is done */
@@ -155,8 +155,8 @@ struct task {
     bool collected; /* nothing of it is left on its worker */
     /* facts/crew.c; what follows outlives the task and is the slot's */
     enum role role;            /* of a crew; else ROLE_NONE */
-    uint32_t lives;            /* how often it was started in this generation */
-    uint64_t lives_in;         /* the number of that in which its last task was */
+    uint32_t attempts;            /* how often it was started in this generation */
+    uint64_t attempts_generation;         /* the number of that in which its last task was */
     struct worker_id home;     /* of a server: where its last life was */
     uint64_t kept;             /* and which it was */
     uint64_t predecessor;      /* whose memory this life takes over */
@@ -182,16 +182,16 @@ struct task {
 enum phase {
     PHASE_JOIN = 1, /* hellos are awaited: of a new job, or of one that begins again */
     PHASE_RUN,
-    PHASE_COLLECT, /* frozen members report; or too few are left and others are awaited */
+    PHASE_REGROUP, /* frozen members report; or too few are left and others are awaited */
     PHASE_DONE     /* bye was said */
 };
 
 /* A run of positions that the tasks agree belongs to one epoch of one stream. */
-struct stretch {
+struct step_range {
     struct cursor cursor;
     uint64_t through; /* positions cursor.begin .. through - 1 */
     uint64_t applied; /* a party applied positions below it as part of this stretch */
-    uint32_t party;   /* that said so first; NONE: it is gone */
+    uint32_t task_group;   /* that said so first; NONE: it is gone */
     uint32_t ahead;   /* that applied most of it */
 };
 
@@ -202,11 +202,11 @@ struct ended {
 };
 
 /* What is known of the samples of one epoch. */
-struct proof {
+struct sample_audit {
     struct cursor cursor; /* stream 0: free */
-    struct feed feed;     /* as of position `at`, which all have applied */
+    struct consumption consumption;     /* as of position `at`, which all have applied */
     uint64_t at;
-    struct feed ahead; /* the farthest that was told, of position ahead_at */
+    struct consumption ahead; /* the farthest that was told, of position ahead_at */
     uint64_t ahead_at;
     uint64_t recorded; /* feed.at of the newest record; POSITION_NONE: none */
 };
@@ -233,7 +233,7 @@ enum deadline {
     DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
-    DEADLINE_CREW,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_PS_JOB,     /* attendants are to be heard again, or to be gone */
     DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
     DEADLINE_BACKOFF,  /* its tasks fail again and again: none is placed before */
@@ -252,10 +252,10 @@ enum preemption {
 };
 
 /* How far a crew is whose chief is done (decide/attend.c). */
-enum leaving {
-    LEAVING_NOT = 0,
-    LEAVING_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
-    LEAVING_SERVERS
+enum ps_shutdown {
+    PS_SHUTDOWN_NONE = 0,
+    PS_SHUTDOWN_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
+    PS_SHUTDOWN_SERVERS
 };
 
 /* What a job still has to decide and to say; in this order. */
@@ -263,12 +263,12 @@ enum due {
     DUE_REGROUP = 1 << 0,
     DUE_CONTROL = 1 << 1,
     DUE_START = 1 << 2,
-    DUE_FEEDS = 1 << 3,
+    DUE_CONSUMED = 1 << 3,
     DUE_PUBLISH = 1 << 4,
     DUE_PLAN = 1 << 5,
     DUE_HALT = 1 << 6,
     DUE_RELEASE = 1 << 7,
-    DUE_RELEASE_AGAIN = 1 << 8,
+    DUE_RELEASE_RESEND = 1 << 8,
     DUE_DONE = 1 << 9,
     DUE_ENDING = 1 << 10,
     DUE_ABORT = 1 << 11,
@@ -276,28 +276,28 @@ enum due {
     DUE_CHANGED = 1 << 13,
     DUE_QUEUED = 1 << 14,
     DUE_UNSAVED = 1 << 15,
-    DUE_CREW = 1 << 16,
+    DUE_PS_JOB = 1 << 16,
     DUE_MEMBERS = 1 << 17,
     DUE_MEMBERS_CHIEF = 1 << 18, /* what changed concerns nobody else */
-    DUE_BYE_CREW = 1 << 19,
-    DUE_BYE_SERVERS = 1 << 20,
+    DUE_GOODBYE_WORKERS = 1 << 19,
+    DUE_GOODBYE_SERVERS = 1 << 20,
     /* Outcomes: facts that decide what becomes of the job. All that an event made due are decided
      * at its end, in this order, before anything is placed or said. */
     DUE_BREAK = 1 << 21,   /* the generation lacks a member: the others are to freeze */
     DUE_FINISH = 1 << 22,  /* all members finished at one position */
     DUE_PART = 1 << 23,    /* a part is durable: perhaps all have applied it */
     DUE_HALTED = 1 << 24,  /* perhaps all stand at the stop, and it is saved */
-    DUE_ANEW = 1 << 25,    /* the state that the tasks began with is void: all begin again */
+    DUE_RESTART = 1 << 25,    /* the state that the tasks began with is void: all begin again */
     DUE_DISBAND = 1 << 26, /* the generation is over, and nobody goes on from it */
     DUE_FAILED = 1 << 27,  /* it has an outcome that its tasks do not know of: they are ended */
-    DUE_LEFT = 1 << 28,    /* somebody is gone: perhaps nobody is left */
+    DUE_TASK_GONE = 1 << 28,    /* somebody is gone: perhaps nobody is left */
     DUE_REQUEUE = 1 << 29, /* a slot of a job that leaves is empty: perhaps all are */
     DUE_VERIFIED = 1 << 30 /* said like those above */
 };
 
 #define DUE_OUTCOMES                                                                               \
-    ((uint32_t)(DUE_BREAK | DUE_FINISH | DUE_PART | DUE_HALTED | DUE_ANEW | DUE_DISBAND |          \
-                DUE_FAILED | DUE_LEFT | DUE_REQUEUE))
+    ((uint32_t)(DUE_BREAK | DUE_FINISH | DUE_PART | DUE_HALTED | DUE_RESTART | DUE_DISBAND |          \
+                DUE_FAILED | DUE_TASK_GONE | DUE_REQUEUE))
 
 struct job {
     struct job_id id; /* 0: free */
@@ -312,13 +312,13 @@ struct job {
     uint64_t stall_us;
     uint64_t time_limit_us; /* 0: none */
     uint32_t first;         /* index of its slot 0 in core.tasks, core.parties and core.members */
-    uint32_t parties;
+    uint32_t task_groups;
     uint32_t initial; /* tasks that it was first placed with */
     uint64_t incarnation_max;
     uint32_t due;   /* bits of enum due */
     bool touched;   /* in core.touched */
     bool undecided; /* in core.undecided */
-    bool wanting;   /* in core.wanting: it is placed, and could use more places */
+    bool underfilled;   /* in core.wanting: it is placed, and could use more places */
     bool draining;  /* some of its tasks may be on workers that drain */
     uint64_t touched_step;
 
@@ -346,12 +346,12 @@ struct job {
     uint32_t roster;
     uint32_t source;  /* a rank, or SOURCE_NONE */
     bool restarted;   /* the plan begins again from the checkpoint, or from nothing */
-    bool begins_anew; /* PHASE_JOIN after all state was lost */
+    bool restart_all; /* PHASE_JOIN after all state was lost */
     /* Counted over the roster. */
     uint32_t present; /* usable */
     uint32_t reported;
     uint32_t finished;      /* gone or not */
-    uint32_t unheard;       /* present, and not heard since the coordinator was started */
+    uint32_t unconfirmed;       /* present, and not heard since the coordinator was started */
     uint32_t finished_slot; /* the first that did */
     uint64_t finished_position;
 
@@ -369,12 +369,12 @@ struct job {
     bool checkpoint_asked;  /* a position for that is to be found */
     enum preemption preempt;
     bool requeues;                       /* it goes on by itself afterwards */
-    bool overtime;                       /* it ran longer than it may */
+    bool over_time_limit;                       /* it ran longer than it may */
     bool saves;                          /* all stand at the step: it is being saved */
     char preempt_text[LIMIT_TEXT_BYTES]; /* what for */
-    uint32_t stretch_count;
+    uint32_t step_range_count;
     struct ended ends[ENDS_MAX]; /* by number of the stream */
-    struct proof proofs[PROOFS_MAX];
+    struct sample_audit sample_audits[SAMPLE_AUDITS_MAX];
     struct stream_position streams[LIMIT_STREAMS]; /* by number; stream 0: not known */
     uint64_t streams_recorded;                     /* bits */
     bool has_checkpoint;
@@ -392,14 +392,14 @@ struct job {
     struct core_position diverged_last; /* as recorded */
 
     /* facts/crew.c; no servers: the job is none */
-    struct crew crew;
-    uint32_t attending[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
+    struct ps_job ps_job;
+    uint32_t ps_task_counts[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
                                                those of states, and in `joined` */
     uint32_t members_held;                  /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
     uint64_t members_next_us;               /* not to be told before */
     bool recalls;      /* the coordinator was started again, and not all of them are heard */
     uint32_t recalled; /* all slots below are heard, or need not be */
-    enum leaving leaving;
+    enum ps_shutdown ps_shutdown;
 
     /* Of the last or current loss of the generation. */
     bool counted;      /* a failure of this generation is counted */
@@ -427,7 +427,7 @@ struct job {
     /* A task whose replicas wait for one of their own, as it said last; NONE: no such task. */
     uint32_t hang_slot;
     uint64_t hang_position;
-    uint64_t hang_told_us;
+    uint64_t hang_reported_us;
     struct task_hang hang;
 
     uint64_t deadlines[DEADLINES]; /* UINT64_MAX: not armed */
@@ -443,9 +443,9 @@ struct job {
     cadre_status code;
     int32_t exit_code;
     char text[LIMIT_TEXT_BYTES]; /* why it ends */
-    /* By begin, disjoint. Only `stretch_count` are set: these are most of a job, and one that waits
+    /* By begin, disjoint. Only `step_range_count` are set: these are most of a job, and one that waits
      * has none. */
-    struct stretch stretches[STRETCHES_MAX];
+    struct step_range step_ranges[STEP_RANGES_MAX];
 };
 
 struct stray {
@@ -463,7 +463,7 @@ struct core {
     struct core_options options;
     struct prng prng;
     uint64_t now_us;
-    uint64_t stood_us; /* until then this process stood still; 0: never yet */
+    uint64_t paused_us; /* until then this process stood still; 0: never yet */
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;
@@ -474,8 +474,8 @@ struct core {
     uint32_t slots_free[LIMIT_GPUS_PER_WORKER + 1];  /* of connected ones */
     uint32_t tasks_used; /* end of the used part of the arrays of tasks */
     uint32_t tasks_live;
-    uint32_t unsaid; /* lost tasks of all jobs whose end is not recorded yet */
-    bool place_due;  /* the queue, the empty slots of jobs or the free slots changed */
+    uint32_t end_unrecorded; /* lost tasks of all jobs whose end is not recorded yet */
+    bool placement_due;  /* the queue, the empty slots of jobs or the free slots changed */
 
     struct worker *workers;
     struct list workers_live; /* in order of id */
@@ -492,16 +492,16 @@ struct core {
     bool queue_numbered;
     bool queue_head_known;
     uint32_t queue_head;   /* the first that the cluster could hold if it were empty, or NONE */
-    struct list wanting;   /* placed jobs with empty slots, in that order; shares the nodes */
+    struct list underfilled;   /* placed jobs with empty slots, in that order; shares the nodes */
     struct list undecided; /* jobs with an outcome that is due; none between two steps */
     struct list touched;   /* jobs that may have something to say */
     struct list drained;   /* jobs that are `draining`, in order of id */
     struct map jobs_by_id;
 
     struct task *tasks;
-    struct party *parties;
+    struct task_group *task_groups;
     uint32_t *members;           /* slot of rank i of the job at `first` */
-    struct map parties_by_place; /* (job index, worker index) -> party index */
+    struct map task_groups_by_worker; /* (job index, worker index) -> party index */
 
     struct core_drained *drains; /* of clients, whether these workers are known or not */
     uint32_t drain_count;

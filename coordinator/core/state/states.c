@@ -31,8 +31,8 @@ static const struct {
     uint8_t may_become; /* bits of enum phase */
 } phase_moves[] = {
     [PHASE_JOIN] = {1 << PHASE_RUN},
-    [PHASE_RUN] = {1 << PHASE_RUN | 1 << PHASE_COLLECT | 1 << PHASE_JOIN | 1 << PHASE_DONE},
-    [PHASE_COLLECT] = {1 << PHASE_RUN | 1 << PHASE_JOIN},
+    [PHASE_RUN] = {1 << PHASE_RUN | 1 << PHASE_REGROUP | 1 << PHASE_JOIN | 1 << PHASE_DONE},
+    [PHASE_REGROUP] = {1 << PHASE_RUN | 1 << PHASE_JOIN},
     [PHASE_DONE] = {1 << PHASE_JOIN},
 };
 
@@ -55,7 +55,7 @@ static const struct {
 void worker_move(struct worker *worker, enum worker_state state, enum absence absence)
 {
     CADRE_ASSERT(state <= WORKER_AWAY);
-    CADRE_ASSERT(state != WORKER_FREE || worker->parties.job == NONE);
+    CADRE_ASSERT(state != WORKER_FREE || worker->task_groups.job == NONE);
     CADRE_ASSERT((worker_moves[worker->state].may_become >> state & 1) != 0);
     CADRE_ASSERT((state == WORKER_AWAY) == (absence != ABSENCE_NONE));
     worker->state = state;
@@ -101,21 +101,21 @@ void joining_move(struct task *task, enum joining joining)
 static const struct {
     uint8_t may_become; /* bits of enum refill */
 } refill_moves[] = {
-    [REFILL_USUAL] = {1 << REFILL_USUAL | 1 << REFILL_AT_ONCE | 1 << REFILL_LATER},
-    [REFILL_AT_ONCE] = {1 << REFILL_USUAL | 1 << REFILL_AT_ONCE},
-    [REFILL_LATER] = {1 << REFILL_USUAL},
+    [REFILL_AFTER_PLAN] = {1 << REFILL_AFTER_PLAN | 1 << REFILL_NOW | 1 << REFILL_NEXT_PLAN},
+    [REFILL_NOW] = {1 << REFILL_AFTER_PLAN | 1 << REFILL_NOW},
+    [REFILL_NEXT_PLAN] = {1 << REFILL_AFTER_PLAN},
 };
 
 static void count_refill(struct job *job, const struct task *task, uint32_t by)
 {
     bool empty = task->state == TASK_WAITING;
-    job->owed += task->refill == REFILL_AT_ONCE ? by : 0;
-    job->declined += task->refill == REFILL_LATER && empty ? by : 0;
+    job->owed += task->refill == REFILL_NOW ? by : 0;
+    job->declined += task->refill == REFILL_NEXT_PLAN && empty ? by : 0;
 }
 
 void refill_move(struct job *job, struct task *task, enum refill refill)
 {
-    CADRE_ASSERT(refill <= REFILL_LATER);
+    CADRE_ASSERT(refill <= REFILL_NEXT_PLAN);
     CADRE_ASSERT((refill_moves[task->refill].may_become >> refill & 1) != 0);
     count_refill(job, task, UINT32_MAX);
     task->refill = refill;
@@ -131,7 +131,7 @@ bool preempt_stops(const struct job *job)
 bool generation_is_broken(const struct job *job)
 {
     CADRE_ASSERT((job->due & DUE_BREAK) == 0 || job->phase == PHASE_RUN);
-    return job->phase == PHASE_COLLECT || (job->due & DUE_BREAK) != 0;
+    return job->phase == PHASE_REGROUP || (job->due & DUE_BREAK) != 0;
 }
 
 bool generation_is_void(const struct job *job)

@@ -21,7 +21,7 @@ static inline bool task_is_usable(const struct task *task)
 }
 
 /* Of a crew and not its chief: in no roster. */
-static inline bool task_attends(const struct task *task)
+static inline bool task_is_ps_task(const struct task *task)
 {
     return task->role != ROLE_NONE && task->role != ROLE_CHIEF;
 }

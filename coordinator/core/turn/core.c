@@ -6,7 +6,7 @@
 
 #include "coordinator/core/events/arrivals.h"
 #include "coordinator/core/events/fallback.h"
-#include "coordinator/core/events/lives.h"
+#include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/events/membership.h"
 #include "coordinator/core/events/requests.h"
 #include "coordinator/core/events/restore.h"
@@ -51,17 +51,17 @@ struct parts {
     struct list_node *drained_nodes;
     struct map_entry *by_id;
     struct task *tasks;
-    struct party *parties;
+    struct task_group *task_groups;
     uint32_t *members;
     struct core_drained *drains;
     struct core_culprit *culprits;
-    struct map_entry *by_place;
+    struct map_entry *by_index;
     struct stray *strays;
     struct heap_entry *heap_entries;
-    uint32_t *heap_places;
+    uint32_t *heap_positions;
 };
 
-static size_t layout_parts(
+static size_t layout_arrays(
     unsigned char *base, const struct core_limits *limits, struct parts *ret_parts)
 {
     size_t workers = limits->workers_max;
@@ -72,25 +72,25 @@ static size_t layout_parts(
     p.core = layout_take(&layout, sizeof(*p.core), 1);
     p.workers = layout_take(&layout, sizeof(*p.workers), workers);
     p.worker_nodes = layout_take(&layout, sizeof(*p.worker_nodes), workers);
-    p.by_link = layout_take(&layout, sizeof(*p.by_link), map_places(limits->workers_max));
-    p.by_name = layout_take(&layout, sizeof(*p.by_name), map_places(limits->workers_max));
-    p.offers = layout_take(&layout, sizeof(*p.offers), map_places(limits->workers_max));
+    p.by_link = layout_take(&layout, sizeof(*p.by_link), map_capacity(limits->workers_max));
+    p.by_name = layout_take(&layout, sizeof(*p.by_name), map_capacity(limits->workers_max));
+    p.offers = layout_take(&layout, sizeof(*p.offers), map_capacity(limits->workers_max));
     p.job_nodes = layout_take(&layout, sizeof(*p.job_nodes), jobs);
     p.queue_nodes = layout_take(&layout, sizeof(*p.queue_nodes), jobs);
     p.queue_numbers = layout_take(&layout, sizeof(*p.queue_numbers), jobs);
     p.undecided_nodes = layout_take(&layout, sizeof(*p.undecided_nodes), jobs);
     p.touched_nodes = layout_take(&layout, sizeof(*p.touched_nodes), jobs);
     p.drained_nodes = layout_take(&layout, sizeof(*p.drained_nodes), jobs);
-    p.by_id = layout_take(&layout, sizeof(*p.by_id), map_places(limits->jobs_max));
-    p.by_place = layout_take(&layout, sizeof(*p.by_place), map_places(limits->tasks_max));
+    p.by_id = layout_take(&layout, sizeof(*p.by_id), map_capacity(limits->jobs_max));
+    p.by_index = layout_take(&layout, sizeof(*p.by_index), map_capacity(limits->tasks_max));
     p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
     p.heap_entries = layout_take(&layout, sizeof(*p.heap_entries), workers + jobs);
-    p.heap_places = layout_take(&layout, sizeof(*p.heap_places), workers + jobs);
+    p.heap_positions = layout_take(&layout, sizeof(*p.heap_positions), workers + jobs);
     /* These are the large ones, and set to zero as they are used: what is never used costs nothing.
      */
     p.jobs = layout_take(&layout, sizeof(*p.jobs), jobs);
     p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
-    p.parties = layout_take(&layout, sizeof(*p.parties), tasks);
+    p.task_groups = layout_take(&layout, sizeof(*p.task_groups), tasks);
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.drains = layout_take(&layout, sizeof(*p.drains), workers);
     p.culprits = layout_take(&layout, sizeof(*p.culprits), workers);
@@ -102,7 +102,7 @@ size_t core_bytes(const struct core_limits *limits)
 {
     struct parts parts;
     CADRE_ASSERT(limits->workers_max > 0 && limits->jobs_max > 0 && limits->tasks_max > 0);
-    return layout_parts(NULL, limits, &parts);
+    return layout_arrays(NULL, limits, &parts);
 }
 
 struct core *core_init(void *memory, const struct core_options *options)
@@ -113,7 +113,7 @@ struct core *core_init(void *memory, const struct core_options *options)
     CADRE_ASSERT(limits->jobs_max > 0 && limits->jobs_max < NONE / 4);
     CADRE_ASSERT(limits->tasks_max > 0 && limits->tasks_max < NONE / 4);
     CADRE_ASSERT(options->lease_us > 0);
-    layout_parts(memory, limits, &p);
+    layout_arrays(memory, limits, &p);
     memset(memory, 0, (size_t)((unsigned char *)p.jobs - (unsigned char *)memory));
 
     struct core *core = p.core;
@@ -122,29 +122,29 @@ struct core *core_init(void *memory, const struct core_options *options)
     core->workers = p.workers;
     list_init(&core->workers_live, p.worker_nodes);
     list_init(&core->workers_free, p.worker_nodes);
-    map_init(&core->workers_by_link, p.by_link, map_places(limits->workers_max));
-    map_init(&core->workers_by_name, p.by_name, map_places(limits->workers_max));
+    map_init(&core->workers_by_link, p.by_link, map_capacity(limits->workers_max));
+    map_init(&core->workers_by_name, p.by_name, map_capacity(limits->workers_max));
     core->offers = p.offers;
     offers_open(core);
     core->jobs = p.jobs;
     list_init(&core->jobs_live, p.job_nodes);
     list_init(&core->jobs_free, p.job_nodes);
     list_init(&core->queue, p.queue_nodes);
-    list_init(&core->wanting, p.queue_nodes);
+    list_init(&core->underfilled, p.queue_nodes);
     core->queue_numbers = p.queue_numbers;
     list_init(&core->undecided, p.undecided_nodes);
     list_init(&core->touched, p.touched_nodes);
     list_init(&core->drained, p.drained_nodes);
-    map_init(&core->jobs_by_id, p.by_id, map_places(limits->jobs_max));
+    map_init(&core->jobs_by_id, p.by_id, map_capacity(limits->jobs_max));
     core->tasks = p.tasks;
-    core->parties = p.parties;
+    core->task_groups = p.task_groups;
     core->members = p.members;
     core->drains = p.drains;
     core->culprits = p.culprits;
-    map_init(&core->parties_by_place, p.by_place, map_places(limits->tasks_max));
+    map_init(&core->task_groups_by_worker, p.by_index, map_capacity(limits->tasks_max));
     core->strays = p.strays;
     heap_init(
-        &core->deadlines, p.heap_entries, p.heap_places, limits->workers_max + limits->jobs_max);
+        &core->deadlines, p.heap_entries, p.heap_positions, limits->workers_max + limits->jobs_max);
     for (uint32_t i = 0; i < limits->workers_max; i++) {
         list_append(&core->workers_free, i);
     }
@@ -166,13 +166,13 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
     if (worker == NONE) {
         return; /* refused, or lost meanwhile: the shell is ending this stream */
     }
-    worker_heard(core, worker);
+    worker_seen(core, worker);
     switch (up->type) {
     case AGENT_UP_DRAINING:
         worker_draining(core, worker);
         break;
     case AGENT_UP_ARRIVED:
-        arrival_take(core, worker, &up->arrived);
+        arrival_handle(core, worker, &up->arrived);
         break;
     case AGENT_UP_TASK_STARTED:
         task_started(core, worker, &up->started);
@@ -183,8 +183,8 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
     case AGENT_UP_TASK_COLLECTED:
         task_collected(core, worker, &up->collected);
         break;
-    case AGENT_UP_SAID:
-        task_said(core, worker, &up->said);
+    case AGENT_UP_RELAY:
+        task_relayed(core, worker, &up->relay_up);
         break;
     case AGENT_UP_HELLO:
     case AGENT_UP_HEARTBEAT:

@@ -35,16 +35,16 @@ static uint64_t fold_some(uint64_t digest, uint64_t value)
 
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
-    const uint64_t flags[] = {task_is_usable(task), task->unplaced, task->unstopped, task->unsaid,
+    const uint64_t flags[] = {task_is_usable(task), task->placement_unrecorded, task->stop_unsent, task->end_unrecorded,
         task->joined, task->joined, task->joining != JOINING_NOT, task->finished, task->reported,
-        task->collected, task->state == TASK_EXITED, task->refill == REFILL_AT_ONCE,
-        task->refill == REFILL_LATER, task->clean, task->begun, task->adopted, task_attends(task)};
-    const uint64_t fields[] = {(uint64_t)task->state, task->party, task->next, task->prev,
+        task->collected, task->state == TASK_EXITED, task->refill == REFILL_NOW,
+        task->refill == REFILL_NEXT_PLAN, task->clean, task->begun, task->adopted, task_is_ps_task(task)};
+    const uint64_t fields[] = {(uint64_t)task->state, task->task_group, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
         (uint64_t)task->dismissed, (uint64_t)task->reason, task->stream, task->position,
-        task->join_stream, task->stall_stamp, task->waits_for, task->waited_by, task->lives,
-        task->lives_in, task->home.n, task->kept, task->predecessor, task->backed.number,
+        task->join_stream, task->stall_stamp, task->waits_for, task->waited_by, task->attempts,
+        task->attempts_generation, task->home.n, task->kept, task->predecessor, task->backed.number,
         task->backed.by};
     uint64_t bits = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(flags); i++) {
@@ -57,21 +57,21 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     return fold_string(digest, task->mesh_address);
 }
 
-static uint64_t fold_party(uint64_t digest, const struct party *party)
+static uint64_t fold_task_group(uint64_t digest, const struct task_group *task_group)
 {
-    digest = fold(digest, party->worker_id.n);
-    digest = fold(digest, party->worker == NONE);
-    digest = fold(digest, party->tasks);
-    digest = fold(digest, party->members);
-    digest = fold(digest, party->up_to);
-    digest = fold(digest, party->applied);
-    return fold(digest, (uint64_t)party->again << 1 | party->arrived);
+    digest = fold(digest, task_group->worker_id.n);
+    digest = fold(digest, task_group->worker == NONE);
+    digest = fold(digest, task_group->tasks);
+    digest = fold(digest, task_group->members);
+    digest = fold(digest, task_group->up_to);
+    digest = fold(digest, task_group->applied);
+    return fold(digest, (uint64_t)task_group->again << 1 | task_group->arrived);
 }
 
-static uint64_t fold_feed(uint64_t digest, const struct feed *feed)
+static uint64_t fold_consumption(uint64_t digest, const struct consumption *consumption)
 {
-    const uint64_t fields[] = {feed->steps, feed->samples, feed->fed[0], feed->fed[1],
-        feed->expected[0], feed->expected[1], feed->provable, feed->files};
+    const uint64_t fields[] = {consumption->steps, consumption->samples, consumption->consumed[0], consumption->consumed[1],
+        consumption->expected[0], consumption->expected[1], consumption->provable, consumption->files};
     return fold_all(digest, fields, CADRE_COUNT_OF(fields));
 }
 
@@ -82,16 +82,16 @@ static uint64_t fold_cursor(uint64_t digest, const struct cursor *cursor)
     return fold_some(fold_all(digest, fields, CADRE_COUNT_OF(fields)), cursor->nested);
 }
 
-static uint64_t fold_proofs(uint64_t digest, const struct job *job)
+static uint64_t fold_sample_audits(uint64_t digest, const struct job *job)
 {
-    for (uint32_t i = 0; i < PROOFS_MAX; i++) {
-        const struct proof *proof = &job->proofs[i];
-        digest = fold_cursor(digest, &proof->cursor);
-        digest = fold_feed(digest, &proof->feed);
-        digest = fold_feed(digest, &proof->ahead);
-        digest = fold(digest, proof->at);
-        digest = fold(digest, proof->ahead_at);
-        digest = fold(digest, proof->recorded);
+    for (uint32_t i = 0; i < SAMPLE_AUDITS_MAX; i++) {
+        const struct sample_audit *sample_audit = &job->sample_audits[i];
+        digest = fold_cursor(digest, &sample_audit->cursor);
+        digest = fold_consumption(digest, &sample_audit->consumption);
+        digest = fold_consumption(digest, &sample_audit->ahead);
+        digest = fold(digest, sample_audit->at);
+        digest = fold(digest, sample_audit->ahead_at);
+        digest = fold(digest, sample_audit->recorded);
     }
     for (uint32_t i = 0; i < LIMIT_STREAMS; i++) {
         const struct stream_position *stream = &job->streams[i];
@@ -112,21 +112,21 @@ static uint64_t fold_checkpoint(uint64_t digest, const struct core_checkpoint *c
     return fold_string(digest, checkpoint->path);
 }
 
-static uint64_t fold_line(uint64_t digest, const struct job *job)
+static uint64_t fold_timeline(uint64_t digest, const struct job *job)
 {
-    for (uint32_t i = 0; i < job->stretch_count; i++) {
-        const struct stretch *s = &job->stretches[i];
+    for (uint32_t i = 0; i < job->step_range_count; i++) {
+        const struct step_range *s = &job->step_ranges[i];
         digest = fold_cursor(digest, &s->cursor);
         digest = fold(digest, s->through);
         digest = fold(digest, s->applied);
-        digest = fold(digest, s->party);
+        digest = fold(digest, s->task_group);
         digest = fold(digest, s->ahead);
     }
     for (uint32_t i = 0; i < ENDS_MAX; i++) {
         digest = fold(digest, job->ends[i].stream);
         digest = fold(digest, job->ends[i].epoch);
     }
-    return fold(digest, job->stretch_count);
+    return fold(digest, job->step_range_count);
 }
 
 static uint64_t fold_verified(uint64_t digest, const struct job *job)
@@ -145,10 +145,10 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
 {
     const uint64_t fields[] = {job->id.n, (uint64_t)job->state, (uint64_t)job->phase,
         (uint64_t)(int64_t)job->priority, job->tasks, job->tasks_min, job->max_restarts,
-        job->wait_us, job->stall_us, job->parties, job->initial, job->incarnation_max, job->due,
-        job->touched, job->wanting, job->draining, job->silent, job->silent_slot, job->early_slot,
+        job->wait_us, job->stall_us, job->task_groups, job->initial, job->incarnation_max, job->due,
+        job->touched, job->underfilled, job->draining, job->silent, job->silent_slot, job->early_slot,
         job->generation.number, job->generation.nonce, job->parent.number, job->parent.nonce,
-        job->resume, job->roster, job->source, job->restarted, job->begins_anew, job->finished,
+        job->resume, job->roster, job->source, job->restarted, job->restart_all, job->finished,
         job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
         job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
         job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
@@ -156,19 +156,19 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->excused, job->guess, job->waits_us, job->restarts, job->aborted_us,
         (uint64_t)job->followed.code, job->progress_us, job->median_us, job->stall_stamp,
         job->stall_slot, job->stall_position, job->stalled, job->slow, job->hang_slot,
-        job->hang_position, job->hang_told_us, (uint64_t)job->hang.at, job->hang.collective,
+        job->hang_position, job->hang_reported_us, (uint64_t)job->hang.at, job->hang.collective,
         job->hang.replica, job->hang.others, job->fresh, job->lost, job->dismissed, job->agains,
         job->outdated, job->stopped, job->uncollected, (uint64_t)job->outcome, (uint64_t)job->code,
         (uint64_t)(int64_t)job->exit_code, job->checkpoint_at, job->checkpoint_asked,
-        (uint64_t)job->preempt, job->requeues, job->saves, job->crew.workers, job->crew.servers,
-        job->crew.evaluators, job->crew.backups, job->attending[ROLE_WORKER],
-        job->attending[ROLE_SERVER], job->attending[ROLE_EVALUATOR], job->recalls,
-        (uint64_t)job->leaving, job->members_held, job->members_next_us, job->gpus,
-        job->time_limit_us, job->overtime, job->cut_us, job->restarts_without_step, job->formed};
+        (uint64_t)job->preempt, job->requeues, job->saves, job->ps_job.workers, job->ps_job.servers,
+        job->ps_job.evaluators, job->ps_job.backups, job->ps_task_counts[ROLE_WORKER],
+        job->ps_task_counts[ROLE_SERVER], job->ps_task_counts[ROLE_EVALUATOR], job->recalls,
+        (uint64_t)job->ps_shutdown, job->members_held, job->members_next_us, job->gpus,
+        job->time_limit_us, job->over_time_limit, job->cut_us, job->restarts_without_step, job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
-    digest = fold_line(digest, job);
-    digest = fold_proofs(digest, job);
+    digest = fold_timeline(digest, job);
+    digest = fold_sample_audits(digest, job);
     digest = fold_checkpoint(digest, &job->checkpoint);
     digest = fold_checkpoint(digest, &job->part);
     digest = fold_verified(digest, job);
@@ -177,8 +177,8 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     digest = fold_string(digest, job->preempt_text);
     digest = fold_string(digest, job->text);
     digest = fold_string(digest, job->left);
-    for (uint32_t i = 0; i < job->parties; i++) {
-        digest = fold_party(digest, job_party(core, job, i));
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        digest = fold_task_group(digest, job_task_group(core, job, i));
     }
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         digest = fold_task(digest, job_task(core, job, slot));
@@ -192,7 +192,7 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
     digest = fold(digest, (uint64_t)worker->state);
     digest = fold(digest, worker->link.n);
     digest = fold(digest, worker->boot_nonce);
-    digest = fold(digest, worker->heard_us);
+    digest = fold(digest, worker->last_seen_us);
     digest = fold(digest, worker->slots);
     digest = fold(digest, worker->slots_used);
     digest = fold(digest, worker->leftovers);
@@ -208,8 +208,8 @@ static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
 uint64_t core_digest(const struct core *core)
 {
     const uint64_t fields[] = {core->prng.state, core->now_us, core->worker_last, core->job_last,
-        core->stood_us, core->workers_lost, core->slots_total[0], core->slots_free[0],
-        core->place_due, core->stray_count, core->deadlines.count};
+        core->paused_us, core->workers_lost, core->slots_total[0], core->slots_free[0],
+        core->placement_due, core->stray_count, core->deadlines.count};
     uint64_t digest = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
         digest = fold(digest, fields[i]);

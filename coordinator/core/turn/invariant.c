@@ -44,8 +44,8 @@ static const char *barrier_holds(const struct job *job)
     HOLDS((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE), "half a halt");
     HOLDS(job->halt_kind == HALT_NONE || job->released <= job->halt_at,
         "a step was released beyond a halt");
-    for (uint32_t i = 1; i < job->stretch_count; i++) {
-        HOLDS(job->stretches[i - 1].through <= job->stretches[i].cursor.begin,
+    for (uint32_t i = 1; i < job->step_range_count; i++) {
+        HOLDS(job->step_ranges[i - 1].through <= job->step_ranges[i].cursor.begin,
             "two stretches of the line overlap");
     }
     return NULL;
@@ -76,7 +76,7 @@ static const char *counts_hold(const struct job *job)
     HOLDS(job->present <= job->usable, "more members than usable tasks");
     HOLDS(job->present <= job->roster, "more members are present than there are");
     HOLDS(job->reported <= job->present, "more members reported than there are");
-    HOLDS(job->unheard <= job->present, "more members are unheard than there are");
+    HOLDS(job->unconfirmed <= job->present, "more members are unheard than there are");
     HOLDS(job->joiners <= job->usable - job->present, "a member would join");
     HOLDS(job->collected <= job->gone, "a task was collected before it was gone");
     HOLDS(job->owed <= job->gone, "more tasks are owed than are gone");
@@ -91,14 +91,14 @@ static const char *phase_holds(const struct job *job)
     case PHASE_JOIN:
         HOLDS(job->roster == 0, "a roster without a plan");
         HOLDS(job->halt_kind == HALT_NONE, "a halt without a plan");
-        HOLDS(job->generation.number == 0 || job->begins_anew, "a plan was forgotten");
+        HOLDS(job->generation.number == 0 || job->restart_all, "a plan was forgotten");
         break;
     case PHASE_RUN:
         HOLDS(job->roster > 0, "a plan without a roster");
         HOLDS(!deadline_armed(job, DEADLINE_REPORT), "reports are awaited of a running job");
-        HOLDS(!deadline_armed(job, DEADLINE_WAIT) || crew_is(&job->crew), "a running job waits");
+        HOLDS(!deadline_armed(job, DEADLINE_WAIT) || ps_job_is_set(&job->ps_job), "a running job waits");
         break;
-    case PHASE_COLLECT:
+    case PHASE_REGROUP:
         /* Who is asked reports, or is dismissed; when all have reported it is decided, once. */
         HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || (job->due & DUE_REGROUP) != 0 ||
                   (job->reported == job->present && deadline_armed(job, DEADLINE_WAIT)),
@@ -116,7 +116,7 @@ static const char *phase_holds(const struct job *job)
 
 static const char *preempt_holds(const struct job *job)
 {
-    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_COLLECT;
+    bool runs = job->phase == PHASE_RUN || job->phase == PHASE_REGROUP;
     bool open = job->outcome == 0;
     HOLDS(!open || !preempt_stops(job) || runs, "it stops and does not run");
     HOLDS(!open || !preempt_stops(job) || deadline_armed(job, DEADLINE_PREEMPT),
@@ -131,21 +131,21 @@ static const char *preempt_holds(const struct job *job)
     return NULL;
 }
 
-static const char *crew_holds(const struct job *job)
+static const char *ps_job_holds(const struct job *job)
 {
-    const uint32_t *attending = job->attending;
-    HOLDS(crew_is(&job->crew) || attending[ROLE_WORKER] + attending[ROLE_SERVER] == 0,
+    const uint32_t *ps_task_counts = job->ps_task_counts;
+    HOLDS(ps_job_is_set(&job->ps_job) || ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] == 0,
         "attendants without a crew");
-    HOLDS(attending[ROLE_NONE] == 0 && attending[ROLE_CHIEF] == 0, "the chief attends");
+    HOLDS(ps_task_counts[ROLE_NONE] == 0 && ps_task_counts[ROLE_CHIEF] == 0, "the chief attends");
     HOLDS(
-        job->usable + attending[ROLE_WORKER] + attending[ROLE_SERVER] + attending[ROLE_EVALUATOR] <=
+        job->usable + ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] + ps_task_counts[ROLE_EVALUATOR] <=
             job->alive,
         "more tasks are used than are alive");
-    HOLDS(!crew_is(&job->crew) || job->roster <= 1, "an attendant is in the roster");
-    HOLDS(job->leaving == LEAVING_NOT || job->phase == PHASE_DONE || job->outcome != 0,
+    HOLDS(!ps_job_is_set(&job->ps_job) || job->roster <= 1, "an attendant is in the roster");
+    HOLDS(job->ps_shutdown == PS_SHUTDOWN_NONE || job->phase == PHASE_DONE || job->outcome != 0,
         "the crew leaves too early");
-    HOLDS(job->leaving != LEAVING_SERVERS ||
-              attending[ROLE_WORKER] + attending[ROLE_EVALUATOR] + job->present == 0,
+    HOLDS(job->ps_shutdown != PS_SHUTDOWN_SERVERS ||
+              ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_EVALUATOR] + job->present == 0,
         "servers leave before the others");
     return NULL;
 }
@@ -161,7 +161,7 @@ static const char *job_holds(const struct job *job)
         broken = preempt_holds(job);
     }
     if (broken == NULL) {
-        broken = crew_holds(job);
+        broken = ps_job_holds(job);
     }
     if (broken == NULL) {
         broken = verified_holds(job);
@@ -171,7 +171,7 @@ static const char *job_holds(const struct job *job)
     }
     HOLDS(!job_state_is_final(job->state), "a job that ended is still here");
     HOLDS(placed || job->waiting == job->tasks, "a job is queued and placed");
-    HOLDS(placed || job->parties == 0, "a queued job is on a worker");
+    HOLDS(placed || job->task_groups == 0, "a queued job is on a worker");
     HOLDS(job->tasks_min >= 1 && job->tasks_min <= job->tasks, "the fewest tasks are too many");
     HOLDS(job->restarts <= job->max_restarts || job->outcome != 0, "restarted too often");
     HOLDS(job->state != JOB_ENDING || job->outcome != 0, "a job is ending without an outcome");
@@ -179,8 +179,8 @@ static const char *job_holds(const struct job *job)
         "all are gone and it goes on");
     HOLDS(!job->stopped || job->outcome != 0, "a job was stopped without a reason");
     HOLDS(job->outcome != JOB_SUCCEEDED || job->alive == 0, "it succeeded too early");
-    HOLDS(job->agains <= job->parties, "more parties are started again than there are");
-    HOLDS(!job->wanting || (placed && job->outcome == 0 && job->waiting > 0),
+    HOLDS(job->agains <= job->task_groups, "more parties are started again than there are");
+    HOLDS(!job->underfilled || (placed && job->outcome == 0 && job->waiting > 0),
         "a job wants places that it has no use for");
     return job->phase == PHASE_JOIN ? NULL : barrier_holds(job);
 }
@@ -188,10 +188,10 @@ static const char *job_holds(const struct job *job)
 static const char *task_holds(const struct core *core, const struct job *job, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
-    HOLDS((task->party == NONE) == (task->state == TASK_WAITING), "a place without a task");
+    HOLDS((task->task_group == NONE) == (task->state == TASK_WAITING), "a place without a task");
     HOLDS(task->state != TASK_WAITING || task->dismissed == DISMISSED_NOT,
         "nobody is not wanted any more");
-    HOLDS(task->refill != REFILL_AT_ONCE || task->state == TASK_EXITED || task->state == TASK_LOST,
+    HOLDS(task->refill != REFILL_NOW || task->state == TASK_EXITED || task->state == TASK_LOST,
         "the slot of a task that lives is to be filled");
     HOLDS(task->rank == NONE ||
               (task->rank < job->roster && core->members[job->first + task->rank] == slot),
@@ -199,9 +199,9 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
     HOLDS(task->joining == JOINING_NOT || task->rank == NONE, "a member would join");
     HOLDS(task->incarnation <= job->incarnation_max, "an incarnation that was not given out");
     HOLDS(task->state != TASK_LOST || task->collected, "a lost task holds a slot");
-    HOLDS(!task_attends(task) || (task->rank == NONE && task->joining == JOINING_NOT),
+    HOLDS(!task_is_ps_task(task) || (task->rank == NONE && task->joining == JOINING_NOT),
         "an attendant in the ledger");
-    HOLDS(task->role == crew_role(&job->crew, slot), "a slot has the role of another");
+    HOLDS(task->role == ps_job_role(&job->ps_job, slot), "a slot has the role of another");
     HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is not wanted");
     return NULL;
 }
@@ -209,12 +209,12 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
 static const char *tasks_hold(const struct core *core, const struct job *job)
 {
     struct job seen = {.id = job->id};
-    uint64_t told = 0;
+    uint64_t common_digest = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         const char *broken = task_holds(core, job, slot);
         bool member = task_is_usable(task) && task->rank != NONE;
-        bool counts = task_is_usable(task) && !task_attends(task);
+        bool counts = task_is_usable(task) && !task_is_ps_task(task);
         bool gone = task->state == TASK_EXITED || task->state == TASK_LOST;
         if (broken != NULL) {
             return broken;
@@ -225,19 +225,19 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.gone += gone;
         seen.collected += task->collected;
         seen.usable += counts;
-        seen.attending[task->role] += task_is_usable(task) && task_attends(task);
+        seen.ps_task_counts[task->role] += task_is_usable(task) && task_is_ps_task(task);
         seen.joined += task->joined;
         seen.ready += counts && task->joined;
         seen.present += member;
         seen.reported += member && task->reported;
-        seen.unheard += member && !task->joined;
+        seen.unconfirmed += member && !task->joined;
         seen.finished += task->finished;
         seen.joiners += task_is_usable(task) && task->joining != JOINING_NOT;
-        seen.owed += task->refill == REFILL_AT_ONCE;
-        seen.declined += task->state == TASK_WAITING && task->refill == REFILL_LATER;
+        seen.owed += task->refill == REFILL_NOW;
+        seen.declined += task->state == TASK_WAITING && task->refill == REFILL_NEXT_PLAN;
         if (job->phase == PHASE_DONE && task->rank != NONE && task->digest != 0) {
-            HOLDS(told == 0 || told == task->digest, "bye was said to states that differ");
-            told = task->digest;
+            HOLDS(common_digest == 0 || common_digest == task->digest, "bye was said to states that differ");
+            common_digest = task->digest;
         }
     }
     HOLDS(seen.waiting == job->waiting, "the waiting are miscounted");
@@ -250,60 +250,60 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
     HOLDS(seen.ready == job->ready, "the ready are miscounted");
     HOLDS(seen.present == job->present, "the members are miscounted");
     HOLDS(seen.reported == job->reported, "the reports are miscounted");
-    HOLDS(seen.unheard == job->unheard, "the unheard are miscounted");
+    HOLDS(seen.unconfirmed == job->unconfirmed, "the unheard are miscounted");
     HOLDS(seen.finished == job->finished, "the finished are miscounted");
     HOLDS(seen.joiners == job->joiners, "the joiners are miscounted");
     HOLDS(seen.owed == job->owed, "the owed are miscounted");
-    HOLDS(memcmp(seen.attending, job->attending, sizeof(seen.attending)) == 0,
+    HOLDS(memcmp(seen.ps_task_counts, job->ps_task_counts, sizeof(seen.ps_task_counts)) == 0,
         "the attendants are miscounted");
     HOLDS(seen.declined == job->declined, "the declined are miscounted");
     return NULL;
 }
 
-static const char *party_holds(const struct core *core, const struct job *job, uint32_t number)
+static const char *task_group_holds(const struct core *core, const struct job *job, uint32_t number)
 {
-    const struct party *party = job_party(core, job, number);
+    const struct task_group *task_group = job_task_group(core, job, number);
     uint32_t tasks = 0;
     uint32_t members = 0;
     uint32_t prev = NONE;
-    for (uint32_t slot = party->first; slot != NONE; slot = job_task(core, job, slot)->next) {
+    for (uint32_t slot = task_group->first; slot != NONE; slot = job_task(core, job, slot)->next) {
         const struct task *task = job_task(core, job, slot);
-        HOLDS(task->party == number && task->prev == prev, "a task is in another party");
+        HOLDS(task->task_group == number && task->prev == prev, "a task is in another party");
         prev = slot;
         members += task->rank != NONE;
         HOLDS(++tasks <= job->tasks, "a party has no end");
     }
-    HOLDS(party->last == prev && tasks == party->tasks, "the tasks of a party are miscounted");
+    HOLDS(task_group->last == prev && tasks == task_group->tasks, "the tasks of a party are miscounted");
     HOLDS(tasks > 0, "a party without tasks");
-    HOLDS(members == party->members, "the members of a party are miscounted");
-    HOLDS(job->phase != PHASE_RUN || members == 0 || party->up_to >= job->arrived.least,
+    HOLDS(members == task_group->members, "the members of a party are miscounted");
+    HOLDS(job->phase != PHASE_RUN || members == 0 || task_group->up_to >= job->arrived.least,
         "a party is overtaken");
-    HOLDS(job->phase != PHASE_RUN || members == 0 || party->applied <= party->up_to,
+    HOLDS(job->phase != PHASE_RUN || members == 0 || task_group->applied <= task_group->up_to,
         "a party applied what it was not ready for");
-    if (party->worker != NONE) {
-        HOLDS(core->workers[party->worker].state != WORKER_FREE, "a party on a lost worker");
-        HOLDS(core->workers[party->worker].id.n == party->worker_id.n, "a party moved");
-        HOLDS(party_find(core, job, party->worker) == number, "a party is not found");
+    if (task_group->worker != NONE) {
+        HOLDS(core->workers[task_group->worker].state != WORKER_FREE, "a party on a lost worker");
+        HOLDS(core->workers[task_group->worker].id.n == task_group->worker_id.n, "a party moved");
+        HOLDS(task_group_find(core, job, task_group->worker) == number, "a party is not found");
     }
     return NULL;
 }
 
-static const char *parties_hold(const struct core *core, const struct job *job)
+static const char *task_groups_hold(const struct core *core, const struct job *job)
 {
     uint32_t tasks = 0;
     uint32_t agains = 0;
     uint32_t lowest = 0;
     uint32_t unarrived = 0;
-    for (uint32_t i = 0; i < job->parties; i++) {
-        const struct party *party = job_party(core, job, i);
-        const char *broken = party_holds(core, job, i);
+    for (uint32_t i = 0; i < job->task_groups; i++) {
+        const struct task_group *task_group = job_task_group(core, job, i);
+        const char *broken = task_group_holds(core, job, i);
         if (broken != NULL) {
             return broken;
         }
-        tasks += party->tasks;
-        agains += party->again;
-        lowest += party->members > 0 && party->up_to == job->arrived.least;
-        unarrived += party->members > 0 && !party->arrived;
+        tasks += task_group->tasks;
+        agains += task_group->again;
+        lowest += task_group->members > 0 && task_group->up_to == job->arrived.least;
+        unarrived += task_group->members > 0 && !task_group->arrived;
     }
     HOLDS(tasks == job->tasks - job->waiting, "not every placed task is in a party");
     HOLDS(agains == job->agains, "the parties to be started again are miscounted");
@@ -333,7 +333,7 @@ static const char *jobs_hold(const struct core *core)
             broken = tasks_hold(core, job);
         }
         if (broken == NULL) {
-            broken = parties_hold(core, job);
+            broken = task_groups_hold(core, job);
         }
         if (broken != NULL) {
             return broken;
@@ -342,9 +342,9 @@ static const char *jobs_hold(const struct core *core)
         tasks = job->first + job->tasks;
     }
     HOLDS(drained == LIST_NONE, "a job is listed that does not drain");
-    const struct list *wanting = &core->wanting;
-    for (uint32_t i = wanting->first; i != LIST_NONE; i = wanting->nodes[i].next) {
-        HOLDS(core->jobs[i].wanting && core->jobs[i].id.n != 0, "a job wants what it does not");
+    const struct list *underfilled = &core->underfilled;
+    for (uint32_t i = underfilled->first; i != LIST_NONE; i = underfilled->nodes[i].next) {
+        HOLDS(core->jobs[i].underfilled && core->jobs[i].id.n != 0, "a job wants what it does not");
     }
     return queue_fault(core);
 }
@@ -393,16 +393,16 @@ static const char *workers_hold(const struct core *core)
             "a drain that its worker does not know");
         HOLDS(worker->link.n == 0 || worker_by_link(core, worker->link) == i,
             "a worker is not found by its link");
-        HOLDS(core->deadlines.places[i] != HEAP_NONE, "a worker without a lease");
-        for (struct party_ref ref = worker->parties; ref.job != NONE;) {
-            const struct party *party = job_party(core, &core->jobs[ref.job], ref.party);
-            HOLDS(party->worker == i, "a worker holds a party of another");
-            for (uint32_t slot = party->first; slot != NONE;) {
+        HOLDS(core->deadlines.positions[i] != HEAP_NONE, "a worker without a lease");
+        for (struct task_group_ref ref = worker->task_groups; ref.job != NONE;) {
+            const struct task_group *task_group = job_task_group(core, &core->jobs[ref.job], ref.task_group);
+            HOLDS(task_group->worker == i, "a worker holds a party of another");
+            for (uint32_t slot = task_group->first; slot != NONE;) {
                 const struct task *task = job_task(core, &core->jobs[ref.job], slot);
                 used += !task->collected;
                 slot = task->next;
             }
-            ref = party->next;
+            ref = task_group->next;
         }
         HOLDS(used == worker->slots_used, "the used slots of a worker are miscounted");
         last = worker->id.n;

@@ -2,15 +2,15 @@
  * What a job waits for, or why it is ending, in a sentence for people. */
 #include "coordinator/core/turn/job_text.h"
 
-#include "coordinator/core/facts/crew.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/wanting.h"
+#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/words.h"
+#include "coordinator/core/state/text_format.h"
 
 /* " slot", " free slots with 2 GPUs": what so many of them are called. */
 static void add_slots(struct text *text, const struct job *job, const char *before, bool one)
@@ -76,7 +76,7 @@ static void placement_text(
 /* "<why>; waits for 1 more task, 0 of 4 slots are free, for 12 s" */
 static void waits_text(const struct core *core, const struct job *job, struct text *text)
 {
-    uint32_t needed = wanting_needed(core, job);
+    uint32_t needed = underfilled_lack(core, job);
     CADRE_ASSERT(deadline_armed(job, DEADLINE_WAIT));
     if (job->reason[0] != '\0') {
         text_add(text, job->reason);
@@ -151,11 +151,11 @@ void job_text(const struct core *core, const struct job *job, char sentence[LIMI
         text_add(&text, job->text);
     } else if (preempt_stops(job)) {
         preempt_text(job, &text);
-    } else if (deadline_armed(job, DEADLINE_WAIT) && !crew_just_waits(core, job)) {
+    } else if (deadline_armed(job, DEADLINE_WAIT) && !ps_job_only_waits(core, job)) {
         waits_text(core, job, &text);
     } else if (job->phase == PHASE_JOIN) {
         form_text(job, &text);
-    } else if (job->phase == PHASE_COLLECT) {
+    } else if (job->phase == PHASE_REGROUP) {
         text_add(&text, job->reason);
     } else if (!health_text(core, job, sentence)) {
         text_add(&text, job->note);

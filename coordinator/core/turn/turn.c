@@ -5,17 +5,17 @@
  * the others from their releases. */
 #include "coordinator/core/turn/turn.h"
 
-#include "coordinator/core/decide/attend.h"
+#include "coordinator/core/decide/ps_job_decide.h"
 #include "coordinator/core/decide/control.h"
 #include "coordinator/core/decide/disband.h"
 #include "coordinator/core/decide/ending.h"
-#include "coordinator/core/decide/leaving.h"
+#include "coordinator/core/decide/preempted.h"
 #include "coordinator/core/decide/placement.h"
 #include "coordinator/core/decide/publish.h"
 #include "coordinator/core/decide/regroup.h"
-#include "coordinator/core/facts/overtime.h"
-#include "coordinator/core/speak/speak.h"
-#include "coordinator/core/speak/speak_tasks.h"
+#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/emit/emit.h"
+#include "coordinator/core/emit/emit_tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -28,12 +28,12 @@ static const struct {
     {DUE_BREAK, regroup_break},
     {DUE_FINISH, ending_finish},
     {DUE_PART, publish_decide},
-    {DUE_HALTED, leaving_halted},
-    {DUE_ANEW, regroup_anew},
+    {DUE_HALTED, preempted_halted},
+    {DUE_RESTART, regroup_restart},
     {DUE_DISBAND, disband_void},
     {DUE_FAILED, ending_stop},
-    {DUE_LEFT, ending_decide},
-    {DUE_REQUEUE, leaving_requeue},
+    {DUE_TASK_GONE, ending_decide},
+    {DUE_REQUEUE, preempted_requeue},
 };
 
 /* What the job does next; then what became of it by that. */
@@ -43,7 +43,7 @@ static const struct {
 } decisions[] = {
     {DUE_REGROUP, regroup_decide},
     {DUE_CONTROL, control_decide},
-    {DUE_CREW, attend_decide},
+    {DUE_PS_JOB, ps_job_decide},
 };
 
 static void decide_outcomes(struct core *core, struct job *job)
@@ -85,33 +85,33 @@ static void decide_next(struct core *core, struct job *job)
 }
 
 /* Whether the job has said all. It may be forgotten afterwards. */
-static bool speak_job(struct core *core, struct job *job)
+static bool emit_job(struct core *core, struct job *job)
 {
     CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
     if ((job->due & DUE_REGROUP) != 0 && actions_left(core) < ACTIONS_PER_PLAN_MAX) {
         return false; /* in the next step it comes before those that spoke in this one */
     }
     decide_next(core, job);
-    speak_due(core, job);
-    bool told = speak_of_tasks(core, job);
+    emit_due(core, job);
+    bool emitted = emit_tasks(core, job);
     decide_outcomes(core, job); /* with the last that was said of a task its slot may be empty */
-    speak_last(core, job);
-    if (!told) {
+    emit_last(core, job);
+    if (!emitted) {
         return false;
     }
-    if (overtime_in_queue(job) && job->due == 0 && actions_left(core) >= 3) {
-        ending_overtime(core, job);
+    if (time_limit_in_queue(job) && job->due == 0 && actions_left(core) >= 3) {
+        ending_time_limit(core, job);
         return true;
     }
     if (!ending_complete(job)) {
-        return job->due == 0 && !overtime_in_queue(job);
+        return job->due == 0 && !time_limit_in_queue(job);
     }
     CADRE_ASSERT(actions_left(core) >= 3);
     ending_settle(core, job);
     return true;
 }
 
-static void speak_jobs(struct core *core)
+static void emit_jobs(struct core *core)
 {
     CADRE_ASSERT(core->undecided.count == 0);
     for (uint32_t turns = core->touched.count;
@@ -120,7 +120,7 @@ static void speak_jobs(struct core *core)
         struct job *job = &core->jobs[index];
         CADRE_ASSERT(job->touched);
         job->touched = false;
-        if (!speak_job(core, job)) {
+        if (!emit_job(core, job)) {
             job_due(core, job, 0);
         }
     }
@@ -132,9 +132,9 @@ void turn_run(struct core *core)
     decide_all_outcomes(core);
     do {
         placement_run(core);
-        speak_jobs(core);
+        emit_jobs(core);
         /* With so many left each job that speaks comes on. */
-    } while (core->place_due && actions_left(core) >= ACTIONS_PER_PLAN_MAX);
+    } while (core->placement_due && actions_left(core) >= ACTIONS_PER_PLAN_MAX);
     while (core->stray_count > 0 && actions_left(core) > 0) {
         const struct stray *stray = &core->strays[core->stray_first];
         struct core_action *action = action_add(core, CORE_ACTION_STOP_TASK);
@@ -149,5 +149,5 @@ void turn_run(struct core *core)
 bool turn_waits(const struct core *core)
 {
     CADRE_ASSERT(core->undecided.count == 0);
-    return core->touched.count > 0 || core->stray_count > 0 || core->place_due;
+    return core->touched.count > 0 || core->stray_count > 0 || core->placement_due;
 }

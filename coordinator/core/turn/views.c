@@ -32,7 +32,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .tasks_min = job->tasks_min,
         .restarts = job->restarts,
         .roster = job->roster,
-        .workers = job->parties,
+        .workers = job->task_groups,
         .queued_before = job->state == JOB_QUEUED ? queue_before(core, job) : 0,
         .generation = job->generation,
         .resume = job->resume,
@@ -48,7 +48,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .published = job->published,
         .verified = job->verified,
         .restores = job->phase == PHASE_JOIN && job->has_checkpoint,
-        .crew = job->crew,
+        .ps_job = job->ps_job,
         .formed = job->phase != PHASE_JOIN,
     };
     CADRE_ASSERT(ret_view->roster <= ret_view->tasks);
@@ -123,23 +123,23 @@ void core_job_task(
         .pid = task->pid,
         .has_exit = task->state == TASK_EXITED,
         .exit = {.code = task->exit_code, .signal = task->exit_signal},
-        .said_hello = task->joined,
+        .sent_hello = task->joined,
         .collected = task->collected,
         .rank = task->rank,
         .replicas = task->replicas,
         .here = task_is_usable(task) && task->joined,
-        .lives = task->lives,
-        .lives_in = task->lives_in,
+        .attempts = task->attempts,
+        .attempts_generation = task->attempts_generation,
         .predecessor = task->predecessor,
         .backed = task->backed,
     };
     text_set(ret_view->mesh_address, sizeof(ret_view->mesh_address), task->mesh_address);
-    if (task->party != NONE) {
-        const struct party *party = job_party(core, job, task->party);
-        ret_view->worker = party->worker_id;
-        if (party->worker != NONE) {
-            ret_view->worker_name = core->workers[party->worker].name;
-            ret_view->link = core->workers[party->worker].link;
+    if (task->task_group != NONE) {
+        const struct task_group *task_group = job_task_group(core, job, task->task_group);
+        ret_view->worker = task_group->worker_id;
+        if (task_group->worker != NONE) {
+            ret_view->worker_name = core->workers[task_group->worker].name;
+            ret_view->link = core->workers[task_group->worker].link;
         }
     }
     CADRE_ASSERT((ret_view->worker.n == 0) == (ret_view->state == TASK_WAITING));
@@ -159,10 +159,10 @@ void core_job_worker(const struct core *core, struct job_id id, uint32_t i,
 {
     const struct job *job = job_find(core, id);
     CADRE_ASSERT(job != NULL);
-    const struct party *party = job_party(core, job, i);
-    *ret_worker = party->worker_id;
-    *ret_link = party->worker == NONE ? (struct link_id){0} : core->workers[party->worker].link;
-    *ret_members = party->members;
+    const struct task_group *task_group = job_task_group(core, job, i);
+    *ret_worker = task_group->worker_id;
+    *ret_link = task_group->worker == NONE ? (struct link_id){0} : core->workers[task_group->worker].link;
+    *ret_members = task_group->members;
 }
 
 uint32_t core_worker_count(const struct core *core)

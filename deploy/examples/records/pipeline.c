@@ -72,13 +72,13 @@ static cadre_status parse_numbered(const cadre_element *in, cadre_element *ret_o
 
 cadre_dataset *pipeline_training(struct pipeline *pipeline, const struct settings *settings)
 {
-    bool by_place =
+    bool by_index =
         settings->shard == CADRE_SHARD_DATA && settings->compression == CADRE_COMPRESSION_NONE;
     cadre_dataset *data = settings->shard == CADRE_SHARD_DATA
                               ? records_in_order(pipeline, "train")
                               : records_interleaved(pipeline, settings->seed);
     data = cadre_dataset_shuffle(
-        data, by_place ? CADRE_SHUFFLE_ALL : SHUFFLE_BUFFER, settings->seed, NULL);
+        data, by_index ? CADRE_SHUFFLE_ALL : SHUFFLE_BUFFER, settings->seed, NULL);
     data = cadre_dataset_batch(data, settings->batch, false);
     return normalized(parsed(data, pipeline->parser), pipeline);
 }

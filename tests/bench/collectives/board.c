@@ -25,7 +25,7 @@ struct board *board_open(const char *path)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-bool board_meet(struct board *board, int ranks)
+bool board_barrier(struct board *board, int ranks)
 {
     uint32_t turn = atomic_load(&board->turn);
     if (atomic_fetch_add(&board->arrived, 1) + 1 == (uint32_t)ranks) {

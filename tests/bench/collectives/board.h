@@ -32,7 +32,7 @@ struct board {
 struct board *board_open(const char *path);
 
 /* Returns once all have come; false once a rank has failed. */
-bool board_meet(struct board *board, int ranks);
+bool board_barrier(struct board *board, int ranks);
 
 double board_now_s(void);
 

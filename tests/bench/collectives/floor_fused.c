@@ -90,18 +90,18 @@ static void *run_seat(void *argument)
         if (seat->fresh) {
             write_own(seat);
         }
-        board_meet(seat->board, seat->threads);
+        board_barrier(seat->board, seat->threads);
         own->began_s = board_now_s();
         for (size_t i = 0; i < times; i++) {
             pass(seat);
         }
         own->ended_s = board_now_s();
-        board_meet(seat->board, seat->threads);
+        board_barrier(seat->board, seat->threads);
         double took_s = board_took_s(seat->board, seat->threads);
         spent_s += seat->fresh ? 3 * took_s : took_s; /* equal in all, so all end together */
         took_s /= (double)times;
         seat->best_s = seat->best_s == 0 || took_s < seat->best_s ? took_s : seat->best_s;
-        board_meet(seat->board, seat->threads);
+        board_barrier(seat->board, seat->threads);
     }
     return NULL;
 }
@@ -136,7 +136,7 @@ static void *play(void *argument)
     _Atomic uint32_t *mine = first ? &seat->board->ping : &seat->board->pong;
     _Atomic uint32_t *other = first ? &seat->board->pong : &seat->board->ping;
     board_pin(spins ? seat->rank : 0);
-    board_meet(seat->board, 2);
+    board_barrier(seat->board, 2);
     double began_s = board_now_s();
     for (uint32_t i = 1; i <= ROUND_TRIPS; i++) {
         if (first) {

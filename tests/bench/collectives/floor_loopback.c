@@ -113,7 +113,7 @@ static void *run_end(void *argument)
     memset(from, 1, end->bytes);
     memset(into, 1, end->bytes);
     board_pin(end->rank);
-    board_meet(end->board, 2);
+    board_barrier(end->board, 2);
     end->board->seats[end->rank].began_s = board_now_s();
     if (end->bytes > 0) {
         exchange(end, from, into, total_of(end->bytes));
@@ -121,7 +121,7 @@ static void *run_end(void *argument)
         play(end);
     }
     end->board->seats[end->rank].ended_s = board_now_s();
-    board_meet(end->board, 2);
+    board_barrier(end->board, 2);
     end->took_s = board_took_s(end->board, 2);
     free(from);
     free(into);

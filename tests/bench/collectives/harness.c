@@ -60,7 +60,7 @@ static void give(const struct bench_subject *subject, float *memory, size_t byte
 
 static bool meet(struct seat *seat)
 {
-    return board_meet(seat->board, seat->plan->ranks);
+    return board_barrier(seat->board, seat->plan->ranks);
 }
 
 static struct board_seat *own(struct seat *seat)

@@ -49,8 +49,8 @@ static void form(struct stage *stage)
     for (uint32_t slot = 0; slot < WORKERS; slot++) {
         struct core_task_view task;
         core_job_task(stage->core, (struct job_id){1}, slot, &task);
-        struct agent_up message = {.type = AGENT_UP_SAID,
-            .said = {.task = {.job = {1}, .slot = slot, .incarnation = task.incarnation},
+        struct agent_up message = {.type = AGENT_UP_RELAY,
+            .relay_up = {.task = {.job = {1}, .slot = slot, .incarnation = task.incarnation},
                 .up = {.type = TASK_UP_HELLO,
                     .hello = {.frame_version = TASK_FRAME_VERSION,
                         .pid = slot + 1,

@@ -11,8 +11,8 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/mesh/reduce_isa.h"
-#include "worker/library/mesh/reduce_kernels.h"
+#include "worker/library/mesh/reduce/reduce_isa.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #define VECTORS     4
 #define ROUNDS      60

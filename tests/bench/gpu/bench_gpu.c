@@ -22,7 +22,7 @@ int main(int argc, char **argv)
     cadre_show_progress(strategy, false);
     bench_cuda(cudaSetDevice(0), "GPU 0");
     bench_steps(strategy);
-    bench_feed(strategy);
+    bench_input(strategy);
     bench_carry(strategy);
     bench_measure();
     return cadre_finish(strategy);

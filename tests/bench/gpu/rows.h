@@ -28,7 +28,7 @@ double bench_now_s(void);
 
 /* The strategy of GPU:0 that all rows use, and the parts of the bench. */
 void bench_steps(cadre_strategy *strategy);
-void bench_feed(cadre_strategy *strategy);
+void bench_input(cadre_strategy *strategy);
 void bench_carry(cadre_strategy *strategy);
 
 /* One pass over `count` floats on the device, as part of a step: data[i] = data[i] * a + b. */

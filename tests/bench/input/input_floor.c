@@ -86,7 +86,7 @@ static void take(const uint8_t *bytes, size_t count)
     } else if (held < BUFFER_SLOTS) {
         keep(&slots[held++], bytes, count);
     } else {
-        struct slot *slot = &slots[prng_below(&prng, BUFFER_SLOTS)];
+        struct slot *slot = &slots[prng_uniform(&prng, BUFFER_SLOTS)];
         emit(slot);
         keep(slot, bytes, count);
     }
@@ -95,7 +95,7 @@ static void take(const uint8_t *bytes, size_t count)
 static void drain(void)
 {
     while (held > 0) {
-        size_t drawn = prng_below(&prng, held);
+        size_t drawn = prng_uniform(&prng, held);
         struct slot last = slots[held - 1];
         emit(&slots[drawn]);
         slots[held - 1] = slots[drawn];

@@ -18,8 +18,8 @@
 
 #include "cadre/sources.h"
 #include "cadre/transformations.h"
-#include "worker/library/input/distribute.h"
-#include "worker/library/input/record_reader.h"
+#include "worker/library/input/distribution/distributed_input.h"
+#include "worker/library/input/files/record_reader.h"
 
 #define PASSES     7
 #define BATCH      64

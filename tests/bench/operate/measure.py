@@ -11,7 +11,7 @@ import time
 
 from driver import programs
 from driver.samples import percent, print_table, shown
-from operate import followers, herd
+from operate import followers, reconnect
 
 TITLE = "a coordinator with N workers on one job, each a stream; and with thousands of jobs in its queue"
 WORKERS = {100: 500, 300: 500, 1000: 500}
@@ -176,8 +176,8 @@ def run_round(samples):
         for row in (SOCKET, TCP, EACH, TLS):
             count = min(rounds, TLS_ROUNDS) if row in (EACH, TLS) else rounds
             samples.measure(row, workers, lambda n=workers, r=count, row=row: cadre(n, r, row))
-    for share in herd.SHARES if herd.parent() else ():
-        samples.measure("herd", share, lambda s=share: herd.join_ms(s))
+    for share in reconnect.SHARES if reconnect.parent() else ():
+        samples.measure("herd", share, lambda s=share: reconnect.join_ms(s))
     for jobs in (JOBS // 10, JOBS):
         samples.measure("queue", jobs, lambda n=jobs: queue(n))
     for case in followers.CASES:
@@ -198,8 +198,8 @@ def report(samples):
             shown(beside_floor(samples, row, n)) for n in WORKERS)])
     lines.append(["others", *(percent(samples.disturbed(row)) for row in (FLOOR, SOCKET, TCP))])
     print_table(head, lines)
-    print_table([f"{herd.WORKERS} join at once over TLS", *(f"{n} % of a CPU" for n in herd.SHARES)], [
-        [title, *(shown(samples.median("herd", n, name)) for n in herd.SHARES)] for title, name in (
+    print_table([f"{reconnect.WORKERS} join at once over TLS", *(f"{n} % of a CPU" for n in reconnect.SHARES)], [
+        [title, *(shown(samples.median("herd", n, name)) for n in reconnect.SHARES)] for title, name in (
             ("until all have, ms", "join_ms"), ("CPU of it, ms", "cpu_ms"), ("again after kill -9, ms", "again_ms"))])
     counts = (JOBS // 10, JOBS)
     print_table(["", *(f"{n} jobs queued" for n in counts)], [

@@ -68,8 +68,8 @@ int main(int argc, char **argv)
         snprintf(names[i], sizeof names[i], "token-%zu", i);
         strings[i] = (cadre_string){names[i], strlen(names[i])};
         numbers[i] = (int64_t)i * 1000003;
-        size_t asked = (size_t)prng_below(&prng, tokens);
-        size_t cut = prng_below(&prng, 8) == 0 ? 1 : 0;
+        size_t asked = (size_t)prng_uniform(&prng, tokens);
+        size_t cut = prng_uniform(&prng, 8) == 0 ? 1 : 0;
         strings[tokens + i] = (cadre_string){names[asked] + cut, 0};
         numbers[tokens + i] = (int64_t)asked * 1000003 + (int64_t)cut;
     }

@@ -68,7 +68,7 @@ static void say(struct fake_agent *agent, const struct agent_up *up)
     }
 }
 
-static void say_hello(struct fake_agent *agent)
+static void send_hello_message(struct fake_agent *agent)
 {
     char name[16];
     snprintf(name, sizeof name, "w%u", agent->index);
@@ -89,8 +89,8 @@ static void start(struct fake_agent *agent, struct task_ref task)
     agent->task = task;
     say(agent,
         &(struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = task, .pid = pid}});
-    say(agent, &(struct agent_up){.type = AGENT_UP_SAID,
-                   .said = {.task = task,
+    say(agent, &(struct agent_up){.type = AGENT_UP_RELAY,
+                   .relay_up = {.task = task,
                        .up = {.type = TASK_UP_HELLO,
                            .hello = {.frame_version = TASK_FRAME_VERSION,
                                .library_version = CADRE_VERSION,
@@ -123,8 +123,8 @@ static void report(
     struct fake_agent *agent, struct generation generation, enum report_reason reason)
 {
     agent->planned = false;
-    say(agent, &(struct agent_up){.type = AGENT_UP_SAID,
-                   .said = {.task = agent->task,
+    say(agent, &(struct agent_up){.type = AGENT_UP_RELAY,
+                   .relay_up = {.task = agent->task,
                        .up = {.type = TASK_UP_REPORT,
                            .report = {.generation = generation,
                                .position = agent->fleet->arrived,
@@ -185,8 +185,8 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     case AGENT_DOWN_LOG_ACK:
         fleet->ops->acknowledged(fleet->user);
         break;
-    case AGENT_DOWN_TELL:
-        hear(agent, &down.tell.down);
+    case AGENT_DOWN_RELAY:
+        hear(agent, &down.relay_down.down);
         break;
     case AGENT_DOWN_REFUSED:
         fail("refused", down.refused.text);
@@ -210,7 +210,7 @@ static void join_later(struct fake_agent *agent)
     pause_us = pause_us < RETRY_MIN_US ? RETRY_MIN_US : pause_us;
     agent->pause_us = pause_us > RETRY_MAX_US ? RETRY_MAX_US : pause_us;
     struct prng prng = {clock_monotonic_us() + agent->index};
-    pause_us = agent->pause_us / 2 + prng_below(&prng, agent->pause_us / 2 + 1);
+    pause_us = agent->pause_us / 2 + prng_uniform(&prng, agent->pause_us / 2 + 1);
     uv_timer_start(&agent->retry, on_retry, pause_us / CADRE_US_PER_MS + 1, 0);
 }
 
@@ -243,7 +243,7 @@ static void join(struct fake_agent *agent)
     if (rpc_channel_call(agent->channel, &options, &agent->call, &error) != CADRE_OK) {
         fail("join", error.text);
     }
-    say_hello(agent);
+    send_hello_message(agent);
 }
 
 uint32_t fleet_attempts(struct fleet *fleet)

@@ -5,7 +5,7 @@
 #include "common/pure/assert.h"
 #include "common/rpc/channel.h"
 
-#define PATIENCE_US (10 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (10 * CADRE_US_PER_S)
 
 struct drive {
     struct rpc_channel *channel;
@@ -96,7 +96,7 @@ void echo_drive(struct rpc_loop *loop, const char *address, struct rpc_tls *tls,
         slots[i].drive = &drive;
         start(&slots[i]);
     }
-    status = rpc_loop_run_until(loop, &drive.done, end_us + PATIENCE_US);
+    status = rpc_loop_run_until(loop, &drive.done, end_us + WAIT_TIMEOUT_US);
     CADRE_ASSERT(status == CADRE_OK); /* or the server died */
     rpc_channel_close(drive.channel);
 }

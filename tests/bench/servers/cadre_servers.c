@@ -13,8 +13,8 @@
 
 #include "common/base/clock.h"
 #include "tests/bench/servers/rounds_servers.h"
-#include "worker/library/ps/client.h"
-#include "worker/library/ps/server.h"
+#include "worker/library/ps/client/client.h"
+#include "worker/library/ps/server/server.h"
 
 enum { ASSIGN, ADD, SGD, PULL, GATHER };
 static const char *const names[] = {"assign", "add", "sgd", "pull", "gather", NULL};
@@ -49,9 +49,9 @@ static struct directory *directory_of(uint32_t slot)
     struct cadre_error error = {0};
     struct directory *directory = NULL;
     const struct directory_self self = {
-        .crew = {.workers = CLIENTS_MOST, .servers = 1}, .slot = slot, .incarnation = 1};
+        .ps_job = {.workers = CLIENTS_MOST, .servers = 1}, .slot = slot, .incarnation = 1};
     const struct task_member member = {
-        .slot = SERVER_SLOT, .incarnation = 1, .lives = 1, .here = true, .address = server_address};
+        .slot = SERVER_SLOT, .incarnation = 1, .attempts = 1, .here = true, .address = server_address};
     const struct task_members members = {
         .generation = {.number = 1, .nonce = 1}, .members = &member, .member_count = 1};
     if (directory_new(&self, &directory, &error) != CADRE_OK) {
@@ -83,8 +83,8 @@ static void call(struct opened *opened, struct request *request)
     struct cadre_error error = {0};
     /* No other client is further behind. */
     uint64_t behind = (uint64_t)CLIENTS_MOST * 10000;
-    uint64_t done_below = opened->closure > behind ? opened->closure - behind : 0;
-    if (client_call(opened->client, request, 1, done_below, &error) != CADRE_OK) {
+    uint64_t done_watermark = opened->closure > behind ? opened->closure - behind : 0;
+    if (client_call(opened->client, request, 1, done_watermark, &error) != CADRE_OK) {
         fail(&error);
     }
 }
@@ -111,7 +111,7 @@ static void *open_client(int number)
     static struct opened opened;
     struct cadre_error error = {0};
     struct client_options options = {
-        .directory = directory_of(1 + (uint32_t)number), .patience_us = 10 * CADRE_US_PER_S};
+        .directory = directory_of(1 + (uint32_t)number), .wait_timeout_us = 10 * CADRE_US_PER_S};
     if (link_program_digest(options.program, &error) != CADRE_OK ||
         client_open(&options, &opened.client, &error) != CADRE_OK) {
         fail(&error);

@@ -15,7 +15,7 @@ static struct {
     cadre_dataset *data;
     const char *structure;
     bool plain;
-    cadre_feed feed;
+    cadre_feed consumption;
     uint64_t most;
     struct steps *steps;
 } play;
@@ -70,7 +70,7 @@ static cadre_status next_batch(cadre_closure *closure)
 {
     cadre_per_replica *batch = NULL;
     cadre_per_replica *passed[CADRE_OUTPUTS_MAX] = {NULL};
-    CADRE_TRY(cadre_closure_batch(closure, 0, play.feed, &batch));
+    CADRE_TRY(cadre_closure_batch(closure, 0, play.consumption, &batch));
     uint32_t count = cadre_per_replica_components(batch);
     cadre_status status =
         cadre_run(cadre_strategy_current(), pass_on, &count, batch, count, passed);
@@ -172,13 +172,13 @@ void area_in_closure(struct conformance_case *self)
     case_end(&inside);
 }
 
-static bool take_feed(struct conformance_case *self)
+static bool parse_feed(struct conformance_case *self)
 {
-    const char *feed = json_string_value(json_object_get(self->given, "feed"));
-    play.plain = feed != NULL && strcmp(feed, "plain") == 0;
-    play.feed = feed != NULL && strcmp(feed, "parts") == 0 ? CADRE_FEED_PARTS : CADRE_FEED_ELEMENTS;
-    return play.plain || play.feed == CADRE_FEED_PARTS ||
-           (feed != NULL && strcmp(feed, "elements") == 0) ||
+    const char *consumption = json_string_value(json_object_get(self->given, "feed"));
+    play.plain = consumption != NULL && strcmp(consumption, "plain") == 0;
+    play.consumption = consumption != NULL && strcmp(consumption, "parts") == 0 ? CADRE_FEED_PARTS : CADRE_FEED_ELEMENTS;
+    return play.plain || play.consumption == CADRE_FEED_PARTS ||
+           (consumption != NULL && strcmp(consumption, "elements") == 0) ||
            case_skip(self, "\"feed\" is not known");
 }
 
@@ -190,7 +190,7 @@ void area_per_worker_dataset(struct conformance_case *self)
     json_int_t replicas = 0;
     cadre_per_worker *data = NULL;
     case_keep(self, steps.list, case_release_json);
-    if (!case_knows(self, self->given, known) || !take_feed(self) ||
+    if (!case_knows(self, self->given, known) || !parse_feed(self) ||
         !case_number(self, self->given, "replicas", 1, REPLICAS_MAX, 1, &replicas) ||
         !dataset_build(self, json_object_get(self->given, "dataset"), CADRE_F32, &dataset)) {
         return;

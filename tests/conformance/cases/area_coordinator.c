@@ -241,7 +241,7 @@ static bool kill_worker(bool while_running)
     while (while_running && atomic_load(&begun) < 4) {
         sched_yield();
     }
-    while (!scheduler_drop(crew_current(), 0)) {
+    while (!scheduler_drop(ps_job_current(), 0)) {
         sched_yield();
     }
     atomic_store(&go, true);

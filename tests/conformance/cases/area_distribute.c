@@ -7,9 +7,9 @@
 #include "areas.h"
 #include "steps.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/auto_shard.h"
-#include "worker/library/input/rebatch.h"
-#include "worker/library/input/rebatch_dataset.h"
+#include "worker/library/input/sharding/auto_shard.h"
+#include "worker/library/input/batching/rebatch.h"
+#include "worker/library/input/batching/rebatch_dataset.h"
 
 static void release_json(void *value)
 {
@@ -94,8 +94,8 @@ static cadre_status open_parts(const struct setting *setting, uint32_t worker,
         .worker = worker,
         .replicas = n};
     if (setting->policy == CADRE_SHARD_AUTO) {
-        struct dataset_choice choice;
-        cadre_status status = dataset_choose(data, shard.workers, &choice, error);
+        struct policy_choice choice;
+        cadre_status status = dataset_choose_policy(data, shard.workers, &choice, error);
         if (status != CADRE_OK) {
             cadre_dataset_release(data);
             return status;
@@ -136,9 +136,9 @@ static cadre_status open_parts(const struct setting *setting, uint32_t worker,
 /* Whether the library has to be asked for the parts. */
 static bool in_parts(const struct setting *setting)
 {
-    struct dataset_choice choice = {.policy = setting->policy};
+    struct policy_choice choice = {.policy = setting->policy};
     if (setting->policy == CADRE_SHARD_AUTO) {
-        dataset_choose(setting->dataset.data, (uint32_t)setting->workers, &choice, NULL);
+        dataset_choose_policy(setting->dataset.data, (uint32_t)setting->workers, &choice, NULL);
     }
     bool data = choice.policy == CADRE_SHARD_DATA;
     return setting->as_it_is || (setting->sizes && data);

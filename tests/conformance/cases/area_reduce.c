@@ -83,15 +83,15 @@ static bool take_reduction(struct conformance_case *self, struct reduction *ret_
 
 static cadre_status reduce(struct conformance_case *self, cadre_strategy *strategy,
     const struct reduction *reduction, const json_t *values, cadre_tensor **ret_result,
-    bool *ret_told)
+    bool *ret_reported)
 {
-    *ret_told = false;
+    *ret_reported = false;
     if (reduction->plain) {
         cadre_tensor *tensor = NULL;
         if (!case_tensor(self, json_array_get(values, 0), reduction->dtype, &tensor)) {
             return CADRE_UNIMPLEMENTED;
         }
-        *ret_told = true;
+        *ret_reported = true;
         return cadre_reduce_tensor(
             strategy, reduction->op, tensor, reduction->axes, reduction->axis_count, ret_result);
     }
@@ -99,7 +99,7 @@ static cadre_status reduce(struct conformance_case *self, cadre_strategy *strate
     if (!case_values(self, strategy, values, reduction->dtype, &value)) {
         return CADRE_UNIMPLEMENTED;
     }
-    *ret_told = true;
+    *ret_reported = true;
     return cadre_reduce_values(
         strategy, reduction->op, value, reduction->axes, reduction->axis_count, ret_result);
 }

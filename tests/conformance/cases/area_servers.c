@@ -151,7 +151,7 @@ static bool place(struct conformance_case *self, const json_t *variable,
     for (uint64_t shard = 0; shard < count; shard++) {
         json_t *rows = json_array();
         json_array_append_new(shards, rows);
-        json_array_append_new(tasks, json_integer(partition_place(counter, servers)));
+        json_array_append_new(tasks, json_integer(partition_next_server(counter, servers)));
         for (uint64_t row = 0; row < partition_rows(layout, shard); row++) {
             size_t at = (size_t)(partition_first(layout, shard) + row);
             json_array_append(rows, json_array_get(value, at));

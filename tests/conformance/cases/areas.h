@@ -8,7 +8,7 @@
 #include "case.h"
 #include "cadre/dataset.h"
 
-/* area_cut.c: numbers and single pipelines */
+/* area_rebatch.c: numbers and single pipelines */
 void area_batch_sizes(struct conformance_case *self);
 void area_compute_batch_size(struct conformance_case *self);
 void area_rebatch_sizes(struct conformance_case *self);
@@ -22,7 +22,7 @@ void area_dataset_from_function(struct conformance_case *self);
 void area_iteration_end(struct conformance_case *self);
 void area_element_spec(struct conformance_case *self);
 
-/* area_late.c */
+/* area_late_variable.c */
 void area_late_variable(struct conformance_case *self);
 
 /* area_iterators.c */

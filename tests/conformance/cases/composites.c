@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 #define SIZE_MOST (INT64_C(1) << 53)
 

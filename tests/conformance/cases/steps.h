@@ -5,7 +5,7 @@
 
 #include "cadre/parameter_server.h"
 #include "datasets.h"
-#include "worker/library/input/distribute.h"
+#include "worker/library/input/distribution/distributed_input.h"
 
 #define WORKERS_MAX  1024
 #define REPLICAS_MAX 64

@@ -109,7 +109,7 @@ static void test_another_generation(void **state)
     }
 }
 
-static void test_nobody_there(void **state)
+static void test_no_task_there(void **state)
 {
     (void)state;
     struct world world;
@@ -147,7 +147,7 @@ static int connect_to(const char *address)
 }
 
 /* Strangers that came before, that come in between, and that trickle while the mesh forms. */
-static void test_strangers(void **state)
+static void test_unauthenticated_callers(void **state)
 {
     (void)state;
     enum { STRANGERS = 600 };
@@ -281,8 +281,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_key),
         cmocka_unit_test(test_another_generation),
-        cmocka_unit_test(test_nobody_there),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_no_task_there),
+        cmocka_unit_test(test_unauthenticated_callers),
         cmocka_unit_test(test_silent_listener),
         cmocka_unit_test(test_garbage_listener),
         cmocka_unit_test(test_listener_addresses),

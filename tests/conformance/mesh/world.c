@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
-#include "worker/library/mesh/reduce_kernels.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
 
 const struct world_layout world_layouts[] = {
     {.name = "one task of 1", .replicas = {1}},

@@ -96,12 +96,12 @@ static void break_transport(struct fuzz *fuzz, const struct h2_stream *stream)
 {
     struct prng *prng = &fuzz->prng;
     uint8_t bytes[512];
-    size_t size = prng_below(prng, sizeof bytes);
+    size_t size = prng_uniform(prng, sizeof bytes);
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (uint8_t)prng_next(prng);
     }
     fuzz->counts.broken++;
-    switch (prng_below(prng, 9)) {
+    switch (prng_uniform(prng, 9)) {
     case 0: /* compressed, it says */
         h2_message(&fuzz->h2, stream, 1, (uint32_t)size, bytes, size, false);
         break;
@@ -125,7 +125,7 @@ static void break_transport(struct fuzz *fuzz, const struct h2_stream *stream)
         h2_reset(&fuzz->h2, stream);
         break;
     case 7: /* half a prefix */
-        h2_data(&fuzz->h2, stream, bytes, prng_below(prng, 5), true);
+        h2_data(&fuzz->h2, stream, bytes, prng_uniform(prng, 5), true);
         break;
     default:
         close(fuzz->h2.fd);
@@ -145,7 +145,7 @@ static void send_next(struct fuzz *fuzz, const struct seed_method *method,
     bool joins = method == &seed_methods[0]; /* what is refused ends it, so most is good */
     uint64_t bad = joins ? 6 : first && method->shape != METHOD_UNARY ? 16 : 66;
     bool keeps = !prng_chance(prng, bad, 100);
-    uint64_t times = keeps || size == 0 ? 0 : 1 + prng_below(prng, 3);
+    uint64_t times = keeps || size == 0 ? 0 : 1 + prng_uniform(prng, 3);
     for (uint64_t i = 0; i < times; i++) {
         size = mutate(prng, bytes, size, rooms[i % 2]);
         bytes = rooms[i % 2];
@@ -163,7 +163,7 @@ static void call_method(struct fuzz *fuzz, size_t index)
     bool breaks = prng_chance(prng, 1, 10);
     bool ends = !streams || prng_chance(prng, 2, 3);
     uint64_t most = index == 0 ? JOIN_MESSAGES : STREAM_MESSAGES;
-    uint64_t count = streams ? 1 + prng_below(prng, most) : 1;
+    uint64_t count = streams ? 1 + prng_uniform(prng, most) : 1;
     struct h2_stream *stream = h2_call(&fuzz->h2, method->path);
     if (stream == NULL) {
         return;
@@ -233,9 +233,9 @@ static void run_round(struct fuzz *fuzz, uint64_t seed)
     if (!h2_open(&fuzz->h2, fuzz->socket)) {
         fail_round(fuzz, "nobody listens any more");
     }
-    for (uint64_t calls = 1 + prng_below(&fuzz->prng, 6); calls > 0; calls--) {
+    for (uint64_t calls = 1 + prng_uniform(&fuzz->prng, 6); calls > 0; calls--) {
         bool joins = prng_chance(&fuzz->prng, 1, 4);
-        call_method(fuzz, joins ? 0 : prng_below(&fuzz->prng, seed_method_count));
+        call_method(fuzz, joins ? 0 : prng_uniform(&fuzz->prng, seed_method_count));
         if (fuzz->h2.fd < 0 || fuzz->h2.sent_data > DATA_PER_ROUND) {
             break;
         }

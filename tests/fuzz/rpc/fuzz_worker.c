@@ -59,11 +59,11 @@ static void say_something(struct liar *liar, struct rpc_call *call)
     struct prng *prng = &liar->prng;
     const struct sample *sample;
     do {
-        sample = &samples[prng_below(prng, sample_count)];
+        sample = &samples[prng_uniform(prng, sample_count)];
     } while (strcmp(sample->kind->name, "agent_down") != 0);
     struct agent_down down = *(const struct agent_down *)sample->message;
     const struct task_ref task = {
-        .job = {1 + prng_below(prng, 3)}, .slot = (uint32_t)prng_below(prng, 2), .incarnation = 1};
+        .job = {1 + prng_uniform(prng, 3)}, .slot = (uint32_t)prng_uniform(prng, 2), .incarnation = 1};
     if (down.type == AGENT_DOWN_START) {
         down.start.task = task;
         down.start.task_count = down.start.spec.workers;
@@ -71,9 +71,9 @@ static void say_something(struct liar *liar, struct rpc_call *call)
         down.stop.job = task.job;
         down.stop.task = task;
         down.stop.grace_us = 1000;
-    } else if (down.type == AGENT_DOWN_TELL) {
-        down.tell.job = task.job;
-        down.tell.task = task;
+    } else if (down.type == AGENT_DOWN_RELAY) {
+        down.relay_down.job = task.job;
+        down.relay_down.task = task;
     } else if (down.type == AGENT_DOWN_LOG_ACK) {
         down.log_ack.task = task;
     } else if (down.type == AGENT_DOWN_WELCOME || down.type == AGENT_DOWN_REFUSED) {
@@ -94,11 +94,11 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         liar->streams++;
         say(liar, call, &welcome, prng_chance(&liar->prng, 1, 8));
     }
-    for (uint64_t i = prng_below(&liar->prng, MESSAGES_PER_STREAM); i > 0; i--) {
+    for (uint64_t i = prng_uniform(&liar->prng, MESSAGES_PER_STREAM); i > 0; i--) {
         say_something(liar, call);
     }
     if (prng_chance(&liar->prng, 1, 8)) {
-        rpc_call_finish(call, (cadre_status)prng_below(&liar->prng, 17), "enough");
+        rpc_call_finish(call, (cadre_status)prng_uniform(&liar->prng, 17), "enough");
     }
 }
 
@@ -109,7 +109,7 @@ static void blob_message(struct rpc_call *call, const void *data, size_t length,
     (void)data;
     (void)length;
     liar->contents++;
-    for (uint64_t i = prng_below(&liar->prng, 4); i > 0; i--) {
+    for (uint64_t i = prng_uniform(&liar->prng, 4); i > 0; i--) {
         seed_blob(&liar->packed);
         send_packed(liar, call, true);
     }
@@ -122,8 +122,8 @@ static void upload_message(struct rpc_call *call, const void *data, size_t lengt
     (void)data;
     (void)length;
     if (prng_chance(&liar->prng, 1, 4)) {
-        (void)rpc_call_send(call, "\xff\xff", prng_below(&liar->prng, 3), NULL);
-        rpc_call_finish(call, (cadre_status)prng_below(&liar->prng, 17), "");
+        (void)rpc_call_send(call, "\xff\xff", prng_uniform(&liar->prng, 3), NULL);
+        rpc_call_finish(call, (cadre_status)prng_uniform(&liar->prng, 17), "");
     }
 }
 
@@ -159,9 +159,9 @@ static void open_liar(struct liar *liar, const char *address)
 /* The end of a long log, or where the sanitizer began to speak. */
 static const char *end_of(const char *text, size_t size)
 {
-    const char *said = strstr(text, "ERROR: ");
-    said = said != NULL ? said : strstr(text, "runtime error");
-    return said != NULL ? said : text + (size > 2000 ? size - 2000 : 0);
+    const char *relay_up = strstr(text, "ERROR: ");
+    relay_up = relay_up != NULL ? relay_up : strstr(text, "runtime error");
+    return relay_up != NULL ? relay_up : text + (size > 2000 ? size - 2000 : 0);
 }
 
 static void no_coordinator_breaks_a_worker(void **state)

@@ -68,13 +68,13 @@ static size_t break_bytes(
     if (size > 0) {
         memcpy(ret_bytes, bytes, size);
     }
-    for (uint64_t i = prng_below(prng, 4); size > 0 && i > 0; i--) {
-        ret_bytes[prng_below(prng, size)] ^= (uint8_t)(1 << prng_below(prng, 8));
+    for (uint64_t i = prng_uniform(prng, 4); size > 0 && i > 0; i--) {
+        ret_bytes[prng_uniform(prng, size)] ^= (uint8_t)(1 << prng_uniform(prng, 8));
     }
     if (prng_chance(prng, 1, 3)) {
-        size = prng_below(prng, size + 1);
+        size = prng_uniform(prng, size + 1);
     }
-    for (uint64_t i = prng_chance(prng, 1, 3) ? prng_below(prng, 40) : 0; i > 0 && size < room;
+    for (uint64_t i = prng_chance(prng, 1, 3) ? prng_uniform(prng, 40) : 0; i > 0 && size < room;
          i--) {
         ret_bytes[size++] = (uint8_t)prng_next(prng);
     }
@@ -83,15 +83,15 @@ static size_t break_bytes(
 
 static uint64_t bend_number(struct prng *prng, uint64_t number)
 {
-    switch (prng_below(prng, 4)) {
+    switch (prng_uniform(prng, 4)) {
     case 0:
         return number + 1;
     case 1:
         return number - 1;
     case 2:
-        return prng_below(prng, 6);
+        return prng_uniform(prng, 6);
     default:
-        return numbers[prng_below(prng, sizeof numbers / sizeof numbers[0])];
+        return numbers[prng_uniform(prng, sizeof numbers / sizeof numbers[0])];
     }
 }
 
@@ -107,10 +107,10 @@ static void bend_content(
         put_bytes(
             writer, field->id, room, mutate_at(prng, field->bytes, field->size, room, depth + 1));
     } else if (prng_chance(prng, 1, 3)) {
-        const char *text = texts[prng_below(prng, sizeof texts / sizeof texts[0])];
-        put_bytes(writer, field->id, text, strlen(text) + prng_below(prng, 2));
+        const char *text = texts[prng_uniform(prng, sizeof texts / sizeof texts[0])];
+        put_bytes(writer, field->id, text, strlen(text) + prng_uniform(prng, 2));
     } else if (prng_chance(prng, 1, 4)) {
-        size_t size = prng_below(prng, 6000);
+        size_t size = prng_uniform(prng, 6000);
         memset(room, 'a', size);
         put_bytes(writer, field->id, room, size);
     } else {
@@ -134,7 +134,7 @@ static void bend(
     } else {
         uint8_t copy[16];
         memcpy(copy, piece->from, piece->size < sizeof copy ? piece->size : sizeof copy);
-        copy[piece->size - 1 - prng_below(prng, 4)] = (uint8_t)prng_next(prng);
+        copy[piece->size - 1 - prng_uniform(prng, 4)] = (uint8_t)prng_next(prng);
         put_raw(writer, copy, piece->size);
     }
 }
@@ -147,9 +147,9 @@ static size_t mutate_at(
     if (!read_pieces(bytes, size, &pieces) || prng_chance(prng, 1, 16)) {
         return break_bytes(prng, bytes, size, ret_bytes, MUTATE_BYTES_MAX / 2);
     }
-    size_t chosen = prng_below(prng, pieces.count);
-    size_t other = prng_below(prng, pieces.count);
-    uint64_t how = prng_below(prng, 12);
+    size_t chosen = prng_uniform(prng, pieces.count);
+    size_t other = prng_uniform(prng, pieces.count);
+    uint64_t how = prng_uniform(prng, 12);
     for (size_t i = 0; i < pieces.count; i++) {
         const struct piece *piece = &pieces.at[i];
         if (i != chosen) {
@@ -158,17 +158,17 @@ static size_t mutate_at(
             bend(prng, &writer, piece, depth);
         } else if (how == 7) { /* left out */
         } else if (how == 8) {
-            for (uint64_t times = 2 + prng_below(prng, 20); times > 0; times--) {
+            for (uint64_t times = 2 + prng_uniform(prng, 20); times > 0; times--) {
                 put_raw(&writer, piece->from, piece->size);
             }
         } else if (how == 9) { /* once more, or in another's place */
             put_raw(&writer, pieces.at[other].from, pieces.at[other].size);
             bend(prng, &writer, piece, depth);
         } else if (how == 10 && writer.size + 32 < MUTATE_BYTES_MAX) { /* nobody knows this one */
-            field_put_number(&writer, 100 + (uint32_t)prng_below(prng, 1 << 20), prng_next(prng));
+            field_put_number(&writer, 100 + (uint32_t)prng_uniform(prng, 1 << 20), prng_next(prng));
             put_raw(&writer, piece->from, piece->size);
         } else if (writer.size + 32 < MUTATE_BYTES_MAX) { /* another kind of value */
-            field_put_number(&writer, piece->field.id, prng_below(prng, 300));
+            field_put_number(&writer, piece->field.id, prng_uniform(prng, 300));
         }
     }
     return writer.size;

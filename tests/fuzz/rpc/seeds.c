@@ -50,7 +50,7 @@ static const struct sample *choose(struct prng *prng, const char *kind)
     const struct sample *chosen = NULL;
     uint64_t seen = 0;
     for (size_t i = 0; i < sample_count; i++) {
-        if (strcmp(samples[i].kind->name, kind) == 0 && prng_below(prng, ++seen) == 0) {
+        if (strcmp(samples[i].kind->name, kind) == 0 && prng_uniform(prng, ++seen) == 0) {
             chosen = &samples[i];
         }
     }
@@ -75,18 +75,18 @@ static struct task_ref some_task(struct prng *prng, const struct seed_world *wor
 {
     if (world->task_count > 0 && !prng_chance(prng, 1, 8)) {
         size_t newest = world->task_count < 4 ? world->task_count : 4;
-        return world->tasks[world->task_count - 1 - prng_below(prng, newest)];
+        return world->tasks[world->task_count - 1 - prng_uniform(prng, newest)];
     }
-    return (struct task_ref){.job = {1 + prng_below(prng, world->jobs + 1)},
-        .slot = (uint32_t)prng_below(prng, 3),
-        .incarnation = 1 + prng_below(prng, 4)};
+    return (struct task_ref){.job = {1 + prng_uniform(prng, world->jobs + 1)},
+        .slot = (uint32_t)prng_uniform(prng, 3),
+        .incarnation = 1 + prng_uniform(prng, 4)};
 }
 
 static uint64_t some_job(struct prng *prng, const struct seed_world *world)
 {
-    uint64_t behind = prng_below(prng, 8);
+    uint64_t behind = prng_uniform(prng, 8);
     return behind < world->jobs && world->jobs - behind > 0 ? world->jobs - behind
-                                                            : 1 + prng_below(prng, 3);
+                                                            : 1 + prng_uniform(prng, 3);
 }
 
 static void hash_program(uint8_t ret_hash[LIMIT_SHA256_BYTES])
@@ -103,12 +103,12 @@ static void some_spec(struct prng *prng, struct wire_buffer *buffer)
     struct job_spec spec = *(const struct job_spec *)sample_of(prng, "job_spec");
     if (!prng_chance(prng, 1, 4)) {
         spec = (struct job_spec){.name = "fuzz",
-            .workers = 1 + (uint32_t)prng_below(prng, 3),
+            .workers = 1 + (uint32_t)prng_uniform(prng, 3),
             .workers_min = 1,
             .strategy = "",
             .max_restarts = 3,
             .checkpoint_folder = "",
-            .checkpoint_every = prng_below(prng, 3)};
+            .checkpoint_every = prng_uniform(prng, 3)};
     }
     spec.program = (struct job_file){
         .name = "program", .size_bytes = sizeof seed_program - 1, .executable = true};
@@ -152,8 +152,8 @@ static bool next_of_task(struct seed_world *world, struct agent_up *ret_up)
                 .type = AGENT_UP_TASK_STARTED, .started = {.task = world->tasks[i], .pid = 7}};
         } else if (world->stages[i] == 1) {
             *ret_up = (struct agent_up){
-                .type = AGENT_UP_SAID, .said = {.task = world->tasks[i], .up = sample_hello}};
-            ret_up->said.up.hello.frame_version = TASK_FRAME_VERSION;
+                .type = AGENT_UP_RELAY, .relay_up = {.task = world->tasks[i], .up = sample_hello}};
+            ret_up->relay_up.up.hello.frame_version = TASK_FRAME_VERSION;
         } else {
             continue;
         }
@@ -174,18 +174,18 @@ static void some_agent_up(
         up = (struct agent_up){.type = AGENT_UP_HELLO,
             .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
                 .library_version = "1",
-                .name = names[prng_below(prng, 4)],
+                .name = names[prng_uniform(prng, 4)],
                 .host = "fuzz",
                 .boot_nonce = prng_next(prng),
-                .slots = 1 + (uint32_t)prng_below(prng, 4),
+                .slots = 1 + (uint32_t)prng_uniform(prng, 4),
                 .cpus = 1}};
     } else if (prng_chance(prng, 7, 8) && next_of_task(world, &up)) {
-        task = up.type == AGENT_UP_SAID ? up.said.task : up.started.task;
+        task = up.type == AGENT_UP_RELAY ? up.relay_up.task : up.started.task;
     } else if (world->generation.number != 0 && prng_chance(prng, 1, 3)) {
         up = sample_agent_arrived;
     } else if (prng_chance(prng, 1, 2)) {
-        up = (struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.up = *(const struct task_up *)sample_of(prng, "task_up")}};
+        up = (struct agent_up){.type = AGENT_UP_RELAY,
+            .relay_up = {.up = *(const struct task_up *)sample_of(prng, "task_up")}};
     }
     switch (up.type) {
     case AGENT_UP_TASK_STARTED:
@@ -200,23 +200,23 @@ static void some_agent_up(
     case AGENT_UP_LOG:
         up.log.task = task;
         break;
-    case AGENT_UP_SAID:
-        up.said.task = task;
-        if (up.said.up.type == TASK_UP_ARRIVE) {
-            up.said.up.type = TASK_UP_STALL;
-            up.said.up.stall = (struct task_stall){0};
-        } else if (up.said.up.type == TASK_UP_HELLO) {
-            up.said.up.hello.frame_version = TASK_FRAME_VERSION;
-        } else if (up.said.up.type == TASK_UP_REPORT) {
-            up.said.up.report.generation = world->generation;
+    case AGENT_UP_RELAY:
+        up.relay_up.task = task;
+        if (up.relay_up.up.type == TASK_UP_ARRIVE) {
+            up.relay_up.up.type = TASK_UP_STALL;
+            up.relay_up.up.stall = (struct task_stall){0};
+        } else if (up.relay_up.up.type == TASK_UP_HELLO) {
+            up.relay_up.up.hello.frame_version = TASK_FRAME_VERSION;
+        } else if (up.relay_up.up.type == TASK_UP_REPORT) {
+            up.relay_up.up.report.generation = world->generation;
         }
         break;
     case AGENT_UP_ARRIVED:
         up.arrived.job = world->planned.n != 0 ? world->planned : task.job;
         up.arrived.generation = world->generation;
         up.arrived.tasks = 1;
-        up.arrived.up_to = prng_below(prng, 6);
-        up.arrived.applied = prng_below(prng, 6);
+        up.arrived.up_to = prng_uniform(prng, 6);
+        up.arrived.applied = prng_uniform(prng, 6);
         break;
     case AGENT_UP_HELLO:
     case AGENT_UP_HEARTBEAT:
@@ -232,10 +232,10 @@ static void some_reflection(struct prng *prng, struct wire_buffer *buffer)
 {
     static const char *const names[] = {
         "cadre.v1.Jobs", "cadre/v1/jobs.proto", "", "cadre.v1.JobSpec", "no.such"};
-    const char *name = names[prng_below(prng, sizeof names / sizeof names[0])];
+    const char *name = names[prng_uniform(prng, sizeof names / sizeof names[0])];
     uint8_t bytes[64];
     struct field_writer writer = {.at = bytes};
-    field_put_bytes(&writer, 3 + (uint32_t)prng_below(prng, 5), name, strlen(name));
+    field_put_bytes(&writer, 3 + (uint32_t)prng_uniform(prng, 5), name, strlen(name));
     wire_buffer_reserve(buffer, sizeof bytes);
     memcpy(buffer->bytes, bytes, writer.size);
     buffer->size = writer.size;
@@ -266,7 +266,7 @@ void seed_message(struct prng *prng, struct seed_world *world, const struct seed
     } else if (strcmp(kind, "logs_request") == 0) {
         struct logs_request request = *(const struct logs_request *)sample_of(prng, kind);
         request.id.n = some_job(prng, world);
-        request.slot = (uint32_t)prng_below(prng, 2);
+        request.slot = (uint32_t)prng_uniform(prng, 2);
         wire_pack_logs_request(&request, buffer, &error);
     } else if (strcmp(kind, "get_output_request") == 0) {
         const struct get_output_request request = {
@@ -308,9 +308,9 @@ void seed_learn(struct seed_world *world, const void *bytes, size_t size)
         }
         world->stages[world->task_count] = 0;
         world->tasks[world->task_count++] = down.start.task;
-    } else if (down.type == AGENT_DOWN_TELL && down.tell.down.type == TASK_DOWN_PLAN) {
-        world->generation = down.tell.down.plan.generation;
-        world->planned = down.tell.job;
+    } else if (down.type == AGENT_DOWN_RELAY && down.relay_down.down.type == TASK_DOWN_PLAN) {
+        world->generation = down.relay_down.down.plan.generation;
+        world->planned = down.relay_down.job;
         world->plans++;
     }
 }

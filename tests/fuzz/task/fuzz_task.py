@@ -26,7 +26,7 @@ SECONDS = float(sys.argv[1]) if len(sys.argv) > 1 else 2
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 1
 END_S = 20  # a job's, once its program is through with its visits
 
-WORD = struct.Struct("<IIqIIII")  # worker/host/keeper/words.h
+WORD = struct.Struct("<IIqIIII")  # worker/host/keeper/messages.h
 WORDS_TO_KEEPER = (0, 1, 2, 3, 4, 16, 17, 18)
 
 

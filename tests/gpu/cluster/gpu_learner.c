@@ -64,7 +64,7 @@ static int64_t number_of(const char *name)
     return text == NULL ? 0 : strtoll(text, NULL, 10);
 }
 
-static bool is_first_life_of(int64_t slot)
+static bool is_first_attempt_of(int64_t slot)
 {
     return slot == number_of("CADRE_SLOT") &&
            number_of("CADRE_INCARNATION") <= number_of("CADRE_TASKS");
@@ -72,7 +72,7 @@ static bool is_first_life_of(int64_t slot)
 
 static bool is_here(const struct learner *learner, const struct place *place, const char *name)
 {
-    return is_first_life_of(place->slot) && strcmp(place->name, name) == 0 &&
+    return is_first_attempt_of(place->slot) && strcmp(place->name, name) == 0 &&
            cadre_strategy_position(learner->strategy) >= place->step;
 }
 
@@ -236,7 +236,7 @@ static void take_fault(struct learner *learner, const char *value)
     char *end;
     int64_t slot = strtoll(value, &end, 10);
     const char *error = strrchr(value, ':');
-    if (*end == ':' && error > end && is_first_life_of(slot)) {
+    if (*end == ':' && error > end && is_first_attempt_of(slot)) {
         snprintf(learner->fault, sizeof learner->fault, "%.*s", (int)(error - end - 1), end + 1);
         standin_fail_from(learner->fault, 1, (int)strtol(error + 1, NULL, 10));
     }

@@ -70,7 +70,7 @@ cadre_status pair_form(const struct pair *pair, uint32_t rank, uint64_t generati
         .members = pair->members,
         .member_count = 2,
         .listener = pair->listeners[rank],
-        .form_deadline_us = clock_monotonic_us() + PAIR_PATIENCE_US,
+        .form_deadline_us = clock_monotonic_us() + PAIR_TIMEOUT_US,
         .devices = device,
     };
     cadre_status status = mesh_device_ops.form_post(&config, ret_mesh, error);
@@ -97,5 +97,5 @@ cadre_status pair_sum(struct mesh *mesh, struct device *device, float *values, s
         status = device->ops->copy(values, buffer.data, bytes, device->comm, error);
     }
     device->ops->memory_give(device->index, buffer.data, device->comm);
-    return status == CADRE_OK ? mesh_device_settle(mesh, 0, error) : status;
+    return status == CADRE_OK ? mesh_device_synchronize(mesh, 0, error) : status;
 }

@@ -9,7 +9,7 @@
 
 #include "worker/library/mesh/mesh_device.h"
 
-#define PAIR_PATIENCE_US UINT64_C(20000000)
+#define PAIR_TIMEOUT_US UINT64_C(20000000)
 
 struct pair {
     struct mesh_listener *listeners[2];

@@ -138,7 +138,7 @@ static cadre_status end(
 {
     struct device *device = trip->device;
     if (status == CADRE_OK) {
-        status = mesh_device_settle(trip->mesh, local, error);
+        status = mesh_device_synchronize(trip->mesh, local, error);
     }
     for (size_t i = 0; i < trip->count; i++) {
         struct moved *moved = &trip->moved[i];
@@ -232,7 +232,7 @@ static cadre_status barrier(
 {
     cadre_status status = inner->barrier(shim_of(mesh)->inner, local, note, error);
     return status == CADRE_OK && exists(mesh, local)
-               ? mesh_device_settle(shim_of(mesh)->inner, local, error)
+               ? mesh_device_synchronize(shim_of(mesh)->inner, local, error)
                : status;
 }
 
@@ -264,7 +264,7 @@ __attribute__((constructor)) static void require_devices(void)
     if (device_count() < DEVICES_NEEDED) {
         snprintf(reason, sizeof reason, "%s: %u needed, %u here%s%s",
             device_count() > 0 ? "too few GPUs" : "no GPU here", DEVICES_NEEDED, device_count(),
-            device_count() > 0 ? "" : ": ", device_absence());
+            device_count() > 0 ? "" : ": ", device_absence_reason());
         test_skip(reason);
     }
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "tests/gpu/mesh/places.h"
+#include "tests/gpu/mesh/placed_buffers.h"
 #include "tests/gpu/standin/standin.h"
 
 static const struct world_layout two_and_one = {.name = "2 + 1", .replicas = {2, 1}};
@@ -68,13 +68,13 @@ static cadre_status differ(struct seat *seat)
     const struct difference *difference = seat->data;
     float values[16] = {1, 2, 3};
     float after[16];
-    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, values, sizeof values);
+    struct mesh_buffer buffer = placed_buffer(seat, MESH_F32, values, sizeof values);
     cadre_status status = seat->global == difference->who
                               ? call_odd(seat, difference->odd, buffer)
                               : seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1,
                                     NULL, &seat->error);
-    place_read(seat, &buffer, after);
-    place_drop(seat, &buffer);
+    placed_buffer_read(seat, &buffer, after);
+    placed_buffer_drop(seat, &buffer);
     SEAT_CHECK(seat, status != CADRE_INVALID_ARGUMENT || memcmp(values, after, sizeof after) == 0);
     return status;
 }
@@ -90,7 +90,7 @@ static void refuse(struct world *world, struct difference difference)
                 seats[i].status, CADRE_INVALID_ARGUMENT, &seats[i].error, difference.other_part);
             assert_string_equal(seats[i].error.text, seats[0].error.text);
         }
-        world_run_ok(world, place_sum_small, NULL);
+        world_run_ok(world, placed_sum_small, NULL);
     }
 }
 
@@ -120,7 +120,7 @@ static void test_differences(void **state)
     (void)state;
     struct world world;
     world_open(&world, &two_hosts);
-    places_connect(&world);
+    placed_connect_all(&world);
     refuse_all(&world, true);
     world_close_meshes(&world);
     world_form(&world);
@@ -155,17 +155,17 @@ static cadre_status meet(struct seat *seat)
             size_t left = bytes - at;
             memcpy(memory + at, memory, left < PERIOD * size ? left : PERIOD * size);
         }
-        buffers[i] = place_buffer(seat, meeting->dtype, memory, bytes);
+        buffers[i] = placed_buffer(seat, meeting->dtype, memory, bytes);
     }
     cadre_status status = seat->ops->all_reduce(
         seat->mesh, seat->local, MESH_SUM, buffers, meeting->count, NULL, &seat->error);
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
     }
     bool same = true;
     size_t step = meeting->elements < 500 ? 1 : meeting->elements / 250;
     for (size_t i = 0; status == CADRE_OK && i < meeting->count; i++) {
-        place_read(seat, &buffers[i], memory);
+        placed_buffer_read(seat, &buffers[i], memory);
         for (size_t k = 0; k < meeting->elements; k += step) {
             uint8_t wanted[8];
             reference_reduce(MESH_SUM, meeting->dtype, i, &seat->world->seats, k % PERIOD, wanted);
@@ -173,7 +173,7 @@ static cadre_status meet(struct seat *seat)
         }
     }
     for (size_t i = 0; i < meeting->count; i++) {
-        place_drop(seat, &buffers[i]);
+        placed_buffer_drop(seat, &buffers[i]);
     }
     free(buffers);
     free(memory);
@@ -190,8 +190,8 @@ static void test_meeting(void **state)
     struct world world;
     world_open(&world, &two_hosts);
     for (uint32_t on_host = 0; on_host < 4; on_host++) { /* 3: none */
-        places_usual();
-        places[on_host] = PLACE_HOST;
+        placed_default_devices();
+        placed_devices[on_host] = PLACED_ON_HOST;
         world_form(&world);
         for (size_t i = 0; i < CADRE_COUNT_OF(meetings); i++) {
             if (i < 2 || (i == 2 && on_host == 3) || on_host == 0) {
@@ -201,12 +201,12 @@ static void test_meeting(void **state)
         world_close_meshes(&world);
     }
     for (unsigned i = 0; i < 3; i++) { /* and all: nothing is in pieces */
-        places[i] = PLACE_HOST;
+        placed_devices[i] = PLACED_ON_HOST;
     }
     world_form(&world);
     world_run_ok(&world, meet, &meetings[2]);
     world_close(&world);
-    places_usual();
+    placed_default_devices();
 }
 
 /* Rows: an all_gather and a reduce_scatter of more than a piece. */
@@ -224,15 +224,15 @@ static cadre_status rows(struct seat *seat)
     uint8_t *memory = malloc(most > total ? most : total);
     CADRE_ASSERT(memory != NULL);
     memset(memory, (int)seat->global + 1, most > total ? most : total);
-    struct mesh_buffer own = place_buffer(seat, MESH_U8, memory, sizes[seat->global]);
-    struct mesh_buffer all = place_buffer(seat, MESH_U8, memory, total);
-    struct mesh_note note = {.on = place_of(seat)};
+    struct mesh_buffer own = placed_buffer(seat, MESH_U8, memory, sizes[seat->global]);
+    struct mesh_buffer all = placed_buffer(seat, MESH_U8, memory, total);
+    struct mesh_note note = {.on = placed_device(seat)};
     cadre_status status = seat->ops->all_gather(
         seat->mesh, seat->local, own.data, own.bytes, sizes, all.data, &note, &seat->error);
     bool same = true;
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
-        place_read(seat, &all, memory);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
+        placed_buffer_read(seat, &all, memory);
     }
     for (size_t i = 0, at = 0; status == CADRE_OK && i < replicas; at += sizes[i++]) {
         for (size_t k = 0; k < sizes[i]; k += 1 + sizes[i] / 1000) {
@@ -244,16 +244,16 @@ static cadre_status rows(struct seat *seat)
         int32_t value = (int32_t)(i + seat->global);
         memcpy(memory + i * sizeof value, &value, sizeof value);
     }
-    struct mesh_buffer whole = place_buffer(seat, MESH_I32, memory, most);
-    struct mesh_buffer part = place_buffer(seat, MESH_I32, memory, elements * sizeof(int32_t));
+    struct mesh_buffer whole = placed_buffer(seat, MESH_I32, memory, most);
+    struct mesh_buffer part = placed_buffer(seat, MESH_I32, memory, elements * sizeof(int32_t));
     part.from = whole.data;
     if (status == CADRE_OK) {
         status =
             seat->ops->reduce_scatter(seat->mesh, seat->local, MESH_SUM, &part, NULL, &seat->error);
     }
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
-        place_read(seat, &part, memory);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
+        placed_buffer_read(seat, &part, memory);
     }
     for (size_t i = 0; status == CADRE_OK && i < elements; i++) {
         int32_t value;
@@ -261,10 +261,10 @@ static cadre_status rows(struct seat *seat)
         size_t index = seat->global * elements + i;
         same = same && value == (int32_t)(index * replicas + replicas * (replicas - 1) / 2);
     }
-    place_drop(seat, &own);
-    place_drop(seat, &all);
-    place_drop(seat, &whole);
-    place_drop(seat, &part);
+    placed_buffer_drop(seat, &own);
+    placed_buffer_drop(seat, &all);
+    placed_buffer_drop(seat, &whole);
+    placed_buffer_drop(seat, &part);
     free(memory);
     SEAT_CHECK(seat, same);
     return status;
@@ -275,12 +275,12 @@ static void test_rows(void **state)
     (void)state;
     struct world world;
     world_open(&world, &two_and_one);
-    places[1] = PLACE_HOST;
+    placed_devices[1] = PLACED_ON_HOST;
     world_form(&world);
     world_run_ok(&world, rows, NULL);
     world_close_meshes(&world);
-    places_usual();
-    places_connect(&world);
+    placed_default_devices();
+    placed_connect_all(&world);
     world_run_ok(&world, rows, NULL);
     world_close(&world);
 }
@@ -306,10 +306,10 @@ static cadre_status packed(struct seat *seat)
             float number = (float)whole;
             memcpy(&values[k], dtype == MESH_F32 ? (void *)&number : (void *)&whole, sizeof number);
         }
-        buffers[i] = place_buffer(seat, dtype, values, count * sizeof *values);
+        buffers[i] = placed_buffer(seat, dtype, values, count * sizeof *values);
         results[i] = buffers[i];
         if (i % 3 == 0) { /* out of place */
-            results[i] = place_buffer(seat, dtype, values, count * sizeof *values);
+            results[i] = placed_buffer(seat, dtype, values, count * sizeof *values);
             results[i].from = buffers[i].data;
         }
     }
@@ -318,11 +318,11 @@ static cadre_status packed(struct seat *seat)
                                     : seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM,
                                           results, SMALL_ONES + 1, NULL, &seat->error);
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
     }
     bool same = true;
     for (size_t i = 0; status == CADRE_OK && i <= SMALL_ONES; i++) {
-        place_read(seat, &results[i], values);
+        placed_buffer_read(seat, &results[i], values);
         for (size_t k = 0; k < results[i].bytes / sizeof *values; k++) {
             int32_t first = (int32_t)(k % 1000 + i);
             int32_t wanted = broadcast ? first + 1 : 3 * first + 3;
@@ -333,9 +333,9 @@ static cadre_status packed(struct seat *seat)
         }
     }
     for (size_t i = 0; i <= SMALL_ONES; i++) {
-        place_drop(seat, &buffers[i]);
+        placed_buffer_drop(seat, &buffers[i]);
         if (i % 3 == 0) {
-            place_drop(seat, &results[i]);
+            placed_buffer_drop(seat, &results[i]);
         }
     }
     free(values);
@@ -348,7 +348,7 @@ static void test_packs(void **state)
     (void)state;
     struct world world;
     world_open(&world, &two_and_one);
-    places_connect(&world);
+    placed_connect_all(&world);
     uint64_t before = standin_calls("ncclAllReduce");
     bool broadcast = false;
     world_run_ok(&world, packed, &broadcast);
@@ -368,7 +368,7 @@ static cadre_status launch(struct seat *seat)
 {
     const uint64_t before = *(const uint64_t *)seat->data;
     float value = 1;
-    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
+    struct mesh_buffer buffer = placed_buffer(seat, MESH_F32, &value, sizeof value);
     cadre_status status = CADRE_OK;
     bool all = true;
     for (uint64_t i = 1; i <= LAUNCHES && status == CADRE_OK; i++) {
@@ -377,9 +377,9 @@ static cadre_status launch(struct seat *seat)
         all = all && standin_calls("ncclAllReduce") - before >= i * seat->world->replica_count;
     }
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
     }
-    place_drop(seat, &buffer);
+    placed_buffer_drop(seat, &buffer);
     SEAT_CHECK(seat, all);
     return status;
 }
@@ -390,7 +390,7 @@ static void test_launches(void **state)
     static const struct world_layout two = {.name = "one task of 2", .replicas = {2}};
     struct world world;
     world_open(&world, &two);
-    places_connect(&world);
+    placed_connect_all(&world);
     uint64_t before = standin_calls("ncclAllReduce");
     world_run_ok(&world, launch, &before);
     world_close(&world);
@@ -403,11 +403,11 @@ static void test_narrow_types(void **state)
     static const struct meeting meetings[] = {{2001, 2, MESH_I16}, {4300001, 1, MESH_I16}};
     struct world world;
     world_open(&world, &two_and_one);
-    places_connect(&world);
+    placed_connect_all(&world);
     for (size_t i = 0; i < CADRE_COUNT_OF(meetings); i++) {
         world_run_ok(&world, meet, &meetings[i]);
     }
-    world_run_ok(&world, place_sum_small, NULL);
+    world_run_ok(&world, placed_sum_small, NULL);
     world_close(&world);
 }
 

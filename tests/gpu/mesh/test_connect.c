@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "nccl.h"
-#include "tests/gpu/mesh/places.h"
+#include "tests/gpu/mesh/placed_buffers.h"
 #include "tests/gpu/standin/standin.h"
 
 static const struct world_layout two_and_one = {.name = "2 + 1", .replicas = {2, 1}};
@@ -15,7 +15,7 @@ static void refuse(const char *part, const char *other_part)
     struct world world;
     world_open(&world, &two_and_one);
     world_form(&world);
-    world_run_ok(&world, place_connect, NULL);
+    world_run_ok(&world, placed_connect, NULL);
     for (uint32_t task = 0; task < world.task_count; task++) {
         const char *reason = mesh_device_reason(world.meshes[task]);
         if (strstr(reason, part) == NULL || strstr(reason, other_part) == NULL) {
@@ -28,7 +28,7 @@ static void refuse(const char *part, const char *other_part)
     assert_error(mesh_device_comm(world.meshes[0], 0, &raw, &error), CADRE_FAILED_PRECONDITION,
         &error, part);
     standin_heal();
-    world_run_ok(&world, place_sum_small, NULL);
+    world_run_ok(&world, placed_sum_small, NULL);
     world_close(&world);
 }
 
@@ -51,11 +51,11 @@ static void test_no_id(void **state)
 static void test_same_device(void **state)
 {
     (void)state;
-    places[2] = 1;
+    placed_devices[2] = 1;
     refuse("replicas 1 and 2 use the same GPU", "(");
-    places[2] = PLACE_HOST;
+    placed_devices[2] = PLACED_ON_HOST;
     refuse("replica 2 is not on a GPU", "");
-    places_usual();
+    placed_default_devices();
 }
 
 static cadre_status connect_briefly(struct seat *seat)
@@ -75,7 +75,7 @@ static void test_deadline(void **state)
         assert_non_null(strstr(mesh_device_reason(world.meshes[task]), "it was not ready after"));
     }
     standin_heal();
-    world_run_ok(&world, place_sum_small, NULL);
+    world_run_ok(&world, placed_sum_small, NULL);
     world_close(&world);
 }
 
@@ -86,9 +86,9 @@ static void test_pending(void **state)
     struct world world;
     standin_fail_from("ncclInProgress", 1, 5);
     world_open(&world, &two_and_one);
-    places_connect(&world);
+    placed_connect_all(&world);
     for (unsigned i = 0; i < 5; i++) {
-        world_run_ok(&world, place_sum_small, NULL);
+        world_run_ok(&world, placed_sum_small, NULL);
     }
     standin_heal();
     world_close(&world);
@@ -100,8 +100,8 @@ static void test_generations(void **state)
     struct world world;
     world_open(&world, &two_and_one);
     for (unsigned i = 0; i < 5; i++) {
-        places_connect(&world);
-        world_run_ok(&world, place_sum_small, NULL);
+        placed_connect_all(&world);
+        world_run_ok(&world, placed_sum_small, NULL);
         void *raw = NULL;
         struct cadre_error error;
         assert_ok(mesh_device_comm(world.meshes[1], 0, &raw, &error), &error);
@@ -162,8 +162,8 @@ static void test_other_mesh(void **state)
     struct cadre_error error;
     struct mesh mesh = {.ops = &mesh_host_ops};
     void *raw;
-    assert_int_equal(mesh_device_settle(&mesh, 0, &error), CADRE_OK);
-    assert_true(mesh_device_rest(&mesh, 0));
+    assert_int_equal(mesh_device_synchronize(&mesh, 0, &error), CADRE_OK);
+    assert_true(mesh_device_await_idle(&mesh, 0));
     assert_string_equal(mesh_device_reason(&mesh), "");
     assert_int_equal(mesh_device_comm(&mesh, 0, &raw, &error), CADRE_FAILED_PRECONDITION);
     assert_int_equal(mesh_device_connect(&mesh, 0, 1, &error), CADRE_INVALID_ARGUMENT);

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "cuda_runtime_api.h"
 #include "nccl.h"
-#include "tests/gpu/mesh/places.h"
+#include "tests/gpu/mesh/placed_buffers.h"
 #include "tests/gpu/standin/standin.h"
 
 #define SHORT_US UINT64_C(50000)
@@ -18,7 +18,7 @@ static void open_connected(struct world *world, uint64_t timeout_us)
 {
     world_open(world, &two_and_one);
     world->timeout_us = timeout_us;
-    places_connect(world);
+    placed_connect_all(world);
 }
 
 /* All replicas sum, and the device of one does not come to it. */
@@ -27,7 +27,7 @@ static uint32_t held = 2;
 static cadre_status sum_and_count(struct seat *seat)
 {
     float value = 1;
-    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
+    struct mesh_buffer buffer = placed_buffer(seat, MESH_F32, &value, sizeof value);
     SEAT_CHECK(seat, seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error) == CADRE_OK);
     if (seat->global == held) {
         standin_device_hold((int)held);
@@ -36,9 +36,9 @@ static cadre_status sum_and_count(struct seat *seat)
         seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
     atomic_fetch_add(&seat->world->counter, 1);
     if (status == CADRE_OK) {
-        status = mesh_device_settle(seat->mesh, seat->local, &seat->error);
+        status = mesh_device_synchronize(seat->mesh, seat->local, &seat->error);
     }
-    place_drop(seat, &buffer);
+    placed_buffer_drop(seat, &buffer);
     return status;
 }
 
@@ -65,7 +65,7 @@ static void run_aborted(struct world *world)
     }
     struct cadre_error error;
     void *raw;
-    assert_int_equal(mesh_device_settle(world->meshes[1], 0, &error), CADRE_ABORTED);
+    assert_int_equal(mesh_device_synchronize(world->meshes[1], 0, &error), CADRE_ABORTED);
     assert_int_equal(mesh_device_comm(world->meshes[0], 1, &raw, &error), CADRE_ABORTED);
 }
 
@@ -75,18 +75,18 @@ static void test_abort(void **state)
     struct world world;
     open_connected(&world, 0);
     run_aborted(&world);
-    assert_true(mesh_device_rest(world.meshes[0], LONG_US));
-    assert_false(mesh_device_rest(world.meshes[1], SHORT_US)); /* its device is held */
+    assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
+    assert_false(mesh_device_await_idle(world.meshes[1], SHORT_US)); /* its device is held */
     /* Memory that is given back in the order of compute is not had by others before. */
     struct cadre_error error;
     struct device *device;
     assert_ok(device_open(2, &device, &error), &error);
     assert_int_equal(device->ops->stream_test(device->compute, &error), CADRE_PENDING);
     standin_device_release(2);
-    assert_true(mesh_device_rest(world.meshes[1], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[1], LONG_US));
     world_close_meshes(&world);
-    places_connect(&world); /* and the next generation works */
-    world_run_ok(&world, place_sum_small, NULL);
+    placed_connect_all(&world); /* and the next generation works */
+    world_run_ok(&world, placed_sum_small, NULL);
     world_close(&world);
 }
 
@@ -98,8 +98,8 @@ static void test_slow_abort(void **state)
     standin_fail_from("ncclCommAbort", 1, -150);
     run_aborted(&world);
     standin_device_release(2);
-    assert_true(mesh_device_rest(world.meshes[0], LONG_US));
-    assert_true(mesh_device_rest(world.meshes[1], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[1], LONG_US));
     standin_heal();
     world_close(&world);
 }
@@ -113,8 +113,8 @@ static void test_stuck_abort(void **state)
     standin_fail("ncclCommAbort", 1, -1);
     run_aborted(&world);
     standin_device_release(2);
-    bool first = mesh_device_rest(world.meshes[0], SHORT_US);
-    bool second = mesh_device_rest(world.meshes[1], SHORT_US);
+    bool first = mesh_device_await_idle(world.meshes[0], SHORT_US);
+    bool second = mesh_device_await_idle(world.meshes[1], SHORT_US);
     assert_false(first && second);
     world_close(&world); /* comes back */
     standin_heal();
@@ -166,7 +166,7 @@ static void test_who_waits_says_so(void **state)
         world.stalled = count_own;
         world.stalled_users[0] = &stalls[0];
         world.stalled_users[1] = &stalls[1];
-        places_connect(&world);
+        placed_connect_all(&world);
         world_run(&world, sum_and_count, NULL, seats, abort_stalled);
         assert_int_equal(atomic_load(&stalls[0]), held == 2 ? 1 : 0);
         assert_int_equal(atomic_load(&stalls[1]), held == 2 ? 0 : 101);
@@ -185,18 +185,18 @@ static void test_asynchronous_error(void **state)
     unsigned told = 0;
     open_connected(&world, 0);
     standin_fail("ncclOperation", 1, ncclRemoteError);
-    world_run(&world, place_sum_small, NULL, seats, NULL);
+    world_run(&world, placed_sum_small, NULL, seats, NULL);
     for (uint32_t i = 0; i < world.replica_count; i++) {
         assert_true(seats[i].status != CADRE_OK);
         told += strstr(seats[i].error.text, "lost its work") != NULL ? 1 : 0;
     }
     assert_int_equal(told, world.replica_count); /* with the one reason */
     standin_heal();
-    assert_true(mesh_device_rest(world.meshes[0], LONG_US));
-    assert_true(mesh_device_rest(world.meshes[1], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[1], LONG_US));
     world_close_meshes(&world);
-    places_connect(&world);
-    world_run_ok(&world, place_sum_small, NULL);
+    placed_connect_all(&world);
+    world_run_ok(&world, placed_sum_small, NULL);
     world_close(&world);
 }
 
@@ -208,7 +208,7 @@ static void test_call_fails(void **state)
     struct seat seats[WORLD_REPLICAS_MAX];
     open_connected(&world, 0);
     standin_fail("ncclAllReduce", 1, ncclInternalError);
-    world_run(&world, place_sum_small, NULL, seats, NULL);
+    world_run(&world, placed_sum_small, NULL, seats, NULL);
     for (uint32_t i = 0; i < world.replica_count; i++) {
         assert_true(seats[i].status != CADRE_OK && seats[i].status != CADRE_INVALID_ARGUMENT);
         assert_non_null(strstr(seats[i].error.text, "could not call NCCL"));
@@ -221,7 +221,7 @@ static void test_call_fails(void **state)
 static cadre_status sum_without_copy(struct seat *seat)
 {
     float value = 1;
-    struct mesh_buffer buffer = place_buffer(seat, MESH_F32, &value, sizeof value);
+    struct mesh_buffer buffer = placed_buffer(seat, MESH_F32, &value, sizeof value);
     SEAT_CHECK(seat, seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error) == CADRE_OK);
     if (seat->global == 0) {
         standin_fail("cudaMemcpyAsync", 1, cudaErrorUnknown);
@@ -229,7 +229,7 @@ static cadre_status sum_without_copy(struct seat *seat)
     SEAT_CHECK(seat, seat->ops->barrier(seat->mesh, seat->local, NULL, &seat->error) == CADRE_OK);
     cadre_status status =
         seat->ops->all_reduce(seat->mesh, seat->local, MESH_SUM, &buffer, 1, NULL, &seat->error);
-    place_drop(seat, &buffer);
+    placed_buffer_drop(seat, &buffer);
     return status;
 }
 
@@ -240,7 +240,7 @@ static void test_copy_fails(void **state)
     struct seat seats[WORLD_REPLICAS_MAX];
     world_open(&world, &two_and_one);
     world_form(&world);
-    world_run_ok(&world, place_sum_small, NULL);
+    world_run_ok(&world, placed_sum_small, NULL);
     world_run(&world, sum_without_copy, NULL, seats, NULL);
     for (uint32_t i = 0; i < world.replica_count; i++) {
         assert_true(seats[i].status != CADRE_OK);

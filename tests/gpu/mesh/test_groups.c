@@ -5,7 +5,7 @@
 
 #include "cuda_runtime_api.h"
 #include "nccl.h"
-#include "tests/gpu/mesh/places.h"
+#include "tests/gpu/mesh/placed_buffers.h"
 #include "tests/gpu/standin/standin.h"
 
 #define EACH    2
@@ -21,13 +21,13 @@ static void open_pairs(struct world *world)
 {
     struct cadre_error error;
     for (uint32_t r = 0; r < 3; r++) {
-        places[r] = EACH * r;
+        placed_devices[r] = EACH * r;
         for (uint32_t i = 0; i < EACH; i++) {
             assert_ok(device_open(EACH * r + i, &devices[r][i], &error), &error);
         }
     }
     world_open(world, &two_and_one);
-    places_connect(world);
+    placed_connect_all(world);
 }
 
 static struct mesh_device_group group_of(
@@ -114,7 +114,7 @@ static cadre_status sum_with_handles(struct seat *seat)
     SEAT_CHECK(seat, sum(within[0], &numbers[0]) && sum(within[1], &numbers[1]));
     ncclResult_t ended = ncclGroupEnd();
     SEAT_CHECK(seat, ended == ncclSuccess || ended == ncclInProgress);
-    CADRE_TRY(mesh_device_settle_all(
+    CADRE_TRY(mesh_device_synchronize_all(
         seat->mesh, seat->local, &devices[seat->global][1], 1, &seat->error));
     float wanted = (float)(10 * seat->global) + 33; /* 1 + 11 + 21 of the second devices */
     CADRE_TRY(take(seat, &numbers[0], wanted));
@@ -125,7 +125,7 @@ static cadre_status sum_both_ways(struct seat *seat)
 {
     cadre_status status = sum_with_handles(seat);
     struct cadre_error error;
-    (void)mesh_device_returned(seat->mesh, seat->local, true, &error);
+    (void)mesh_device_comm_returned(seat->mesh, seat->local, true, &error);
     return status;
 }
 
@@ -137,10 +137,10 @@ static void test_sums(void **state)
     for (unsigned i = 0; i < 3; i++) { /* generations */
         uint64_t destroyed = standin_calls("ncclCommDestroy");
         world_run_ok(&world, sum_both_ways, NULL);
-        world_run_ok(&world, place_sum_small, NULL);
+        world_run_ok(&world, placed_sum_small, NULL);
         world_close_meshes(&world);
         assert_int_equal(standin_calls("ncclCommDestroy") - destroyed, 3 + 3 + 6);
-        places_connect(&world);
+        placed_connect_all(&world);
     }
     world_close(&world);
 }
@@ -155,7 +155,7 @@ static cadre_status own_is_there(struct seat *seat)
     CADRE_TRY(handle_of(seat, MESH_DEVICE_ACROSS, 0, &own));
     CADRE_TRY(mesh_device_comm(seat->mesh, seat->local, &other, &seat->error));
     SEAT_CHECK(seat, own == other && own != NULL);
-    CADRE_TRY(mesh_device_returned(seat->mesh, seat->local, false, &seat->error)); /* all is well */
+    CADRE_TRY(mesh_device_comm_returned(seat->mesh, seat->local, false, &seat->error)); /* all is well */
     SEAT_CHECK(seat, handle_of(seat, MESH_DEVICE_WITHIN, 1, &own) == CADRE_FAILED_PRECONDITION);
     SEAT_CHECK(seat, strstr(seat->error.text, "it was not formed") != NULL && own == NULL);
     return CADRE_OK;
@@ -196,7 +196,7 @@ static void refuse(struct world *world, enum mesh_device_group_kind kind, const 
     const struct refusal refusal = {.kind = kind, .part = part};
     world_run_ok(world, be_refused, &refusal);
     standin_heal();
-    world_run_ok(world, place_sum_small, NULL);
+    world_run_ok(world, placed_sum_small, NULL);
     uint64_t destroyed = standin_calls("ncclCommDestroy");
     world_close_meshes(world);
     assert_int_equal(standin_calls("ncclCommDestroy") - destroyed, 3);
@@ -277,10 +277,10 @@ static void test_abort_while_forming(void **state)
         assert_error(seats[i].status, CADRE_ABORTED, &seats[i].error, "the test says so");
     }
     standin_heal();
-    assert_true(mesh_device_rest(world.meshes[0], LONG_US));
-    assert_true(mesh_device_rest(world.meshes[1], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[0], LONG_US));
+    assert_true(mesh_device_await_idle(world.meshes[1], LONG_US));
     world_close_meshes(&world);
-    places_connect(&world);
+    placed_connect_all(&world);
     world_run_ok(&world, sum_both_ways, NULL);
     world_close(&world);
 }
@@ -307,7 +307,7 @@ static cadre_status stand(struct seat *seat)
     }
     atomic_fetch_add(&seat->world->counter, 1);
     cadre_status status = seat->global == 2 ? CADRE_OK
-                                            : mesh_device_settle_all(seat->mesh, seat->local,
+                                            : mesh_device_synchronize_all(seat->mesh, seat->local,
                                                   &devices[seat->global][1], 1, &seat->error);
     if (status == CADRE_ABORTED) { /* the program may still be inside of a call */
         SEAT_CHECK(seat, standin_calls("ncclCommAbort") == aborted);
@@ -316,7 +316,7 @@ static cadre_status stand(struct seat *seat)
     atomic_fetch_add(&seat->world->counter, 1);
     SEAT_CHECK(seat, test_wait(all_have_looked, seat->world, LONG_US));
     struct cadre_error error;
-    cadre_status ended = mesh_device_returned(seat->mesh, seat->local, false, &error);
+    cadre_status ended = mesh_device_comm_returned(seat->mesh, seat->local, false, &error);
     SEAT_CHECK(seat, ended == status || seat->global == 2);
     number.device->ops->memory_give(number.device->index, number.at, number.device->compute);
     return status;

@@ -73,7 +73,7 @@ static int meet(const struct pair *pair, uint32_t rank, struct device *device, f
         struct mesh *mesh = NULL;
         PAIR_CHECK(pair_form(pair, rank, generation, &device, &mesh, &error) == CADRE_OK);
         uint64_t begun_us = clock_monotonic_us();
-        PAIR_CHECK(mesh_device_connect(mesh, 0, PAIR_PATIENCE_US, &error) == CADRE_OK);
+        PAIR_CHECK(mesh_device_connect(mesh, 0, PAIR_TIMEOUT_US, &error) == CADRE_OK);
         error.text[0] = '\0';
         if (mesh_device_reason(mesh)[0] != '\0') {
             fprintf(stderr, "not connected: %s\n", mesh_device_reason(mesh));
@@ -100,7 +100,7 @@ static int meet(const struct pair *pair, uint32_t rank, struct device *device, f
         begun_us = clock_monotonic_us();
         PAIR_CHECK(status == CADRE_ABORTED);
         PAIR_CHECK(strstr(error.text, "rank 1") != NULL);
-        PAIR_CHECK(mesh_device_rest(mesh, PAIR_PATIENCE_US));
+        PAIR_CHECK(mesh_device_await_idle(mesh, PAIR_TIMEOUT_US));
         fprintf(
             stderr, "task %u at rest after %.1f ms: %s\n", rank, ms_since(begun_us), error.text);
         mesh_device_ops.close(mesh);
@@ -115,7 +115,7 @@ static int run(const struct pair *pair, uint32_t rank)
     const char *reason;
     be_a_host(rank);
     if (device_count() == 0) {
-        fprintf(stderr, "no GPU here: %s\n", device_absence());
+        fprintf(stderr, "no GPU here: %s\n", device_absence_reason());
         return SKIPPED;
     }
     PAIR_CHECK(device_open(0, &device, &error) == CADRE_OK);

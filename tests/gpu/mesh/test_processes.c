@@ -17,7 +17,7 @@ static int run(const struct pair *pair, uint32_t rank)
     float value = (float)rank + 1;
     PAIR_CHECK(device_open(rank, &device, &error) == CADRE_OK);
     PAIR_CHECK(pair_form(pair, rank, 1, &device, &mesh, &error) == CADRE_OK);
-    PAIR_CHECK(mesh_device_connect(mesh, 0, PAIR_PATIENCE_US, &error) == CADRE_OK);
+    PAIR_CHECK(mesh_device_connect(mesh, 0, PAIR_TIMEOUT_US, &error) == CADRE_OK);
     PAIR_CHECK(strcmp(mesh_device_reason(mesh), "") == 0);
     PAIR_CHECK(pair_sum(mesh, device, &value, 1, &error) == CADRE_OK);
     PAIR_CHECK(value == 3.0f);
@@ -34,7 +34,7 @@ static int run(const struct pair *pair, uint32_t rank)
     }
     PAIR_CHECK(pair_sum(mesh, device, &value, 1, &error) == CADRE_ABORTED);
     PAIR_CHECK(strstr(error.text, "rank 1") != NULL);
-    PAIR_CHECK(mesh_device_rest(mesh, PAIR_PATIENCE_US));
+    PAIR_CHECK(mesh_device_await_idle(mesh, PAIR_TIMEOUT_US));
     mesh_device_ops.close(mesh);
     return 0;
 }

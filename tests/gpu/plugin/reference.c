@@ -81,7 +81,7 @@ void reference_draw(struct prng *prng, cadre_dtype dtype, void *data, size_t cou
     for (size_t i = 0; i < count; i++) {
         unsigned char *at = (unsigned char *)data + i * bytes;
         uint64_t bits = prng_next(prng);
-        double number = ldexp((double)(int64_t)bits, (int)prng_below(prng, 16) - 68);
+        double number = ldexp((double)(int64_t)bits, (int)prng_uniform(prng, 16) - 68);
         if (!reference_is_float(dtype) || prng_chance(prng, 1, 4)) {
             memcpy(at, &bits, bytes);
         } else if (dtype == CADRE_F64) {

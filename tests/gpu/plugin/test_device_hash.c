@@ -65,12 +65,12 @@ static void draw_and_check(const uint8_t *bytes, const uint8_t *memory, size_t c
     size_t hashed = 0;
     uint64_t *hashes = memory_of(0, (PIECES_MAX * CHUNKS + 2) * sizeof *hashes, stream);
     for (size_t i = 0; i < count; i++) {
-        size_t stride = 1 + prng_below(&prng, 9);
-        firsts[i] = prng_below(&prng, CHUNKS);
+        size_t stride = 1 + prng_uniform(&prng, 9);
+        firsts[i] = prng_uniform(&prng, CHUNKS);
         size_t most = count > 9 ? 1 : (CHUNKS - firsts[i] - 1) / stride + 1;
         pieces[i] = (struct device_chunks){.data = memory + firsts[i] * HASH_CHUNK_BYTES,
             .stride = stride,
-            .count = prng_below(&prng, (uint32_t)most + 1),
+            .count = prng_uniform(&prng, (uint32_t)most + 1),
             .hashes = hashes + 1 + hashed};
         hashed += pieces[i].count;
     }

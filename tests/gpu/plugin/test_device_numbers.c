@@ -60,9 +60,9 @@ static struct shape draw_shape(size_t round)
     static const size_t counts[] = {1, 2, 3, 7, 15, 16, 17, 63, 255, 257, 1023, 4096, 4099, 16384};
     size_t known = sizeof counts / sizeof counts[0];
     struct shape shape = {
-        .count = round < known ? counts[round] : 1 + prng_below(&prng, COUNT_MAX),
-        .to_shift = prng_below(&prng, SHIFT_MAX),
-        .from_shift = prng_below(&prng, SHIFT_MAX),
+        .count = round < known ? counts[round] : 1 + prng_uniform(&prng, COUNT_MAX),
+        .to_shift = prng_uniform(&prng, SHIFT_MAX),
+        .from_shift = prng_uniform(&prng, SHIFT_MAX),
     };
     if (round % 2 == 0) {
         shape.from_shift = shape.to_shift; /* the way of vectors */
@@ -106,7 +106,7 @@ static void test_arithmetic(void **state)
         size_t bytes = reference_bytes(dtype);
         for (size_t round = 0; round < 40; round++) {
             struct shape shape = draw_shape(round / 2);
-            enum device_arithmetic how = (enum device_arithmetic)(prng_below(&prng, 4));
+            enum device_arithmetic how = (enum device_arithmetic)(prng_uniform(&prng, 4));
             prepare(dtype, shape);
             reference_arithmetic(how, dtype, wanted + shape.to_shift * bytes,
                 host_from + shape.from_shift * bytes, shape.count);
@@ -130,7 +130,7 @@ static void test_scale(void **state)
         }
         for (size_t round = 0; round < 40; round++) {
             struct shape shape = draw_shape(round);
-            double factor = 1.0 / (double)(1 + prng_below(&prng, 100));
+            double factor = 1.0 / (double)(1 + prng_uniform(&prng, 100));
             factor = round % 5 == 0 ? factor * 3e5 : round % 5 == 1 ? -factor * 1e-6 : factor;
             prepare(dtype, shape);
             reference_scale(dtype, wanted + shape.to_shift * bytes, shape.count, factor);

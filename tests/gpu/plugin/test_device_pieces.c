@@ -22,17 +22,17 @@ struct layout {
 
 static size_t draw_size(bool huge)
 {
-    switch (prng_below(&prng, 6)) {
+    switch (prng_uniform(&prng, 6)) {
     case 0:
-        return prng_below(&prng, 4);
+        return prng_uniform(&prng, 4);
     case 1:
-        return 4 * prng_below(&prng, 64);
+        return 4 * prng_uniform(&prng, 64);
     case 2:
-        return 16 * prng_below(&prng, 200);
+        return 16 * prng_uniform(&prng, 200);
     case 3:
-        return prng_below(&prng, 20000);
+        return prng_uniform(&prng, 20000);
     default:
-        return huge && prng_chance(&prng, 1, 40) ? 300001 : prng_below(&prng, 300);
+        return huge && prng_chance(&prng, 1, 40) ? 300001 : prng_uniform(&prng, 300);
     }
 }
 
@@ -42,8 +42,8 @@ static void draw(struct layout *layout, size_t count, size_t step, bool huge)
     *layout = (struct layout){.count = count};
     for (size_t i = 0; i < count; i++) {
         size_t bytes = draw_size(huge);
-        layout->memory_bytes += step * prng_below(&prng, 5);
-        layout->pack_bytes += step * prng_below(&prng, 5);
+        layout->memory_bytes += step * prng_uniform(&prng, 5);
+        layout->pack_bytes += step * prng_uniform(&prng, 5);
         layout->at[i] = layout->memory_bytes;
         layout->pieces[i].offset = layout->pack_bytes;
         layout->pieces[i].bytes = bytes;

@@ -22,7 +22,7 @@ void gpu_require(uint32_t devices)
     if (device_count() < devices) {
         snprintf(reason, sizeof reason, "%s: %u needed, %u here%s%s",
             device_count() > 0 ? "too few GPUs" : "no GPU here", devices, device_count(),
-            device_count() > 0 ? "" : ": ", device_absence());
+            device_count() > 0 ? "" : ": ", device_absence_reason());
         test_skip(reason);
     }
 }
@@ -81,5 +81,5 @@ void gpu_put_f32(cadre_replica *replica, void *to, size_t count, float value)
     }
     struct device *device = replica->device;
     assert_ok(
-        device_send(device, device->compute, to, values, count * sizeof values[0], &error), &error);
+        device_copy_enqueue(device, device->compute, to, values, count * sizeof values[0], &error), &error);
 }

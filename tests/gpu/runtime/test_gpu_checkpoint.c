@@ -5,10 +5,10 @@
 
 #include "gpu_training.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -47,9 +47,9 @@ static cadre_status count_step(
     (void)user;
     cadre_strategy *strategy = replica->strategy;
     CADRE_TRY(cadre_variable_assign_literal(
-        replica, variable_known(strategy, "weights"), CADRE_ASSIGN_ADD, 0.1));
+        replica, variable_lookup(strategy, "weights"), CADRE_ASSIGN_ADD, 0.1));
     return cadre_variable_assign_literal(
-        replica, variable_known(strategy, "sum"), CADRE_ASSIGN_ADD, 1);
+        replica, variable_lookup(strategy, "sum"), CADRE_ASSIGN_ADD, 1);
 }
 
 /* The whole state, as it would travel. */
@@ -106,7 +106,7 @@ static void a_checkpoint_goes_from_one_to_the_other(void **state)
         assert_int_equal(position, 4);
         assert_int_equal(state_of(strategy, after), size);
         assert_memory_equal(after, before, size);
-        const cadre_variable *weights = variable_known(strategy, "weights");
+        const cadre_variable *weights = variable_lookup(strategy, "weights");
         static float component[COUNT];
         for (uint32_t i = 0; i < weights->component_count; i++) {
             assert_ok(device_copy(component, NULL, weights->components[i].value,

@@ -7,7 +7,7 @@
 #include "common/pure/prng.h"
 #include "gpu_training.h"
 #include "worker/library/device/device_hash.h"
-#include "worker/library/runtime/state/state_hash.h"
+#include "worker/library/runtime/state/layout/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -76,7 +76,7 @@ static void any_size_has_the_hashes_of_the_host(void **state)
     for (size_t stride = 1; stride < 4; stride++) {
         for (size_t i = 0; i < count; i++) {
             make_piece(&pieces[i], sizes[i],
-                (struct hash_turn){.first = prng_below(&prng, (uint32_t)stride), .stride = stride});
+                (struct hash_turn){.first = prng_uniform(&prng, (uint32_t)stride), .stride = stride});
             if (i % 3 == 0) { /* by itself */
                 struct piece alone;
                 make_piece(&alone, sizes[i], (struct hash_turn){.first = 0, .stride = stride});
@@ -94,7 +94,7 @@ static void many_short_ones(void **state)
     (void)state;
     static struct piece pieces[PIECES_MAX];
     for (size_t i = 0; i < PIECES_MAX; i++) {
-        size_t size = HASH_CHUNK_BYTES - 1 - prng_below(&prng, 9000);
+        size_t size = HASH_CHUNK_BYTES - 1 - prng_uniform(&prng, 9000);
         make_piece(&pieces[i], i % 17 == 3 ? 0 : size, (struct hash_turn){.first = 0, .stride = 1});
     }
     check_pieces(pieces, PIECES_MAX);
@@ -120,7 +120,7 @@ static cadre_variable *bytes_of(cadre_strategy *strategy, const char *name, int6
 }
 
 static uint64_t digest_of(
-    cadre_strategy *strategy, uint32_t local, struct state_hashes *hashes, struct state_turn turn)
+    cadre_strategy *strategy, uint32_t local, struct state_hashes *hashes, struct state_hash_turn turn)
 {
     struct cadre_error error = {0};
     assert_ok(state_hash_prepare(strategy, hashes, &error), &error);
@@ -150,7 +150,7 @@ static cadre_status add(
 
 static void check_turns(cadre_strategy *strategy, uint32_t local, cadre_variable *frozen)
 {
-    const struct state_turn all = {.number = 0, .of = 1};
+    const struct state_hash_turn all = {.number = 0, .of = 1};
     struct state_hashes hashes = {0};
     struct state_hashes fresh = {0};
     const struct variable_component *component = &frozen->components[local];
@@ -161,7 +161,7 @@ static void check_turns(cadre_strategy *strategy, uint32_t local, cadre_variable
         flip(component, at);
         for (uint32_t i = 0; i < OF; i++) {
             uint64_t digest =
-                digest_of(strategy, local, &hashes, (struct state_turn){.number = i, .of = OF});
+                digest_of(strategy, local, &hashes, (struct state_hash_turn){.number = i, .of = OF});
             found += digest != calm ? 1 : 0;
             hashed += hashes.hashed;
         }
@@ -178,7 +178,7 @@ static void check_turns(cadre_strategy *strategy, uint32_t local, cadre_variable
 static void replicas_on_devices_and_on_processors_hash_alike(void **state)
 {
     (void)state;
-    const struct state_turn turn = {.number = 1, .of = OF};
+    const struct state_hash_turn turn = {.number = 1, .of = OF};
     for (size_t at = 0; at < sizeof lists / sizeof lists[0]; at++) {
         if (!gpu_has(lists[at])) {
             continue;

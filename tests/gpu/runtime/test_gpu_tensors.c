@@ -43,7 +43,7 @@ static void devices_are_opened_once(void **state)
     assert_error(device_open(device_count(), &device, &error), CADRE_FAILED_PRECONDITION, &error,
         "this process can use");
     assert_null(device);
-    assert_string_equal(device_absence(), "");
+    assert_string_equal(device_absence_reason(), "");
 }
 
 static void tensors_go_there_and_come_back(void **state)

@@ -241,7 +241,7 @@ static void tensors_of_one_call_are_in_one_memory(void **state)
 }
 
 /* Where GPUs are connected all replicas' tensors are alike; else each as it likes. */
-static void replicas_whose_tensors_are_elsewhere_are_told(void **state)
+static void replicas_with_tensors_elsewhere_are_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = step_strategy_gpus();
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(every_call_gives_what_it_gives_on_the_cpu),
         cmocka_unit_test(every_type_and_op_too),
         cmocka_unit_test(tensors_of_one_call_are_in_one_memory),
-        cmocka_unit_test(replicas_whose_tensors_are_elsewhere_are_told),
+        cmocka_unit_test(replicas_with_tensors_elsewhere_are_reported),
         cmocka_unit_test(empty_tensors_and_lists_are_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

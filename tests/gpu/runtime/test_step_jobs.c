@@ -26,7 +26,7 @@ static const char *self;
 struct model {
     cadre_variable *weights;
     cadre_tensor *gradients[4];
-    unsigned kill_life; /* this life dies ... */
+    unsigned kill_attempt; /* this life dies ... */
     unsigned kill_at;   /* ... in this step */
 };
 
@@ -42,8 +42,8 @@ static void update(cadre_replica *replica, void *user)
 
 static bool dies(const cadre_replica *replica, const struct model *model)
 {
-    const char *life = getenv("STAGE_LIFE");
-    return life != NULL && model->kill_at > 0 && strtoul(life, NULL, 10) == model->kill_life &&
+    const char *attempt = getenv("STAGE_LIFE");
+    return attempt != NULL && model->kill_at > 0 && strtoul(attempt, NULL, 10) == model->kill_attempt &&
            cadre_strategy_position(cadre_replica_strategy(replica)) == model->kill_at;
 }
 
@@ -146,12 +146,12 @@ static cadre_strategy *make_strategy(bool pair)
  * CPU_LIFE has none. */
 static int program(void)
 {
-    const char *life = getenv("STAGE_LIFE");
+    const char *attempt = getenv("STAGE_LIFE");
     const char *cpu = getenv("CPU_LIFE");
     const char *kill_at = getenv("KILL");
     struct model model = {0};
     char device[16];
-    unsigned long number = strtoul(life, NULL, 10);
+    unsigned long number = strtoul(attempt, NULL, 10);
     bool pairs = getenv("PAIRS") != NULL;
     snprintf(device, sizeof device, pairs ? "%lu,%lu" : "%lu", pairs ? 2 * number : number % 4,
         2 * number + 1);
@@ -161,10 +161,10 @@ static int program(void)
     if (getenv("ONE_GPU") == NULL) {
         setenv("CUDA_VISIBLE_DEVICES", device, 1);
     }
-    if (cpu != NULL && strcmp(cpu, life) == 0) {
+    if (cpu != NULL && strcmp(cpu, attempt) == 0) {
         setenv("CADRE_DEVICES", "cpu", 1);
     }
-    if (kill_at != NULL && sscanf(kill_at, "%u:%u", &model.kill_life, &model.kill_at) != 2) {
+    if (kill_at != NULL && sscanf(kill_at, "%u:%u", &model.kill_attempt, &model.kill_at) != 2) {
         return 2;
     }
     CADRE_CHECK(cadre_init(NULL, NULL));
@@ -200,10 +200,10 @@ static void check(struct stage_job *job, uint32_t dead, struct stage_end *ret_en
     bool good = ret_end->done && ret_end->position == EPOCHS * STEPS;
     for (uint32_t i = 0; i < ret_end->started; i++) {
         good = good &&
-               (i == dead || (ret_end->exit_code[i] == 0 && strcmp(ret_end->said[i], wanted) == 0));
+               (i == dead || (ret_end->exit_code[i] == 0 && strcmp(ret_end->printed[i], wanted) == 0));
     }
     for (uint32_t i = 0; !good && i < ret_end->started; i++) {
-        print_error("life %u: exit code %d\n%s%s", i, ret_end->exit_code[i], ret_end->said[i],
+        print_error("life %u: exit code %d\n%s%s", i, ret_end->exit_code[i], ret_end->printed[i],
             ret_end->erred[i]);
     }
     if (!good) {
@@ -265,7 +265,7 @@ static void one_that_is_started_again_joins(void **state)
     stage_end_free(&end);
 }
 
-static void a_task_on_the_cpu_is_said_and_waited_for(void **state)
+static void a_task_on_the_cpu_is_reported_and_waited_for(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -278,7 +278,7 @@ static void a_task_on_the_cpu_is_said_and_waited_for(void **state)
     }
 }
 
-static void tasks_that_share_a_device_are_told(void **state)
+static void tasks_that_share_a_device_are_reported(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -330,8 +330,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(tasks_on_devices_of_their_own_are_connected),
         cmocka_unit_test(a_task_that_dies_in_a_collective_is_survived),
         cmocka_unit_test(one_that_is_started_again_joins),
-        cmocka_unit_test(a_task_on_the_cpu_is_said_and_waited_for),
-        cmocka_unit_test(tasks_that_share_a_device_are_told),
+        cmocka_unit_test(a_task_on_the_cpu_is_reported_and_waited_for),
+        cmocka_unit_test(tasks_that_share_a_device_are_reported),
         cmocka_unit_test(without_a_library_for_them_sums_go_through_the_hosts),
         cmocka_unit_test(second_devices_are_connected_anew),
     };

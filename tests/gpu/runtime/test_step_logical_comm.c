@@ -166,7 +166,7 @@ static cadre_status ask(
     return CADRE_OK;
 }
 
-static void without_a_library_the_reason_is_told(void **state)
+static void without_a_library_the_reason_is_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = pairs_strategy();
@@ -249,7 +249,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_fails_ends_the_forming),
     };
     const struct CMUnitTest staged[] = {
-        cmocka_unit_test(without_a_library_the_reason_is_told),
+        cmocka_unit_test(without_a_library_the_reason_is_reported),
     };
     return step_connected ? cmocka_run_group_tests(connected, NULL, NULL)
                           : cmocka_run_group_tests(staged, NULL, NULL);

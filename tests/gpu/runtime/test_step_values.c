@@ -97,20 +97,20 @@ static void warnings_of(const char *const devices[], char *text, size_t size)
     assert_int_equal(status, CADRE_OK);
 }
 
-static void gpus_that_are_not_connected_are_told_of_once(void **state)
+static void gpus_that_are_not_connected_are_reported_of_once(void **state)
 {
     (void)state;
-    static const char told[] = "the GPUs of this job are not connected";
+    static const char reported[] = "the GPUs of this job are not connected";
     char text[2000];
     warnings_of((const char *const[]){"GPU:0", "CPU:0"}, text, sizeof text);
-    const char *first = strstr(text, told);
+    const char *first = strstr(text, reported);
     assert_non_null(first);
-    assert_null(strstr(first + 1, told));
+    assert_null(strstr(first + 1, reported));
     assert_null(strstr(first + 1, "warning"));
     assert_non_null(strstr(text, "a replica of this task is on the host"));
     if (cadre_gpu_count(NULL) > 1) {
         warnings_of((const char *const[]){"GPU:0", "GPU:1"}, text, sizeof text);
-        assert_int_equal(strstr(text, told) == NULL, step_connected);
+        assert_int_equal(strstr(text, reported) == NULL, step_connected);
         assert_null(strstr(text, "is on the host"));
     }
     warnings_of((const char *const[]){"CPU:0", "CPU:1"}, text, sizeof text);
@@ -243,7 +243,7 @@ static void batches_are_where_they_are_to_be(void **state)
     struct reading own = {.options = {.replication_mode = CADRE_PER_REPLICA}};
     struct reading placed = {
         .options = {
-            .replication_mode = CADRE_PER_REPLICA, .place_on_device = true, .keep_on_host = true}};
+            .replication_mode = CADRE_PER_REPLICA, .copy_to_device = true, .keep_on_host = true}};
     compare_reading(&plain);
     compare_reading(&strings);
     compare_reading(&host);
@@ -440,7 +440,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_process_lists_its_gpus),
         cmocka_unit_test(a_replica_knows_its_device),
-        cmocka_unit_test(gpus_that_are_not_connected_are_told_of_once),
+        cmocka_unit_test(gpus_that_are_not_connected_are_reported_of_once),
         cmocka_unit_test(batches_are_where_they_are_to_be),
         cmocka_unit_test(unequal_rows_are_the_same),
         cmocka_unit_test(batches_that_are_passed_over_are_no_trouble),

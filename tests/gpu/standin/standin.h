@@ -54,7 +54,7 @@ struct standin_site {
     struct standin_site *next;
 };
 /* Counts a call; 0, or the error that it shall have. */
-STANDIN_API int standin_meet(struct standin_site *site);
+STANDIN_API int standin_count_call(struct standin_site *site);
 
 /* `run` is called on the stream's thread in its order, unless an earlier error stays with the
  * device; what it returns stays with the device. `drop` is called afterwards in any case, and when
@@ -69,7 +69,7 @@ STANDIN_API void *standin_reach(const void *pointer, size_t bytes);
 
 #define STANDIN_CALL(text)                                                                         \
     static struct standin_site standin_here = {(text), 0, false, NULL};                            \
-    int standin_fault = standin_meet(&standin_here)
+    int standin_fault = standin_count_call(&standin_here)
 
 #ifdef __cplusplus
 }

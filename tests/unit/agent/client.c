@@ -34,7 +34,7 @@ void client_greet(struct client *client)
     client_send(client, preamble, sizeof preamble);
 }
 
-void client_say(struct client *client, const struct task_up *up)
+void client_send_up(struct client *client, const struct task_up *up)
 {
     struct wire_buffer frame = {0};
     struct cadre_error error = {0};

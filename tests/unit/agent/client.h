@@ -18,7 +18,7 @@ struct client client_open(struct stage *stage);
 void client_close(struct client *client);
 void client_send(struct client *client, const void *bytes, size_t size);
 void client_greet(struct client *client);
-void client_say(struct client *client, const struct task_up *up);
+void client_send_up(struct client *client, const struct task_up *up);
 
 /* What a program says first. */
 extern const struct task_up client_hello;

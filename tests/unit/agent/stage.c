@@ -17,14 +17,14 @@
 static struct played *played(struct stage *stage, struct task_ref task)
 {
     assert_int_equal(task.job.n, 1);
-    assert_in_range(task.incarnation, 1, LIVES_MAX);
+    assert_in_range(task.incarnation, 1, ATTEMPTS_MAX);
     assert_int_equal(task.slot, (task.incarnation - 1) % SLOTS_MAX);
     return &stage->tasks[task.incarnation - 1];
 }
 
 /* ---- the front ---- */
 
-static void front_send(void *user, const struct agent_up *up)
+static void on_agent_send(void *user, const struct agent_up *up)
 {
     struct stage *stage = user;
     struct played *task = NULL;
@@ -53,15 +53,15 @@ static void front_send(void *user, const struct agent_up *up)
         assert_true(task->gone);
         task->collected = true;
         break;
-    case AGENT_UP_SAID:
-        task = played(stage, up->said.task);
-        assert_true(task->said_count < SAID_MAX);
-        task->said[task->said_count++] = up->said.up.type;
-        if (up->said.up.type == TASK_UP_PROGRESS) {
-            task->said_epoch = up->said.up.progress.epoch;
-        } else if (up->said.up.type == TASK_UP_PART) {
-            task->said_parts++;
-            task->said_position = up->said.up.part.position;
+    case AGENT_UP_RELAY:
+        task = played(stage, up->relay_up.task);
+        assert_true(task->relayed_count < RELAYED_MAX);
+        task->relay_up[task->relayed_count++] = up->relay_up.up.type;
+        if (up->relay_up.up.type == TASK_UP_PROGRESS) {
+            task->relayed_epoch = up->relay_up.up.progress.epoch;
+        } else if (up->relay_up.up.type == TASK_UP_PART) {
+            task->relayed_parts++;
+            task->relayed_position = up->relay_up.up.part.position;
         }
         break;
     case AGENT_UP_HEARTBEAT:
@@ -71,14 +71,14 @@ static void front_send(void *user, const struct agent_up *up)
     }
 }
 
-void prepared(struct stage *stage, uint32_t life)
+void prepared(struct stage *stage, uint32_t attempt)
 {
     char socket[TEST_PATH_BYTES];
     snprintf(socket, sizeof socket, "%s/%s%u", stage->folder,
-        stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)life);
+        stage->socket_name != NULL ? stage->socket_name : "s", (unsigned)attempt);
     char work[TEST_PATH_BYTES];
     char keeper[TEST_PATH_BYTES];
-    snprintf(keeper, sizeof keeper, "%s/k%u", stage->folder, (unsigned)life);
+    snprintf(keeper, sizeof keeper, "%s/k%u", stage->folder, (unsigned)attempt);
     test_path(work, stage->folder, "work");
     struct cadre_error error = {0};
     const char *program = stage->program != NULL ? stage->program : "./program";
@@ -86,21 +86,21 @@ void prepared(struct stage *stage, uint32_t life)
     int listener = -1;
     if (executable_check(folder, program, "program", &error) != CADRE_OK ||
         listener_make(socket, &stage->user, &listener, &error) != CADRE_OK) {
-        agent_task_failed(stage->agent, task_of(life), 126, error.text);
+        agent_task_failed(stage->agent, task_of(attempt), 126, error.text);
         return;
     }
-    agent_task_prepared(stage->agent, task_of(life),
+    agent_task_prepared(stage->agent, task_of(attempt),
         &(struct agent_launch){.program = program,
             .folder = folder,
             .output = "/tmp/out",
             .socket = socket,
             .listener = listener,
-            .restore = stage->tasks[life].restores ? stage->restore : NULL,
+            .restore = stage->tasks[attempt].restores ? stage->restore : NULL,
             .keeper = stage->keep_tasks ? keeper : NULL,
             .inherit_environment = stage->inherit_environment});
 }
 
-static void front_prepare(void *user, const struct agent_start *start)
+static void on_agent_prepare(void *user, const struct agent_start *start)
 {
     struct stage *stage = user;
     struct played *task = played(stage, start->task);
@@ -108,12 +108,12 @@ static void front_prepare(void *user, const struct agent_start *start)
     task->restores = start->restores;
     if (stage->fail_prepare) {
         agent_task_failed(stage->agent, start->task, 126, "the disk is full");
-    } else if (!stage->hold_prepare) {
+    } else if (!stage->delay_prepare) {
         prepared(stage, (uint32_t)start->task.incarnation - 1);
     }
 }
 
-static bool front_adopted(void *user, const struct agent_start *start)
+static bool on_agent_adopted(void *user, const struct agent_start *start)
 {
     struct stage *stage = user;
     assert_string_equal(start->spec.program.name, "program");
@@ -121,19 +121,19 @@ static bool front_adopted(void *user, const struct agent_start *start)
     return !stage->refuse_adopted;
 }
 
-static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
+static void on_agent_publish(void *user, struct task_ref ref, const struct task_part *part)
 {
     struct stage *stage = user;
     struct played *task = played(stage, ref);
     task->publishes++;
     task->published_position = part->position;
     snprintf(task->published_path, sizeof task->published_path, "%s", part->path);
-    if (!stage->hold_publish) {
+    if (!stage->delay_publish) {
         agent_task_published(stage->agent, ref, CADRE_OK, "");
     }
 }
 
-static void front_output(
+static void on_agent_output(
     void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
 {
     struct played *task = played(user, ref);
@@ -144,26 +144,26 @@ static void front_output(
     output->size += size;
 }
 
-static void front_collect(void *user, struct task_ref task)
+static void on_agent_collect(void *user, struct task_ref task)
 {
     struct stage *stage = user;
-    if (!stage->hold_collect) {
+    if (!stage->delay_collect) {
         agent_task_collected(stage->agent, task, CADRE_OK, "");
     }
 }
 
-static void front_forget(void *user, struct task_ref task)
+static void on_agent_forget(void *user, struct task_ref task)
 {
     played(user, task)->forgotten = true;
 }
 
-static void front_leave(void *user)
+static void on_agent_drained(void *user)
 {
     struct stage *stage = user;
-    stage->left = true;
+    stage->drained = true;
 }
 
-static void front_notice(void *user, struct task_ref task, const char *text)
+static void on_agent_notice(void *user, struct task_ref task, const char *text)
 {
     struct stage *stage = user;
     (void)task;
@@ -171,15 +171,15 @@ static void front_notice(void *user, struct task_ref task, const char *text)
     snprintf(stage->notices + at, sizeof stage->notices - at, "%s\n", text);
 }
 
-static const struct agent_front front = {.send = front_send,
-    .prepare = front_prepare,
-    .adopted = front_adopted,
-    .output = front_output,
-    .publish = front_publish,
-    .collect = front_collect,
-    .forget = front_forget,
-    .leave = front_leave,
-    .notice = front_notice};
+static const struct agent_callbacks callbacks = {.send = on_agent_send,
+    .prepare = on_agent_prepare,
+    .adopted = on_agent_adopted,
+    .output = on_agent_output,
+    .publish = on_agent_publish,
+    .collect = on_agent_collect,
+    .forget = on_agent_forget,
+    .drained = on_agent_drained,
+    .notice = on_agent_notice};
 
 /* ---- the stage ---- */
 
@@ -230,7 +230,7 @@ static struct stage *open_stage(const struct agent_setup *setup)
     assert_int_equal(uv_loop_init(&stage->loop), 0);
     uv_timer_init(&stage->loop, &stage->guard);
     uv_timer_start(&stage->guard, on_guard, 2, 2);
-    assert_ok(agent_open(setup, &stage->loop, &front, stage, &stage->agent, &stage->error),
+    assert_ok(agent_open(setup, &stage->loop, &callbacks, stage, &stage->agent, &stage->error),
         &stage->error);
     return stage;
 }
@@ -298,8 +298,8 @@ void stage_close(struct stage *stage)
 {
     agent_close(stage->agent, on_closed, stage);
     until(stage, is_closed);
-    for (uint32_t life = 0; life < LIVES_MAX; life++) {
-        struct played *task = &stage->tasks[life];
+    for (uint32_t attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        struct played *task = &stage->tasks[attempt];
         assert_true(task->pid == 0 || is_process_gone(task->pid));
         wire_buffer_free(&task->output[0]);
         wire_buffer_free(&task->output[1]);
@@ -328,70 +328,70 @@ void linger(struct stage *stage)
     }
 }
 
-static uint32_t wanted_life;
+static uint32_t wanted_attempt;
 static const char *wanted_text;
 
 static bool is_started(struct stage *stage)
 {
-    return stage->tasks[wanted_life].started;
+    return stage->tasks[wanted_attempt].started;
 }
 
 static bool is_gone(struct stage *stage)
 {
-    return stage->tasks[wanted_life].gone;
+    return stage->tasks[wanted_attempt].gone;
 }
 
 static bool is_collected(struct stage *stage)
 {
-    return stage->tasks[wanted_life].collected;
+    return stage->tasks[wanted_attempt].collected;
 }
 
 static bool is_printed(struct stage *stage)
 {
-    return strstr(printed(&stage->tasks[wanted_life]), wanted_text) != NULL;
+    return strstr(printed(&stage->tasks[wanted_attempt]), wanted_text) != NULL;
 }
 
-void until_started(struct stage *stage, uint32_t life)
+void until_started(struct stage *stage, uint32_t attempt)
 {
-    wanted_life = life;
+    wanted_attempt = attempt;
     until(stage, is_started);
 }
 
-void until_gone(struct stage *stage, uint32_t life)
+void until_gone(struct stage *stage, uint32_t attempt)
 {
-    wanted_life = life;
+    wanted_attempt = attempt;
     until(stage, is_gone);
 }
 
-void until_collected(struct stage *stage, uint32_t life)
+void until_collected(struct stage *stage, uint32_t attempt)
 {
-    wanted_life = life;
+    wanted_attempt = attempt;
     until(stage, is_collected);
 }
 
-void until_printed(struct stage *stage, uint32_t life, const char *part)
+void until_printed(struct stage *stage, uint32_t attempt, const char *part)
 {
-    wanted_life = life;
+    wanted_attempt = attempt;
     wanted_text = part;
     until(stage, is_printed);
 }
 
-struct task_ref task_of(uint32_t life)
+struct task_ref task_of(uint32_t attempt)
 {
-    return (struct task_ref){.job = {1}, .slot = life % SLOTS_MAX, .incarnation = life + 1};
+    return (struct task_ref){.job = {1}, .slot = attempt % SLOTS_MAX, .incarnation = attempt + 1};
 }
 
-void start_spec(struct stage *stage, uint32_t life, const struct job_spec *spec)
+void start_spec(struct stage *stage, uint32_t attempt, const struct job_spec *spec)
 {
     agent_down(stage->agent,
         &(struct agent_down){.type = AGENT_DOWN_START,
-            .start = {.task = task_of(life), .task_count = SLOTS_MAX, .spec = *spec}});
+            .start = {.task = task_of(attempt), .task_count = SLOTS_MAX, .spec = *spec}});
 }
 
-void start(struct stage *stage, uint32_t life, const char *verb, const char *argument)
+void start(struct stage *stage, uint32_t attempt, const char *verb, const char *argument)
 {
     const char *const arguments[] = {verb, argument};
-    start_spec(stage, life,
+    start_spec(stage, attempt,
         &(struct job_spec){.name = "a job",
             .program = {.name = "program", .executable = true},
             .arguments = arguments,
@@ -400,11 +400,11 @@ void start(struct stage *stage, uint32_t life, const char *verb, const char *arg
             .strategy = ""});
 }
 
-void stop(struct stage *stage, uint32_t life, uint64_t grace_us)
+void stop(struct stage *stage, uint32_t attempt, uint64_t grace_us)
 {
     agent_down(stage->agent,
         &(struct agent_down){.type = AGENT_DOWN_STOP,
-            .stop = {.job = {1}, .one = true, .task = task_of(life), .grace_us = grace_us}});
+            .stop = {.job = {1}, .one = true, .task = task_of(attempt), .grace_us = grace_us}});
 }
 
 struct played *play(struct stage *stage, const char *verb, const char *argument)

@@ -13,8 +13,8 @@
 #define DEADLINE_US UINT64_C(10000000)
 #define SLOTS_MAX   4
 /* Two of each slot: life i is of slot i % SLOTS_MAX, with incarnation i + 1. */
-#define LIVES_MAX 8
-#define SAID_MAX  64
+#define ATTEMPTS_MAX 8
+#define RELAYED_MAX  64
 
 /* What became of one life of a task. */
 struct played {
@@ -25,11 +25,11 @@ struct played {
     bool collected;
     bool forgotten;
     struct wire_buffer output[2]; /* stdout, stderr */
-    enum task_up_type said[SAID_MAX];
-    size_t said_count;
-    uint64_t said_epoch; /* of the last progress */
-    unsigned said_parts;
-    uint64_t said_position;      /* of the last part */
+    enum task_up_type relay_up[RELAYED_MAX];
+    size_t relayed_count;
+    uint64_t relayed_epoch; /* of the last progress */
+    unsigned relayed_parts;
+    uint64_t relayed_position;      /* of the last part */
     unsigned publishes;          /* asked of the front */
     uint64_t published_position; /* of the last one */
     char published_path[64];
@@ -44,11 +44,11 @@ struct stage {
     bool closed;
     struct cadre_error error;
     char folder[96]; /* program, sockets and tasks' folders are in here */
-    struct played tasks[LIVES_MAX];
+    struct played tasks[ATTEMPTS_MAX];
     unsigned hellos;
     uint64_t nonce; /* of the last hello */
     unsigned arrivals;
-    bool left;
+    bool drained;
     char notices[4096];
     struct task_confinement user; /* that tasks run as */
     /* How tasks are launched. */
@@ -57,9 +57,9 @@ struct stage {
     const char *work;        /* default: <folder>/work */
     bool inherit_environment;
     bool fail_prepare;
-    bool hold_prepare; /* agent_task_prepared is the test's */
-    bool hold_collect;
-    bool hold_publish;
+    bool delay_prepare; /* agent_task_prepared is the test's */
+    bool delay_collect;
+    bool delay_publish;
     bool keep_tasks; /* life n is found at <folder>/k<n> by another agent */
     bool refuse_adopted;
     const char *restore; /* what the front found for a task that restores */
@@ -78,21 +78,21 @@ void stage_close(struct stage *stage);
 
 /* Runs the loop until it is true; fails the test at the deadline. */
 void until(struct stage *stage, bool (*condition)(struct stage *stage));
-void until_started(struct stage *stage, uint32_t life);
-void until_gone(struct stage *stage, uint32_t life);
-void until_collected(struct stage *stage, uint32_t life);
+void until_started(struct stage *stage, uint32_t attempt);
+void until_gone(struct stage *stage, uint32_t attempt);
+void until_collected(struct stage *stage, uint32_t attempt);
 /* `part` was written to standard output. */
-void until_printed(struct stage *stage, uint32_t life, const char *part);
+void until_printed(struct stage *stage, uint32_t attempt, const char *part);
 
 /* The loop runs for a moment: for what must not happen. */
 void linger(struct stage *stage);
 
 /* Of job 1. */
-struct task_ref task_of(uint32_t life);
-void start(struct stage *stage, uint32_t life, const char *verb, const char *argument);
-void start_spec(struct stage *stage, uint32_t life, const struct job_spec *spec);
-void stop(struct stage *stage, uint32_t life, uint64_t grace_us);
-void prepared(struct stage *stage, uint32_t life);
+struct task_ref task_of(uint32_t attempt);
+void start(struct stage *stage, uint32_t attempt, const char *verb, const char *argument);
+void start_spec(struct stage *stage, uint32_t attempt, const struct job_spec *spec);
+void stop(struct stage *stage, uint32_t attempt, uint64_t grace_us);
+void prepared(struct stage *stage, uint32_t attempt);
 
 /* Starts and waits until it is collected. */
 struct played *play(struct stage *stage, const char *verb, const char *argument);

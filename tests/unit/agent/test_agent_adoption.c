@@ -57,11 +57,11 @@ static struct past first_agent(const char *verb, const char *argument, const cha
     return past;
 }
 
-static cadre_status adopt(struct stage *stage, const struct past *past, uint32_t life)
+static cadre_status adopt(struct stage *stage, const struct past *past, uint32_t attempt)
 {
     char keeper[TEST_PATH_BYTES];
     char socket[TEST_PATH_BYTES];
-    return agent_adopt(stage->agent, task_of(life), test_path(keeper, past->folder, "k0"),
+    return agent_adopt(stage->agent, task_of(attempt), test_path(keeper, past->folder, "k0"),
         test_path(socket, past->folder, "s0"), &stage->error);
 }
 
@@ -119,7 +119,7 @@ static bool is_gone(void *data)
     return is_process_gone(past->task);
 }
 
-static void an_end_that_nobody_saw_is_told(void **state)
+static void an_unseen_exit_is_reported(void **state)
 {
     (void)state;
     struct past past = first_agent("exit", "9", NULL);
@@ -162,7 +162,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_task_is_taken_over),
         cmocka_unit_test(one_that_does_not_obey_is_killed),
         cmocka_unit_test(what_was_written_meanwhile_is_read),
-        cmocka_unit_test(an_end_that_nobody_saw_is_told),
+        cmocka_unit_test(an_unseen_exit_is_reported),
         cmocka_unit_test(closing_ends_an_adopted_task),
         cmocka_unit_test(what_is_not_as_expected_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,9 +89,9 @@ static void a_checkpoint_that_cannot_be_had_ends_the_task(void **state)
 
 #define GENERATION ((struct generation){.number = 1, .nonce = 9})
 
-static bool hello_is_said(struct stage *stage)
+static bool hello_is_sent(struct stage *stage)
 {
-    return stage->tasks[0].said_count > 0;
+    return stage->tasks[0].relayed_count > 0;
 }
 
 /* Alone in a generation. */
@@ -102,19 +102,19 @@ static struct stage *stage_connected(struct client *ret_client)
     until_printed(stage, 0, "ready");
     *ret_client = client_open(stage);
     client_greet(ret_client);
-    client_say(ret_client, &client_hello);
-    until(stage, hello_is_said);
+    client_send_up(ret_client, &client_hello);
+    until(stage, hello_is_sent);
     const struct roster_entry alone = {
         .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"};
     agent_down(stage->agent,
-        &(struct agent_down){.type = AGENT_DOWN_TELL,
-            .tell = {.job = {1},
+        &(struct agent_down){.type = AGENT_DOWN_RELAY,
+            .relay_down = {.job = {1},
                 .down = {.type = TASK_DOWN_PLAN,
                     .plan = {.generation = GENERATION, .roster = &alone, .roster_count = 1}}}});
     return stage;
 }
 
-static void say_part(struct client *client, uint64_t position, bool shared)
+static void send_part_message(struct client *client, uint64_t position, bool shared)
 {
     struct task_up up = {.type = TASK_UP_PART,
         .part = {.generation = GENERATION,
@@ -123,14 +123,14 @@ static void say_part(struct client *client, uint64_t position, bool shared)
             .shared = shared,
             .size_bytes = 100,
             .sha256 = {(uint8_t)position}}};
-    client_say(client, &up);
+    client_send_up(client, &up);
 }
 
 static uint64_t wanted_position;
 
-static bool part_is_said(struct stage *stage)
+static bool part_is_sent(struct stage *stage)
 {
-    return stage->tasks[0].said_position == wanted_position;
+    return stage->tasks[0].relayed_position == wanted_position;
 }
 
 static bool publish_is_asked(struct stage *stage)
@@ -143,17 +143,17 @@ static void a_part_is_passed_on_when_it_is_published(void **state)
     (void)state;
     struct client client;
     struct stage *stage = stage_connected(&client);
-    stage->hold_publish = true;
-    say_part(&client, wanted_position = 10, false);
+    stage->delay_publish = true;
+    send_part_message(&client, wanted_position = 10, false);
     until(stage, publish_is_asked);
     assert_string_equal(stage->tasks[0].published_path, "deep/checkpoint.json");
     linger(stage);
-    assert_int_equal(stage->tasks[0].said_parts, 0);
+    assert_int_equal(stage->tasks[0].relayed_parts, 0);
     agent_task_published(stage->agent, task_of(0), CADRE_OK, "");
-    assert_int_equal(stage->tasks[0].said_position, 10);
-    stage->hold_publish = false; /* a front may be done at once */
-    say_part(&client, wanted_position = 20, false);
-    until(stage, part_is_said);
+    assert_int_equal(stage->tasks[0].relayed_position, 10);
+    stage->delay_publish = false; /* a front may be done at once */
+    send_part_message(&client, wanted_position = 20, false);
+    until(stage, part_is_sent);
     assert_int_equal(stage->tasks[0].publishes, 2);
     client_close(&client);
     stage_close(stage);
@@ -164,13 +164,13 @@ static void of_several_the_newest_is_published(void **state)
     (void)state;
     struct client client;
     struct stage *stage = stage_connected(&client);
-    stage->hold_publish = true;
-    say_part(&client, 10, false);
-    say_part(&client, wanted_position = 20, false);
+    stage->delay_publish = true;
+    send_part_message(&client, 10, false);
+    send_part_message(&client, wanted_position = 20, false);
     until(stage, publish_is_asked);
     agent_task_published(stage->agent, task_of(0), CADRE_OK, "");
-    assert_int_equal(stage->tasks[0].said_parts, 1);
-    assert_int_equal(stage->tasks[0].said_position, 20);
+    assert_int_equal(stage->tasks[0].relayed_parts, 1);
+    assert_int_equal(stage->tasks[0].relayed_position, 20);
     client_close(&client);
     stage_close(stage);
 }
@@ -180,12 +180,12 @@ static void one_that_fails_is_not_said(void **state)
     (void)state;
     struct client client;
     struct stage *stage = stage_connected(&client);
-    stage->hold_publish = true;
-    say_part(&client, wanted_position = 10, false);
+    stage->delay_publish = true;
+    send_part_message(&client, wanted_position = 10, false);
     until(stage, publish_is_asked);
     agent_task_published(stage->agent, task_of(0), CADRE_DATA_LOSS, "the file changed");
     linger(stage);
-    assert_int_equal(stage->tasks[0].said_parts, 0);
+    assert_int_equal(stage->tasks[0].relayed_parts, 0);
     assert_false(stage->tasks[0].gone);
     client_close(&client);
     stage_close(stage);
@@ -196,8 +196,8 @@ static void a_shared_one_is_said_at_once(void **state)
     (void)state;
     struct client client;
     struct stage *stage = stage_connected(&client);
-    say_part(&client, wanted_position = 10, true);
-    until(stage, part_is_said);
+    send_part_message(&client, wanted_position = 10, true);
+    until(stage, part_is_sent);
     assert_int_equal(stage->tasks[0].publishes, 0);
     client_close(&client);
     stage_close(stage);
@@ -209,8 +209,8 @@ static void the_end_of_the_task_may_come_first(void **state)
     (void)state;
     struct client client;
     struct stage *stage = stage_connected(&client);
-    stage->hold_publish = true;
-    say_part(&client, wanted_position = 10, false);
+    stage->delay_publish = true;
+    send_part_message(&client, wanted_position = 10, false);
     until(stage, publish_is_asked);
     stop(stage, 0, 0);
     until_collected(stage, 0);

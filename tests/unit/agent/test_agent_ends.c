@@ -218,7 +218,7 @@ static void it_may_be_stopped_while_it_is_prepared(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    stage->hold_prepare = true;
+    stage->delay_prepare = true;
     start(stage, 0, "exit", "0");
     stop(stage, 0, 60 * CADRE_US_PER_S);
     until_collected(stage, 0);
@@ -235,16 +235,16 @@ static void it_holds_a_task_until_that_is_forgotten(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    assert_false(agent_holds_any(stage->agent));
-    stage->hold_collect = true;
+    assert_false(agent_is_occupied(stage->agent));
+    stage->delay_collect = true;
     start(stage, 0, "exit", "0");
     until_gone(stage, 0);
-    assert_true(agent_holds_any(stage->agent));
+    assert_true(agent_is_occupied(stage->agent));
     agent_task_collected(stage->agent, task_of(0), CADRE_OK, "");
     until_collected(stage, 0);
-    assert_true(agent_holds_any(stage->agent)); /* nobody has acknowledged that */
+    assert_true(agent_is_occupied(stage->agent)); /* nobody has acknowledged that */
     stop(stage, 0, 0);
-    assert_false(agent_holds_any(stage->agent));
+    assert_false(agent_is_occupied(stage->agent));
     stage_close(stage);
 }
 
@@ -263,7 +263,7 @@ static void a_drained_agent_ends_its_tasks_and_leaves(void **state)
     assert_int_equal(stage->tasks[1].exit.code, 7);
     stop(stage, 0, 0);
     stop(stage, 1, 0);
-    assert_true(stage->left);
+    assert_true(stage->drained);
     stage_close(stage);
 }
 
@@ -305,18 +305,18 @@ static void an_agent_without_slots_is_refused(void **state)
     uv_loop_t loop;
     struct agent *agent = NULL;
     struct cadre_error error = {0};
-    static const struct agent_front front;
+    static const struct agent_callbacks callbacks;
     struct agent_setup setup = {.core = {.slots = 0, .heartbeat_us = 1},
         .identity = {.name = "n", .host = "h"},
         .mesh_host = ""};
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_error(agent_open(&setup, &loop, &front, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
         &error, "1 to 1024 tasks");
     setup.core.slots = LIMIT_SLOTS_PER_WORKER + 1;
-    assert_error(agent_open(&setup, &loop, &front, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
         &error, "not 1025");
     setup.core = (struct agent_options){.slots = 1};
-    assert_error(agent_open(&setup, &loop, &front, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
         &error, "heartbeats");
     assert_int_equal(uv_loop_close(&loop), 0);
 }

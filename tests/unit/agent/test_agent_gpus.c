@@ -10,12 +10,12 @@
 #define TELL                                                                                       \
     "echo \"gpus=$CUDA_VISIBLE_DEVICES; devices=$CADRE_DEVICES; reason=$CADRE_DEVICES_REASON;\""
 
-static void start_shell(struct stage *stage, uint32_t life, const char *command)
+static void start_shell(struct stage *stage, uint32_t attempt, const char *command)
 {
     static const char *const environment[] = {"CUDA_VISIBLE_DEVICES=7", "CADRE_DEVICES_REASON=x"};
     const char *arguments[] = {"-c", command};
     stage->program = "/bin/sh";
-    start_spec(stage, life,
+    start_spec(stage, attempt,
         &(struct job_spec){.name = "a job",
             .program = {.name = "program"},
             .arguments = arguments,
@@ -27,12 +27,12 @@ static void start_shell(struct stage *stage, uint32_t life, const char *command)
 }
 
 /* Runs on until it is stopped. */
-static void start_lasting(struct stage *stage, uint32_t life, const char *gpus)
+static void start_lasting(struct stage *stage, uint32_t attempt, const char *gpus)
 {
     char part[64];
-    start_shell(stage, life, TELL "; exec sleep 60");
+    start_shell(stage, attempt, TELL "; exec sleep 60");
     snprintf(part, sizeof part, "gpus=%s;", gpus);
-    until_printed(stage, life, part);
+    until_printed(stage, attempt, part);
 }
 
 static void tasks_that_run_have_different_ones(void **state)
@@ -52,12 +52,12 @@ static void tasks_that_run_have_different_ones(void **state)
 }
 
 /* A life that has ended and is not collected yet holds nothing. */
-static void the_next_life_of_a_slot_takes_over(void **state)
+static void the_next_attempt_of_a_slot_takes_over(void **state)
 {
     (void)state;
     char *shares[SLOTS_MAX] = {"GPU-a", "GPU-b", "GPU-c", "GPU-d"};
     struct stage *stage = stage_open_with_gpus(shares, "");
-    stage->hold_collect = true;
+    stage->delay_collect = true;
     start_lasting(stage, 0, "GPU-a");
     stop(stage, 0, 0);
     until_gone(stage, 0);
@@ -77,7 +77,7 @@ static void without_a_share_it_is_told_why(void **state)
     stage_close(stage);
 }
 
-static void with_a_share_nobody_gives_a_reason(void **state)
+static void with_a_share_no_reason_is_given(void **state)
 {
     (void)state;
     char *shares[SLOTS_MAX] = {"0,1", "2", "3", "4"};
@@ -107,9 +107,9 @@ int main(void)
 {
     unsetenv("CADRE_DEVICES");
     const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_that_run_have_different_ones),
-        cmocka_unit_test(the_next_life_of_a_slot_takes_over),
+        cmocka_unit_test(the_next_attempt_of_a_slot_takes_over),
         cmocka_unit_test(without_a_share_it_is_told_why),
-        cmocka_unit_test(with_a_share_nobody_gives_a_reason),
+        cmocka_unit_test(with_a_share_no_reason_is_given),
         cmocka_unit_test(what_the_operator_says_of_gpus_is_passed_on)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

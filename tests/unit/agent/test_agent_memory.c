@@ -9,14 +9,14 @@
 
 /* Slots: 0 chief, 1 worker, 2 and 3 servers. Lives 2 and 6 are of slot 2, with incarnations 3 and
  * 7. */
-static const struct crew crew = {.workers = 1, .servers = 2};
+static const struct ps_job ps_job = {.workers = 1, .servers = 2};
 
-static void start_life(
-    struct stage *stage, uint32_t life, const char *verb, const char *text, uint64_t predecessor)
+static void start_incarnation(
+    struct stage *stage, uint32_t attempt, const char *verb, const char *text, uint64_t predecessor)
 {
     const char *const arguments[] = {verb, text};
     agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_START,
-                                 .start = {.task = task_of(life),
+                                 .start = {.task = task_of(attempt),
                                      .task_count = SLOTS_MAX,
                                      .spec = {.name = "a job",
                                          .program = {.name = "program", .executable = true},
@@ -24,16 +24,16 @@ static void start_life(
                                          .argument_count = text != NULL ? 2 : 1,
                                          .workers = SLOTS_MAX,
                                          .workers_min = SLOTS_MAX,
-                                         .strategy = CREW_STRATEGY,
-                                         .crew = crew},
+                                         .strategy = PS_JOB_STRATEGY,
+                                         .ps_job = ps_job},
                                      .predecessor = predecessor}});
 }
 
-static void play_life(struct stage *stage, uint32_t life, const char *text, uint64_t predecessor)
+static void play_incarnation(struct stage *stage, uint32_t attempt, const char *text, uint64_t predecessor)
 {
-    start_life(stage, life, "memory", text, predecessor);
-    until_collected(stage, life);
-    assert_int_equal(stage->tasks[life].exit.signal, 9);
+    start_incarnation(stage, attempt, "memory", text, predecessor);
+    until_collected(stage, attempt);
+    assert_int_equal(stage->tasks[attempt].exit.signal, 9);
 }
 
 static unsigned memories_here(void)
@@ -59,16 +59,16 @@ static void forget(struct stage *stage)
         stage->agent, &(struct agent_down){.type = AGENT_DOWN_FORGET, .forget = task_of(0).job});
 }
 
-static void the_next_life_finds_what_the_last_left(void **state)
+static void the_next_attempt_finds_the_memory_of_the_last(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    play_life(stage, 2, "of the first", 0);
+    play_incarnation(stage, 2, "of the first", 0);
     assert_string_equal(printed(&stage->tasks[2]), "had \"\"\n");
-    play_life(stage, 3, "of another", 0);
+    play_incarnation(stage, 3, "of another", 0);
     assert_string_equal(printed(&stage->tasks[3]), "had \"\"\n");
     assert_int_equal(memories_here(), 2);
-    play_life(stage, 6, "of the second", 3);
+    play_incarnation(stage, 6, "of the second", 3);
     assert_string_equal(printed(&stage->tasks[6]), "had \"of the first\"\n");
     assert_int_equal(memories_here(), 2);
     forget(stage);
@@ -81,8 +81,8 @@ static void another_predecessor_is_not_believed(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    play_life(stage, 2, "of the first", 0);
-    play_life(stage, 6, "of the second", 5);
+    play_incarnation(stage, 2, "of the first", 0);
+    play_incarnation(stage, 6, "of the second", 5);
     assert_string_equal(printed(&stage->tasks[6]), "had \"\"\n");
     assert_int_equal(memories_here(), 1);
     stage_close(stage);
@@ -93,9 +93,9 @@ static void what_was_forgotten_is_gone(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    play_life(stage, 2, "of the first", 0);
+    play_incarnation(stage, 2, "of the first", 0);
     forget(stage);
-    play_life(stage, 6, "of the second", 3);
+    play_incarnation(stage, 6, "of the second", 3);
     assert_string_equal(printed(&stage->tasks[6]), "had \"\"\n");
     stage_close(stage);
 }
@@ -104,18 +104,18 @@ static void each_task_is_told_which_it_is(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    for (uint32_t life = 0; life < SLOTS_MAX; life++) {
-        start_life(stage, life, "environment", NULL, 0);
-        until_collected(stage, life);
+    for (uint32_t attempt = 0; attempt < SLOTS_MAX; attempt++) {
+        start_incarnation(stage, attempt, "environment", NULL, 0);
+        until_collected(stage, attempt);
     }
     static const char *const types[] = {"chief", "worker", "ps", "ps"};
     static const char *const indices[] = {"0", "0", "0", "1"};
-    for (uint32_t life = 0; life < SLOTS_MAX; life++) {
+    for (uint32_t attempt = 0; attempt < SLOTS_MAX; attempt++) {
         char line[64];
-        const char *text = printed(&stage->tasks[life]);
-        snprintf(line, sizeof line, "CADRE_TASK_TYPE=%s\n", types[life]);
+        const char *text = printed(&stage->tasks[attempt]);
+        snprintf(line, sizeof line, "CADRE_TASK_TYPE=%s\n", types[attempt]);
         assert_non_null(strstr(text, line));
-        snprintf(line, sizeof line, "CADRE_TASK_INDEX=%s\n", indices[life]);
+        snprintf(line, sizeof line, "CADRE_TASK_INDEX=%s\n", indices[attempt]);
         assert_non_null(strstr(text, line));
         assert_non_null(strstr(text, "CADRE_WORKERS=1\n"));
         assert_non_null(strstr(text, "CADRE_SERVERS=2\n"));
@@ -123,7 +123,7 @@ static void each_task_is_told_which_it_is(void **state)
         assert_non_null(strstr(text, "CADRE_TASKS=1\n"));
         assert_non_null(strstr(text, "CADRE_TASKS_MIN=1\n"));
         assert_null(strstr(text, "CADRE_SERVER_BACKUPS"));
-        assert_true((strstr(text, "CADRE_SERVER_MEMORY=") != NULL) == (life >= 2));
+        assert_true((strstr(text, "CADRE_SERVER_MEMORY=") != NULL) == (attempt >= 2));
     }
     stage_close(stage);
 }
@@ -131,7 +131,7 @@ static void each_task_is_told_which_it_is(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_next_life_finds_what_the_last_left),
+        cmocka_unit_test(the_next_attempt_finds_the_memory_of_the_last),
         cmocka_unit_test(another_predecessor_is_not_believed),
         cmocka_unit_test(what_was_forgotten_is_gone),
         cmocka_unit_test(each_task_is_told_which_it_is),

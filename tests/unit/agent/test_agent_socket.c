@@ -11,13 +11,13 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/agent/client.h"
-#include "common/base/notices.h"
+#include "common/base/log_ratelimit.h"
 
 static struct client *watched;
 
 static void client_progress(struct client *client, uint64_t epoch)
 {
-    client_say(client, &(struct task_up){.type = TASK_UP_PROGRESS,
+    client_send_up(client, &(struct task_up){.type = TASK_UP_PROGRESS,
                            .progress = {.stream = "train", .epoch = epoch}});
 }
 
@@ -83,16 +83,16 @@ static void assert_refused(
     client_close(client);
 }
 
-static bool something_said(struct stage *stage)
+static bool something_relayed(struct stage *stage)
 {
-    return stage->tasks[0].said_count > 0;
+    return stage->tasks[0].relayed_count > 0;
 }
 
 static uint64_t wanted_epoch;
 
-static bool epoch_said(struct stage *stage)
+static bool epoch_relayed(struct stage *stage)
 {
-    return stage->tasks[0].said_epoch == wanted_epoch;
+    return stage->tasks[0].relayed_epoch == wanted_epoch;
 }
 
 /* It runs, and says nothing by itself. */
@@ -110,10 +110,10 @@ static void assert_serves(struct stage *stage)
     static uint64_t epoch = 1000;
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &client_hello);
+    client_send_up(&client, &client_hello);
     client_progress(&client, ++epoch);
     wanted_epoch = epoch;
-    until(stage, epoch_said);
+    until(stage, epoch_relayed);
     assert_false(stage->tasks[0].gone);
     client_close(&client);
 }
@@ -124,14 +124,14 @@ static void frames_are_relayed(void **state)
     struct stage *stage = stage_running();
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &client_hello);
+    client_send_up(&client, &client_hello);
     client_progress(&client, 7);
     wanted_epoch = 7;
-    until(stage, epoch_said);
+    until(stage, epoch_relayed);
     const struct played *task = &stage->tasks[0];
-    assert_int_equal(task->said_count, 2);
-    assert_int_equal(task->said[0], TASK_UP_HELLO);
-    assert_int_equal(task->said[1], TASK_UP_PROGRESS);
+    assert_int_equal(task->relayed_count, 2);
+    assert_int_equal(task->relay_up[0], TASK_UP_HELLO);
+    assert_int_equal(task->relay_up[1], TASK_UP_PROGRESS);
     client_close(&client);
     assert_serves(stage); /* it may come back */
     stage_close(stage);
@@ -152,16 +152,16 @@ static void bytes_may_come_one_by_one(void **state)
             &client, i < sizeof preamble ? &preamble[i] : &bytes.bytes[i - sizeof preamble], 1);
         uv_run(&stage->loop, UV_RUN_NOWAIT);
     }
-    until(stage, something_said);
+    until(stage, something_relayed);
     wire_buffer_free(&bytes);
     client_close(&client);
     stage_close(stage);
 }
 
-static void tell(struct stage *stage, const char *text)
+static void relay_down(struct stage *stage, const char *text)
 {
-    agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                                 .tell = {.job = {1},
+    agent_down(stage->agent, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                                 .relay_down = {.job = {1},
                                      .one = true,
                                      .task = task_of(0),
                                      .down = {.type = TASK_DOWN_REFUSED,
@@ -184,9 +184,9 @@ static void messages_reach_the_program(void **state)
     struct stage *stage = stage_running();
     struct client client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &client_hello);
-    until(stage, something_said);
-    tell(stage, "for you");
+    client_send_up(&client, &client_hello);
+    until(stage, something_relayed);
+    relay_down(stage, "for you");
     watched = &client;
     watched_arena = wire_arena_new(LIMIT_UNPACK_BYTES);
     until(stage, watched_has_frame);
@@ -246,7 +246,7 @@ static void bad_frames_are_refused(void **state)
             struct client client = client_open(stage);
             client_greet(&client);
             if (greeted == 1) {
-                client_say(&client, &client_hello);
+                client_send_up(&client, &client_hello);
             }
             client_send(&client, frames[i].bytes, frames[i].size);
             assert_refused(stage, &client, frames[i].code, frames[i].part);
@@ -256,7 +256,7 @@ static void bad_frames_are_refused(void **state)
     stage_close(stage);
 }
 
-static void the_order_of_speech_is_kept(void **state)
+static void the_order_of_messages_is_kept(void **state)
 {
     (void)state;
     struct stage *stage = stage_running();
@@ -267,8 +267,8 @@ static void the_order_of_speech_is_kept(void **state)
     assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "hello before anything else");
     client = client_open(stage);
     client_greet(&client);
-    client_say(&client, &client_hello);
-    client_say(&client, &client_hello);
+    client_send_up(&client, &client_hello);
+    client_send_up(&client, &client_hello);
     assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "hello twice");
     assert_serves(stage);
     stage_close(stage);
@@ -280,8 +280,8 @@ static void a_second_connection_is_refused(void **state)
     struct stage *stage = stage_running();
     struct client first = client_open(stage);
     client_greet(&first);
-    client_say(&first, &client_hello);
-    until(stage, something_said);
+    client_send_up(&first, &client_hello);
+    until(stage, something_relayed);
     struct client second = client_open(stage);
     client_greet(&second);
     assert_refused(stage, &second, CADRE_ALREADY_EXISTS, "connected already");
@@ -289,7 +289,7 @@ static void a_second_connection_is_refused(void **state)
     linger(stage);
     client_progress(&first, 3);
     wanted_epoch = 3;
-    until(stage, epoch_said);
+    until(stage, epoch_relayed);
     stage_close(stage);
     client_close(&first);
     client_close(&silent);
@@ -300,14 +300,14 @@ static void a_program_that_dies_does_not_hurt(void **state)
     (void)state;
     struct stage *stage = stage_running();
     for (int i = 0; i < 3; i++) {
-        stage->tasks[0].said_count = 0;
+        stage->tasks[0].relayed_count = 0;
         struct client client = client_open(stage);
         client_greet(&client);
-        client_say(&client, &client_hello);
-        until(stage, something_said);
+        client_send_up(&client, &client_hello);
+        until(stage, something_relayed);
         client_close(&client);
-        tell(stage, "nobody is there any more");
-        tell(stage, "not here, either");
+        relay_down(stage, "nobody is there any more");
+        relay_down(stage, "not here, either");
         linger(stage);
     }
     assert_serves(stage);
@@ -329,16 +329,16 @@ static void who_does_not_read_is_dropped(void **state)
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     client_greet(&client);
-    client_say(&client, &client_hello);
-    until(stage, something_said);
+    client_send_up(&client, &client_hello);
+    until(stage, something_relayed);
     size_t told = 0;
     while (!was_noticed(stage) && told < (64U << 20)) {
-        tell(stage, text);
+        relay_down(stage, text);
         told += sizeof text;
     }
     assert_true(was_noticed(stage));
     assert_true(told > LIMIT_FRAME_BYTES);
-    tell(stage, "dropped");
+    relay_down(stage, "dropped");
     linger(stage);
     client_close(&client);
     assert_serves(stage);
@@ -355,7 +355,7 @@ static void noise_is_survived(void **state)
         struct client client = client_open(stage);
         uint8_t noise[256];
         for (size_t i = 0; i < sizeof noise; i++) {
-            noise[i] = (uint8_t)prng_below(&prng, 256);
+            noise[i] = (uint8_t)prng_uniform(&prng, 256);
         }
         client_greet(&client);
         noise[0] = (uint8_t)(sizeof noise - 4);
@@ -366,7 +366,7 @@ static void noise_is_survived(void **state)
         told += stage->notices[0] != '\0';
         stage->notices[0] = '\0';
     }
-    assert_in_range(told, NOTICES_FIRST, NOTICES_FIRST + 3); /* one a minute more */
+    assert_in_range(told, LOG_RATELIMIT_BURST, LOG_RATELIMIT_BURST + 3); /* one a minute more */
     assert_serves(stage);
     stage_close(stage);
 }
@@ -435,7 +435,7 @@ int main(void)
         cmocka_unit_test(bytes_may_come_one_by_one), cmocka_unit_test(messages_reach_the_program),
         cmocka_unit_test(another_version_is_told_ours),
         cmocka_unit_test(who_is_no_cadre_program_is_dropped),
-        cmocka_unit_test(bad_frames_are_refused), cmocka_unit_test(the_order_of_speech_is_kept),
+        cmocka_unit_test(bad_frames_are_refused), cmocka_unit_test(the_order_of_messages_is_kept),
         cmocka_unit_test(a_second_connection_is_refused),
         cmocka_unit_test(a_program_that_dies_does_not_hurt),
         cmocka_unit_test(who_does_not_read_is_dropped), cmocka_unit_test(noise_is_survived),

@@ -119,7 +119,7 @@ static void closing_ends_everything(void **state)
     until_printed(stage, 0, "ready");
     until_printed(stage, 1, "stray ");
     until_printed(stage, 2, "ready");
-    stage->hold_prepare = true;
+    stage->delay_prepare = true;
     start(stage, 3, "exit", "0");
     agent_close(stage->agent, note_closed, stage);
     until(stage, is_closed_now);
@@ -138,7 +138,7 @@ static void it_closes_while_one_is_collected(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
-    stage->hold_collect = true;
+    stage->delay_collect = true;
     start(stage, 0, "exit", "0");
     until_gone(stage, 0);
     assert_false(stage->tasks[0].collected);

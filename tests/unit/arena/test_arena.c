@@ -149,7 +149,7 @@ static void *get_and_give(void *argument)
     } held[HELD] = {0};
     bool whole = true;
     for (int round = 0; round < ROUNDS + HELD; round++) {
-        size_t i = round < ROUNDS ? prng_below(&prng, HELD) : (size_t)(round - ROUNDS);
+        size_t i = round < ROUNDS ? prng_uniform(&prng, HELD) : (size_t)(round - ROUNDS);
         if (held[i].block != NULL) {
             uint64_t mine = (uint64_t)(uintptr_t)held[i].block ^ held[i].bytes;
             whole =
@@ -158,7 +158,7 @@ static void *get_and_give(void *argument)
             held[i].block = NULL;
         } else if (round < ROUNDS) {
             held[i].bytes =
-                (16 + prng_below(&prng, prng_chance(&prng, 1, 8) ? 300000 : 3000)) & ~7u;
+                (16 + prng_uniform(&prng, prng_chance(&prng, 1, 8) ? 300000 : 3000)) & ~7u;
             held[i].block = arena_get(held[i].bytes);
             if (held[i].block == NULL) {
                 return "no memory";

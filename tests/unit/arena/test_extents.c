@@ -71,9 +71,9 @@ static void test_any_order_of_calls(void **state)
     struct prng prng = {.state = 7};
     begin(&model);
     for (int step = 0; step < 20000; step++) {
-        bool grows = prng_below(&prng, 1000) < (uint64_t)(step / 100 % 2 == 0 ? 700 : 300);
+        bool grows = prng_uniform(&prng, 1000) < (uint64_t)(step / 100 % 2 == 0 ? 700 : 300);
         if (grows && block_count < BLOCKS_MAX) {
-            uint64_t count = 1 + prng_below(&prng, prng_below(&prng, 40) + 1);
+            uint64_t count = 1 + prng_uniform(&prng, prng_uniform(&prng, 40) + 1);
             uint64_t wanted = first_fit(&model, count);
             uint64_t offset = UNITS;
             assert_int_equal(extents_take(&model.extents, count, &offset), wanted < UNITS ? 1 : 0);
@@ -84,7 +84,7 @@ static void test_any_order_of_calls(void **state)
                 blocks[block_count++].count = count;
             }
         } else if (block_count > 0) {
-            size_t chosen = prng_below(&prng, block_count);
+            size_t chosen = prng_uniform(&prng, block_count);
             put(&model, blocks[chosen].offset, blocks[chosen].count);
             blocks[chosen] = blocks[--block_count];
         }

@@ -230,11 +230,11 @@ static void one_process_holds_the_lock(void **state)
     int fd = -1;
     int other = -1;
     test_path(path, test_temp_dir(), "lock");
-    assert_ok(lock_file_take(path, &fd, &error), &error);
+    assert_ok(lock_file_acquire(path, &fd, &error), &error);
     snprintf(holder, sizeof holder, "is held by pid %ld;", (long)getpid());
     pid_t child = fork();
     if (child == 0) {
-        cadre_status status = lock_file_take(path, &other, &error);
+        cadre_status status = lock_file_acquire(path, &other, &error);
         bool told = strstr(error.text, holder) != NULL;
         _exit(status == CADRE_FAILED_PRECONDITION && told ? 0 : 1);
     }
@@ -242,11 +242,11 @@ static void one_process_holds_the_lock(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     close(fd);
-    assert_ok(lock_file_take(path, &fd, &error), &error);
+    assert_ok(lock_file_acquire(path, &fd, &error), &error);
     close(fd);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(symlink("/etc/passwd", path), 0);
-    assert_int_not_equal(lock_file_take(path, &other, &error), CADRE_OK);
+    assert_int_not_equal(lock_file_acquire(path, &other, &error), CADRE_OK);
 }
 
 #define ABC_HEX "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

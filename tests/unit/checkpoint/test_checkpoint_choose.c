@@ -249,18 +249,18 @@ static void another_one_is_named(void **state)
     flip("checkpoint-100.safetensors", 0);
     test_path(path, folder, "checkpoint-100.json");
     cadre_error_set(&error, CADRE_DATA_LOSS, "it is damaged");
-    assert_int_equal(checkpoint_name_another(path, &error), CADRE_DATA_LOSS);
+    assert_int_equal(checkpoint_suggest_other(path, &error), CADRE_DATA_LOSS);
     snprintf(text, sizeof text,
         "it is damaged; the newest whole one beside it is %s/checkpoint-20.json: name that, or the "
         "folder %s",
         folder, folder);
     assert_string_equal(error.text, text);
     cadre_error_set(&error, CADRE_PERMISSION_DENIED, "no");
-    assert_int_equal(checkpoint_name_another(path, &error), CADRE_PERMISSION_DENIED);
+    assert_int_equal(checkpoint_suggest_other(path, &error), CADRE_PERMISSION_DENIED);
     assert_string_equal(error.text, "no");
     three();
     cadre_error_set(&error, CADRE_DATA_LOSS, "it is damaged");
-    checkpoint_name_another(path, &error); /* it is not the one to be named */
+    checkpoint_suggest_other(path, &error); /* it is not the one to be named */
     assert_string_equal(error.text, "it is damaged");
 }
 

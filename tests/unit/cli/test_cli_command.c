@@ -100,7 +100,7 @@ static void help_names_the_exit_statuses(void **state)
 }
 
 /* What does not fit together is refused before anything is started or sent. */
-static void a_crew_has_to_fit(void **state)
+static void a_ps_job_has_to_fit(void **state)
 {
     (void)state;
     static const char *const verbs[] = {"run", "submit"};
@@ -127,7 +127,7 @@ static void a_crew_has_to_fit(void **state)
 }
 
 /* The chief is the job: when it is done the others are told to end. */
-static void a_crew_runs_here(void **state)
+static void a_ps_job_runs_here(void **state)
 {
     (void)state;
     assert_run(WORDS("run", "--strategy", "parameter_server", "--workers", "2", "--ps", "1",
@@ -271,8 +271,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_teaches),
         cmocka_unit_test(help_names_the_exit_statuses),
-        cmocka_unit_test(a_crew_has_to_fit),
-        cmocka_unit_test(a_crew_runs_here),
+        cmocka_unit_test(a_ps_job_has_to_fit),
+        cmocka_unit_test(a_ps_job_runs_here),
         cmocka_unit_test(wrong_usage_exits_with_2),
         cmocka_unit_test(no_coordinator_exits_with_3),
         cmocka_unit_test(the_address_may_stand_on_either_side),

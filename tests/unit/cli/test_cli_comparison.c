@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
-static const struct look plain;
+static const struct text_style plain;
 
 #define EPOCHS 6
 #define STATES 3
 
 /* Three epochs of "train" of ten steps each, and of "test" of two steps behind each of them. */
 struct job {
-    cadre_verification proof;
+    cadre_verification audit;
     cadre_verified_epoch epochs[EPOCHS];
     cadre_verified_state states[STATES]; /* after 0, 12 and 24 steps; not in the proof at first */
 };
@@ -35,12 +35,12 @@ static void make_job(struct job *job, uint64_t number)
             .steps_whole = steps,
             .samples = 8 * steps,
             .first = 12 * epoch + (train ? 0 : 10),
-            .fed = {100 + i, 7}};
+            .consumed = {100 + i, 7}};
     }
     for (uint64_t i = 0; i < STATES; i++) {
         job->states[i] = (cadre_verified_state){.position = 12 * i, .digest = 40 + i};
     }
-    job->proof = (cadre_verification){.job = number,
+    job->audit = (cadre_verification){.job = number,
         .job_name = "digits",
         .program = "digits",
         .state = CADRE_JOB_SUCCEEDED,
@@ -67,7 +67,7 @@ static struct pair *make_pair(void)
 
 static const struct comparison *compare(struct pair *pair)
 {
-    comparison_make(&pair->a.proof, &pair->b.proof, &pair->comparison);
+    comparison_make(&pair->a.audit, &pair->b.audit, &pair->comparison);
     return &pair->comparison;
 }
 
@@ -80,24 +80,24 @@ static void assert_equal_part(const struct comparison *comparison, uint64_t epoc
     assert_int_equal(comparison->end, end);
 }
 
-static void assert_place(const struct comparison *comparison, enum difference difference,
+static void assert_point(const struct comparison *comparison, enum difference difference,
     uint64_t position, uint64_t step, uint64_t steps, const char *text)
 {
-    const struct comparison_place *place = &comparison->place;
+    const struct comparison_point *point = &comparison->point;
     assert_int_equal(comparison->outcome, COMPARISON_DIFFERS);
-    assert_int_equal(place->difference, difference);
-    assert_int_equal(place->position, position);
-    assert_int_equal(place->step, step);
-    assert_int_equal(place->steps, steps);
-    assert_string_equal(place->text, text);
+    assert_int_equal(point->difference, difference);
+    assert_int_equal(point->position, position);
+    assert_int_equal(point->step, step);
+    assert_int_equal(point->steps, steps);
+    assert_string_equal(point->text, text);
 }
 
-static void jobs_that_were_fed_the_same_are_equal(void **state)
+static void jobs_that_consumed_the_same_are_equal(void **state)
 {
     (void)state;
     const struct comparison *comparison = compare(make_pair());
     assert_int_equal(comparison->outcome, COMPARISON_EQUAL);
-    assert_int_equal(comparison->place.difference, DIFFERENCE_NONE);
+    assert_int_equal(comparison->point.difference, DIFFERENCE_NONE);
     assert_equal_part(comparison, 6, 36, 0, 36);
 }
 
@@ -107,11 +107,11 @@ static void they_are_compared_as_far_as_both_go(void **state)
     (void)state;
     struct pair *pair = make_pair();
     memmove(pair->a.epochs, pair->a.epochs + 1, 5 * sizeof pair->a.epochs[0]);
-    pair->a.proof.epoch_count = 5; /* without the first epoch */
+    pair->a.audit.epoch_count = 5; /* without the first epoch */
     pair->b.epochs[2].steps = 4;   /* in the middle of the third */
-    pair->b.epochs[2].fed[0]++;
-    pair->b.proof.epoch_count = 5;
-    pair->b.proof.committed = 28;
+    pair->b.epochs[2].consumed[0]++;
+    pair->b.audit.epoch_count = 5;
+    pair->b.audit.committed = 28;
     const struct comparison *comparison = compare(pair);
     assert_int_equal(comparison->outcome, COMPARISON_EQUAL);
     assert_equal_part(comparison, 3, 14, 10, 24);
@@ -121,12 +121,12 @@ static void nothing_in_common_is_not_equal(void **state)
 {
     (void)state;
     struct pair *pair = make_pair();
-    pair->a.proof.epoch_count = 1;
+    pair->a.audit.epoch_count = 1;
     pair->b.epochs[0].steps = 3;
     assert_int_equal(compare(pair)->outcome, COMPARISON_NOTHING);
     pair->b.epochs[0].steps = pair->a.epochs[0].steps = 0;
     assert_int_equal(compare(pair)->outcome, COMPARISON_NOTHING);
-    pair->a.proof.epoch_count = 0;
+    pair->a.audit.epoch_count = 0;
     assert_int_equal(compare(pair)->outcome, COMPARISON_NOTHING);
 }
 
@@ -135,18 +135,18 @@ static void the_first_difference_is_named(void **state)
 {
     (void)state;
     struct pair *pair = make_pair();
-    pair->b.epochs[2].fed[0]++;
-    pair->b.epochs[4].fed[1]++;
+    pair->b.epochs[2].consumed[0]++;
+    pair->b.epochs[4].consumed[1]++;
     const struct comparison *comparison = compare(pair);
-    assert_place(comparison, DIFFERENCE_FED, 22, 0, 2,
+    assert_point(comparison, DIFFERENCE_CONSUMED, 22, 0, 2,
         "in epoch 2 of test, the steps 22 to 24, job 3 was fed 16 samples and job 4 others, also "
         "16");
-    assert_string_equal(comparison->place.name, "test");
-    assert_int_equal(comparison->place.stream, 2);
-    assert_int_equal(comparison->place.epoch, 1);
+    assert_string_equal(comparison->point.name, "test");
+    assert_int_equal(comparison->point.stream, 2);
+    assert_int_equal(comparison->point.epoch, 1);
     assert_equal_part(comparison, 3, 22, 0, 22);
     pair->b.epochs[4].samples--;
-    assert_place(compare(pair), DIFFERENCE_FED, 22, 0, 2,
+    assert_point(compare(pair), DIFFERENCE_CONSUMED, 22, 0, 2,
         "in epoch 2 of test, the steps 22 to 24, job 3 was fed 16 samples and job 4 15");
 }
 
@@ -155,29 +155,29 @@ static void differences_are_of_several_kinds(void **state)
     (void)state;
     struct pair *pair = make_pair();
     pair->b.epochs[1].first = 13;
-    assert_place(compare(pair), DIFFERENCE_BEGIN, 12, 0, 1,
+    assert_point(compare(pair), DIFFERENCE_BEGIN, 12, 0, 1,
         "epoch 2 of train begins at step 12 of job 3, and at step 13 of job 4");
     pair = make_pair();
     pair->a.epochs[1].steps = pair->a.epochs[1].steps_whole = 9;
-    assert_place(compare(pair), DIFFERENCE_LENGTH, 21, 9, 1,
+    assert_point(compare(pair), DIFFERENCE_LENGTH, 21, 9, 1,
         "epoch 2 of train ends after 9 steps in job 3, and goes on in job 4");
     pair->b.epochs[1].steps = 9; /* it did not go on yet */
-    pair->b.epochs[1].fed[0] = pair->a.epochs[1].fed[0];
+    pair->b.epochs[1].consumed[0] = pair->a.epochs[1].consumed[0];
     assert_int_equal(compare(pair)->outcome, COMPARISON_EQUAL);
     pair = make_pair();
     pair->b.epochs[1].steps = pair->b.epochs[1].steps_whole = 8;
-    assert_place(compare(pair), DIFFERENCE_LENGTH, 20, 8, 1,
+    assert_point(compare(pair), DIFFERENCE_LENGTH, 20, 8, 1,
         "epoch 2 of train ends after 8 steps in job 4, and goes on in job 3");
     pair = make_pair();
     pair->b.epochs[0].name = "other";
-    assert_place(compare(pair), DIFFERENCE_DATASET, 0, 0, 1,
+    assert_point(compare(pair), DIFFERENCE_DATASET, 0, 0, 1,
         "dataset 1 is train in job 3, and other in job 4");
 }
 
 static struct pair *make_verified_pair(void)
 {
     struct pair *pair = make_pair();
-    pair->a.proof.state_count = pair->b.proof.state_count = STATES;
+    pair->a.audit.state_count = pair->b.audit.state_count = STATES;
     return pair;
 }
 
@@ -192,12 +192,12 @@ static void states_are_compared_where_both_verified_them(void **state)
     pair->a.states[1] = (cadre_verified_state){.position = 11, .digest = 77};
     assert_int_equal(compare(pair)->outcome, COMPARISON_EQUAL);
     assert_int_equal(comparison->states, 2);
-    pair->a.proof.state_count = 1;
-    pair->a.proof.epoch_count = 0;
+    pair->a.audit.state_count = 1;
+    pair->a.audit.epoch_count = 0;
     assert_int_equal(compare(pair)->outcome, COMPARISON_EQUAL); /* as far as anything is known */
     assert_int_equal(comparison->states, 1);
     assert_int_equal(comparison->state, 0);
-    pair->a.proof.state_count = 0;
+    pair->a.audit.state_count = 0;
     assert_int_equal(compare(pair)->outcome, COMPARISON_NOTHING);
 }
 
@@ -208,20 +208,20 @@ static void the_first_state_that_differs_is_named(void **state)
     pair->b.states[1].digest = UINT64_MAX;
     pair->b.states[2].digest++;
     const struct comparison *comparison = compare(pair);
-    assert_place(comparison, DIFFERENCE_STATE, 12, 0, 0,
+    assert_point(comparison, DIFFERENCE_STATE, 12, 0, 0,
         "state differs at step 12: its digest is 0000000000000029 in job 3, and ffffffffffffffff "
         "in job 4; with equal numbers of replicas and the same program there should be none");
-    assert_string_equal(difference_name(comparison->place.difference), "state");
-    assert_string_equal(comparison->place.name, "");
+    assert_string_equal(difference_name(comparison->point.difference), "state");
+    assert_string_equal(comparison->point.name, "");
     assert_int_equal(comparison->states, 1);
     assert_int_equal(comparison->state, 0);
     assert_equal_part(comparison, 2, 12, 0, 12);
     /* The state after 12 steps comes before the step 12; what was fed before comes before both. */
-    pair->b.epochs[1].fed[0]++;
-    assert_int_equal(compare(pair)->place.difference, DIFFERENCE_STATE);
-    pair->b.epochs[3].fed[0]++;
-    assert_int_equal(compare(pair)->place.difference, DIFFERENCE_FED);
-    assert_int_equal(comparison->place.position, 10);
+    pair->b.epochs[1].consumed[0]++;
+    assert_int_equal(compare(pair)->point.difference, DIFFERENCE_STATE);
+    pair->b.epochs[3].consumed[0]++;
+    assert_int_equal(compare(pair)->point.difference, DIFFERENCE_CONSUMED);
+    assert_int_equal(comparison->point.position, 10);
     assert_int_equal(comparison->states, 1);
 }
 
@@ -240,14 +240,14 @@ static void people_read_where_and_how_far(void **state)
 {
     (void)state;
     struct pair *pair = make_pair();
-    pair->b.proof.committed = 1;
+    pair->b.audit.committed = 1;
     assert_rendered(compare(pair),
         "job 3  digits  succeeded  program digits  36 steps committed\n"
         "job 4  digits  succeeded  program digits  1 step committed\n"
         "equal: both were fed the same samples as far as both go: 6 epochs, the steps 0 to 36\n");
     pair->a.epochs[0].steps = 1;
-    pair->a.epochs[5].fed[0]++;
-    pair->b.proof.more = true;
+    pair->a.epochs[5].consumed[0]++;
+    pair->b.audit.more = true;
     assert_rendered(compare(pair),
         "job 3  digits  succeeded  program digits  36 steps committed\n"
         "job 4  digits  succeeded  program digits  1 step committed\n"
@@ -256,8 +256,8 @@ static void people_read_where_and_how_far(void **state)
         "the same samples before: 4 epochs, the steps 10 to 34\n"
         "differs: in epoch 3 of test, the steps 34 to 36, job 3 was fed 16 samples and job 4 "
         "others, also 16\n");
-    pair->b.proof.more = false;
-    pair->b.proof.epoch_count = 0;
+    pair->b.audit.more = false;
+    pair->b.audit.epoch_count = 0;
     assert_rendered(compare(pair),
         "job 3  digits  succeeded  program digits  36 steps committed\n"
         "job 4  digits  succeeded  program digits  1 step committed\n"
@@ -286,8 +286,8 @@ static void people_read_of_states(void **state)
         "should be none\n",
         jobs);
     assert_rendered(compare(pair), wanted);
-    pair->a.proof.epoch_count = 0;
-    pair->a.proof.state_count = 1;
+    pair->a.audit.epoch_count = 0;
+    pair->a.audit.state_count = 1;
     snprintf(wanted, sizeof wanted,
         "%sequal: states equal at 1 position that both verified, the newest step 0\n", jobs);
     assert_rendered(compare(pair), wanted);
@@ -331,7 +331,7 @@ static void programs_read_the_same(void **state)
     assert_json(compare(pair),
         "\"outcome\":\"equal\",\"epochs\":6,\"steps\":36,\"begin\":0,\"end\":36,"
         "\"difference\":null,\"states\":0,\"state\":null}");
-    pair->b.epochs[4].fed[1]++;
+    pair->b.epochs[4].consumed[1]++;
     assert_json(compare(pair),
         "\"outcome\":\"differs\",\"epochs\":3,\"steps\":22,\"begin\":0,\"end\":22,"
         "\"difference\":{\"what\":\"fed\",\"position\":22,\"stream\":2,\"name\":\"test\","
@@ -347,7 +347,7 @@ static void programs_read_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(jobs_that_were_fed_the_same_are_equal),
+        cmocka_unit_test(jobs_that_consumed_the_same_are_equal),
         cmocka_unit_test(they_are_compared_as_far_as_both_go),
         cmocka_unit_test(nothing_in_common_is_not_equal),
         cmocka_unit_test(the_first_difference_is_named),

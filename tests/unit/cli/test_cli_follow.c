@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/lines.h"
-#include "coordinator/cli/monitor.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/line_splitter.h"
+#include "coordinator/cli/render/monitor.h"
 
 /* ---- lines ---- */
 
 struct sink {
-    char text[3 * LINES_PIECE_BYTES];
+    char text[3 * LINE_PIECE_BYTES];
     size_t used;
     int calls;
 };
@@ -30,9 +30,9 @@ static void emit(uint32_t task, const char *line, size_t size, void *user)
     sink->calls++;
 }
 
-static void feed(struct lines *lines, uint32_t task, const char *text)
+static void consumption(struct line_splitter *line_splitter, uint32_t task, const char *text)
 {
-    lines_feed(lines, task, text, strlen(text));
+    line_splitter_add(line_splitter, task, text, strlen(text));
 }
 
 static void assert_line(const char *line, size_t size, const char *text, bool partial)
@@ -59,74 +59,74 @@ static void a_line_of_a_log_as_json_is_text(void **state)
 static void bare_lines_are_what_was_written(void **state)
 {
     (void)state;
-    const struct look plain = {0};
+    const struct text_style plain = {0};
     struct sink *sink = calloc(1, sizeof *sink);
-    struct lines lines;
-    assert_true(lines_open(&lines, 2, &plain, emit, sink));
-    lines.bare = true;
-    feed(&lines, 0, "one\nt");
-    feed(&lines, 1, "a");
-    feed(&lines, 0, "wo");
+    struct line_splitter line_splitter;
+    assert_true(line_splitter_open(&line_splitter, 2, &plain, emit, sink));
+    line_splitter.bare = true;
+    consumption(&line_splitter, 0, "one\nt");
+    consumption(&line_splitter, 1, "a");
+    consumption(&line_splitter, 0, "wo");
     assert_int_equal(sink->calls, 1);
-    lines_end(&lines, 0);
-    lines_end(&lines, 1);
+    line_splitter_end(&line_splitter, 0);
+    line_splitter_end(&line_splitter, 1);
     assert_string_equal(sink->text, "one\ntwoa");
-    lines_close(&lines);
+    line_splitter_close(&line_splitter);
     free(sink);
 }
 
 static void lines_of_tasks_do_not_mix(void **state)
 {
     (void)state;
-    const struct look plain = {0};
+    const struct text_style plain = {0};
     struct sink *sink = calloc(1, sizeof *sink);
-    struct lines lines;
-    assert_true(lines_open(&lines, 2, &plain, emit, sink));
-    feed(&lines, 0, "one ");
-    feed(&lines, 1, "a\nb");
-    feed(&lines, 0, "two\n\n");
-    feed(&lines, 7, "no such task\n");
-    lines_end(&lines, 1);
-    lines_end(&lines, 0);
+    struct line_splitter line_splitter;
+    assert_true(line_splitter_open(&line_splitter, 2, &plain, emit, sink));
+    consumption(&line_splitter, 0, "one ");
+    consumption(&line_splitter, 1, "a\nb");
+    consumption(&line_splitter, 0, "two\n\n");
+    consumption(&line_splitter, 7, "no such task\n");
+    line_splitter_end(&line_splitter, 1);
+    line_splitter_end(&line_splitter, 0);
     assert_string_equal(sink->text, "[1] a\n[0] one two\n[0] \n[1] b\n");
-    lines_close(&lines);
+    line_splitter_close(&line_splitter);
     free(sink);
 }
 
 static void one_task_has_no_prefix_and_several_have_colours(void **state)
 {
     (void)state;
-    const struct look coloured = {.colour = true};
+    const struct text_style coloured = {.colour = true};
     struct sink *sink = calloc(1, sizeof *sink);
-    struct lines lines;
-    lines_open(&lines, 1, &coloured, emit, sink);
-    feed(&lines, 0, "x\n");
+    struct line_splitter line_splitter;
+    line_splitter_open(&line_splitter, 1, &coloured, emit, sink);
+    consumption(&line_splitter, 0, "x\n");
     assert_string_equal(sink->text, "x\n");
-    lines_close(&lines);
+    line_splitter_close(&line_splitter);
     sink->used = 0;
-    lines_open(&lines, 2, &coloured, emit, sink);
-    feed(&lines, 1, "x\n");
+    line_splitter_open(&line_splitter, 2, &coloured, emit, sink);
+    consumption(&line_splitter, 1, "x\n");
     assert_string_equal(sink->text, "\033[33m[1]\033[0m x\n");
-    lines_close(&lines);
+    line_splitter_close(&line_splitter);
     free(sink);
 }
 
 static void a_line_without_end_comes_in_pieces(void **state)
 {
     (void)state;
-    const struct look plain = {0};
+    const struct text_style plain = {0};
     struct sink *sink = calloc(1, sizeof *sink);
-    char *bytes = malloc(2 * LINES_PIECE_BYTES);
-    struct lines lines;
-    memset(bytes, 'x', 2 * LINES_PIECE_BYTES);
-    lines_open(&lines, 2, &plain, emit, sink);
-    lines_feed(&lines, 0, bytes, LINES_PIECE_BYTES + 10);
+    char *bytes = malloc(2 * LINE_PIECE_BYTES);
+    struct line_splitter line_splitter;
+    memset(bytes, 'x', 2 * LINE_PIECE_BYTES);
+    line_splitter_open(&line_splitter, 2, &plain, emit, sink);
+    line_splitter_add(&line_splitter, 0, bytes, LINE_PIECE_BYTES + 10);
     assert_int_equal(sink->calls, 1);
-    assert_int_equal(sink->used, 4 + LINES_PIECE_BYTES + 1);
-    lines_end(&lines, 0);
+    assert_int_equal(sink->used, 4 + LINE_PIECE_BYTES + 1);
+    line_splitter_end(&line_splitter, 0);
     assert_int_equal(sink->calls, 2);
-    assert_int_equal(sink->used, 4 + LINES_PIECE_BYTES + 1 + 4 + 10 + 1);
-    lines_close(&lines);
+    assert_int_equal(sink->used, 4 + LINE_PIECE_BYTES + 1 + 4 + 10 + 1);
+    line_splitter_close(&line_splitter);
     free(bytes);
     free(sink);
 }
@@ -143,7 +143,7 @@ struct streams {
     size_t err_size;
 };
 
-/* terminal_look() asks the descriptor, which a memory stream has none of: so these are files. */
+/* terminal_style_of() asks the descriptor, which a memory stream has none of: so these are files. */
 static void open_streams(struct streams *streams, size_t tasks)
 {
     *streams = (struct streams){.out = tmpfile(), .err = tmpfile()};
@@ -299,7 +299,7 @@ static void the_status_line_stays_below(void **state)
     screen_open(&screen, both, both);
     assert_false(screen.live);
     screen.live = true;
-    screen.err_look.columns = 10;
+    screen.err_style.columns = 10;
     screen_status(&screen, "12345678901234");
     screen_write(&screen, 1, "out\n", 4);
     screen_note(&screen, "note %d", 1);

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
-#include "coordinator/cli/table.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
+#include "coordinator/cli/render/table.h"
 
 #define S UINT64_C(1000000)
 
-static const struct look plain;
+static const struct text_style plain;
 
 static const cadre_job_metric metrics[] = {{"loss", 0.25}, {"weird", NAN}};
 static const cadre_job_task tasks[] = {
@@ -126,7 +126,7 @@ static void print_table(FILE *out)
     table_add(&table, COLOUR_NONE, "%d", 1234);
     table_add(&table, COLOUR_NONE, "x\033[2Jy");
     table_add(&table, COLOUR_NONE, "-");
-    const struct look narrow = {.columns = 20};
+    const struct text_style narrow = {.columns = 20};
     assert_true(table_print(&table, &narrow, out));
     table_close(&table);
 }
@@ -145,7 +145,7 @@ static void print_colours(FILE *out)
     struct table table;
     table_open(&table, columns, 1);
     table_add(&table, COLOUR_RED, "red");
-    const struct look coloured = {.colour = true};
+    const struct text_style coloured = {.colour = true};
     table_print(&table, &coloured, out);
     table_close(&table);
 }
@@ -449,10 +449,10 @@ static void a_job_as_json_has_stable_keys(void **state)
     json_decref(json);
 }
 
-static cadre_job make_crew(void)
+static cadre_job make_ps_job(void)
 {
     static const cadre_job_metric evaluated[] = {{"loss", 0.3125}};
-    static const cadre_job_task crew_tasks[] = {
+    static const cadre_job_task ps_job_task_count[] = {
         {.task = 0, .state = CADRE_TASK_RUNNING, .worker = "a", .exit_text = "", .type = "chief"},
         {.task = 2,
             .state = CADRE_TASK_WAITING,
@@ -470,23 +470,23 @@ static cadre_job make_crew(void)
     job.has_evaluation = true;
     job.evaluation = (cadre_job_progress){
         .stream = "test", .step = 400, .left_s = -1, .metrics = evaluated, .metric_count = 1};
-    job.tasks = crew_tasks;
+    job.tasks = ps_job_task_count;
     job.task_count = 2;
     return job;
 }
 
-static void print_crew(FILE *out)
+static void print_ps_job(FILE *out)
 {
-    cadre_job job = make_crew();
+    cadre_job job = make_ps_job();
     assert_true(render_job(&job, 160 * S, &plain, out));
     const cadre_job_list list = {.jobs = &job, .count = 1};
     assert_true(render_jobs(&list, false, 160 * S, &plain, out));
 }
 
-static void a_crew_shows_its_types(void **state)
+static void a_ps_job_shows_its_types(void **state)
 {
     (void)state;
-    char *text = text_of(print_crew);
+    char *text = text_of(print_ps_job);
     assert_non_null(
         strstr(text, "tasks       4: a chief, 1 worker, 1 parameter server and an evaluator"));
     assert_non_null(strstr(text, "evaluation  step 400  loss 0.3125\n"));
@@ -496,7 +496,7 @@ static void a_crew_shows_its_types(void **state)
     assert_null(strstr(text, "training")); /* the roster is the chief's alone, and says nothing */
     assert_null(strstr(text, "1/4"));
     free(text);
-    cadre_job job = make_crew();
+    cadre_job job = make_ps_job();
     json_t *json = json_of_job(&job);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "crew"), "servers")), 1);
@@ -573,7 +573,7 @@ int main(void)
         cmocka_unit_test(shards_show_who_reads_what),
         cmocka_unit_test(an_outcome_is_a_line),
         cmocka_unit_test(a_job_as_json_has_stable_keys),
-        cmocka_unit_test(a_crew_shows_its_types),
+        cmocka_unit_test(a_ps_job_shows_its_types),
         cmocka_unit_test(listings_as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

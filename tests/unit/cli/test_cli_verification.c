@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
-static const struct look plain;
+static const struct text_style plain;
 
 static const cadre_verified_epoch epochs[] = {
     {.stream = 1,
@@ -38,7 +38,7 @@ static const cadre_verified_epoch epochs[] = {
 static const cadre_verified_generation generations[] = {
     {.number = 1, .end = 68, .tasks = 4, .planned_us = 9}};
 
-static cadre_verification make_proof(void)
+static cadre_verification make_audit(void)
 {
     return (cadre_verification){.job = 3,
         .job_name = "digits",
@@ -56,12 +56,12 @@ static cadre_verification make_proof(void)
         .steps_proved = 65};
 }
 
-static void assert_rendered(const cadre_verification *proof, const char *wanted)
+static void assert_rendered(const cadre_verification *audit, const char *wanted)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    assert_true(render_verification(proof, &plain, out));
+    assert_true(render_verification(audit, &plain, out));
     fclose(out);
     if (strstr(text, wanted) == NULL) {
         fail_msg("\"%s\" is not in:\n%s", wanted, text);
@@ -69,11 +69,11 @@ static void assert_rendered(const cadre_verification *proof, const char *wanted)
     free(text);
 }
 
-static void a_proof_is_a_table_and_a_conclusion(void **state)
+static void an_audit_is_a_table_and_a_conclusion(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
-    assert_rendered(&proof,
+    cadre_verification audit = make_audit();
+    assert_rendered(&audit,
         "job 3  digits  cancelled\n"
         "DATASET  EPOCH  STEPS   SAMPLES  VERDICT       WHY\n"
         "train        1     45      1797  exact         every one of 1797 samples exactly once\n"
@@ -83,15 +83,15 @@ static void a_proof_is_a_table_and_a_conclusion(void **state)
         "65 of 68 committed steps are in epochs that are proved\n"
         "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the "
         "dataset defines; nothing is known of the other 3 steps\n");
-    proof.more = true;
-    assert_rendered(&proof, "The coordinator is of an older version and left out the newest");
+    audit.more = true;
+    assert_rendered(&audit, "The coordinator is of an older version and left out the newest");
 }
 
 /* Two runs of three epochs each, of one dataset and of the next, and one that differs between. */
 static void equal_epochs_are_one_row(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
+    cadre_verification audit = make_audit();
     cadre_verified_epoch many[8];
     for (size_t i = 0; i < 8; i++) {
         many[i] = epochs[0];
@@ -101,36 +101,36 @@ static void equal_epochs_are_one_row(void **state)
     many[3].samples = 1798;
     many[3].verdict = CADRE_VERDICT_DIFFERS;
     many[3].text = "1798 samples were fed";
-    proof.epochs = many;
-    proof.epoch_count = 8;
-    proof.exact = 7;
-    proof.as_defined = proof.not_provable = 0;
-    proof.steps_proved = proof.committed;
-    assert_rendered(&proof,
+    audit.epochs = many;
+    audit.epoch_count = 8;
+    audit.exact = 7;
+    audit.as_defined = audit.not_provable = 0;
+    audit.steps_proved = audit.committed;
+    assert_rendered(&audit,
         "\nDATASET  EPOCH  STEPS    SAMPLES  VERDICT  WHY\n"
         "train      1-3     45       1797  exact    every one of 1797 samples exactly once\n"
         "train        4     45  1798/1797  differs  1798 samples were fed\n"
         "train        5     45       1797  exact    every one of 1797 samples exactly once\n"
         "test       1-3     45       1797  exact    every one of 1797 samples exactly once\n");
-    assert_rendered(&proof, "\nproved: 7 epochs fed every sample exactly once\n");
+    assert_rendered(&audit, "\nproved: 7 epochs fed every sample exactly once\n");
 }
 
 static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
+    cadre_verification audit = make_audit();
     cadre_verified_generation later = generations[0];
     later.first = 40;
-    proof.generations = &later;
-    assert_rendered(&proof,
+    audit.generations = &later;
+    assert_rendered(&audit,
         "overlap\nThe steps before are of the job from whose checkpoint it went on.\n65 of");
     later.first = 3; /* and of all others something is known */
-    assert_rendered(&proof, "\nproved: 1 epoch fed every sample exactly once");
-    proof.steps_proved--;
-    assert_rendered(&proof, "nothing is known of the other 1 step\n");
-    proof.steps_proved++;
-    proof.more = true;
-    assert_rendered(&proof, "\npartly proved: ");
+    assert_rendered(&audit, "\nproved: 1 epoch fed every sample exactly once");
+    audit.steps_proved--;
+    assert_rendered(&audit, "nothing is known of the other 1 step\n");
+    audit.steps_proved++;
+    audit.more = true;
+    assert_rendered(&audit, "\npartly proved: ");
 }
 
 static void how_far_states_were_verified_is_said(void **state)
@@ -138,60 +138,60 @@ static void how_far_states_were_verified_is_said(void **state)
     (void)state;
     static const cadre_verified_state states[] = {
         {.position = 0, .digest = 7}, {.position = 1200, .digest = UINT64_MAX}};
-    cadre_verification proof = make_proof();
-    proof.states = states;
-    proof.state_count = 2;
-    assert_rendered(&proof,
+    cadre_verification audit = make_audit();
+    audit.states = states;
+    audit.state_count = 2;
+    assert_rendered(&audit,
         "in epochs that are proved\n"
         "states verified at 2 positions, the newest step 1200 with digest ffffffffffffffff\n"
         "partly proved: ");
-    json_t *json = json_of_verification(&proof);
+    json_t *json = json_of_verification(&audit);
     char *text = json_dumps(json, JSON_COMPACT);
     assert_non_null(strstr(text,
         "\"more\":false,\"verified\":[{\"position\":0,\"digest\":\"0000000000000007\"},"
         "{\"position\":1200,\"digest\":\"ffffffffffffffff\"}]}"));
     free(text);
     json_decref(json);
-    proof.state_count = 1;
+    audit.state_count = 1;
     assert_rendered(
-        &proof, "states verified at 1 position, the newest step 0 with digest 0000000000000007\n");
+        &audit, "states verified at 1 position, the newest step 0 with digest 0000000000000007\n");
 }
 
 static void a_difference_is_said_first(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
-    proof.differing = 1;
+    cadre_verification audit = make_audit();
+    audit.differing = 1;
     assert_rendered(
-        &proof, "\nnot as it should be: 1 epoch differs from what the dataset defines\n");
-    proof.differing = 0;
-    proof.tiled = false;
-    proof.tiling = "generation 4 is out of order";
-    assert_rendered(&proof, "\nnot as it should be: generation 4 is out of order\n");
+        &audit, "\nnot as it should be: 1 epoch differs from what the dataset defines\n");
+    audit.differing = 0;
+    audit.tiled = false;
+    audit.tiling = "generation 4 is out of order";
+    assert_rendered(&audit, "\nnot as it should be: generation 4 is out of order\n");
 }
 
-static void nothing_proved_says_why(void **state)
+static void nothing_audited_says_why(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
-    proof.steps_proved = 0;
-    proof.exact = proof.as_defined = 0;
-    proof.epochs = &epochs[2];
-    proof.epoch_count = 1;
-    assert_rendered(&proof, "\nnothing could be proved: its steps take no samples of a dataset\n");
-    proof.epoch_count = 0;
+    cadre_verification audit = make_audit();
+    audit.steps_proved = 0;
+    audit.exact = audit.as_defined = 0;
+    audit.epochs = &epochs[2];
+    audit.epoch_count = 1;
+    assert_rendered(&audit, "\nnothing could be proved: its steps take no samples of a dataset\n");
+    audit.epoch_count = 0;
     assert_rendered(
-        &proof, "\nnothing could be proved: no step of this job took samples of a dataset\n");
-    proof.state = CADRE_JOB_RUNNING;
-    assert_rendered(&proof, "\nnothing could be proved: no epoch is complete yet;");
+        &audit, "\nnothing could be proved: no step of this job took samples of a dataset\n");
+    audit.state = CADRE_JOB_RUNNING;
+    assert_rendered(&audit, "\nnothing could be proved: no epoch is complete yet;");
 }
 
-static void a_proof_as_json(void **state)
+static void an_audit_as_json(void **state)
 {
     (void)state;
-    cadre_verification proof = make_proof();
-    proof.epoch_count = 1;
-    json_t *json = json_of_verification(&proof);
+    cadre_verification audit = make_audit();
+    audit.epoch_count = 1;
+    json_t *json = json_of_verification(&audit);
     char *text = json_dumps(json, JSON_COMPACT);
     assert_string_equal(text,
         "{\"id\":3,\"name\":\"digits\",\"state\":\"cancelled\","
@@ -210,13 +210,13 @@ static void a_proof_as_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_proof_is_a_table_and_a_conclusion),
+        cmocka_unit_test(an_audit_is_a_table_and_a_conclusion),
         cmocka_unit_test(equal_epochs_are_one_row),
         cmocka_unit_test(a_job_that_went_on_says_whose_the_steps_before_are),
         cmocka_unit_test(how_far_states_were_verified_is_said),
         cmocka_unit_test(a_difference_is_said_first),
-        cmocka_unit_test(nothing_proved_says_why),
-        cmocka_unit_test(a_proof_as_json),
+        cmocka_unit_test(nothing_audited_says_why),
+        cmocka_unit_test(an_audit_as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static int close_stub(void **state)
     return 0;
 }
 
-static void a_proof_has_a_status(void **state)
+static void an_audit_has_a_status(void **state)
 {
     (void)state;
     assert_verify("1", NULL, 0, "proved: 3 epochs fed every sample exactly once", "");
@@ -116,7 +116,7 @@ static void what_takes_a_while_has_a_bar(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_proof_has_a_status),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(an_audit_has_a_status),
         cmocka_unit_test(a_comparison_has_a_status),
         cmocka_unit_test(what_cannot_be_compared_is_usage),
         cmocka_unit_test(what_takes_a_while_has_a_bar)};

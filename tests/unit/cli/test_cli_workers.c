@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/json.h"
-#include "coordinator/cli/render.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
 
 #define S UINT64_C(1000000)
 
-static const struct look plain;
+static const struct text_style plain;
 
 /* What `print` writes; to be freed. */
 static char *text_of(void (*print)(FILE *out))

@@ -74,7 +74,7 @@ struct stub {
     struct wire_arena *arena;
     struct wire_buffer packed;
     struct stub_seen seen; /* under the lock */
-    unsigned proof_pages;  /* that were asked for, of jobs that have several */
+    unsigned audit_pages;  /* that were asked for, of jobs that have several */
     cadre_status submit_fails;
     cadre_status watch_fails; /* and Logs */
     char address[160];
@@ -106,7 +106,7 @@ struct job_info stub_job(uint64_t id, enum job_state state);
 /* False: the call was answered otherwise, as the number of the job says. */
 bool stub_has_job(struct rpc_call *call, struct job_id id);
 
-/* Jobs.Verify, in stub_proofs.c. */
+/* Jobs.Verify, in stub_audits.c. */
 extern const struct rpc_server_ops stub_verify_ops;
 
 /* The methods, in stub_jobs.c. */

@@ -43,7 +43,7 @@ static void assert_says(const char *part)
     }
 }
 
-static void nobody_there_is_said_clearly(void **state)
+static void no_coordinator_is_reported_clearly(void **state)
 {
     (void)state;
     char address[256];
@@ -378,7 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_socket_of_others_is_said_clearly),
-        cmocka_unit_test(nobody_there_is_said_clearly),
+        cmocka_unit_test(no_coordinator_is_reported_clearly),
         cmocka_unit_test_setup_teardown(addresses_are_chosen_and_checked, open_world, close_world),
         cmocka_unit_test_setup_teardown(a_job_comes_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(listings_come_whole, open_world, close_world),

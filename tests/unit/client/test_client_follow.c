@@ -29,10 +29,10 @@ static void on_outage(bool away, void *user)
     snprintf(world->outages + used, sizeof world->outages - used, "%s", away ? "-" : "+");
 }
 
-static void connect_client(struct world *world, uint64_t patience_us)
+static void connect_client(struct world *world, uint64_t wait_timeout_us)
 {
     const cadre_client_options options = {.address = world->stub.address,
-        .patience_us = patience_us,
+        .wait_timeout_us = wait_timeout_us,
         .on_outage = on_outage,
         .user = world};
     assert_int_equal(cadre_client_connect(&options, &world->client), CADRE_OK);

@@ -117,7 +117,7 @@ static void generations_that_overlap_are_found(void **state)
     assert_string_equal(proof->tiling, "the epochs hold 30 steps, but only 29 are committed");
 }
 
-static void a_sample_fed_twice_is_found(void **state)
+static void a_sample_consumed_twice_is_found(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_TWICE);
     assert_epoch(proof, 0, CADRE_VERDICT_EXACT, "");
@@ -146,7 +146,7 @@ static void as_defined_is_less_than_exact(void **state)
     assert_int_equal(proof->steps_proved, 24);
 }
 
-static void what_nobody_knows_is_not_claimed(void **state)
+static void what_is_unknown_is_not_claimed(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_UNKNOWN);
     assert_epoch(proof, 0, CADRE_VERDICT_NOT_PROVABLE, "every task reads this dataset for itself");
@@ -169,7 +169,7 @@ static void by_files_the_table_says_what_is_whole(void **state)
     assert_int_equal(proof->steps_proved, 20);
 }
 
-static void a_job_that_is_not_there_has_no_proof(void **state)
+static void a_job_that_is_not_there_has_no_audit(void **state)
 {
     struct world *world = *state;
     assert_int_equal(
@@ -210,7 +210,7 @@ static void assert_paged(const cadre_verification *proof)
     assert_int_equal(proof->not_provable, 1);
 }
 
-static void all_pages_are_one_proof(void **state)
+static void all_pages_are_one_audit(void **state)
 {
     struct world *world = *state;
     const cadre_verification *proof = verify(world, JOB_PAGED);
@@ -222,7 +222,7 @@ static void all_pages_are_one_proof(void **state)
     assert_int_equal(proof->steps_proved, 94);
     assert_true(proof->tiled);
     assert_states(proof, 7, 10);
-    assert_int_equal(world->stub.proof_pages, 3); /* and no more for what came meanwhile */
+    assert_int_equal(world->stub.audit_pages, 3); /* and no more for what came meanwhile */
 }
 
 /* What was told of steps that are not committed any more is not mixed with what is. */
@@ -281,7 +281,7 @@ static void progress_is_told(void **state)
     assert_int_equal(world->proof->epoch_count, 3);
     assert_int_equal(world->proof->exact, 0);
     assert_string_equal(world->proof->epochs[0].text, "");
-    assert_true(world->proof->epochs[0].fed[0] != world->proof->epochs[1].fed[0]);
+    assert_true(world->proof->epochs[0].consumed[0] != world->proof->epochs[1].consumed[0]);
 }
 
 static void verdicts_have_names(void **state)
@@ -301,17 +301,17 @@ int main(void)
         cmocka_unit_test_setup_teardown(generations_own_their_steps, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             generations_that_overlap_are_found, open_world, close_world),
-        cmocka_unit_test_setup_teardown(a_sample_fed_twice_is_found, open_world, close_world),
+        cmocka_unit_test_setup_teardown(a_sample_consumed_twice_is_found, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             the_right_ids_of_a_wrong_epoch_prove_nothing, open_world, close_world),
         cmocka_unit_test_setup_teardown(as_defined_is_less_than_exact, open_world, close_world),
-        cmocka_unit_test_setup_teardown(what_nobody_knows_is_not_claimed, open_world, close_world),
+        cmocka_unit_test_setup_teardown(what_is_unknown_is_not_claimed, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             by_files_the_table_says_what_is_whole, open_world, close_world),
         cmocka_unit_test_setup_teardown(
-            a_job_that_is_not_there_has_no_proof, open_world, close_world),
+            a_job_that_is_not_there_has_no_audit, open_world, close_world),
         cmocka_unit_test_setup_teardown(verified_states_are_listed, open_world, close_world),
-        cmocka_unit_test_setup_teardown(all_pages_are_one_proof, open_world, close_world),
+        cmocka_unit_test_setup_teardown(all_pages_are_one_audit, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_begins_again_is_asked_again, open_world, close_world),
         cmocka_unit_test_setup_teardown(progress_is_told, open_world, close_world),

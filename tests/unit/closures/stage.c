@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/library/runtime/crew/closure_numbers.h"
+#include "worker/library/runtime/ps_job/closure_numbers.h"
 
-#define PATIENCE_US (60 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
 #define INCARNATION 50 /* + slot */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -21,11 +21,11 @@ static struct {
 } board;
 
 /* What the chief's crew counts. */
-static struct crew_state *chief;
+static struct ps_job_state *chief;
 
 uint64_t stage_done_count(void)
 {
-    return closure_numbers_done_below(chief->numbers) - 1;
+    return closure_numbers_watermark(chief->numbers) - 1;
 }
 
 uint64_t stage_noted_step(void)
@@ -151,7 +151,7 @@ uint64_t stage_number(int64_t id)
 
 static struct directory_self self_of(const struct stage *stage, uint32_t slot)
 {
-    return (struct directory_self){.crew = {.workers = stage->workers, .servers = 1},
+    return (struct directory_self){.ps_job = {.workers = stage->workers, .servers = 1},
         .slot = slot,
         .incarnation = INCARNATION + slot};
 }
@@ -162,7 +162,7 @@ static void tell(const struct stage *stage, struct directory *directory)
     for (uint32_t slot = 0; slot <= stage->workers; slot++) {
         members[slot] = (struct task_member){.slot = slot,
             .incarnation = INCARNATION + slot,
-            .lives = 1,
+            .attempts = 1,
             .here = true,
             .address = slot == 0 ? stage->address : "127.0.0.1:9"};
     }
@@ -176,23 +176,23 @@ static struct link_terms terms_of(const struct stage *stage, uint32_t slot)
     struct link_terms terms = {.generation = {.number = 3},
         .slot = slot,
         .incarnation = INCARNATION + slot,
-        .crew = {.workers = stage->workers, .servers = 1}};
+        .ps_job = {.workers = stage->workers, .servers = 1}};
     memset(terms.key, 4, sizeof terms.key);
     return terms;
 }
 
-static void make_crew(struct stage *stage, uint32_t slot, struct crew_state *crew)
+static void make_crew(struct stage *stage, uint32_t slot, struct ps_job_state *ps_job)
 {
     struct cadre_error error = {0};
     const struct directory_self self = self_of(stage, slot);
-    *crew = (struct crew_state){.role = slot == 0 ? ROLE_CHIEF : ROLE_WORKER,
+    *ps_job = (struct ps_job_state){.role = slot == 0 ? ROLE_CHIEF : ROLE_WORKER,
         .index = slot == 0 ? 0 : slot - 1,
         .terms = terms_of(stage, slot)};
-    assert_ok(directory_new(&self, &crew->directory, &error), &error);
+    assert_ok(directory_new(&self, &ps_job->directory, &error), &error);
     if (slot == 0) {
-        assert_ok(closure_numbers_new(&crew->numbers, &error), &error);
+        assert_ok(closure_numbers_new(&ps_job->numbers, &error), &error);
     }
-    tell(stage, crew->directory);
+    tell(stage, ps_job->directory);
 }
 
 static void register_functions(void)
@@ -222,22 +222,22 @@ void stage_open(struct stage *stage, uint32_t workers)
     make_crew(stage, 0, &stage->chief);
     stage->chief.listener = listener;
     chief = &stage->chief;
-    crew_set_current(chief);
+    ps_job_set_current(chief);
     assert_ok(scheduler_begin(chief, stage->strategy, &error), &error);
 }
 
 static void *work(void *user)
 {
     struct stage_worker *worker = user;
-    crew_enter(&worker->crew);
-    worker->status = closure_worker_run(&worker->crew, &worker->error);
+    ps_job_enter(&worker->ps_job);
+    worker->status = closure_worker_run(&worker->ps_job, &worker->error);
     return NULL;
 }
 
 void stage_start(struct stage *stage, uint32_t index)
 {
     struct stage_worker *worker = &stage->worker[index];
-    make_crew(stage, index + 1, &worker->crew);
+    make_crew(stage, index + 1, &worker->ps_job);
     worker->started = true;
     assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
 }
@@ -265,13 +265,13 @@ static bool are_connected(void *data)
 void stage_await_connected(struct stage *stage, uint32_t workers)
 {
     struct wanted wanted = {stage, workers};
-    assert_true(test_wait(are_connected, &wanted, PATIENCE_US));
+    assert_true(test_wait(are_connected, &wanted, WAIT_TIMEOUT_US));
 }
 
 void stage_end_scheduler(struct stage *stage)
 {
     scheduler_end(&stage->chief);
-    crew_set_current(NULL);
+    ps_job_set_current(NULL);
 }
 
 void stage_close(struct stage *stage)
@@ -284,10 +284,10 @@ void stage_close(struct stage *stage)
     for (uint32_t i = 0; i < stage->workers; i++) {
         struct stage_worker *worker = &stage->worker[i];
         if (worker->started) {
-            directory_end(worker->crew.directory, &over);
+            directory_end(worker->ps_job.directory, &over);
             pthread_join(worker->thread, NULL);
             assert_ok(worker->status, &worker->error);
-            directory_free(worker->crew.directory);
+            directory_free(worker->ps_job.directory);
         }
     }
     directory_free(stage->chief.directory);

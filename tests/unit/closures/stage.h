@@ -15,7 +15,7 @@
 #define STAGE_IDS         4096
 
 struct stage_worker {
-    struct crew_state crew;
+    struct ps_job_state ps_job;
     pthread_t thread;
     bool started;
     cadre_status status;
@@ -24,7 +24,7 @@ struct stage_worker {
 
 struct stage {
     cadre_strategy *strategy;
-    struct crew_state chief;
+    struct ps_job_state chief;
     char address[LIMIT_ADDRESS_BYTES];
     uint32_t workers;
     struct stage_worker worker[STAGE_WORKERS_MAX];
@@ -42,9 +42,9 @@ void stage_close(struct stage *stage);
 void stage_end_scheduler(struct stage *stage);
 
 /* What crew.h's functions were called with. */
-uint64_t stage_done_count(void);   /* crew_push_done, of this stage */
-uint64_t stage_noted_step(void);   /* crew_note_step */
-uint64_t stage_number_count(void); /* crew_next_closure */
+uint64_t stage_done_count(void);   /* ps_job_push_done, of this stage */
+uint64_t stage_noted_step(void);   /* ps_job_publish_step */
+uint64_t stage_number_count(void); /* ps_job_next_closure */
 
 /* --- functions of closures, registered by the first stage_open ---
  *   hold(id)      counts and waits until the test lets `id` go; fails with the code it was given

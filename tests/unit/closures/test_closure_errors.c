@@ -230,7 +230,7 @@ static void the_coordinator_gives_a_worker_up(void **state)
     stage_open_all(&stage, 2);
     cadre_remote_value_release(stage_schedule(&stage, "hold", 0));
     uint32_t lost = stage_await_run(0, 1);
-    const struct task_member gone = {.slot = lost + 1, .incarnation = 1000, .lives = 2};
+    const struct task_member gone = {.slot = lost + 1, .incarnation = 1000, .attempts = 2};
     const struct task_members members = {
         .generation = {.number = 3}, .members = &gone, .member_count = 1};
     directory_update(stage.chief.directory, &members);

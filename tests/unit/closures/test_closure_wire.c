@@ -9,11 +9,11 @@
 #include "stage.h"
 #include "worker/library/runtime/closures/closure_wire.h"
 
-#define PATIENCE_US (60 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
 
 static uint8_t *written(cadre_tensor *tensor, size_t *ret_bytes)
 {
-    const struct wire_item item = {.tensor = tensor, .thing = 77};
+    const struct wire_item item = {.tensor = tensor, .object = 77};
     *ret_bytes = wire_item_bytes(&item);
     uint8_t *bytes = malloc(*ret_bytes);
     assert_non_null(bytes);
@@ -79,7 +79,7 @@ static void items_may_be_damaged(void **state)
     uint8_t *bytes = written(NULL, &size);
     assert_int_equal(read_back(bytes, size, &item), CADRE_OK);
     assert_null(item.tensor);
-    assert_int_equal(item.thing, 77);
+    assert_int_equal(item.object, 77);
     free(bytes);
 }
 
@@ -94,7 +94,7 @@ static struct link *come(struct stage *stage)
     terms.slot = 1;
     terms.incarnation = 51;
     assert_ok(
-        link_connect(&terms, "the chief", stage->address, 0, PATIENCE_US, &link, &error), &error);
+        link_connect(&terms, "the chief", stage->address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
     return link;
 }
 
@@ -103,7 +103,7 @@ static struct frame receive(struct link *link)
     struct cadre_error error = {0};
     struct frame frame;
     uint8_t bytes[4096];
-    assert_ok(link_receive(link, PATIENCE_US, &frame, &error), &error);
+    assert_ok(link_receive(link, WAIT_TIMEOUT_US, &frame, &error), &error);
     assert_true(frame.bytes <= sizeof bytes);
     assert_ok(link_receive_bytes(link, bytes, (size_t)frame.bytes, &error), &error);
     return frame;
@@ -113,7 +113,7 @@ static void await_end(struct link *link)
 {
     struct cadre_error error = {0};
     struct frame frame;
-    assert_int_equal(link_receive(link, PATIENCE_US, &frame, &error), CADRE_UNAVAILABLE);
+    assert_int_equal(link_receive(link, WAIT_TIMEOUT_US, &frame, &error), CADRE_UNAVAILABLE);
     link_free(link);
 }
 
@@ -140,7 +140,7 @@ static void a_worker_may_send_anything(void **state)
         {.kind = CLOSURE_START},               /* the chief's own */
         {.kind = 99},                          /* nobody's */
         {.kind = CLOSURE_RESULT, .id = 12345}, /* of no closure */
-        {.kind = CLOSURE_RESULT, .id = 12345, .words = {1 << 20}},
+        {.kind = CLOSURE_RESULT, .id = 12345, .args = {1 << 20}},
         {.kind = CLOSURE_RESULT, .id = 12345, .code = 3},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -164,8 +164,8 @@ static void outputs_may_be_damaged(void **state)
     stage_open(&stage, 1);
     struct link *link = come(&stage);
     const struct frame bad[] = {
-        {.kind = CLOSURE_RESULT, .words = {1}},
-        {.kind = CLOSURE_RESULT, .words = {CADRE_OUTPUTS_MAX + 1}},
+        {.kind = CLOSURE_RESULT, .args = {1}},
+        {.kind = CLOSURE_RESULT, .args = {CADRE_OUTPUTS_MAX + 1}},
         {.kind = CLOSURE_RESULT, .code = 77},
     };
     const cadre_status codes[] = {CADRE_INTERNAL, CADRE_INTERNAL, CADRE_UNKNOWN};
@@ -180,7 +180,7 @@ static void outputs_may_be_damaged(void **state)
     size_t size = 0;
     uint8_t *bytes = written(NULL, &size);
     cadre_remote_value_release(stage_schedule(&stage, "tally", 1));
-    struct frame result = {.kind = CLOSURE_RESULT, .words = {1}};
+    struct frame result = {.kind = CLOSURE_RESULT, .args = {1}};
     result.id = receive(link).id;
     send_bytes(link, result, bytes, size);
     assert_public_error(cadre_join(stage.strategy), CADRE_INTERNAL, "no tensor");
@@ -200,14 +200,14 @@ static void who_is_no_worker_is_sent_away(void **state)
     struct link_terms terms = stage.chief.terms;
     terms.slot = 2; /* ps 0 */
     assert_ok(
-        link_connect(&terms, "the chief", stage.address, 0, PATIENCE_US, &link, &error), &error);
+        link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
     await_end(link);
     struct link *newest = come(&stage);
     stage_await_connected(&stage, 1);
     terms.slot = 1;
     terms.incarnation = 50;
     assert_ok(
-        link_connect(&terms, "the chief", stage.address, 0, PATIENCE_US, &link, &error), &error);
+        link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
     await_end(link);
     cadre_remote_value_release(stage_schedule(&stage, "tally", 1));
     assert_int_equal(receive(newest).kind, CLOSURE_START);
@@ -257,7 +257,7 @@ static void await_failure(struct link *link, cadre_status code, const char *part
     struct cadre_error error = {0};
     struct frame frame;
     char text[CADRE_ERROR_TEXT_BYTES] = {0};
-    assert_ok(link_receive(link, PATIENCE_US, &frame, &error), &error);
+    assert_ok(link_receive(link, WAIT_TIMEOUT_US, &frame, &error), &error);
     assert_int_equal(frame.kind, CLOSURE_RESULT);
     assert_int_equal(frame.code, code);
     assert_true(frame.bytes < sizeof text);
@@ -283,8 +283,8 @@ static void a_chief_may_send_anything(void **state)
     struct link *link = next_link(&chief);
     const struct frame bad[] = {
         {.kind = CLOSURE_RESULT},
-        {.kind = CLOSURE_MAKE, .id = 1, .words = {REGISTERED_FUNCTION}},
-        {.kind = CLOSURE_MAKE, .id = 5, .words = {REGISTERED_DATASET}},
+        {.kind = CLOSURE_MAKE, .id = 1, .args = {REGISTERED_FUNCTION}},
+        {.kind = CLOSURE_MAKE, .id = 5, .args = {REGISTERED_DATASET}},
         {.kind = CLOSURE_START, .bytes = UINT64_MAX},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -301,21 +301,21 @@ static void a_chief_may_send_anything(void **state)
         await_end(link);
         link = next_link(&chief);
     }
-    send_bytes(link, (struct frame){.kind = CLOSURE_START, .id = 1, .words = {1, 0, 200}}, "x", 1);
+    send_bytes(link, (struct frame){.kind = CLOSURE_START, .id = 1, .args = {1, 0, 200}}, "x", 1);
     await_failure(link, CADRE_INTERNAL, "without a function's name");
     send_bytes(
-        link, (struct frame){.kind = CLOSURE_START, .id = 2, .words = {1, 0, 8}}, "no_such.", 8);
+        link, (struct frame){.kind = CLOSURE_START, .id = 2, .args = {1, 0, 8}}, "no_such.", 8);
     await_failure(link, CADRE_NOT_FOUND, "worker 0: no function `no_such.` is registered");
     send_bytes(
-        link, (struct frame){.kind = CLOSURE_START, .id = 3, .words = {1, 1, 5}}, "tally\0\0\0", 8);
+        link, (struct frame){.kind = CLOSURE_START, .id = 3, .args = {1, 1, 5}}, "tally\0\0\0", 8);
     await_failure(link, CADRE_INTERNAL, "in the middle of an item");
-    send_bytes(link, (struct frame){.kind = CLOSURE_START, .id = 4, .words = {1, 65, 5}},
+    send_bytes(link, (struct frame){.kind = CLOSURE_START, .id = 4, .args = {1, 65, 5}},
         "tally\0\0\0", 8);
     await_failure(link, CADRE_INTERNAL, "65 arguments");
-    const struct frame cancel = {.kind = CLOSURE_CANCEL, .words = {9}};
+    const struct frame cancel = {.kind = CLOSURE_CANCEL, .args = {9}};
     assert_ok(link_send(link, &cancel, NULL, 0, &error), &error);
     send_bytes(
-        link, (struct frame){.kind = CLOSURE_START, .id = 9, .words = {1, 0, 5}}, "quick\0\0\0", 8);
+        link, (struct frame){.kind = CLOSURE_START, .id = 9, .args = {1, 0, 5}}, "quick\0\0\0", 8);
     await_failure(link, CADRE_CANCELLED, "before it ran");
     link_listener_close(listener);
     link_free(link);

@@ -6,7 +6,7 @@
 #include "common/base/clock.h"
 #include "stage.h"
 
-#define PATIENCE_US (60 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
 
 static atomic_int made;     /* datasets */
 static atomic_int alive;    /* resources */
@@ -154,7 +154,7 @@ static void datasets_are_each_workers_own(void **state)
     }
     cadre_status status = cadre_join(stage.strategy);
     assert_true(status == CADRE_OK || status == CADRE_OUT_OF_RANGE);
-    assert_true(test_wait(made_so_often, &both, PATIENCE_US));
+    assert_true(test_wait(made_so_often, &both, WAIT_TIMEOUT_US));
     stage_close(&stage);
 }
 
@@ -171,15 +171,15 @@ static void what_is_lost_is_made_again(void **state)
     assert_public_ok(cadre_create_per_worker_dataset(stage.strategy, "twos", &twos));
     assert_public_ok(cadre_create_per_worker_resource(stage.strategy, "counter", &counter));
     const cadre_closure_argument argument = of(twos);
-    for (int life = 1; life <= 3; life++) {
+    for (int attempt = 1; attempt <= 3; attempt++) {
         for (int i = 0; i < 10; i++) {
             assert_public_ok(cadre_schedule(stage.strategy, "next", &argument, 1, NULL));
         }
         assert_public_ok(cadre_join(stage.strategy));
-        assert_int_equal(atomic_load(&made), life);
+        assert_int_equal(atomic_load(&made), attempt);
         assert_true(scheduler_drop(&stage.chief, 0));
-        int lives = life + 1;
-        assert_true(test_wait(made_so_often, &lives, PATIENCE_US));
+        int attempts = attempt + 1;
+        assert_true(test_wait(made_so_often, &attempts, WAIT_TIMEOUT_US));
     }
     stage_close(&stage);
     assert_int_equal(atomic_load(&alive), 0);

@@ -123,7 +123,7 @@ static void counts_are_expanded(void **state)
 static const struct slurm_variables five = {
     .rank = "3", .tasks = "5", .hosts = "n[1-3]", .per_host = "2(x2),1"};
 
-static const char *address_of(const struct slurm_place *place, const char *job, uint32_t index)
+static const char *address_of(const struct slurm_task *place, const char *job, uint32_t index)
 {
     const struct cluster_job *found = cluster_spec_find(place->spec, job);
     return found == NULL ? NULL : cluster_job_address(found, index);
@@ -133,7 +133,7 @@ static void ranks_fill_one_host_after_the_other(void **state)
 {
     (void)state;
     static const char *const wanted[] = {"n1:8888", "n1:8889", "n2:8888", "n2:8889", "n3:8888"};
-    struct slurm_place place;
+    struct slurm_task place;
     struct cadre_error error = {0};
     cadre_slurm_options options = {.gpus_per_node = 4};
     assert_ok(slurm_resolve(&five, &options, &place, &error), &error);
@@ -151,7 +151,7 @@ static void jobs_take_the_ranks_in_order(void **state)
 {
     (void)state;
     static const cadre_slurm_job jobs[] = {{"ps", 1}, {"chief", 0}, {"worker", 4}};
-    struct slurm_place place;
+    struct slurm_task place;
     struct cadre_error error = {0};
     cadre_slurm_options options = {.jobs = jobs, .job_count = 3, .port_base = 40000};
     assert_ok(slurm_resolve(&five, &options, &place, &error), &error);
@@ -212,7 +212,7 @@ static void what_does_not_fit_is_named(void **state)
             CADRE_INVALID_ARGUMENT, "SLURM_GPUS_ON_NODE"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct slurm_place place;
+        struct slurm_task place;
         struct cadre_error error = {0};
         assert_error(slurm_resolve(&cases[i].variables, &cases[i].options, &place, &error),
             cases[i].code, &error, cases[i].part);

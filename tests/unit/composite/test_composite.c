@@ -271,7 +271,7 @@ static void wrong_sparse_parts(void **state)
     cadre_tensor *joined[3] = {NULL};
     struct cadre_error error = {0};
     assert_int_equal(composite_rows(CADRE_COMPOSITE_SPARSE, parts), INT64_MAX);
-    assert_int_equal(composite_join(&whole, elements, 2, joined, &error), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(composite_concat(&whole, elements, 2, joined, &error), CADRE_INVALID_ARGUMENT);
     assert_string_equal(error.text, "sparse parts have more rows than can be counted");
     assert_null(joined[0]);
     release((cadre_tensor *[]){indices, huge, values, three, made}, 5);
@@ -291,11 +291,11 @@ struct table {
 
 static void make_table(struct prng *prng, struct table *table)
 {
-    table->rows = (int64_t)prng_below(prng, ROWS_MAX + 1);
+    table->rows = (int64_t)prng_uniform(prng, ROWS_MAX + 1);
     for (int64_t r = 0; r < table->rows; r++) {
-        table->lengths[r] = (int64_t)prng_below(prng, COLUMNS_MAX + 1);
+        table->lengths[r] = (int64_t)prng_uniform(prng, COLUMNS_MAX + 1);
         for (int64_t i = 0; i < table->lengths[r]; i++) {
-            table->numbers[r][i] = (int64_t)prng_below(prng, 1000);
+            table->numbers[r][i] = (int64_t)prng_uniform(prng, 1000);
         }
     }
 }
@@ -312,7 +312,7 @@ static void fill(
         for (int64_t i = 0; i < table->lengths[r]; i++, count++) {
             int64_t at = count;
             if (kind == CADRE_COMPOSITE_SPARSE) {
-                at = (int64_t)prng_below(prng, (uint64_t)count + 1);
+                at = (int64_t)prng_uniform(prng, (uint64_t)count + 1);
                 values[count] = values[at];
                 memcpy(indices[count], indices[at], sizeof indices[at]);
             }
@@ -391,21 +391,21 @@ static void any_cuts_joined_are_the_whole(void **state)
         fill(&prng, &table, kind, whole);
         for (int i = 0; i < 4; i++) {
             int64_t rows = i == 3 ? table.rows - first
-                                  : (int64_t)prng_below(&prng, (uint64_t)(table.rows - first) + 1);
+                                  : (int64_t)prng_uniform(&prng, (uint64_t)(table.rows - first) + 1);
             pieces[i].count = count;
             assert_int_equal(
-                composite_cut(kind, whole, first, rows, pieces[i].tensors, &error), CADRE_OK);
+                composite_slice(kind, whole, first, rows, pieces[i].tensors, &error), CADRE_OK);
             expect_rows(&table, first, rows, kind, pieces[i].tensors);
             first += rows;
         }
         const struct composite all = composite_of_element(&pieces[0], 0);
         assert_int_equal(all.kind, kind);
         assert_int_equal(all.count, count);
-        assert_int_equal(composite_join(&all, pieces, 4, joined, &error), CADRE_OK);
+        assert_int_equal(composite_concat(&all, pieces, 4, joined, &error), CADRE_OK);
         expect_rows(&table, 0, table.rows, kind, joined);
         cadre_tensor *none[3] = {NULL};
         assert_int_equal(
-            composite_cut(kind, whole, 1, table.rows, none, &error), CADRE_OUT_OF_RANGE);
+            composite_slice(kind, whole, 1, table.rows, none, &error), CADRE_OUT_OF_RANGE);
         assert_null(none[0]);
         release(joined, 3);
         release(whole, 3);
@@ -428,16 +428,16 @@ static void any_parts_are_safe(void **state)
         struct cadre_error error = {0};
         int64_t any[8];
         for (int i = 0; i < 8; i++) {
-            any[i] = i == 0 && round % 3 != 0 ? 0 : odd[prng_below(&prng, round % 5 == 0 ? 9 : 4)];
+            any[i] = i == 0 && round % 3 != 0 ? 0 : odd[prng_uniform(&prng, round % 5 == 0 ? 9 : 4)];
         }
         cadre_tensor *tensors[3] = {ragged ? NUMBERS(1, 2, 3) : matrix(2, 2, any),
-            ragged ? numbers((int64_t)prng_below(&prng, 6), any) : NUMBERS(1, 2),
+            ragged ? numbers((int64_t)prng_uniform(&prng, 6), any) : NUMBERS(1, 2),
             numbers(2, any + 4)};
         cadre_tensor *cut[3] = {NULL};
         const int64_t rows = composite_rows(kind, tensors);
-        const int64_t first = (int64_t)prng_below(&prng, (uint64_t)(rows < 5 ? rows : 5) + 1);
+        const int64_t first = (int64_t)prng_uniform(&prng, (uint64_t)(rows < 5 ? rows : 5) + 1);
         assert_true(rows >= 0);
-        if (composite_cut(kind, tensors, first, rows - first, cut, &error) == CADRE_OK) {
+        if (composite_slice(kind, tensors, first, rows - first, cut, &error) == CADRE_OK) {
             assert_int_equal(composite_check(kind, cut, &error), CADRE_OK);
             assert_int_equal(composite_rows(kind, cut), rows - first);
         } else {

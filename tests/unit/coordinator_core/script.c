@@ -40,7 +40,7 @@ void script_close(struct script *s)
     free(s);
 }
 
-void script_says(struct script *s, const char *expected, const char *file, int at)
+void script_expect(struct script *s, const char *expected, const char *file, int at)
 {
     if (strcmp(s->transcript, expected) != 0) {
         print_error("--- said\n%s--- expected\n%s---\n", s->transcript, expected);
@@ -244,12 +244,12 @@ void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
                 .task = ref(s, job, slot), .code = CADRE_RESOURCE_EXHAUSTED, .text = text}});
 }
 
-void said(
+void relay_up(
     struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *message)
 {
     up(s, link,
         &(struct agent_up){
-            .type = AGENT_UP_SAID, .said = {.task = ref(s, job, slot), .up = *message}});
+            .type = AGENT_UP_RELAY, .relay_up = {.task = ref(s, job, slot), .up = *message}});
 }
 
 void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation)
@@ -265,7 +265,7 @@ void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, ui
         message.hello.generation = generation_of(s, job);
         message.hello.generation.number = generation;
     }
-    said(s, link, job, slot, &message);
+    relay_up(s, link, job, slot, &message);
 }
 
 void report(
@@ -274,7 +274,7 @@ void report(
     struct task_up up = {.type = TASK_UP_REPORT, .report = *report};
     up.report.generation = generation_of(s, job);
     up.report.text = report->text == NULL ? "" : report->text;
-    said(s, link, job, slot, &up);
+    relay_up(s, link, job, slot, &up);
 }
 
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position)
@@ -318,7 +318,7 @@ void halted(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64
 
 void joins(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint32_t stream)
 {
-    said(s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
+    relay_up(s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
 }
 
 void finished_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
@@ -354,25 +354,25 @@ void diverged(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
             .text = text});
 }
 
-static void say_part(
+static void send_part(
     struct script *s, uint64_t link, uint64_t job, uint32_t slot, struct task_part part)
 {
     part.generation = generation_of(s, job);
     part.size_bytes = 5;
-    said(s, link, job, slot, &(struct task_up){.type = TASK_UP_PART, .part = part});
+    relay_up(s, link, job, slot, &(struct task_up){.type = TASK_UP_PART, .part = part});
 }
 
 void part_of(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     const char *path, uint64_t digest)
 {
-    say_part(s, link, job, slot,
+    send_part(s, link, job, slot,
         (struct task_part){.position = position, .path = path, .digest = digest});
 }
 
 void part_agreed(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     const char *path, uint64_t digest)
 {
-    say_part(s, link, job, slot,
+    send_part(s, link, job, slot,
         (struct task_part){.position = position, .path = path, .digest = digest, .compared = true});
 }
 
@@ -484,9 +484,9 @@ struct script *stage_running(const struct core_job_spec *spec, uint32_t workers,
     return s;
 }
 
-#define CREW(has_backups)                                                                          \
+#define PS_JOB(has_backups)                                                                          \
     {                                                                                              \
-        .tasks = 6, .tasks_min = 6, .max_restarts = 2, .crew = {                                   \
+        .tasks = 6, .tasks_min = 6, .max_restarts = 2, .ps_job = {                                   \
             .workers = 2,                                                                          \
             .servers = 2,                                                                          \
             .evaluators = 1,                                                                       \
@@ -494,10 +494,10 @@ struct script *stage_running(const struct core_job_spec *spec, uint32_t workers,
         }                                                                                          \
     }
 
-const struct core_job_spec crew_spec = CREW(false);
-const struct core_job_spec crew_spec_backups = CREW(true);
+const struct core_job_spec ps_job_spec = PS_JOB(false);
+const struct core_job_spec ps_job_spec_backups = PS_JOB(true);
 
-struct script *stage_crew_placed(const struct core_job_spec *spec)
+struct script *stage_ps_job_placed(const struct core_job_spec *spec)
 {
     struct script *s = script_open(NULL);
     join(s, 1, "a", 2);
@@ -506,7 +506,7 @@ struct script *stage_crew_placed(const struct core_job_spec *spec)
     script_skip(s);
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED); /* all at once, or none */
     join(s, 3, "c", 2);
-    says(s, "welcome link 3: worker 3\n"
+    expect_output(s, "welcome link 3: worker 3\n"
             "record! job 1: started, incarnations to 6\n"
             "start job 1\n");
     for (uint32_t slot = 0; slot < 6; slot++) {
@@ -517,9 +517,9 @@ struct script *stage_crew_placed(const struct core_job_spec *spec)
     return s;
 }
 
-struct script *stage_crew(const struct core_job_spec *spec)
+struct script *stage_ps_job(const struct core_job_spec *spec)
 {
-    struct script *s = stage_crew_placed(spec);
+    struct script *s = stage_ps_job_placed(spec);
     for (uint32_t slot = 6; slot-- > 0;) {
         task_hello(s, link_of(s, slot), 1, slot, 0);
     }

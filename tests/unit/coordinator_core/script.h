@@ -30,8 +30,8 @@ struct script *script_open(const struct core_limits *limits);
 void script_close(struct script *s);
 
 /* Fails the test when what was said since the last call differs; every line ends with a newline. */
-#define says(s, expected) script_says((s), (expected), __FILE__, __LINE__)
-void script_says(struct script *s, const char *expected, const char *file, int line);
+#define expect_output(s, expected) script_expect((s), (expected), __FILE__, __LINE__)
+void script_expect(struct script *s, const char *expected, const char *file, int line);
 /* Adds an action to the transcript. */
 void script_show(struct script *s, const struct core_action *action);
 /* Forgets what was said. */
@@ -64,7 +64,7 @@ void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
 /* A task's hello; generation 0 is a joiner, else the job's own. */
 void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation);
 struct generation generation_of(const struct script *s, uint64_t job);
-void said(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
+void relay_up(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 /* Of the job's generation, whatever it says. */
@@ -125,13 +125,13 @@ struct script *stage_released(uint64_t up_to);
 struct script *stage_running(const struct core_job_spec *spec, uint32_t workers, uint64_t up_to);
 
 /* A job with parameter servers, slots: 0 chief, 1 and 2 workers, 3 and 4 servers, 5 evaluator. */
-extern const struct core_job_spec crew_spec;
-extern const struct core_job_spec crew_spec_backups; /* of its servers, too */
+extern const struct core_job_spec ps_job_spec;
+extern const struct core_job_spec ps_job_spec_backups; /* of its servers, too */
 
 /* Workers "a" (link 1), "b", "c" with two slots each, job 1 on all of them: chief and worker 0 on
  * "a", worker 1 and ps 0 on "b", ps 1 and the evaluator on "c". */
-struct script *stage_crew_placed(const struct core_job_spec *spec);
-struct script *stage_crew(const struct core_job_spec *spec); /* all said hello, the plan was said */
+struct script *stage_ps_job_placed(const struct core_job_spec *spec);
+struct script *stage_ps_job(const struct core_job_spec *spec); /* all said hello, the plan was said */
 
 /* Killed by signal 9, and collected. */
 void collect(struct script *s, uint64_t link, uint64_t job, uint32_t slot);

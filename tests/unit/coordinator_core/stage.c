@@ -122,7 +122,7 @@ void stage_pass_time(struct stage *stage, uint64_t us)
     stage_step(stage, (struct core_event){.type = CORE_EVENT_TICK});
 }
 
-void stage_say_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
+void stage_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
     size_t task_count)
 {
     static const char *const names[WORKERS] = {"a", "b", "c"};
@@ -222,16 +222,16 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
         return;
     }
     struct task_ref ref = {.job = {job}, .slot = slot, .incarnation = task.incarnation};
-    struct agent_up message = {.type = AGENT_UP_SAID, .said = {.task = ref}};
-    struct task_up *said = &message.said.up;
+    struct agent_up message = {.type = AGENT_UP_RELAY, .relay_up = {.task = ref}};
+    struct task_up *relay_up = &message.relay_up.up;
     switch (what) {
     case STARTED:
         message =
             (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = ref, .pid = 5}};
         break;
     case HELLO:
-        said->type = TASK_UP_HELLO;
-        said->hello = (struct task_hello){.frame_version = TASK_FRAME_VERSION,
+        relay_up->type = TASK_UP_HELLO;
+        relay_up->hello = (struct task_hello){.frame_version = TASK_FRAME_VERSION,
             .replicas = 1,
             .pid = 5,
             .mesh_address = "x",
@@ -242,21 +242,21 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
     case DIVERGES:
     case FREEZES:
     case DIRTY:
-        said->type = TASK_UP_REPORT;
-        said->report = report_of(stage, &view, slot, what);
+        relay_up->type = TASK_UP_REPORT;
+        relay_up->report = report_of(stage, &view, slot, what);
         break;
     case JOINS:
-        said->type = TASK_UP_JOIN;
-        said->join.stream = 1;
+        relay_up->type = TASK_UP_JOIN;
+        relay_up->join.stream = 1;
         break;
     case STALLS:
-        said->type = TASK_UP_STALL;
-        said->stall = (struct task_stall){.generation = view.generation,
+        relay_up->type = TASK_UP_STALL;
+        relay_up->stall = (struct task_stall){.generation = view.generation,
             .position = view.committed,
             .slot = (slot + 1) % view.tasks};
         if ((view.committed + slot) % 3 == 0) { /* for one of its own replicas */
-            said->stall.slot = slot;
-            said->stall.hang = (struct task_hang){.at = HANG_RETURN, .replica = slot};
+            relay_up->stall.slot = slot;
+            relay_up->stall.hang = (struct task_hang){.at = HANG_RETURN, .replica = slot};
         }
         break;
     case WANTS: /* the step behind those that are released */
@@ -268,8 +268,8 @@ void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum tas
                 .wanted_slot = slot}};
         break;
     case PART:
-        said->type = TASK_UP_PART;
-        said->part = (struct task_part){.generation = view.generation,
+        relay_up->type = TASK_UP_PART;
+        relay_up->part = (struct task_part){.generation = view.generation,
             .position = view.released,
             .path = "p",
             .digest = digest_of(stage, slot)};

@@ -21,7 +21,7 @@ struct stage {
     uint64_t boots[WORKERS];
     uint64_t job_last; /* highest id that may exist */
     bool whole;        /* check all after each step */
-    bool crew;         /* jobs of the alphabet have a worker and a server */
+    bool ps_job;         /* jobs of the alphabet have a worker and a server */
     bool fixed;        /* jobs of the alphabet need all of their tasks */
     uint32_t
         compares; /* states are compared, and that of slot s is s % compares; 0: they are not */
@@ -59,7 +59,7 @@ void stage_step(struct stage *stage, struct core_event event);
 void stage_up(struct stage *stage, uint64_t link, const struct agent_up *message);
 void stage_pass_time(struct stage *stage, uint64_t us);
 /* On a new stream, as the same daemon unless its boot nonce was changed. */
-void stage_say_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
+void stage_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
     size_t task_count);
 void stage_link_down(struct stage *stage, uint32_t w);
 void stage_submit(struct stage *stage, const struct core_job_spec *spec);

@@ -10,19 +10,19 @@ static void the_least_arrival_is_released(void **state)
     (void)state;
     struct script *s = stage_joined();
     arrived(s, 1, 1, 1, 2, 0);
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 2, 1, 1, 4, 0);
-    says(s, "record job 1: released to 2, stream 1 epoch 0 from 0\n"
+    expect_output(s, "record job 1: released to 2, stream 1 epoch 0 from 0\n"
             "tell job 1: release g1 to 2\n");
     arrived(s, 2, 1, 1, 4, 2); /* applied two, ready for no more */
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 1, 1, 1, 3, 1);
-    says(s, "record job 1: released to 3, stream 1 epoch 0 from 0\n"
+    expect_output(s, "record job 1: released to 3, stream 1 epoch 0 from 0\n"
             "tell job 1: release g1 to 3\n");
     assert_int_equal(job_view(s, 1).released, 3);
     assert_int_equal(job_view(s, 1).committed, 1);
     arrived(s, 1, 1, 1, 2, 1); /* an old one changes nothing */
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
@@ -42,7 +42,7 @@ static void many_workers_one_release_a_round(void **state)
     script_skip(s);
     for (uint64_t round = 1; round <= 20; round++) {
         for (uint64_t w = 5; w > 0; w--) {
-            says(s, "");
+            expect_output(s, "");
             arrived(s, w, 1, 2, round, round - 1);
         }
         assert_int_equal(job_view(s, 1).released, round);
@@ -53,11 +53,11 @@ static void many_workers_one_release_a_round(void **state)
     for (uint64_t w = 2; w <= 5; w++) {
         arrived(s, w, 1, 2, 21, 20);
     }
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
-static void other_generations_and_strangers_are_dropped(void **state)
+static void other_generations_and_unknown_tasks_are_dropped(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
@@ -72,7 +72,7 @@ static void other_generations_and_strangers_are_dropped(void **state)
     arrived(s, 3, 1, 1, 9, 0);
     arrived(s, 3, 1, 0, 9, 0);
     arrived(s, 1, 8, 1, 9, 0);
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
@@ -81,38 +81,38 @@ static void the_impossible_fails_the_job(void **state)
     (void)state;
     struct script *s = stage_released(4);
     arrived(s, 1, 1, 1, 9, 5);
-    says(s, "tell job 1: abort g1: worker a says that its tasks applied 5 steps, are ready for 9 "
+    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 5 steps, are ready for 9 "
             "and want 0, but only 4 were released\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived(s, 1, 1, 1, 4 + LIMIT_WINDOW_STEPS, 4);
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 1, 1, 1, 5 + LIMIT_WINDOW_STEPS, 4);
-    says(s, "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 69 "
+    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 69 "
             "and want 0, but only 4 were released\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     wants(s, 1, 1, 0, 5);
-    says(s, "");
+    expect_output(s, "");
     wants(s, 1, 1, 0, 6);
-    says(s, "tell job 1: abort g1: worker a says that its tasks applied 0 steps, are ready for 0 "
+    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 0 steps, are ready for 0 "
             "and want 6, but only 4 were released\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     /* It has halted at the first step of a run. */
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 6, .begin = 6});
-    says(s, "");
+    expect_output(s, "");
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 7, .begin = 7});
-    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 7, "
+    expect_output(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 7, "
             "which is outside its epoch of stream 1: it begins at 7 and has 0 steps\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .begin = 5, .steps = 5});
-    says(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 5, "
+    expect_output(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 5, "
             "which is outside its epoch of stream 1: it begins at 0 and has 5 steps\n"
             "stop job 1\n");
     script_close(s);
@@ -129,7 +129,7 @@ static void the_end_of_data_is_recorded_once(void **state)
     arrived_at(s, 2, 1, 1, 2, 0, train);
     arrived_at(s, 2, 1, 1, 5, 2, test);
     arrived_at(s, 1, 1, 1, 4, 2, test);
-    says(s, "record! job 1: stream 1 epoch 0 has 3 steps\n"
+    expect_output(s, "record! job 1: stream 1 epoch 0 has 3 steps\n"
             "record job 1: released to 2, stream 1 epoch 0 from 0\n"
             "tell job 1: release g1 to 2\n"
             "record! job 1: stream 2 epoch 0 has 2 steps\n"
@@ -139,7 +139,7 @@ static void the_end_of_data_is_recorded_once(void **state)
             "tell job 1: release g1 to 4\n");
     arrived_at(s, 1, 1, 1, 6, 4, bare);
     arrived_at(s, 2, 1, 1, 6, 4, bare);
-    says(s, "record job 1: released to 5, stream 2 epoch 0 from 3\n"
+    expect_output(s, "record job 1: released to 5, stream 2 epoch 0 from 3\n"
             "tell job 1: release g1 to 5\n"
             "record job 1: released to 6, stream 0 epoch 0 from 5\n"
             "tell job 1: release g1 to 6\n");
@@ -152,7 +152,7 @@ static void different_streams_at_one_position_fail(void **state)
     struct script *s = stage_joined();
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1});
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 2});
-    says(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 and "
+    expect_output(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 and "
             "worker b is at step 0 of stream 2, epoch 0: the programs took different paths\n"
             "stop job 1\n");
     script_close(s);
@@ -161,7 +161,7 @@ static void different_streams_at_one_position_fail(void **state)
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 8});
     script_skip(s);
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 9});
-    says(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 of 8 "
+    expect_output(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 of 8 "
             "steps and worker b is at step 0 of stream 1, epoch 0 of 9 steps: the programs took "
             "different paths\n"
             "stop job 1\n");
@@ -174,24 +174,24 @@ static void leaving_an_epoch_early_is_allowed_together(void **state)
     struct script *s = stage_released(8);
     const struct cursor test = {.stream = 2, .epoch = 0, .first = 3, .begin = 3};
     arrived_at(s, 1, 1, 1, 9, 3, test);
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 2, 1, 1, 8, 3); /* not there yet */
     arrived_at(s, 2, 1, 1, 9, 3, test);
-    says(s, "record job 1: released to 9, stream 2 epoch 0 from 3\n"
+    expect_output(s, "record job 1: released to 9, stream 2 epoch 0 from 3\n"
             "tell job 1: release g1 to 9\n");
     script_close(s);
     /* But not alone: one applied step 3 as training, the other as testing. */
     s = stage_released(8);
     arrived_at(s, 1, 1, 1, 9, 3, test);
     arrived(s, 2, 1, 1, 8, 4);
-    says(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 and "
+    expect_output(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 and "
             "worker b is at step 3 of stream 1, epoch 0: the programs took different paths\n"
             "stop job 1\n");
     script_close(s);
     s = stage_released(8);
     arrived(s, 2, 1, 1, 8, 4);
     arrived_at(s, 1, 1, 1, 9, 3, test);
-    says(s, "tell job 1: abort g1: at position 3, worker b is at step 3 of stream 1, epoch 0 and "
+    expect_output(s, "tell job 1: abort g1: at position 3, worker b is at step 3 of stream 1, epoch 0 and "
             "worker a is at step 0 of stream 2, epoch 0: the programs took different paths\n"
             "stop job 1\n");
     script_close(s);
@@ -202,34 +202,34 @@ static void leaving_an_epoch_early_is_allowed_together(void **state)
     "cadre_finish after 4 steps: all tasks must take the same steps\n"                             \
     "stop job 1\n"
 
-static void who_waits_for_a_finished_task_is_told(void **state)
+static void who_waits_for_a_finished_task_is_reported(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
     finished(s, 1, 1, 0, 4);
     wants(s, 2, 1, 1, 4); /* its last step: about to finish too */
-    says(s, "");
+    expect_output(s, "");
     wants(s, 2, 1, 1, 5);
-    says(s, DESERTED);
+    expect_output(s, DESERTED);
     script_close(s);
     /* The wait is known first. */
     s = stage_released(4);
     wants(s, 2, 1, 1, 5);
-    says(s, "");
+    expect_output(s, "");
     finished(s, 1, 1, 0, 4);
-    says(s, DESERTED);
+    expect_output(s, DESERTED);
     script_close(s);
     /* A step that was released already: the finished one never enters it. */
     s = stage_released(5);
     wants(s, 2, 1, 1, 5);
     finished(s, 1, 1, 0, 4);
-    says(s, DESERTED);
+    expect_output(s, DESERTED);
     script_close(s);
     /* It speaks for a task of another worker: not heard. */
     s = stage_released(4);
     wants(s, 2, 1, 0, 5);
     finished(s, 1, 1, 0, 4);
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
@@ -243,14 +243,14 @@ static void a_short_epoch_within_what_was_admitted_is_recorded(void **state)
     const struct cursor other = {.stream = 2, .first = 3, .begin = 3, .steps = 2};
     const struct cursor back = {.stream = 1, .first = 1, .begin = 4, .steps = 20};
     arrived_at(s, 1, 1, 1, 8, 3, test);
-    says(s, "record! job 1: stream 2 epoch 0 has 1 steps\n");
+    expect_output(s, "record! job 1: stream 2 epoch 0 has 1 steps\n");
     arrived_at(s, 2, 1, 1, 8, 3, test);
     arrived_at(s, 1, 1, 1, 8, 4, back); /* the epoch that was left is gone on with */
     arrived_at(s, 2, 1, 1, 8, 4, back);
-    says(s, "record! job 1: stream 1 epoch 0 has 20 steps\n");
+    expect_output(s, "record! job 1: stream 1 epoch 0 has 20 steps\n");
     arrived_at(s, 1, 1, 1, 10, 5, back);
     arrived_at(s, 2, 1, 1, 10, 5, back);
-    says(s, "record job 1: released to 10, stream 1 epoch 0 from 1\n"
+    expect_output(s, "record job 1: released to 10, stream 1 epoch 0 from 1\n"
             "tell job 1: release g1 to 10\n");
     script_close(s);
     /* Others see a different epoch there: told, although the positions were admitted before. */
@@ -258,7 +258,7 @@ static void a_short_epoch_within_what_was_admitted_is_recorded(void **state)
     arrived_at(s, 1, 1, 1, 8, 3, test);
     script_skip(s);
     arrived_at(s, 2, 1, 1, 8, 3, other);
-    says(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 of 1 "
+    expect_output(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 of 1 "
             "steps and worker b is at step 0 of stream 2, epoch 0 of 2 steps: the programs took "
             "different paths\n"
             "stop job 1\n");
@@ -292,15 +292,15 @@ static void a_run_that_came_to_nothing_is_replaced(void **state)
     struct script *s = stage_released(4);
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 4, .begin = 4});
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
-    says(s, "");
+    expect_output(s, "");
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
     arrived_at(s, 2, 1, 1, 5, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
-    says(s, "record job 1: released to 5, stream 2 epoch 0 from 4\n"
+    expect_output(s, "record job 1: released to 5, stream 2 epoch 0 from 4\n"
             "tell job 1: release g1 to 5\n");
     script_close(s);
 }
 
-static void a_line_of_short_epochs_fits(void **state)
+static void a_timeline_of_short_epochs_fits(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
@@ -341,16 +341,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_arrival_is_released),
         cmocka_unit_test(many_workers_one_release_a_round),
-        cmocka_unit_test(other_generations_and_strangers_are_dropped),
+        cmocka_unit_test(other_generations_and_unknown_tasks_are_dropped),
         cmocka_unit_test(the_impossible_fails_the_job),
         cmocka_unit_test(the_end_of_data_is_recorded_once),
         cmocka_unit_test(different_streams_at_one_position_fail),
         cmocka_unit_test(leaving_an_epoch_early_is_allowed_together),
-        cmocka_unit_test(who_waits_for_a_finished_task_is_told),
+        cmocka_unit_test(who_waits_for_a_finished_task_is_reported),
         cmocka_unit_test(a_short_epoch_within_what_was_admitted_is_recorded),
         cmocka_unit_test(datasets_by_turns_fit),
         cmocka_unit_test(a_run_that_came_to_nothing_is_replaced),
-        cmocka_unit_test(a_line_of_short_epochs_fits),
+        cmocka_unit_test(a_timeline_of_short_epochs_fits),
         cmocka_unit_test(lengths_are_recorded_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

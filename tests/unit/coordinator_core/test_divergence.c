@@ -65,13 +65,13 @@ static void all_begin_again_from_the_checkpoint(void **state)
     (void)state;
     struct script *s = stage_three(2);
     diverged(s, 3, 1, 2, at_6, "`w` differs on replica 1");
-    says(s, "record! worker b is the culprit 1\n"
+    expect_output(s, "record! worker b is the culprit 1\n"
             "record! job 1: differs at 6 in g1\n"
             "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
             "steps: `w` differs on replica 1\n");
     diverged(s, 1, 1, 0, at_6, "another text");
     diverged(s, 2, 1, 1, at_6, "another text");
-    says(s, "tell task 1/2#3 on link 3: reset\n"
+    expect_output(s, "tell task 1/2#3 on link 3: reset\n"
             "stop task 1/2#3 on link 3\n"
             "tell task 1/1#2 on link 2: reset\n"
             "stop task 1/1#2 on link 2\n"
@@ -90,7 +90,7 @@ static void all_begin_again_from_the_checkpoint(void **state)
 }
 
 /* Its collective failed for who noticed nothing. */
-static void what_is_told_after_lost_peers_counts(void **state)
+static void what_is_reported_after_lost_peers_counts(void **state)
 {
     (void)state;
     struct script *s = stage_three(2);
@@ -123,7 +123,7 @@ static void what_may_not_be_restarted_fails(void **state)
     (void)state;
     struct script *s = stage_three(0);
     diverged(s, 3, 1, 2, at_6, "x");
-    says(s, "record! worker b is the culprit 1\n"
+    expect_output(s, "record! worker b is the culprit 1\n"
             "record! job 1: differs at 6 in g1\n"
             "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
             "steps: x\n"
@@ -286,7 +286,7 @@ static void what_differed_before_a_start_counts(void **state)
 }
 
 /* Members say to each coordinator what they found: that is the first time still. */
-static void what_is_said_again_is_the_same(void **state)
+static void what_is_resent_is_the_same(void **state)
 {
     (void)state;
     struct script *s = stage_again((struct core_position){.number = 2, .position = 6}, 1);
@@ -307,7 +307,7 @@ static void what_differed_before_a_start_is_void(void **state)
     for (uint32_t slot = 0; slot < 3; slot++) {
         peer_error(s, slot + 1, 1, slot, 6);
     }
-    says(s, "tell task 1/2#3 on link 3: reset\n"
+    expect_output(s, "tell task 1/2#3 on link 3: reset\n"
             "stop task 1/2#3 on link 3\n"
             "tell task 1/1#2 on link 2: reset\n"
             "stop task 1/1#2 on link 2\n"
@@ -320,7 +320,7 @@ static void what_differed_before_a_start_is_void(void **state)
     script_close(s);
 }
 
-static void what_nobody_can_have_found_fails(void **state)
+static void what_no_task_can_have_found_fails(void **state)
 {
     (void)state;
     struct script *s = stage_three(2);
@@ -338,7 +338,7 @@ static void ends_that_differ_are_no_end(void **state)
     struct script *s = stage_three(2);
     finished_as(s, 1, 1, 0, 6, A);
     finished_as(s, 2, 1, 1, 6, A);
-    says(s, "");
+    expect_output(s, "");
     finished_as(s, 3, 1, 2, 6, B);
     assert_null(strstr(s->transcript, "bye"));
     assert_int_equal(job_view(s, 1).formed, 0);
@@ -357,7 +357,7 @@ static void ends_that_differ_are_no_end(void **state)
     script_close(s);
 }
 
-static void without_a_majority_nobody_is_named(void **state)
+static void without_a_majority_no_task_is_named(void **state)
 {
     (void)state;
     struct script *s = stage_three(2);
@@ -382,7 +382,7 @@ static void a_last_checkpoint_that_differs_is_none(void **state)
         finished_as(s, 2, 1, 1, 6, A);
         finished_as(s, 3, 1, 2, 6, A);
         if (last == 1) {
-            says(s, "");
+            expect_output(s, "");
             part_of(s, 1, 1, 0, 6, "six", B);
         }
         assert_non_null(strstr(s->transcript,
@@ -416,7 +416,7 @@ static void a_stop_whose_states_differ_saves_nothing(void **state)
 {
     (void)state;
     struct script *s = stage_three(2);
-    said(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+    relay_up(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
     assert_int_equal(job_view(s, 1).halt_at, 9);
     for (uint32_t slot = 0; slot < 3; slot++) {
         arrived(s, slot + 1, 1, 1, 10, 8);
@@ -451,11 +451,11 @@ static void who_leaves_is_compared_before(void **state)
         halted_as(s, 2, 1, 1, 8, differs ? B : A);
         assert_int_equal(job_view(s, 1).verified.position, differs ? 4 : 8);
         if (!differs) {
-            says(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
+            expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
                     "task\n"
                     "stop task 1/1#2 on link 2\n");
         } else {
-            says(s, "record! worker b is the culprit 1\n"
+            expect_output(s, "record! worker b is the culprit 1\n"
                     "record! job 1: differs at 8 in g1\n"
                     "tell task 1/2#3 on link 3: reset\n"
                     "stop task 1/2#3 on link 3\n"
@@ -478,8 +478,8 @@ static void who_gives_its_state_is_compared_before(void **state)
 {
     (void)state;
     static const struct core_job_spec spec = {.tasks = 4, .tasks_min = 2, .max_restarts = 3};
-    static const uint64_t told[][2] = {{A, A}, {0, 0}, {A, 0}, {A, B}};
-    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+    static const uint64_t notified[][2] = {{A, A}, {0, 0}, {A, 0}, {A, B}};
+    for (size_t i = 0; i < sizeof notified / sizeof notified[0]; i++) {
         struct script *s = stage_running(&spec, 2, 4);
         join(s, 3, "c", 1);
         arrived(s, 1, 1, 1, 6, 4);
@@ -488,13 +488,13 @@ static void who_gives_its_state_is_compared_before(void **state)
         arrived(s, 2, 1, 1, 6, 4);
         part_of(s, 1, 1, 0, 4, "four", C);
         script_skip(s);
-        halted_as(s, 1, 1, 0, 4, told[i][0]);
-        halted_as(s, 2, 1, 1, 4, told[i][1]);
-        bool differs = told[i][1] == B;
+        halted_as(s, 1, 1, 0, 4, notified[i][0]);
+        halted_as(s, 2, 1, 1, 4, notified[i][1]);
+        bool differs = notified[i][1] == B;
         assert_true((strstr(s->transcript, "plan g2 from 4 of 0 1 2") == NULL) == differs);
         assert_int_equal(job_view(s, 1).restarts, differs ? 1 : 0);
         assert_false(job_view(s, 1).has_checkpoint);
-        assert_int_equal(job_view(s, 1).verified.digest, told[i][1] == A ? A : 0);
+        assert_int_equal(job_view(s, 1).verified.digest, notified[i][1] == A ? A : 0);
         script_close(s);
     }
 }
@@ -573,7 +573,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_begin_again_from_the_checkpoint),
-        cmocka_unit_test(what_is_told_after_lost_peers_counts),
+        cmocka_unit_test(what_is_reported_after_lost_peers_counts),
         cmocka_unit_test(a_death_on_top_of_it_is_one_failure),
         cmocka_unit_test(what_may_not_be_restarted_fails),
         cmocka_unit_test(the_same_again_is_the_programs_fault),
@@ -581,11 +581,11 @@ int main(void)
         cmocka_unit_test(a_wrong_program_drains_no_worker),
         cmocka_unit_test(a_worker_that_is_named_twice_is_drained),
         cmocka_unit_test(what_differed_before_a_start_counts),
-        cmocka_unit_test(what_is_said_again_is_the_same),
+        cmocka_unit_test(what_is_resent_is_the_same),
         cmocka_unit_test(what_differed_before_a_start_is_void),
-        cmocka_unit_test(what_nobody_can_have_found_fails),
+        cmocka_unit_test(what_no_task_can_have_found_fails),
         cmocka_unit_test(ends_that_differ_are_no_end),
-        cmocka_unit_test(without_a_majority_nobody_is_named),
+        cmocka_unit_test(without_a_majority_no_task_is_named),
         cmocka_unit_test(a_last_checkpoint_that_differs_is_none),
         cmocka_unit_test(who_is_gone_in_order_is_compared_too),
         cmocka_unit_test(a_stop_whose_states_differ_saves_nothing),

@@ -22,7 +22,7 @@ static void a_program_without_cadre_is_reported(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
             "strategy\n"
             "ended job 1\n");
@@ -36,14 +36,14 @@ static void the_first_to_die_is_named(void **state)
     (void)state;
     struct script *s = stage_released(4);
     gone(s, 2, 1, 1, 0, 9, "");
-    says(s, "record job 1: task 1 exited 0/9\n"
+    expect_output(s, "record job 1: task 1 exited 0/9\n"
             "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed)\n"
             "stop job 1\n");
     /* What the stop does to the others is not the reason. */
     gone(s, 1, 1, 0, 0, 15, "");
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
-    says(s, "record job 1: task 0 exited 0/15\n"
+    expect_output(s, "record job 1: task 0 exited 0/15\n"
             "stop task 1/0#1 on link 1\n"
             "stop task 1/1#2 on link 2\n"
             "record! job 1: failed ABORTED exit 137: task 1 on worker b was killed by signal 9 "
@@ -52,19 +52,19 @@ static void the_first_to_die_is_named(void **state)
     script_close(s);
 }
 
-static void a_status_comes_with_the_last_words(void **state)
+static void a_status_comes_with_the_last_message(void **state)
 {
     (void)state;
     struct script *s = stage_started();
     started(s, 1, 1, 0);
     gone(s, 1, 1, 0, 3, 0, "digits: cannot open data.bin");
-    says(s, "record job 1: task 0 exited 3/0\n"
+    expect_output(s, "record job 1: task 0 exited 3/0\n"
             "stop job 1\n");
     gone(s, 2, 1, 1, 0, 15, "stopped before it started");
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: failed ABORTED exit 3: task 0 on worker a exited with status 3: "
             "digits: cannot open data.bin\n"
             "ended job 1\n");
@@ -82,7 +82,7 @@ static void a_task_that_cannot_start(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: failed FAILED_PRECONDITION exit 127: task 0 on worker a did not start: "
             "the program ./digits does not exist\n"
             "ended job 1\n");
@@ -99,7 +99,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     started(s, 2, 1, 1);
     task_hello(s, 1, 1, 0, 0);
     gone(s, 2, 1, 1, 0, 0, "");
-    says(s, "record job 1: task 1 exited 0/0\n"
+    expect_output(s, "record job 1: task 1 exited 0/0\n"
             "stop job 1\n");
     assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
@@ -109,7 +109,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     started(s, 2, 1, 1);
     gone(s, 2, 1, 1, 0, 0, "");
     task_hello(s, 1, 1, 0, 0);
-    says(s, "record job 1: task 1 exited 0/0\n"
+    expect_output(s, "record job 1: task 1 exited 0/0\n"
             "stop job 1\n");
     assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
@@ -126,7 +126,7 @@ static void leaving_without_finish(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: succeeded OK exit 0: all tasks exited with status 0 before "
             "cadre_finish (or cadre_plain_finish)\n"
             "ended job 1\n");
@@ -134,9 +134,9 @@ static void leaving_without_finish(void **state)
     /* One does so and the other waits for it. */
     s = stage_released(4);
     gone(s, 1, 1, 0, 0, 0, "");
-    says(s, "record job 1: task 0 exited 0/0\n");
+    expect_output(s, "record job 1: task 0 exited 0/0\n");
     wait_us(s, 5 * SECOND);
-    says(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
             "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
             "stop job 1\n");
     script_close(s);
@@ -144,7 +144,7 @@ static void leaving_without_finish(void **state)
     s = stage_released(4);
     gone(s, 1, 1, 0, 0, 0, "");
     peer_error(s, 2, 1, 1, 3);
-    says(s, "record job 1: task 0 exited 0/0\n"
+    expect_output(s, "record job 1: task 0 exited 0/0\n"
             "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
             "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
             "stop job 1\n");
@@ -157,13 +157,13 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     struct script *s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     peer_error(s, 1, 1, 0, 3);
-    says(s, "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
             "by rank 1\n");
     arrived(s, 1, 1, 1, 5, 4);
     arrived(s, 2, 1, 1, 5, 4);
-    says(s, "");
+    expect_output(s, "");
     gone(s, 2, 1, 1, 0, 11, "");
-    says(s, "record job 1: task 1 exited 0/11\n"
+    expect_output(s, "record job 1: task 1 exited 0/11\n"
             "tell job 1: abort g1: task 1 on worker b was killed by signal 11 (Segmentation "
             "fault)\n"
             "stop job 1\n");
@@ -173,12 +173,12 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);
     gone(s, 1, 1, 0, 1, 0, "lost its peers");
-    says(s, "record job 1: task 0 exited 1/0\n");
+    expect_output(s, "record job 1: task 0 exited 1/0\n");
     gone(s, 2, 1, 1, 0, 11, "");
-    says(s, "record job 1: task 1 exited 0/11\n");
+    expect_output(s, "record job 1: task 1 exited 0/11\n");
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "stop task 1/1#2 on link 2\n"
             "record! job 1: failed ABORTED exit 139: task 1 on worker b was killed by signal 11 "
             "(Segmentation fault)\n"
@@ -189,16 +189,16 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);
     peer_error(s, 2, 1, 1, 4);
-    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
+    expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
             "tell job 1: plan g2\n");
     assert_string_equal(script_job_text(s, 1),
         "task 0 on worker a lost its peers in step 3: connection reset by rank 1; all went on from "
         "step 4");
     peer_error(s, 1, 1, 0, 4);
-    says(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
+    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
             "by rank 1\n");
     peer_error(s, 2, 1, 1, 4);
-    says(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
+    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
             "by rank 1\n"
             "stop job 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
@@ -214,7 +214,7 @@ static void a_lost_worker_takes_its_tasks_along(void **state)
     wait_us(s, 6 * SECOND);
     heartbeat(s, 1);
     wait_us(s, 4 * SECOND);
-    says(s, "stop task 1/1#2 on link 2\n" /* it did not report */
+    expect_output(s, "stop task 1/1#2 on link 2\n" /* it did not report */
             "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n"
             "record job 1: task 1 lost 0/0\n");
     struct core_task_view task;
@@ -226,13 +226,13 @@ static void a_lost_worker_takes_its_tasks_along(void **state)
         wait_us(s, SECOND);
         heartbeat(s, 1);
     }
-    says(s, "tell job 1: abort g1: 1 of 2 tasks is left, and no place for another was found within "
+    expect_output(s, "tell job 1: abort g1: 1 of 2 tasks is left, and no place for another was found within "
             "60 s: task 1 was lost with worker b, which was silent for 10 s\n"
             "stop job 1\n");
     gone(s, 1, 1, 0, 0, 15, "");
     script_skip(s);
     collected(s, 1, 1, 0);
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "record! job 1: failed UNAVAILABLE exit 1: 1 of 2 tasks is left, and no place for "
             "another was found within 60 s: task 1 was lost with worker b, which was silent for 10 "
             "s\n"
@@ -247,7 +247,7 @@ static void a_restarted_daemon_has_lost_its_tasks(void **state)
     struct task_ref left = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 5, "b", 77, 1, &left, 1);
-    says(s, "welcome link 5: worker 3\n"
+    expect_output(s, "welcome link 5: worker 3\n"
             "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#3 on b\n"
@@ -261,7 +261,7 @@ static void draining_with_a_task(void **state)
     (void)state;
     struct script *s = stage_released(4);
     draining(s, 2);
-    says(s, "record! job 1: halt at 5 of stream 0\n"
+    expect_output(s, "record! job 1: halt at 5 of stream 0\n"
             "tell job 1: release g1 to 4, halt\n"); /* its job cannot do without it */
     gone(s, 2, 1, 1, 0, 15, "");
     assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
@@ -275,7 +275,7 @@ static void draining_with_a_task(void **state)
     script_close(s);
 }
 
-static void after_bye_an_exit_still_counts(void **state)
+static void after_goodbye_an_exit_still_counts(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
@@ -283,12 +283,12 @@ static void after_bye_an_exit_still_counts(void **state)
     finished(s, 2, 1, 1, 4);
     script_skip(s);
     gone(s, 2, 1, 1, 7, 0, "");
-    says(s, "record job 1: task 1 exited 7/0\n"); /* the other is about to exit by itself */
+    expect_output(s, "record job 1: task 1 exited 7/0\n"); /* the other is about to exit by itself */
     collected(s, 2, 1, 1);
     gone(s, 1, 1, 0, 0, 0, "");
     script_skip(s);
     collected(s, 1, 1, 0);
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7; all 4 "
             "steps were done by then\n"
             "ended job 1\n");
@@ -300,7 +300,7 @@ static void after_bye_an_exit_still_counts(void **state)
     finished(s, 2, 1, 1, 4);
     script_skip(s);
     wait_us(s, 9 * SECOND);
-    says(s, "");
+    expect_output(s, "");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_string_equal(script_job_text(s, 1), "");
     script_close(s);
@@ -331,24 +331,24 @@ static void uncollected_tasks_are_given_up(void **state)
     script_skip(s);
     collected(s, 1, 1, 0);
     for (int i = 0; i < 4; i++) {
-        says(s, i == 0 ? "stop task 1/0#1 on link 1\n" : "");
+        expect_output(s, i == 0 ? "stop task 1/0#1 on link 1\n" : "");
         wait_us(s, 5 * SECOND);
         heartbeat(s, 1);
         heartbeat(s, 2);
     }
-    says(s,
+    expect_output(s,
         "record! job 1: failed ABORTED exit 1: task 0 on worker a exited with status 1; logs and "
         "outputs of some tasks did not come in time\n"
         "ended job 1\n");
     /* Its slot is free. */
     submit(s, 0, 2, 0);
-    says(s, "record! job 2: submitted 2 tasks\n"
+    expect_output(s, "record! job 2: submitted 2 tasks\n"
             "record! job 2: started, incarnations to 2\n"
             "start job 2\n");
     script_close(s);
 }
 
-static void lost_outputs_are_told(void **state)
+static void lost_outputs_are_reported(void **state)
 {
     (void)state;
     struct script *s = stage_started();
@@ -357,7 +357,7 @@ static void lost_outputs_are_told(void **state)
     script_skip(s);
     not_collected(s, 2, 1, 1, "the disk is full");
     collected(s, 1, 1, 0);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "stop task 1/0#1 on link 1\n"
             "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
             "strategy; not all that task 1 left could be collected: the disk is full\n"
@@ -370,25 +370,25 @@ static void cancelling_at_each_stage(void **state)
     (void)state;
     struct script *s = stage_started();
     cancel(s, 9, 1);
-    says(s, "answer 9: job 1, 0 before\n"
+    expect_output(s, "answer 9: job 1, 0 before\n"
             "stop job 1\n");
     cancel(s, 9, 1);
-    says(s, "answer 9: FAILED_PRECONDITION: job 1 is ending already\n");
+    expect_output(s, "answer 9: FAILED_PRECONDITION: job 1 is ending already\n");
     script_close(s);
 
     s = stage_released(4);
     cancel(s, 9, 1);
-    says(s, "answer 9: job 1, 0 before\n"
+    expect_output(s, "answer 9: job 1, 0 before\n"
             "tell job 1: abort g1: cancelled\n"
             "stop job 1\n");
     task_hello(s, 1, 1, 0, 1); /* back in the middle of it */
-    says(s, "tell job 1 task 0 on link 1: abort g1: cancelled\n");
+    expect_output(s, "tell job 1 task 0 on link 1: abort g1: cancelled\n");
     gone(s, 1, 1, 0, 0, 15, "");
     gone(s, 2, 1, 1, 0, 0, "");
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
             "ended job 1\n");
     script_close(s);
@@ -398,12 +398,12 @@ static void cancelling_at_each_stage(void **state)
     finished(s, 2, 1, 1, 4);
     script_skip(s);
     cancel(s, 9, 1);
-    says(s, "answer 9: job 1, 0 before\n"
+    expect_output(s, "answer 9: job 1, 0 before\n"
             "stop job 1\n");
     script_close(s);
 }
 
-static void long_last_words_are_cut_whole(void **state)
+static void long_last_message_are_cut_whole(void **state)
 {
     (void)state;
     struct script *s = stage_started();
@@ -430,11 +430,11 @@ static void doubled_messages_change_nothing(void **state)
     gone(s, 1, 1, 0, 2, 0, "");
     started(s, 1, 1, 0);
     task_hello(s, 1, 1, 0, 1);
-    says(s, "");
+    expect_output(s, "");
     collected(s, 1, 1, 0);
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1); /* it still runs: too early */
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "stop task 1/0#1 on link 1\n");
     script_close(s);
 }
@@ -444,7 +444,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_without_cadre_is_reported),
         cmocka_unit_test(the_first_to_die_is_named),
-        cmocka_unit_test(a_status_comes_with_the_last_words),
+        cmocka_unit_test(a_status_comes_with_the_last_message),
         cmocka_unit_test(a_task_that_cannot_start),
         cmocka_unit_test(one_that_never_joins_fails_the_others),
         cmocka_unit_test(leaving_without_finish),
@@ -452,12 +452,12 @@ int main(void)
         cmocka_unit_test(a_lost_worker_takes_its_tasks_along),
         cmocka_unit_test(a_restarted_daemon_has_lost_its_tasks),
         cmocka_unit_test(draining_with_a_task),
-        cmocka_unit_test(after_bye_an_exit_still_counts),
+        cmocka_unit_test(after_goodbye_an_exit_still_counts),
         cmocka_unit_test(leaving_while_all_wait_for_each_other),
         cmocka_unit_test(uncollected_tasks_are_given_up),
-        cmocka_unit_test(lost_outputs_are_told),
+        cmocka_unit_test(lost_outputs_are_reported),
         cmocka_unit_test(cancelling_at_each_stage),
-        cmocka_unit_test(long_last_words_are_cut_whole),
+        cmocka_unit_test(long_last_message_are_cut_whole),
         cmocka_unit_test(doubled_messages_change_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,11 +10,11 @@ static void all_hellos_make_a_plan(void **state)
     struct script *s = stage_started();
     started(s, 1, 1, 0);
     task_hello(s, 1, 1, 0, 0);
-    says(s, "");
+    expect_output(s, "");
     started(s, 2, 1, 1);
     assert_string_equal(script_job_text(s, 1), "1 of 2 tasks joined");
     task_hello(s, 2, 1, 1, 0);
-    says(s, "record! job 1: plan g1 from 0\n"
+    expect_output(s, "record! job 1: plan g1 from 0\n"
             "tell job 1: plan g1\n");
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_RUNNING);
@@ -26,22 +26,22 @@ static void all_hellos_make_a_plan(void **state)
     core_job_task(s->core, view.job, 1, &task);
     assert_int_equal(task.rank, 1);
     assert_int_equal(task.replicas, 1);
-    assert_true(task.said_hello);
+    assert_true(task.sent_hello);
     assert_string_equal(task.mesh_address, "127.0.0.1:9");
     script_close(s);
 }
 
-static void a_task_that_comes_back_is_told_again(void **state)
+static void a_task_that_comes_back_is_resent(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
     task_hello(s, 2, 1, 1, 0); /* the plan did not reach it */
-    says(s, "tell job 1 task 1 on link 2: plan g1\n"
+    expect_output(s, "tell job 1 task 1 on link 2: plan g1\n"
             "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 1); /* it only lost its connection */
-    says(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
+    expect_output(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 7); /* nobody knows that generation */
-    says(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+    expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
             "generation\n");
     script_close(s);
 }
@@ -52,8 +52,8 @@ static void a_hello_of_another_version_is_refused(void **state)
     struct script *s = stage_started();
     struct task_up message = {
         .type = TASK_UP_HELLO, .hello = {.frame_version = 9, .replicas = 1, .mesh_address = ""}};
-    said(s, 1, 1, 0, &message);
-    says(s, "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
+    relay_up(s, 1, 1, 0, &message);
+    expect_output(s, "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
             "frame version 9, the coordinator 5: link the program with the libcadre of the same "
             "version\n"
             "stop job 1\n");
@@ -62,16 +62,16 @@ static void a_hello_of_another_version_is_refused(void **state)
     s = stage_started();
     message.hello.frame_version = TASK_FRAME_VERSION;
     message.hello.replicas = 257;
-    said(s, 1, 1, 0, &message);
-    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+    relay_up(s, 1, 1, 0, &message);
+    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
             "257 replicas: 1 to 256 are possible\n"
             "stop job 1\n");
     script_close(s);
 
     s = stage_started();
     message.hello.replicas = 0;
-    said(s, 1, 1, 0, &message);
-    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+    relay_up(s, 1, 1, 0, &message);
+    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
             "0 replicas: 1 to 256 are possible\n"
             "stop job 1\n");
     script_close(s);
@@ -82,8 +82,8 @@ static void a_hello_of_another_version_is_refused(void **state)
     address[sizeof(address) - 1] = '\0';
     message.hello.replicas = 1;
     message.hello.mesh_address = address;
-    said(s, 1, 1, 0, &message);
-    says(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
+    relay_up(s, 1, 1, 0, &message);
+    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
             "address of more than 63 bytes\n"
             "stop job 1\n");
     script_close(s);
@@ -106,8 +106,8 @@ static void a_number_with_another_nonce_is_another_generation(void **state)
     struct script *s = stage_released(4);
     struct task_up message = member_hello(s);
     message.hello.generation.nonce++;
-    said(s, 2, 1, 1, &message);
-    says(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+    relay_up(s, 2, 1, 1, &message);
+    expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
             "generation\n");
     script_close(s);
 }
@@ -118,14 +118,14 @@ static void a_watermark_that_cannot_be_is_not_taken(void **state)
     struct script *s = stage_released(4);
     struct task_up message = member_hello(s);
     message.hello.released = LIMIT_POSITION;
-    said(s, 2, 1, 1, &message);
-    says(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
+    relay_up(s, 2, 1, 1, &message);
+    expect_output(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
     script_close(s);
 }
 
 /* Of a member that lost its peers the hello tells that already; one that stands at a halt goes on
  * by a plan. */
-static void a_hello_tells_of_lost_peers(void **state)
+static void a_hello_reports_lost_peers(void **state)
 {
     (void)state;
     static const struct {
@@ -138,8 +138,8 @@ static void a_hello_tells_of_lost_peers(void **state)
         struct task_up message = member_hello(s);
         message.hello.frozen = true;
         message.hello.reason = cases[i].reason;
-        said(s, 2, 1, 1, &message);
-        says(s, cases[i].lost ? "tell job 1 task 1 on link 2: release g1 to 4\n"
+        relay_up(s, 2, 1, 1, &message);
+        expect_output(s, cases[i].lost ? "tell job 1 task 1 on link 2: release g1 to 4\n"
                                 "tell job 1: abort g1: task 1 on worker b lost its peers\n"
                               : "tell job 1 task 1 on link 2: release g1 to 4\n");
         script_close(s);
@@ -172,7 +172,7 @@ static void the_missing_are_named_in_time(void **state)
 }
 
 /* Nobody stands still for one that has not given its address. */
-static void nobody_joins_before_its_hello(void **state)
+static void no_task_joins_before_its_hello(void **state)
 {
     (void)state;
     const struct core_job_spec spec = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
@@ -185,10 +185,10 @@ static void nobody_joins_before_its_hello(void **state)
     started(s, 2, 1, 1);
     script_skip(s);
     joins(s, 2, 1, 1, 1);
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 2, 1, 1, 0);
     joins(s, 2, 1, 1, 1);
-    says(s, "tell task 1/1#4 on link 2: warm\n"
+    expect_output(s, "tell task 1/1#4 on link 2: warm\n"
             "record! job 1: halt at 6 of stream 1\n"
             "tell job 1: release g2 to 6, halt\n");
     script_close(s);
@@ -207,15 +207,15 @@ static void the_missing_are_named(void **state)
         heartbeat(s, 1);
         heartbeat(s, 2);
     }
-    says(s, "");
+    expect_output(s, "");
     started(s, 2, 1, 1);
     for (int i = 0; i < 6; i++) {
-        says(s, "");
+        expect_output(s, "");
         wait_us(s, 5 * SECOND);
         heartbeat(s, 1);
         heartbeat(s, 2);
     }
-    says(s, "stop job 1\n");
+    expect_output(s, "stop job 1\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b did not join within 30 s of the others; 1 of 2 tasks "
         "joined");
@@ -229,33 +229,33 @@ static void all_finish_at_one_position(void **state)
     part(s, 1, 1, 0, 4, "checkpoint/4");
     part(s, 1, 1, 0, 4, "checkpoint/4"); /* said twice */
     part(s, 2, 1, 1, 4, "checkpoint/4"); /* not the chief's */
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 1, 1, 1, 4, 4);
     arrived(s, 2, 1, 1, 4, 4); /* now all have applied what it holds */
-    says(s, "record! job 1: checkpoint at 4 in checkpoint/4\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in checkpoint/4\n"
             "tell job 1: release g1 to 4\n");
     assert_string_equal(job_view(s, 1).checkpoint.path, "checkpoint/4");
     finished(s, 1, 1, 0, 4);
     finished(s, 1, 1, 0, 4);
-    says(s, "");
+    expect_output(s, "");
     finished(s, 2, 1, 1, 4);
-    says(s, "record! job 1: done at 4\n"
+    expect_output(s, "record! job 1: done at 4\n"
             "tell job 1: bye g1\n");
     /* Back after the end: members hear bye again, nobody else does (rule 16). */
     task_hello(s, 1, 1, 0, 1);
     task_hello(s, 2, 1, 1, 0);
-    says(s, "tell job 1 task 0 on link 1: bye g1\n"
+    expect_output(s, "tell job 1 task 0 on link 1: bye g1\n"
             "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
             "generation\n");
     gone(s, 1, 1, 0, 0, 0, "");
     gone(s, 2, 1, 1, 0, 0, "");
     collected(s, 2, 1, 1);
-    says(s, "record job 1: task 0 exited 0/0\n"
+    expect_output(s, "record job 1: task 0 exited 0/0\n"
             "record job 1: task 1 exited 0/0\n"
             "stop task 1/1#2 on link 2\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     collected(s, 1, 1, 0);
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
             "ended job 1\n");
     script_close(s);
@@ -267,40 +267,40 @@ static void finishing_at_different_positions_fails(void **state)
     struct script *s = stage_released(4);
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 3);
-    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 4, task 1 on "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 4, task 1 on "
             "worker b at position 3: the programs took different paths\n"
             "stop job 1\n");
     script_close(s);
 
     s = stage_released(4);
     finished(s, 1, 1, 0, 5);
-    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 5, of which "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 5, of which "
             "only 4 steps were released\n"
             "stop job 1\n");
     script_close(s);
 }
 
 /* It stands inside of a step that others may have applied. */
-static void nobody_finishes_inside_a_step(void **state)
+static void no_task_finishes_inside_a_step(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
     report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_FINISHED});
-    says(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 3 with a "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 3 with a "
             "step half applied; 4 steps were released\n"
             "stop job 1\n");
     script_close(s);
 }
 
 /* A job of one task, whose last step failed: nobody else wants it. */
-static void who_is_alone_finishes_where_it_stands(void **state)
+static void who_is_alone_finishes_at_its_position(void **state)
 {
     (void)state;
     struct script *s = stage_running(&(struct core_job_spec){.tasks = 1, .tasks_min = 1}, 1, 4);
     wants_after(s, 1, 1, 0, 4, 4, 5);
     script_skip(s);
     finished(s, 1, 1, 0, 4);
-    says(s, "record! job 1: done at 4\n"
+    expect_output(s, "record! job 1: done at 4\n"
             "tell job 1: bye g1\n");
     script_close(s);
 }
@@ -310,7 +310,7 @@ static void a_checkpoint_is_never_ahead(void **state)
     (void)state;
     struct script *s = stage_released(4);
     part(s, 1, 1, 0, 5, "x");
-    says(s, "tell job 1: abort g1: task 0 on worker a saved a checkpoint of position 5, but only 4 "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a saved a checkpoint of position 5, but only 4 "
             "steps were released\n"
             "stop job 1\n");
     script_close(s);
@@ -318,17 +318,17 @@ static void a_checkpoint_is_never_ahead(void **state)
     arrived(s, 1, 1, 1, 5, 4);
     part(s, 1, 1, 0, 3, "x");
     arrived(s, 2, 1, 1, 4, 2);
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 2, 1, 1, 4, 3);
-    says(s, "record! job 1: checkpoint at 3 in x\n"
+    expect_output(s, "record! job 1: checkpoint at 3 in x\n"
             "tell job 1: release g1 to 4\n");
     part(s, 1, 1, 0, 2, "y"); /* older */
     part(s, 1, 1, 0, 4, "");
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
-static void another_generation_is_not_heard(void **state)
+static void another_generation_is_ignored(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
@@ -338,18 +338,18 @@ static void another_generation_is_not_heard(void **state)
             .clean = true,
             .reason = REPORT_FINISHED,
             .text = ""}};
-    said(s, 1, 1, 0, &message);
+    relay_up(s, 1, 1, 0, &message);
     message.report.reason = REPORT_PEER_ERROR;
-    said(s, 1, 1, 0, &message);
+    relay_up(s, 1, 1, 0, &message);
     message = (struct task_up){
         .type = TASK_UP_PART, .part = {.generation = {.number = 2}, .position = 4, .path = "x"}};
-    said(s, 1, 1, 0, &message);
-    said(s, 2, 1, 0, &message); /* task 0 is not on worker b: it is told to end it */
-    says(s, "stop task 1/0#1 on link 2\n");
+    relay_up(s, 1, 1, 0, &message);
+    relay_up(s, 2, 1, 0, &message); /* task 0 is not on worker b: it is told to end it */
+    expect_output(s, "stop task 1/0#1 on link 2\n");
     script_close(s);
 }
 
-static void another_incarnation_is_not_heard(void **state)
+static void another_incarnation_is_ignored(void **state)
 {
     (void)state;
     struct script *s = stage_released(4);
@@ -358,10 +358,10 @@ static void another_incarnation_is_not_heard(void **state)
         .type = AGENT_UP_TASK_GONE, .gone = {.task = old, .exit = {.signal = 9}}};
     struct core_event event = {.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}};
     step(s, &event);
-    says(s, "");
+    expect_output(s, "");
     message = (struct agent_up){.type = AGENT_UP_TASK_STARTED, .started = {.task = old}};
     step(s, &event);
-    says(s, "stop task 1/0#9 on link 1\n");
+    expect_output(s, "stop task 1/0#9 on link 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }
@@ -382,7 +382,7 @@ static void nonces_come_from_the_seed(void **state)
 }
 
 /* Whoever is placed anew has as long as the others had. */
-static void the_deadline_for_hellos_begins_anew(void **state)
+static void the_deadline_for_hellos_restarts(void **state)
 {
     (void)state;
     struct script *s = stage_started();
@@ -399,7 +399,7 @@ static void the_deadline_for_hellos_begins_anew(void **state)
     link_down(s, 2);
     script_skip(s);
     hello(s, 4, "b", 99, 1, NULL, 0);
-    says(s, "welcome link 4: worker 4\n"
+    expect_output(s, "welcome link 4: worker 4\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#3 on c\n"
             "start again job 1 on link 3\n");
@@ -410,7 +410,7 @@ static void the_deadline_for_hellos_begins_anew(void **state)
         heartbeat(s, 3);
         heartbeat(s, 4);
     }
-    says(s, "");
+    expect_output(s, "");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     wait_us(s, 5 * SECOND);
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
@@ -440,10 +440,10 @@ static void who_is_killed_before_the_first_plan_is_started_again(void **state)
 {
     (void)state;
     struct script *s = stage_killed(1);
-    says(s, "record job 1: task 1 lost 0/9\n");
+    expect_output(s, "record job 1: task 1 lost 0/9\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#3 on b\n"
             "start again job 1 on link 2\n");
     started(s, 2, 1, 1);
@@ -452,14 +452,14 @@ static void who_is_killed_before_the_first_plan_is_started_again(void **state)
         heartbeat(s, 1);
         heartbeat(s, 2);
     }
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 2, 1, 1, 0);
-    says(s, "record! job 1: plan g1 from 0\n"
+    expect_output(s, "record! job 1: plan g1 from 0\n"
             "tell job 1: plan g1\n");
     script_close(s);
 }
 
-static void once_more_than_it_may_be_it_fails_and_says_so(void **state)
+static void once_more_than_it_may_be_it_fails_and_reports_it(void **state)
 {
     (void)state;
     struct script *s = stage_killed(1);
@@ -499,25 +499,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_hellos_make_a_plan),
-        cmocka_unit_test(a_task_that_comes_back_is_told_again),
+        cmocka_unit_test(a_task_that_comes_back_is_resent),
         cmocka_unit_test(a_hello_of_another_version_is_refused),
         cmocka_unit_test(a_number_with_another_nonce_is_another_generation),
         cmocka_unit_test(a_watermark_that_cannot_be_is_not_taken),
-        cmocka_unit_test(a_hello_tells_of_lost_peers),
-        cmocka_unit_test(nobody_joins_before_its_hello),
+        cmocka_unit_test(a_hello_reports_lost_peers),
+        cmocka_unit_test(no_task_joins_before_its_hello),
         cmocka_unit_test(the_missing_are_named_in_time),
         cmocka_unit_test(the_missing_are_named),
         cmocka_unit_test(all_finish_at_one_position),
         cmocka_unit_test(finishing_at_different_positions_fails),
-        cmocka_unit_test(nobody_finishes_inside_a_step),
-        cmocka_unit_test(who_is_alone_finishes_where_it_stands),
+        cmocka_unit_test(no_task_finishes_inside_a_step),
+        cmocka_unit_test(who_is_alone_finishes_at_its_position),
         cmocka_unit_test(a_checkpoint_is_never_ahead),
-        cmocka_unit_test(another_generation_is_not_heard),
-        cmocka_unit_test(another_incarnation_is_not_heard),
+        cmocka_unit_test(another_generation_is_ignored),
+        cmocka_unit_test(another_incarnation_is_ignored),
         cmocka_unit_test(nonces_come_from_the_seed),
-        cmocka_unit_test(the_deadline_for_hellos_begins_anew),
+        cmocka_unit_test(the_deadline_for_hellos_restarts),
         cmocka_unit_test(who_is_killed_before_the_first_plan_is_started_again),
-        cmocka_unit_test(once_more_than_it_may_be_it_fails_and_says_so),
+        cmocka_unit_test(once_more_than_it_may_be_it_fails_and_reports_it),
         cmocka_unit_test(a_plain_task_that_is_killed_is_started_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

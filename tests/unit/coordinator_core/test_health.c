@@ -10,7 +10,7 @@ static const struct core_job_spec elastic = {
 
 static void stalls(struct script *s, uint64_t link, uint32_t slot, uint32_t other)
 {
-    said(s, link, 1, slot,
+    relay_up(s, link, 1, slot,
         &(struct task_up){.type = TASK_UP_STALL,
             .stall = {.generation = job_view(s, 1).generation,
                 .position = 2,
@@ -45,7 +45,7 @@ static struct script *stage_stalled(void)
     return s;
 }
 
-static void a_slow_step_is_told(void **state)
+static void a_slow_step_is_reported(void **state)
 {
     (void)state;
     struct script *s = stage_stalled();
@@ -55,7 +55,7 @@ static void a_slow_step_is_told(void **state)
     assert_string_equal(script_job_text(s, 1),
         "step 2 has not ended for 7 s (median 0.2 s): task 1 on worker b is waited for by 1 "
         "other");
-    says(s, "");
+    expect_output(s, "");
     /* It ends after all. */
     for (uint64_t link = 1; link <= 3; link++) {
         arrived(s, link, 1, 1, 8, 3);
@@ -68,7 +68,7 @@ static void a_slow_step_is_told(void **state)
 
 /* A task that takes no step tells the steps before a second or two after it was waited for: that
  * ends no wait. */
-static void steps_that_are_told_late_end_no_wait(void **state)
+static void steps_that_are_reported_late_end_no_wait(void **state)
 {
     (void)state;
     struct script *s = stage_running(&elastic, 3, 8);
@@ -99,14 +99,14 @@ static void one_that_stalls_is_replaced(void **state)
     (void)state;
     struct script *s = stage_stalled();
     pass(s, 59);
-    says(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
+    expect_output(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
             "stop task 1/1#2 on link 2\n");
     frozen(s, 1, 1, 0, 2, 1);
     frozen(s, 3, 1, 2, 2, 1);
-    says(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
             "tell job 1: plan g2\n");
     collect(s, 2, 1, 1);
-    says(s, "record job 1: task 1 exited 0/9\n"
+    expect_output(s, "record job 1: task 1 exited 0/9\n"
             "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
@@ -116,7 +116,7 @@ static void one_that_stalls_is_replaced(void **state)
 static void hangs(
     struct script *s, uint64_t link, uint32_t slot, uint64_t position, const struct task_hang *hang)
 {
-    said(s, link, 1, slot,
+    relay_up(s, link, 1, slot,
         &(struct task_up){.type = TASK_UP_STALL,
             .stall = {.generation = job_view(s, 1).generation,
                 .position = position,
@@ -131,7 +131,7 @@ static void a_replica_that_hangs_is_named(void **state)
     static const struct core_job_spec alone = {.tasks = 1, .tasks_min = 1, .max_restarts = 3};
     static const struct {
         struct task_hang hang;
-        const char *told;
+        const char *notified;
     } cases[] = {
         {{.at = HANG_COLLECTIVE, .collective = 2, .replica = 1},
             "replica 1 of task 0 on worker a has not come to collective 2"},
@@ -158,9 +158,9 @@ static void a_replica_that_hangs_is_named(void **state)
         script_skip(s);
         hangs(s, 1, 0, 3, &cases[i].hang);
         pass(s, 1);
-        says(s, "changed job 1\n"); /* the job's watchers are told, once */
+        expect_output(s, "changed job 1\n"); /* the job's watchers are told, once */
         snprintf(expected, sizeof expected, "step 3 has not ended for 11 s (median 0 ms): %s",
-            cases[i].told);
+            cases[i].notified);
         assert_string_equal(script_job_text(s, 1), expected);
         arrived(s, 1, 1, 1, 8, 4);
         assert_string_equal(script_job_text(s, 1), "");
@@ -189,7 +189,7 @@ static void a_task_whose_replica_hangs_is_replaced(void **state)
         hangs(s, 2, 1, 2, &second_of_b);
     }
     pass(s, 3);
-    says(s, "tell job 1: abort g1: replica 3 of task 1 on worker b has not come to collective 2 in "
+    expect_output(s, "tell job 1: abort g1: replica 3 of task 1 on worker b has not come to collective 2 in "
             "step 2 for 60 s\n"
             "stop task 1/1#2 on link 2\n");
     script_close(s);
@@ -266,13 +266,13 @@ static void who_holds_a_released_step_is_named(void **state)
         "step 2 has not ended for 7 s (median 0 ms): task 1 on worker b is waited for");
     script_skip(s);
     pass(s, 53);
-    says(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
+    expect_output(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
             "stop task 1/1#2 on link 2\n");
     script_close(s);
 }
 
 /* As where their GPUs do not reach each other. */
-static void gpus_that_wait_for_one_another_are_told(void **state)
+static void gpus_that_wait_for_one_another_are_reported(void **state)
 {
     (void)state;
     struct script *s = stage_running(&elastic, 3, 8);
@@ -288,7 +288,7 @@ static void gpus_that_wait_for_one_another_are_told(void **state)
         "collective; they must reach each other");
     script_skip(s);
     pass(s, 53);
-    says(s, "tell job 1: abort g1: step 2 did not end for 60 s: its GPUs wait for one another in a "
+    expect_output(s, "tell job 1: abort g1: step 2 did not end for 60 s: its GPUs wait for one another in a "
             "collective; they must reach each other\n");
     script_close(s);
 }
@@ -297,7 +297,7 @@ static void gpus_that_wait_for_one_another_are_told(void **state)
 static void the_last_checkpoint_may_take_long(void **state)
 {
     (void)state;
-    for (int says_so = 0; says_so < 2; says_so++) {
+    for (int reports_it = 0; reports_it < 2; reports_it++) {
         struct script *s = stage_running(&elastic, 3, 8);
         for (uint64_t link = 1; link <= 3; link++) {
             arrived(s, link, 1, 1, 8, 2);
@@ -306,15 +306,15 @@ static void the_last_checkpoint_may_take_long(void **state)
         finished(s, 3, 1, 2, 2);
         stalls(s, 2, 1, 0);
         stalls(s, 3, 2, 0);
-        if (says_so == 1) {
+        if (reports_it == 1) {
             stalls(s, 1, 0, 0);
         }
         script_skip(s);
         pass(s, 200);
-        if (says_so == 1) {
-            says(s, "");
+        if (reports_it == 1) {
+            expect_output(s, "");
         } else {
-            says(s, "record! job 1: plan g2 from 2 of 2 1, source rank 1\n"
+            expect_output(s, "record! job 1: plan g2 from 2 of 2 1, source rank 1\n"
                     "tell job 1: plan g2\n"
                     "stop task 1/0#1 on link 1\n");
         }
@@ -352,16 +352,16 @@ static void who_does_not_come_to_a_halt_is_replaced(void **state)
     arrived(s, 1, 1, 1, 4, 1);
     script_skip(s);
     pass(s, 50);
-    said(s, 1, 1, 0,
+    relay_up(s, 1, 1, 0,
         &(struct task_up){.type = TASK_UP_STALL,
             .stall = {.generation = job_view(s, 1).generation, .position = 1, .slot = 1}});
     arrived(s, 1, 1, 1, 4, 2);
     halted(s, 1, 1, 0, 2, 1);
     arrived(s, 2, 1, 1, 2, 2);
     pass(s, 30);
-    says(s, ""); /* it has as long as others have for a step */
+    expect_output(s, ""); /* it has as long as others have for a step */
     pass(s, 31);
-    says(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
             "tell job 1: plan g2\n"
             "stop task 1/1#2 on link 2\n");
     script_close(s);
@@ -369,7 +369,7 @@ static void who_does_not_come_to_a_halt_is_replaced(void **state)
 
 /* One has finished, another comes to the halt and wants a step more: the job fails in the event in
  * which a third one begins to be waited for. It is not replaced when that wait is over. */
-static void nobody_is_replaced_in_a_job_that_has_failed(void **state)
+static void no_task_is_replaced_in_a_job_that_has_failed(void **state)
 {
     (void)state;
     struct script *s = stage_running(&elastic, 3, 8);
@@ -389,7 +389,7 @@ static void nobody_is_replaced_in_a_job_that_has_failed(void **state)
     collect(s, 2, 1, 1);
     script_skip(s);
     pass(s, 61);
-    says(s, "");
+    expect_output(s, "");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
 }
@@ -397,19 +397,19 @@ static void nobody_is_replaced_in_a_job_that_has_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_slow_step_is_told),
-        cmocka_unit_test(steps_that_are_told_late_end_no_wait),
+        cmocka_unit_test(a_slow_step_is_reported),
+        cmocka_unit_test(steps_that_are_reported_late_end_no_wait),
         cmocka_unit_test(one_that_stalls_is_replaced),
         cmocka_unit_test(a_replica_that_hangs_is_named),
         cmocka_unit_test(a_task_whose_replica_hangs_is_replaced),
         cmocka_unit_test(who_hangs_no_longer_is_not_named),
         cmocka_unit_test(who_holds_a_released_step_is_named),
-        cmocka_unit_test(gpus_that_wait_for_one_another_are_told),
+        cmocka_unit_test(gpus_that_wait_for_one_another_are_reported),
         cmocka_unit_test(a_ring_of_waits_is_broken_and_counted),
         cmocka_unit_test(the_last_checkpoint_may_take_long),
         cmocka_unit_test(who_holds_the_release_is_named),
         cmocka_unit_test(who_does_not_come_to_a_halt_is_replaced),
-        cmocka_unit_test(nobody_is_replaced_in_a_job_that_has_failed),
+        cmocka_unit_test(no_task_is_replaced_in_a_job_that_has_failed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void come_up(struct world *world, uint32_t w)
     size_t count = 0;
     for (size_t i = 0; i < 64; i++) {
         const struct process *process = &world->processes[i];
-        if (process->life != NOT_THERE && process->worker == w) {
+        if (process->attempt != NOT_THERE && process->worker == w) {
             held[count++] = process->ref;
         }
     }
@@ -33,17 +33,17 @@ static void come_up(struct world *world, uint32_t w)
                 .task_count = count}});
     for (size_t i = 0; i < 64; i++) {
         struct process *process = &world->processes[i];
-        enum life life = process->life;
-        if (life == NOT_THERE || life >= EXITS || process->worker != w || life == STARTED) {
+        enum attempt attempt = process->attempt;
+        if (attempt == NOT_THERE || attempt >= EXITS || process->worker != w || attempt == STARTED) {
             continue;
         }
-        process_say_hello(world, process);
-        if (process->life == FROZEN && life == FROZEN) {
-            process_say_report(world, process);
-        } else if (process->life == JOINS) {
-            process_say_join(world, process);
+        process_send_hello(world, process);
+        if (process->attempt == FROZEN && attempt == FROZEN) {
+            process_send_report(world, process);
+        } else if (process->attempt == JOINS) {
+            process_send_join(world, process);
         }
-        process->told = POSITION_NONE;
+        process->notified = POSITION_NONE;
     }
 }
 
@@ -69,7 +69,7 @@ static void restart(struct world *world)
         world->stored.job.released = job.released;
     }
     world->watch->jobs[1].watermark = job.released;
-    world->watch->jobs[1].said = 0;
+    world->watch->jobs[1].relay_up = 0;
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         if (world->stored.tasks[slot].incarnation > 0) {
             tasks[count++] = world->stored.tasks[slot];
@@ -85,14 +85,14 @@ static void restart(struct world *world)
 
 static void fault(struct world *world)
 {
-    uint32_t w = (uint32_t)prng_below(&world->prng, WORKERS);
-    uint64_t which = prng_below(&world->prng, 10);
+    uint32_t w = (uint32_t)prng_uniform(&world->prng, WORKERS);
+    uint64_t which = prng_uniform(&world->prng, 10);
     if (world->links[w] == 0) {
         return;
     }
     world->faults++;
     if (which < 4) { /* a task is killed */
-        struct process *process = &world->processes[prng_below(&world->prng, 8)];
+        struct process *process = &world->processes[prng_uniform(&world->prng, 8)];
         process_exits(process, 0, 9);
     } else if (which < 6) { /* a connection breaks */
         go_down(world, w);
@@ -101,14 +101,14 @@ static void fault(struct world *world)
         world->boots[w] += 10;
         for (size_t i = 0; i < 64; i++) {
             if (world->processes[i].worker == w) {
-                world->processes[i] = (struct process){.life = NOT_THERE};
+                world->processes[i] = (struct process){.attempt = NOT_THERE};
             }
         }
         come_up(world, w);
     } else if (which < 9) {
         restart(world);
     } else if (w == WORKERS - 1) {
-        bool ends = prng_below(&world->prng, 2) == 0;
+        bool ends = prng_uniform(&world->prng, 2) == 0;
         struct core_event event = {
             .type = CORE_EVENT_DRAIN, .drain = {.ends = ends, .drained = {.worker = "d"}}};
         world_step(world, event);
@@ -117,7 +117,7 @@ static void fault(struct world *world)
 
 static void pass_time(struct world *world)
 {
-    world->now_us += prng_below(&world->prng, SECOND / 20);
+    world->now_us += prng_uniform(&world->prng, SECOND / 20);
     world_step(world, (struct core_event){.type = CORE_EVENT_TICK});
     for (uint32_t w = 0; w < WORKERS; w++) {
         if (world->links[w] != 0) {
@@ -139,14 +139,14 @@ static void world_run(struct world *world, uint64_t seed, const struct core_opti
     world->link_last = 0;
     world->faults = 0;
     world->ended = false;
-    spec.tasks_min = 1 + (uint32_t)prng_below(&world->prng, SLOTS);
+    spec.tasks_min = 1 + (uint32_t)prng_uniform(&world->prng, SLOTS);
     for (uint32_t w = 0; w < WORKERS; w++) {
         world->boots[w] = w + 1;
         come_up(world, w);
     }
     world_step(world, (struct core_event){.type = CORE_EVENT_SUBMIT, .submit = {.spec = spec}});
     for (int i = 0; i < PATIENCE && !world->ended; i++) {
-        struct process *process = &world->processes[prng_below(&world->prng, 12)];
+        struct process *process = &world->processes[prng_uniform(&world->prng, 12)];
         if (world->links[process->worker] != 0) {
             process_act(world, process);
         }
@@ -195,13 +195,13 @@ static void jobs_come_to_their_end(void **state)
             assert_true(core_job_text(world->core, view.job, text));
             for (size_t i = 0; i < 64; i++) {
                 const struct process *process = &world->processes[i];
-                if (process->life != NOT_THERE) {
+                if (process->attempt != NOT_THERE) {
                     print_message(
                         "task %u#%llu on %u: life %d, generation %llu at %llu, told %lld\n",
                         process->ref.slot, (unsigned long long)process->ref.incarnation,
-                        process->worker, (int)process->life,
+                        process->worker, (int)process->attempt,
                         (unsigned long long)process->generation.number,
-                        (unsigned long long)process->position, (long long)process->told);
+                        (unsigned long long)process->position, (long long)process->notified);
                 }
             }
             fail_msg("seed %llu: generation %llu at %llu of %u: %s", (unsigned long long)seed,

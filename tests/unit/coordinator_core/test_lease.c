@@ -37,7 +37,7 @@ static void a_cut_of_the_coordinator_loses_nothing(void **state)
     (void)state;
     struct script *s = stage_running(&two_tasks, 2, 5);
     wait_us(s, 30 * SECOND);
-    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
+    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
             "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_int_equal(core_worker_count(s->core), 2);
     comes_back(s, 3, "a", 0);
@@ -48,7 +48,7 @@ static void a_cut_of_the_coordinator_loses_nothing(void **state)
     script_skip(s);
     arrived(s, 3, 1, 1, 7, 5);
     arrived(s, 4, 1, 1, 7, 5);
-    says(s, "record job 1: released to 7, stream 1 epoch 0 from 0\n"
+    expect_output(s, "record job 1: released to 7, stream 1 epoch 0 from 0\n"
             "tell job 1: release g1 to 7\n");
     assert_int_equal(job_view(s, 1).generation.number, 1);
     assert_int_equal(core_workers_lost(s->core), 0);
@@ -64,9 +64,9 @@ static void who_does_not_come_back_behind_the_others_is_lost(void **state)
     goes_on(s, 3, 0);
     script_skip(s);
     beat(s, 3, 9);
-    says(s, "");
+    expect_output(s, "");
     beat(s, 3, 5);
-    says(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
+    expect_output(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
             "record job 1: task 1 lost 0/0\n");
     script_close(s);
 }
@@ -89,7 +89,7 @@ static void a_job_waits_no_longer_than_the_patience(void **state)
 }
 
 /* It ends its tasks by itself: then there is nothing to wait for. */
-static void nobody_is_waited_for_beyond_the_orphan_limit(void **state)
+static void no_task_is_waited_for_beyond_the_orphan_limit(void **state)
 {
     (void)state;
     const struct core_job_spec spec = {.tasks = 1, .tasks_min = 1};
@@ -111,14 +111,14 @@ static void nobody_is_waited_for_beyond_the_orphan_limit(void **state)
     script_close(s);
 }
 
-static void a_daemon_that_was_started_anew_ends_the_wait(void **state)
+static void a_restarted_daemon_ends_the_wait(void **state)
 {
     (void)state;
     struct script *s = stage_running(&two_tasks, 2, 5);
     wait_us(s, 15 * SECOND);
     script_skip(s);
     hello(s, 3, "a", 77, 1, NULL, 0);
-    says(s, "welcome link 3: worker 3\n"
+    expect_output(s, "welcome link 3: worker 3\n"
             "tell job 1: abort g1: task 0 was lost with worker a, which was started anew\n"
             "record job 1: task 0 lost 0/0\n"
             "record! job 1: task 0#3 on a\n"
@@ -147,7 +147,7 @@ static void each_job_decides_for_itself(void **state)
     arrived(s, 2, 2, 1, 5, 0);
     script_skip(s);
     beat(s, 2, 11);
-    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
+    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
             "tell job 2: abort g1: task 0 was lost with worker a, which was silent for 10 s\n"
             "record job 2: task 0 lost 0/0\n");
     assert_true(job_view(s, 1).formed);
@@ -174,12 +174,12 @@ static void the_last_that_may_have_the_state_is_waited_for(void **state)
     link_down(s, 2);
     script_skip(s);
     beat(s, 1, 25);
-    says(s, "");
+    expect_output(s, "");
     comes_back(s, 4, "b", 1);
     task_hello(s, 4, 1, 1, 1);
     script_skip(s);
     frozen(s, 4, 1, 1, 4, 1);
-    says(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
+    expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
             "tell job 1: plan g2\n");
     assert_false(job_view(s, 1).restores);
     script_close(s);
@@ -194,7 +194,7 @@ static void a_plain_program_is_waited_for(void **state)
     started(s, 2, 1, 1);
     script_skip(s);
     beat(s, 1, 35);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     comes_back(s, 3, "b", 1);
     gone(s, 3, 1, 1, 0, 0, "");
     gone(s, 1, 1, 0, 0, 0, "");
@@ -253,14 +253,14 @@ static void all_beat(struct script *s, uint32_t seconds)
 static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
 {
     (void)state;
-    struct script *s = stage_crew(&crew_spec_backups);
+    struct script *s = stage_ps_job(&ps_job_spec_backups);
     join(s, 4, "d", 2);
     script_skip(s);
     link_down(s, 3);
     all_beat(s, 9);
-    says(s, "");
+    expect_output(s, "");
     all_beat(s, 2);
-    says(s, "tell job 1: members g1\n"
+    expect_output(s, "tell job 1: members g1\n"
             "record job 1: task 5 lost 0/0\n"
             "record job 1: task 4 lost 0/0\n"
             "record! job 1: task 4#7 on d\n"
@@ -274,19 +274,19 @@ static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
 static void a_chief_that_is_silent_is_waited_for(void **state)
 {
     (void)state;
-    struct script *s = stage_crew(&crew_spec);
+    struct script *s = stage_ps_job(&ps_job_spec);
     link_down(s, 1);
     for (uint32_t i = 0; i < 30; i++) {
         heartbeat(s, 2);
         heartbeat(s, 3);
         wait_us(s, SECOND);
     }
-    says(s, "");
+    expect_output(s, "");
     const struct task_ref held[2] = {ref(s, 1, 0), ref(s, 1, 1)};
     hello(s, 9, "a", 1001, 2, held, 2);
-    says(s, "welcome link 9: worker 1\n");
+    expect_output(s, "welcome link 9: worker 1\n");
     task_hello(s, 9, 1, 0, 1);
-    says(s, "tell job 1 task 0 on link 9: members g1\n");
+    expect_output(s, "tell job 1 task 0 on link 9: members g1\n");
     wait_us(s, SECOND);
     assert_int_equal(job_view(s, 1).generation.number, 1);
     assert_int_equal(job_view(s, 1).restarts, 0);
@@ -302,7 +302,7 @@ static void who_is_away_carries_nothing(void **state)
     link_down(s, 1);
     script_skip(s);
     wait_us(s, 4 * SECOND);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_true(job_view(s, 1).formed);
     script_close(s);
 }
@@ -320,7 +320,7 @@ static void a_joiner_carries_nothing_before_it_arrives(void **state)
     assert_int_equal(job_view(s, 1).generation.number, 2);
     script_skip(s);
     beat(s, 2, 25);
-    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n");
     script_close(s);
 }
 
@@ -335,15 +335,15 @@ static void the_lease_of_the_others_begins_with_the_first_who_is_back(void **sta
     goes_on(s, 3, 0);
     script_skip(s);
     beat(s, 3, 9);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     beat(s, 3, 3);
-    says(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
+    expect_output(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
             "record job 1: task 1 lost 0/0\n");
     script_close(s);
 }
 
 /* One has ended behind bye and the other, whose worker is silent, does something of its own. */
-static void behind_bye_each_task_is_waited_for(void **state)
+static void behind_goodbye_each_task_is_waited_for(void **state)
 {
     (void)state;
     struct script *s = stage_running(&two_tasks, 2, 5);
@@ -353,7 +353,7 @@ static void behind_bye_each_task_is_waited_for(void **state)
     finished(s, 2, 1, 1, 5);
     script_skip(s);
     beat(s, 1, 30);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }
@@ -381,8 +381,8 @@ int main(void)
         cmocka_unit_test(a_cut_of_the_coordinator_loses_nothing),
         cmocka_unit_test(who_does_not_come_back_behind_the_others_is_lost),
         cmocka_unit_test(a_job_waits_no_longer_than_the_patience),
-        cmocka_unit_test(nobody_is_waited_for_beyond_the_orphan_limit),
-        cmocka_unit_test(a_daemon_that_was_started_anew_ends_the_wait),
+        cmocka_unit_test(no_task_is_waited_for_beyond_the_orphan_limit),
+        cmocka_unit_test(a_restarted_daemon_ends_the_wait),
         cmocka_unit_test(each_job_decides_for_itself),
         cmocka_unit_test(the_last_that_may_have_the_state_is_waited_for),
         cmocka_unit_test(a_plain_program_is_waited_for),
@@ -393,7 +393,7 @@ int main(void)
         cmocka_unit_test(who_is_away_carries_nothing),
         cmocka_unit_test(a_joiner_carries_nothing_before_it_arrives),
         cmocka_unit_test(the_lease_of_the_others_begins_with_the_first_who_is_back),
-        cmocka_unit_test(behind_bye_each_task_is_waited_for),
+        cmocka_unit_test(behind_goodbye_each_task_is_waited_for),
         cmocka_unit_test(outputs_are_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

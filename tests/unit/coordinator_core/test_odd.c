@@ -12,32 +12,32 @@
 #define EVENTS 400
 
 /* A task that is placed on a worker that is connected, and its job. */
-struct speaker {
+struct sender {
     struct core_job_view job;
     struct core_task_view task;
     struct task_ref ref;
 };
 
-static bool draw_speaker(const struct stage *stage, struct prng *prng, struct speaker *ret_speaker)
+static bool draw_sender(const struct stage *stage, struct prng *prng, struct sender *ret_sender)
 {
-    struct job_id id = {1 + prng_below(prng, stage->job_last)};
-    if (!core_job(stage->core, id, &ret_speaker->job)) {
+    struct job_id id = {1 + prng_uniform(prng, stage->job_last)};
+    if (!core_job(stage->core, id, &ret_sender->job)) {
         return false;
     }
-    uint32_t slot = (uint32_t)prng_below(prng, ret_speaker->job.tasks);
-    core_job_task(stage->core, id, slot, &ret_speaker->task);
-    ret_speaker->ref =
-        (struct task_ref){.job = id, .slot = slot, .incarnation = ret_speaker->task.incarnation};
-    return ret_speaker->task.link.n != 0;
+    uint32_t slot = (uint32_t)prng_uniform(prng, ret_sender->job.tasks);
+    core_job_task(stage->core, id, slot, &ret_sender->task);
+    ret_sender->ref =
+        (struct task_ref){.job = id, .slot = slot, .incarnation = ret_sender->task.incarnation};
+    return ret_sender->task.link.n != 0;
 }
 
 /* Beside something that matters, or far beyond. */
 static uint64_t draw_position(struct prng *prng, const struct core_job_view *job)
 {
-    uint64_t beside = prng_below(prng, 4);
-    switch (prng_below(prng, 8)) {
+    uint64_t beside = prng_uniform(prng, 4);
+    switch (prng_uniform(prng, 8)) {
     case 0:
-        return prng_below(prng, 3);
+        return prng_uniform(prng, 3);
     case 1:
         return job->halt_kind != HALT_NONE && job->halt_at <= LIMIT_POSITION ? job->halt_at + beside
                                                                              : beside;
@@ -55,7 +55,7 @@ static uint64_t draw_position(struct prng *prng, const struct core_job_view *job
 static uint32_t draw_stream(struct prng *prng)
 {
     static const uint32_t streams[] = {0, 1, 1, 1, 2, LIMIT_STREAMS, LIMIT_STREAMS + 1, UINT32_MAX};
-    return streams[prng_below(prng, sizeof(streams) / sizeof(streams[0]))];
+    return streams[prng_uniform(prng, sizeof(streams) / sizeof(streams[0]))];
 }
 
 static struct cursor draw_cursor(struct prng *prng, const struct core_job_view *job)
@@ -64,13 +64,13 @@ static struct cursor draw_cursor(struct prng *prng, const struct core_job_view *
     if (prng_chance(prng, 1, 3)) {
         cursor.begin = draw_position(prng, job);
         cursor.first = prng_chance(prng, 1, 2) ? cursor.begin : draw_position(prng, job);
-        cursor.epoch = prng_below(prng, 2);
-        cursor.steps = prng_below(prng, 12);
+        cursor.epoch = prng_uniform(prng, 2);
+        cursor.steps = prng_uniform(prng, 12);
     }
     return cursor;
 }
 
-static void odd_hello(struct prng *prng, const struct speaker *who, struct task_up *up)
+static void odd_hello(struct prng *prng, const struct sender *who, struct task_up *up)
 {
     up->type = TASK_UP_HELLO;
     up->hello = (struct task_hello){.frame_version = TASK_FRAME_VERSION,
@@ -83,16 +83,16 @@ static void odd_hello(struct prng *prng, const struct speaker *who, struct task_
     up->hello.arrived = draw_position(prng, &who->job);
     up->hello.clean = prng_chance(prng, 3, 4);
     up->hello.frozen = prng_chance(prng, 1, 8);
-    up->hello.reason = (enum report_reason)(REPORT_HALT + prng_below(prng, REPORT_FAILED));
+    up->hello.reason = (enum report_reason)(REPORT_HALT + prng_uniform(prng, REPORT_FAILED));
 }
 
-static void odd_report(struct prng *prng, const struct speaker *who, struct task_up *up)
+static void odd_report(struct prng *prng, const struct sender *who, struct task_up *up)
 {
     up->type = TASK_UP_REPORT;
     up->report = (struct task_report){.generation = who->job.generation, .text = "x"};
     up->report.position = draw_position(prng, &who->job);
     up->report.clean = prng_chance(prng, 5, 6);
-    up->report.reason = (enum report_reason)(REPORT_HALT + prng_below(prng, REPORT_FAILED));
+    up->report.reason = (enum report_reason)(REPORT_HALT + prng_uniform(prng, REPORT_FAILED));
     if (up->report.reason == REPORT_FAILED && prng_chance(prng, 3, 4)) {
         up->report.reason = REPORT_ABORT;
     }
@@ -100,9 +100,9 @@ static void odd_report(struct prng *prng, const struct speaker *who, struct task
     up->report.stream = draw_stream(prng);
 }
 
-static void odd_word(struct prng *prng, const struct speaker *who, struct task_up *up)
+static void odd_word(struct prng *prng, const struct sender *who, struct task_up *up)
 {
-    switch (prng_below(prng, 10)) {
+    switch (prng_uniform(prng, 10)) {
     case 0:
     case 1:
         odd_hello(prng, who, up);
@@ -125,8 +125,8 @@ static void odd_word(struct prng *prng, const struct speaker *who, struct task_u
         up->type = TASK_UP_STALL;
         up->stall = (struct task_stall){.generation = who->job.generation};
         up->stall.position = draw_position(prng, &who->job);
-        up->stall.slot = (uint32_t)prng_below(prng, who->job.tasks + 1);
-        up->stall.hang.at = (enum hang_at)prng_below(prng, HANG_RETURN + 1);
+        up->stall.slot = (uint32_t)prng_uniform(prng, who->job.tasks + 1);
+        up->stall.hang.at = (enum hang_at)prng_uniform(prng, HANG_RETURN + 1);
         break;
     case 8:
         up->type = TASK_UP_PREEMPT;
@@ -134,14 +134,14 @@ static void odd_word(struct prng *prng, const struct speaker *who, struct task_u
         break;
     default:
         up->type = TASK_UP_BACKED;
-        up->backed.number = prng_below(prng, 4);
-        up->backed.by = prng_below(prng, 6);
+        up->backed.number = prng_uniform(prng, 4);
+        up->backed.by = prng_uniform(prng, 6);
         break;
     }
 }
 
 /* For all members on the worker, or for another number of them. */
-static void odd_arrival(struct stage *stage, struct prng *prng, const struct speaker *who)
+static void odd_arrival(struct stage *stage, struct prng *prng, const struct sender *who)
 {
     struct agent_up message = {.type = AGENT_UP_ARRIVED,
         .arrived = {.job = who->ref.job, .generation = who->job.generation}};
@@ -157,32 +157,32 @@ static void odd_arrival(struct stage *stage, struct prng *prng, const struct spe
     message.arrived.applied =
         prng_chance(prng, 3, 4) ? who->job.committed : draw_position(prng, &who->job);
     message.arrived.wanted = prng_chance(prng, 1, 3) ? draw_position(prng, &who->job) : 0;
-    message.arrived.wanted_slot = (uint32_t)prng_below(prng, who->job.tasks + 1);
+    message.arrived.wanted_slot = (uint32_t)prng_uniform(prng, who->job.tasks + 1);
     message.arrived.cursor = draw_cursor(prng, &who->job);
-    message.arrived.feed.steps = prng_below(prng, 6);
+    message.arrived.consumption.steps = prng_uniform(prng, 6);
     stage_up(stage, who->task.link.n, &message);
 }
 
 static void odd_event(struct stage *stage, struct prng *prng)
 {
-    struct speaker who;
-    uint64_t dice = prng_below(prng, 100);
-    stage->now_us += prng_below(prng, SECOND / 5);
+    struct sender who;
+    uint64_t dice = prng_uniform(prng, 100);
+    stage->now_us += prng_uniform(prng, SECOND / 5);
     if (dice < 2) {
-        uint32_t w = (uint32_t)prng_below(prng, WORKERS);
+        uint32_t w = (uint32_t)prng_uniform(prng, WORKERS);
         if (stage->links[w] != 0) {
             stage_link_down(stage, w);
         } else {
-            stage_say_hello(stage, w, 2, NULL, 0);
+            stage_hello(stage, w, 2, NULL, 0);
         }
     } else if (dice < 3) {
         stage_drain(stage, prng_chance(prng, 1, 2) ? "a" : "b");
     } else if (dice < 6) {
-        stage_pass_time(stage, prng_below(prng, 20 * SECOND));
-    } else if (!draw_speaker(stage, prng, &who)) {
+        stage_pass_time(stage, prng_uniform(prng, 20 * SECOND));
+    } else if (!draw_sender(stage, prng, &who)) {
         return;
     } else if (dice < 30) {
-        stage_arrive(stage, who.ref.job.n, who.ref.slot, 1 + prng_below(prng, 3), 1);
+        stage_arrive(stage, who.ref.job.n, who.ref.slot, 1 + prng_uniform(prng, 3), 1);
     } else if (dice < 40) {
         stage_task_event(stage, who.ref.job.n, who.ref.slot, STARTED);
         stage_task_event(stage, who.ref.job.n, who.ref.slot, HELLO);
@@ -196,8 +196,8 @@ static void odd_event(struct stage *stage, struct prng *prng)
     } else if (dice < 65) {
         odd_arrival(stage, prng, &who);
     } else {
-        struct agent_up message = {.type = AGENT_UP_SAID, .said = {.task = who.ref}};
-        odd_word(prng, &who, &message.said.up);
+        struct agent_up message = {.type = AGENT_UP_RELAY, .relay_up = {.task = who.ref}};
+        odd_word(prng, &who, &message.relay_up.up);
         stage_up(stage, who.task.link.n, &message);
     }
 }
@@ -216,12 +216,12 @@ static void restore_first(struct stage *stage, struct prng *prng)
         .generation = {.number = 2, .nonce = 77},
         .roster = 2,
         .resume = 4,
-        .released = 4 + prng_below(prng, 4),
+        .released = 4 + prng_uniform(prng, 4),
         .tasks = both,
         .task_count = 2};
     if (prng_chance(prng, 1, 2)) {
         job.has_checkpoint = true;
-        job.checkpoint = (struct core_checkpoint){.position = prng_below(prng, job.released + 1),
+        job.checkpoint = (struct core_checkpoint){.position = prng_uniform(prng, job.released + 1),
             .generation = job.generation,
             .path = "p"};
     }
@@ -245,26 +245,26 @@ static void restore_first(struct stage *stage, struct prng *prng)
         (struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done = {.job_max = 1}});
     for (uint32_t w = 0; w < 2; w++) {
         const struct task_ref held = {.job = {1}, .slot = w, .incarnation = w + 1};
-        stage_say_hello(stage, w, 2, &held, 1);
+        stage_hello(stage, w, 2, &held, 1);
     }
-    stage_say_hello(stage, 2, 2, NULL, 0);
+    stage_hello(stage, 2, 2, NULL, 0);
 }
 
 static void submit_first(struct stage *stage, struct prng *prng)
 {
-    bool crew = prng_chance(prng, 1, 4);
-    uint32_t tasks = 1 + (uint32_t)prng_below(prng, 3);
+    bool ps_job = prng_chance(prng, 1, 4);
+    uint32_t tasks = 1 + (uint32_t)prng_uniform(prng, 3);
     struct core_job_spec spec = {
         .tasks = tasks, .tasks_min = 1, .max_restarts = 3, .wait_us = 40 * SECOND};
-    if (crew) {
+    if (ps_job) {
         spec = (struct core_job_spec){.tasks = 4,
             .tasks_min = 4,
             .max_restarts = 3,
             .wait_us = 40 * SECOND,
-            .crew = {.workers = 1, .servers = 2, .backups = true}};
+            .ps_job = {.workers = 1, .servers = 2, .backups = true}};
     }
     for (uint32_t w = 0; w < WORKERS; w++) {
-        stage_say_hello(stage, w, 2, NULL, 0);
+        stage_hello(stage, w, 2, NULL, 0);
     }
     stage_submit(stage, &spec);
     for (uint32_t slot = spec.tasks; slot-- > 0;) {
@@ -273,7 +273,7 @@ static void submit_first(struct stage *stage, struct prng *prng)
     }
 }
 
-static void whatever_is_said_nothing_breaks(void **state)
+static void whatever_is_sent_nothing_breaks(void **state)
 {
     (void)state;
     struct stage stage;
@@ -300,7 +300,7 @@ static void whatever_is_said_nothing_breaks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_is_said_nothing_breaks),
+        cmocka_unit_test(whatever_is_sent_nothing_breaks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct script *stage_applied(void)
 
 static void assert_published(struct script *s, uint64_t position, const char *text)
 {
-    says(s, text);
+    expect_output(s, text);
     assert_true(job_view(s, 1).has_checkpoint);
     assert_int_equal(job_view(s, 1).checkpoint.position, position);
 }
@@ -26,7 +26,7 @@ static void only_the_chief_saves(void **state)
     struct script *s = stage_applied();
     part(s, 2, 1, 1, 3, "theirs");
     part(s, 2, 1, 1, 4, "theirs");
-    says(s, "");
+    expect_output(s, "");
     assert_false(job_view(s, 1).has_checkpoint);
     part(s, 1, 1, 0, 3, "the chief's");
     assert_published(s, 3,
@@ -43,11 +43,11 @@ static void a_part_of_another_generation_is_none(void **state)
     const struct generation others[] = {{.number = now.number, .nonce = now.nonce + 1},
         {.number = now.number + 1, .nonce = now.nonce}, {.number = 0, .nonce = 0}};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
-        said(s, 1, 1, 0,
+        relay_up(s, 1, 1, 0,
             &(struct task_up){.type = TASK_UP_PART,
                 .part = {
                     .generation = others[i], .position = 4, .path = "another's", .size_bytes = 5}});
-        says(s, "");
+        expect_output(s, "");
         assert_false(job_view(s, 1).has_checkpoint);
     }
     script_close(s);
@@ -74,7 +74,7 @@ static void one_that_is_no_newer_is_none(void **state)
 
 /* It is published when all have applied it. Who says that it stands before it has no state that
  * counts, and the job does not go back behind it. */
-static void nobody_stands_behind_a_checkpoint(void **state)
+static void no_task_is_behind_a_checkpoint(void **state)
 {
     (void)state;
     static const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = 1};
@@ -100,7 +100,7 @@ int main(void)
         cmocka_unit_test(only_the_chief_saves),
         cmocka_unit_test(a_part_of_another_generation_is_none),
         cmocka_unit_test(one_that_is_no_newer_is_none),
-        cmocka_unit_test(nobody_stands_behind_a_checkpoint),
+        cmocka_unit_test(no_task_is_behind_a_checkpoint),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

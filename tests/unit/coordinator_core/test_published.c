@@ -3,7 +3,7 @@
  * also when the checkpoint turns out to be damaged meanwhile. */
 #include "tests/unit/coordinator_core/script.h"
 
-static void assert_told(const struct script *s, uint64_t position)
+static void assert_reported(const struct script *s, uint64_t position)
 {
     assert_true(job_view(s, 1).published == position);
 }
@@ -25,17 +25,17 @@ static struct script *stage_saved(void)
 {
     static const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = 1};
     struct script *s = stage_running(&spec, 2, 4);
-    assert_told(s, POSITION_NONE);
+    assert_reported(s, POSITION_NONE);
     arrived(s, 1, 1, 1, 4, 4);
     arrived(s, 2, 1, 1, 4, 4);
     part(s, 1, 1, 0, 4, "four");
-    assert_told(s, 4);
+    assert_reported(s, 4);
     script_skip(s);
     return s;
 }
 
 /* The link of the second breaks before the release comes; what was told of is lost meanwhile. */
-static void all_hear_what_one_has_heard(void **state)
+static void all_receive_what_one_has_received(void **state)
 {
     (void)state;
     struct script *s = stage_saved();
@@ -47,17 +47,17 @@ static void all_hear_what_one_has_heard(void **state)
     hello(s, 5, "b", 1002, 1, &here, 1);
     script_skip(s);
     task_hello(s, 5, 1, 1, 1);
-    says(s, "tell job 1 task 1 on link 5: release g1 to 4\n");
-    assert_told(s, 4);
+    expect_output(s, "tell job 1 task 1 on link 5: release g1 to 4\n");
+    assert_reported(s, 4);
     peer_error(s, 1, 1, 0, 4);
     peer_error(s, 5, 1, 1, 4);
     assert_int_equal(job_view(s, 1).generation.number, 2);
-    assert_told(s, 4); /* who survives may wait there yet */
+    assert_reported(s, 4); /* who survives may wait there yet */
     script_close(s);
 }
 
 /* Steps that are taken once more are saved once more. */
-static void a_line_that_is_cut_off_is_not_told_of(void **state)
+static void a_timeline_that_is_cut_off_is_not_reported(void **state)
 {
     (void)state;
     struct script *s = stage_saved();
@@ -71,7 +71,7 @@ static void a_line_that_is_cut_off_is_not_told_of(void **state)
     task_hello(s, link_of(s, 1), 1, 1, 0);
     assert_int_equal(job_view(s, 1).generation.number, 2);
     assert_int_equal(job_view(s, 1).resume, 2);
-    assert_told(s, 2);
+    assert_reported(s, 2);
     script_close(s);
 }
 
@@ -104,13 +104,13 @@ static struct script *stage_restored(
 }
 
 /* With the generation, so that a start of the coordinator knows whether it is of its line. */
-static void what_was_told_is_recorded_when_it_is_lost(void **state)
+static void what_was_reported_is_recorded_when_it_is_lost(void **state)
 {
     (void)state;
     struct script *s = stage_saved();
     damaged(s, 4, 2, false);
     damaged(s, 2, 0, false); /* the latest that was told counts */
-    says(s, "record! job 1: checkpoint at 4 is lost\n"
+    expect_output(s, "record! job 1: checkpoint at 4 is lost\n"
             "record! job 1: was told of 4 in g1\n"
             "record! job 1: checkpoint at 2 is lost\n"
             "record! job 1: was told of 4 in g1\n");
@@ -123,7 +123,7 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     static const struct {
         uint64_t generation, saved;
         struct core_position lost;
-        uint64_t told;
+        uint64_t notified;
     } all[] = {
         {2, 0, {0, 0}, POSITION_NONE},
         {2, 5, {0, 0}, 5},
@@ -139,7 +139,7 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         struct script *s = stage_restored(all[i].generation, all[i].saved, all[i].lost);
-        assert_told(s, all[i].told);
+        assert_reported(s, all[i].notified);
         script_close(s);
     }
 }
@@ -147,9 +147,9 @@ static void a_start_of_the_coordinator_knows_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_hear_what_one_has_heard),
-        cmocka_unit_test(a_line_that_is_cut_off_is_not_told_of),
-        cmocka_unit_test(what_was_told_is_recorded_when_it_is_lost),
+        cmocka_unit_test(all_receive_what_one_has_received),
+        cmocka_unit_test(a_timeline_that_is_cut_off_is_not_reported),
+        cmocka_unit_test(what_was_reported_is_recorded_when_it_is_lost),
         cmocka_unit_test(a_start_of_the_coordinator_knows_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,7 +30,7 @@ static void a_job_is_placed_at_once(void **state)
     join(s, 2, "b", 1);
     script_skip(s);
     submit(s, 5, 2, 0);
-    says(s, "record! job 1: submitted 2 tasks\n"
+    expect_output(s, "record! job 1: submitted 2 tasks\n"
             "answer 5: job 1, 0 before\n"
             "record! job 1: started, incarnations to 2\n"
             "start job 1\n");
@@ -60,7 +60,7 @@ static void a_gang_waits_for_all_its_slots(void **state)
     join(s, 2, "b", 1);
     script_skip(s);
     join(s, 3, "c", 1);
-    says(s, "welcome link 3: worker 3\n"
+    expect_output(s, "welcome link 3: worker 3\n"
             "record! job 1: started, incarnations to 3\n"
             "start job 1\n");
     script_close(s);
@@ -76,7 +76,7 @@ static void two_run_and_the_third_queues(void **state)
     submit(s, 2, 2, 0);
     script_skip(s);
     submit(s, 3, 3, 0);
-    says(s, "record! job 3: submitted 3 tasks\n"
+    expect_output(s, "record! job 3: submitted 3 tasks\n"
             "answer 3: job 3, 0 before\n");
     assert_string_equal(script_job_text(s, 3), "waits for 3 free slots, 1 of 4 is free");
     /* A small one does not overtake it, though it would fit. */
@@ -89,7 +89,7 @@ static void two_run_and_the_third_queues(void **state)
     gone(s, at[1], 2, 1, 0, 0, "");
     collected(s, at[0], 2, 0);
     collected(s, at[1], 2, 1);
-    says(s, "record job 2: task 0 exited 0/0\n"
+    expect_output(s, "record job 2: task 0 exited 0/0\n"
             "record job 2: task 1 exited 0/0\n"
             "stop task 2/0#1 on link 1\n"
             "stop task 2/1#2 on link 2\n"
@@ -123,7 +123,7 @@ static void priority_comes_first_then_order(void **state)
     script_close(s);
 }
 
-static void an_impossible_job_holds_up_nobody(void **state)
+static void an_impossible_job_delays_no_job(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -131,7 +131,7 @@ static void an_impossible_job_holds_up_nobody(void **state)
     submit(s, 0, 2, 0);
     script_skip(s);
     submit(s, 0, 1, 0);
-    says(s, "record! job 2: submitted 1 tasks\n"
+    expect_output(s, "record! job 2: submitted 1 tasks\n"
             "record! job 2: started, incarnations to 1\n"
             "start job 2\n");
     /* As soon as the cluster is large enough it is the head, and nobody overtakes it. */
@@ -173,22 +173,22 @@ static void bad_sizes_are_refused(void **state)
         script_open(&(struct core_limits){.workers_max = 2, .jobs_max = 2, .tasks_max = 5});
     submit(s, 1, 0, 0);
     submit(s, 2, LIMIT_TASKS_PER_JOB + 1, 0);
-    says(s, "answer 1: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 0\n"
+    expect_output(s, "answer 1: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 0\n"
             "answer 2: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 16385\n");
     submit(s, 0, 3, 0);
     script_skip(s);
     submit(s, 3, 3, 0);
-    says(s, "answer 3: RESOURCE_EXHAUSTED: the job asks for 3 tasks and the coordinator holds 3 of "
+    expect_output(s, "answer 3: RESOURCE_EXHAUSTED: the job asks for 3 tasks and the coordinator holds 3 of "
             "at most 5: try again when a job has ended, or raise --tasks-max\n");
     submit(s, 0, 1, 0);
     script_skip(s);
     submit(s, 4, 1, 0);
-    says(s, "answer 4: RESOURCE_EXHAUSTED: the coordinator holds 2 jobs that have not ended, which "
+    expect_output(s, "answer 4: RESOURCE_EXHAUSTED: the coordinator holds 2 jobs that have not ended, which "
             "is its limit: try again when one has, or raise --jobs-max\n");
     script_close(s);
 }
 
-static void places_in_memory_are_used_again(void **state)
+static void memory_is_reused(void **state)
 {
     (void)state;
     struct script *s =
@@ -203,7 +203,7 @@ static void places_in_memory_are_used_again(void **state)
     script_skip(s);
     /* The middle one has to be moved to make room for four. */
     submit(s, 0, 4, 0);
-    says(s, "record! job 4: submitted 4 tasks\n"
+    expect_output(s, "record! job 4: submitted 4 tasks\n"
             "record! job 4: started, incarnations to 4\n"
             "start job 4\n");
     struct core_task_view task;
@@ -225,7 +225,7 @@ static void cancelling_what_waits(void **state)
     submit(s, 0, 1, 0);
     script_skip(s);
     cancel(s, 9, 2);
-    says(s, "record! job 2: cancelled CANCELLED exit 130: cancelled\n"
+    expect_output(s, "record! job 2: cancelled CANCELLED exit 130: cancelled\n"
             "ended job 2\n"
             "answer 9: job 2, 0 before\n"
             "record! job 3: started, incarnations to 1\n"
@@ -233,32 +233,32 @@ static void cancelling_what_waits(void **state)
     cancel(s, 9, 2);
     cancel(s, 9, 17);
     cancel(s, 9, 0);
-    says(s, "answer 9: FAILED_PRECONDITION: job 2 has ended already\n"
+    expect_output(s, "answer 9: FAILED_PRECONDITION: job 2 has ended already\n"
             "answer 9: NOT_FOUND: job 17 does not exist: `cadre jobs` lists them\n"
             "answer 9: NOT_FOUND: job 0 does not exist: `cadre jobs` lists them\n");
     script_close(s);
 }
 
-static void watchers_hear_of_changes(void **state)
+static void watchers_are_notified_of_changes(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
     s->shows_changes = true;
     submit(s, 0, 1, 0);
-    says(s, "record! job 1: submitted 1 tasks\n"
+    expect_output(s, "record! job 1: submitted 1 tasks\n"
             "changed job 1\n");
     join(s, 1, "a", 1);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "record! job 1: started, incarnations to 1\n"
             "start job 1\n"
             "changed job 1\n");
     started(s, 1, 1, 0);
-    says(s, "changed job 1\n");
+    expect_output(s, "changed job 1\n");
     submit(s, 0, 1, 0);
     script_skip(s);
     join(s, 2, "b", 1);
     draining(s, 2);
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "record! job 2: started, incarnations to 1\n"
             "start job 2\n"
             "changed job 2\n");
@@ -354,12 +354,12 @@ static void a_job_waits_for_slots_with_gpus(void **state)
     script_close(s);
 }
 
-static void a_worker_says_how_many_gpus_within_limits(void **state)
+static void a_worker_reports_how_many_gpus_within_limits(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
     join_gpus(s, 1, "a", 1, LIMIT_GPUS_PER_WORKER + 1);
-    says(s, "refuse link 1: INVALID_ARGUMENT: a worker has at most 64 GPUs, not 65: use fewer with "
+    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker has at most 64 GPUs, not 65: use fewer with "
             "--gpus\n");
     join_gpus(s, 2, "b", 1, LIMIT_GPUS_PER_WORKER);
     submit_gpus(s, 1, 1, LIMIT_GPUS_PER_WORKER, 0);
@@ -373,16 +373,16 @@ int main(void)
         cmocka_unit_test(a_job_is_placed_at_once),
         cmocka_unit_test(a_job_that_asks_for_gpus_gets_slots_that_have_them),
         cmocka_unit_test(a_job_waits_for_slots_with_gpus),
-        cmocka_unit_test(a_worker_says_how_many_gpus_within_limits),
+        cmocka_unit_test(a_worker_reports_how_many_gpus_within_limits),
         cmocka_unit_test(a_gang_waits_for_all_its_slots),
         cmocka_unit_test(two_run_and_the_third_queues),
         cmocka_unit_test(priority_comes_first_then_order),
-        cmocka_unit_test(an_impossible_job_holds_up_nobody),
+        cmocka_unit_test(an_impossible_job_delays_no_job),
         cmocka_unit_test(tasks_are_spread_and_neighbours),
         cmocka_unit_test(bad_sizes_are_refused),
-        cmocka_unit_test(places_in_memory_are_used_again),
+        cmocka_unit_test(memory_is_reused),
         cmocka_unit_test(cancelling_what_waits),
-        cmocka_unit_test(watchers_hear_of_changes),
+        cmocka_unit_test(watchers_are_notified_of_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,12 +18,12 @@ static void letter(struct stage *stage, uint8_t which)
 {
     uint32_t w = which % 3u;
     uint32_t slot = which % 2u;
-    slot = stage->crew && slot == 1 ? 2 : slot; /* the server is what attends */
+    slot = stage->ps_job && slot == 1 ? 2 : slot; /* the server is what attends */
     switch (which) {
     case 0:
     case 1:
     case 2:
-        stage_say_hello(stage, w, 1, NULL, 0);
+        stage_hello(stage, w, 1, NULL, 0);
         break;
     case 3:
     case 4:
@@ -31,11 +31,11 @@ static void letter(struct stage *stage, uint8_t which)
         stage_link_down(stage, w);
         break;
     case 6:
-        if (stage->crew) {
+        if (stage->ps_job) {
             stage_submit(stage, &(struct core_job_spec){.tasks = 3,
                                     .tasks_min = 3,
                                     .max_restarts = 1,
-                                    .crew = {.workers = 1, .servers = 1}});
+                                    .ps_job = {.workers = 1, .servers = 1}});
             break;
         }
         stage_submit(stage,
@@ -95,7 +95,7 @@ static void letter(struct stage *stage, uint8_t which)
     case 25:
         stage->boots[1]++; /* the daemon of b is started anew */
         stage_link_down(stage, 1);
-        stage_say_hello(stage, 1, 1, NULL, 0);
+        stage_hello(stage, 1, 1, NULL, 0);
         break;
     default:
         stage_pass_time(stage, 6 * SECOND);
@@ -186,7 +186,7 @@ static void all_short_sequences_hold(void **state)
         states += explore(&stage, "abgijklmnw", depth - 1);
     }
     stage.compares = 0;
-    stage.crew = true; /* from nothing; from a running one; from one whose server was replaced */
+    stage.ps_job = true; /* from nothing; from a running one; from one whose server was replaced */
     states += explore(&stage, "abcg", 2);
     states += explore(&stage, "abcgijlk", 2);
     states += explore(&stage, "abcgijlkt}vj", 2);
@@ -198,8 +198,8 @@ static void all_short_sequences_hold(void **state)
 
 static uint64_t some_job(struct stage *stage, struct prng *prng)
 {
-    uint64_t back = prng_below(prng, 6);
-    return stage->job_last > back ? stage->job_last - back : prng_below(prng, 3);
+    uint64_t back = prng_uniform(prng, 6);
+    return stage->job_last > back ? stage->job_last - back : prng_uniform(prng, 3);
 }
 
 static void random_hello(struct stage *stage, struct prng *prng, uint32_t w)
@@ -222,7 +222,7 @@ static void random_hello(struct stage *stage, struct prng *prng, uint32_t w)
             }
         }
     }
-    stage_say_hello(stage, w, 1 + (uint32_t)prng_below(prng, 3), held, count);
+    stage_hello(stage, w, 1 + (uint32_t)prng_uniform(prng, 3), held, count);
 }
 
 /* Nonsense of the kind that a broken or older peer might say. */
@@ -230,20 +230,20 @@ static void random_garbage(struct stage *stage, struct prng *prng, uint64_t link
 {
     /* One draw after the other: the order of evaluation within an expression is the compiler's. */
     struct task_ref ref = {.job = {some_job(stage, prng)}};
-    ref.slot = (uint32_t)prng_below(prng, 5);
-    ref.incarnation = prng_below(prng, 5);
-    struct generation generation = {.number = prng_below(prng, 3)};
-    generation.nonce = prng_below(prng, 3);
-    uint32_t version = (uint32_t)prng_below(prng, 3);
-    uint32_t replicas = (uint32_t)prng_below(prng, 3);
-    struct agent_up message = {.type = AGENT_UP_SAID, .said = {.task = ref}};
-    switch (prng_below(prng, 6)) {
+    ref.slot = (uint32_t)prng_uniform(prng, 5);
+    ref.incarnation = prng_uniform(prng, 5);
+    struct generation generation = {.number = prng_uniform(prng, 3)};
+    generation.nonce = prng_uniform(prng, 3);
+    uint32_t version = (uint32_t)prng_uniform(prng, 3);
+    uint32_t replicas = (uint32_t)prng_uniform(prng, 3);
+    struct agent_up message = {.type = AGENT_UP_RELAY, .relay_up = {.task = ref}};
+    switch (prng_uniform(prng, 6)) {
     case 0:
-        message.said.up = (struct task_up){
+        message.relay_up.up = (struct task_up){
             .type = TASK_UP_REPORT, .report = {.generation = generation, .position = 3}};
         break;
     case 1:
-        message.said.up = (struct task_up){.type = TASK_UP_HELLO,
+        message.relay_up.up = (struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = version,
                 .replicas = replicas,
                 .mesh_address = "y",
@@ -254,7 +254,7 @@ static void random_garbage(struct stage *stage, struct prng *prng, uint64_t link
             .arrived = {.job = ref.job,
                 .generation = generation,
                 .tasks = 1,
-                .up_to = prng_below(prng, 1000)}};
+                .up_to = prng_uniform(prng, 1000)}};
         break;
     case 3:
         message = (struct agent_up){.type = AGENT_UP_TASK_GONE, .gone = {.task = ref}};
@@ -272,11 +272,11 @@ static void random_garbage(struct stage *stage, struct prng *prng, uint64_t link
 
 static void random_event(struct stage *stage, struct prng *prng)
 {
-    uint32_t w = (uint32_t)prng_below(prng, WORKERS);
+    uint32_t w = (uint32_t)prng_uniform(prng, WORKERS);
     uint64_t job = some_job(stage, prng);
-    uint32_t slot = (uint32_t)prng_below(prng, 4);
-    uint64_t dice = prng_below(prng, 100);
-    stage->now_us += prng_below(prng, 200000);
+    uint32_t slot = (uint32_t)prng_uniform(prng, 4);
+    uint64_t dice = prng_uniform(prng, 100);
+    stage->now_us += prng_uniform(prng, 200000);
     if (dice < 4) {
         random_hello(stage, prng, w);
     } else if (dice < 6 && stage->links[w] != 0) {
@@ -288,17 +288,17 @@ static void random_event(struct stage *stage, struct prng *prng)
     } else if (dice < 15 && prng_chance(prng, 1, 5)) {
         stage_drain(stage, w == 0 ? "a" : w == 1 ? "b" : "c");
     } else if (dice < 21) {
-        struct core_job_spec spec = {.tasks = 1 + (uint32_t)prng_below(prng, 5)};
+        struct core_job_spec spec = {.tasks = 1 + (uint32_t)prng_uniform(prng, 5)};
         spec.tasks_min =
-            prng_chance(prng, 1, 2) ? spec.tasks : 1 + (uint32_t)prng_below(prng, spec.tasks);
-        spec.priority = (int32_t)prng_below(prng, 3);
-        spec.max_restarts = (uint32_t)prng_below(prng, 4);
-        spec.time_limit_us = prng_below(prng, 4) == 0 ? prng_below(prng, 60) * 1000000 : 0;
+            prng_chance(prng, 1, 2) ? spec.tasks : 1 + (uint32_t)prng_uniform(prng, spec.tasks);
+        spec.priority = (int32_t)prng_uniform(prng, 3);
+        spec.max_restarts = (uint32_t)prng_uniform(prng, 4);
+        spec.time_limit_us = prng_uniform(prng, 4) == 0 ? prng_uniform(prng, 60) * 1000000 : 0;
         if (spec.tasks >= 3 && prng_chance(prng, 1, 2)) {
-            spec.crew = (struct crew){.workers = 1, .servers = spec.tasks - 2};
+            spec.ps_job = (struct ps_job){.workers = 1, .servers = spec.tasks - 2};
             if (spec.tasks == 5) {
-                spec.crew.evaluators = 1;
-                spec.crew.servers--;
+                spec.ps_job.evaluators = 1;
+                spec.ps_job.servers--;
             }
             spec.tasks_min = spec.tasks;
         }
@@ -311,12 +311,12 @@ static void random_event(struct stage *stage, struct prng *prng)
     } else if (dice < 52) {
         stage_task_event(stage, job, slot, HELLO);
     } else if (dice < 68) {
-        uint64_t ahead = 1 + prng_below(prng, 4);
+        uint64_t ahead = 1 + prng_uniform(prng, 4);
         stage_arrive(stage, job, slot, ahead, prng_chance(prng, 1, 40) ? 2 : 1);
     } else if (dice < 76) {
         stage_task_event(stage, job, slot, prng_chance(prng, 1, 20) ? WANTS : FINISHED);
     } else if (dice < 78) {
-        enum task_event which = (enum task_event)(DIRTY + prng_below(prng, PART - DIRTY + 1));
+        enum task_event which = (enum task_event)(DIRTY + prng_uniform(prng, PART - DIRTY + 1));
         stage_task_event(stage, job, slot, which);
     } else if (dice < 82) {
         stage_task_event(stage, job, slot, prng_chance(prng, 1, 3) ? JOINS : FREEZES);
@@ -327,7 +327,7 @@ static void random_event(struct stage *stage, struct prng *prng)
     } else if (dice < 95) {
         stage_task_event(stage, job, slot, COLLECTED);
     } else if (dice < 98) {
-        stage_pass_time(stage, prng_below(prng, 3 * SECOND));
+        stage_pass_time(stage, prng_uniform(prng, 3 * SECOND));
     } else {
         random_garbage(stage, prng, stage->links[w]);
     }
@@ -339,7 +339,7 @@ static void heal(struct stage *stage)
     for (int round = 0; round < 60 && stage->watch->live > 0; round++) {
         for (uint32_t w = 0; w < WORKERS; w++) {
             if (stage->links[w] == 0) {
-                stage_say_hello(stage, w, 4, NULL, 0);
+                stage_hello(stage, w, 4, NULL, 0);
             } else {
                 stage_up(stage, stage->links[w], &(struct agent_up){.type = AGENT_UP_HEARTBEAT});
             }

@@ -11,13 +11,13 @@ static void survivors_go_on_at_once(void **state)
     (void)state;
     struct script *s = stage_running(&elastic, 3, 4);
     gone(s, 2, 1, 1, 0, 9, "out of memory");
-    says(s, "record job 1: task 1 exited 0/9\n"
+    expect_output(s, "record job 1: task 1 exited 0/9\n"
             "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed): out of "
             "memory\n");
     frozen(s, 1, 1, 0, 2, 1);
-    says(s, "");
+    expect_output(s, "");
     frozen(s, 3, 1, 2, 3, 1);
-    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 1\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 1\n"
             "tell job 1: plan g2\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed): out of memory; the 2 others went on "
@@ -26,13 +26,13 @@ static void survivors_go_on_at_once(void **state)
     assert_int_equal(job_view(s, 1).roster, 2);
     /* Its slot is placed again once nothing of the old one is left. */
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
     /* What was said in the old generation is not heard (rule 13). */
     arrived(s, 1, 1, 1, 5, 3);
     arrived(s, 3, 1, 1, 5, 3);
-    says(s, "record job 1: released to 5, stream 1 epoch 0 from 0\n"
+    expect_output(s, "record job 1: released to 5, stream 1 epoch 0 from 0\n"
             "tell job 1: release g2 to 5\n");
     script_close(s);
 }
@@ -48,7 +48,7 @@ static void a_report_lapses_with_the_connection(void **state)
     script_skip(s);
     link_down(s, 2);
     link_down(s, 3);
-    says(s, "");
+    expect_output(s, "");
     wait_us(s, 1000000);
     heartbeat(s, 1);
     wait_us(s, 1100000);
@@ -82,7 +82,7 @@ static void who_stood_still_has_to_answer_again(void **state)
     halted(s, 1, 1, 0, 4, 1);
     halted(s, 2, 1, 1, 4, 1);
     script_skip(s);
-    struct agent_up up = {.type = AGENT_UP_SAID, .said = {.task = ref(s, 1, 2), .up = report}};
+    struct agent_up up = {.type = AGENT_UP_RELAY, .relay_up = {.task = ref(s, 1, 2), .up = report}};
     step_once(
         s, &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {3}, .up = &up}});
     link_down(s, 1);
@@ -102,11 +102,11 @@ static void who_stood_still_has_to_answer_again(void **state)
         heartbeat(s, 3);
         heartbeat(s, 4);
     }
-    says(s, "stop task 1/0#1 on link 9\n");
+    expect_output(s, "stop task 1/0#1 on link 9\n");
     script_close(s);
 }
 
-static void a_fixed_job_waits_for_a_place(void **state)
+static void a_fixed_job_waits_for_a_slot(void **state)
 {
     (void)state;
     struct script *s = stage_running(&fixed, 2, 4);
@@ -125,15 +125,15 @@ static void a_fixed_job_waits_for_a_place(void **state)
         "task 1 on worker b exited with status 3; waits for 1 more task (0 of 2 slots are free) "
         "for 3 s of at most 60 s");
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#3 on b\n"
             "start again job 1 on link 2\n");
     started(s, 2, 1, 1);
     task_hello(s, 2, 1, 1, 0);
-    says(s, "tell task 1/1#3 on link 2: warm\n");
+    expect_output(s, "tell task 1/1#3 on link 2: warm\n");
     joins(s, 2, 1, 1, 1);
     /* The chief is one who has the state. */
-    says(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
             "tell job 1: plan g2\n");
     script_close(s);
 }
@@ -147,7 +147,7 @@ static void the_chief_is_replaced_by_a_survivor(void **state)
     task_hello(s, 1, 1, 0, 0);
     script_skip(s);
     joins(s, 1, 1, 0, 1);
-    says(s, "record! job 1: plan g2 from 3 of 1 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 1 0, source rank 0\n"
             "tell job 1: plan g2\n");
     script_close(s);
 }
@@ -160,17 +160,17 @@ static void the_silent_are_lost(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     wait_us(s, 2 * SECOND);
-    says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
             "tell job 1: plan g2\n"
             "stop task 1/2#3 on link 3\n");
     /* Rule 7: what it says now is not heard, and it does not run on. */
     frozen(s, 3, 1, 2, 4, 1);
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 3, 1, 2, 2);
-    says(s, "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n");
+    expect_output(s, "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n");
     gone(s, 3, 1, 2, 0, 9, "");
     collected(s, 3, 1, 2);
-    says(s, "record job 1: task 2 exited 0/9\n"
+    expect_output(s, "record job 1: task 2 exited 0/9\n"
             "stop task 1/2#3 on link 3\n"
             "record! job 1: task 2#4 on c\n"
             "start again job 1 on link 3\n");
@@ -187,7 +187,7 @@ static void two_die_one_after_the_other(void **state)
     gone(s, 3, 1, 2, 0, 9, "");
     script_skip(s);
     frozen(s, 1, 1, 0, 3, 1);
-    says(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
             "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 1); /* one generation ended */
     script_close(s);
@@ -202,12 +202,12 @@ static void a_second_death_while_they_sync(void **state)
     frozen(s, 3, 1, 2, 4, 1);
     script_skip(s);
     gone(s, 3, 1, 2, 0, 11, "");
-    says(s, "record job 1: task 2 exited 0/11\n"
+    expect_output(s, "record job 1: task 2 exited 0/11\n"
             "tell job 1: abort g2: task 2 on worker c was killed by signal 11 (Segmentation "
             "fault)\n");
     /* The receiver kept its own: the step is done again. */
     frozen(s, 1, 1, 0, 3, 1);
-    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
             "tell job 1: plan g3\n");
     assert_int_equal(job_view(s, 1).restarts, 2);
     script_close(s);
@@ -225,13 +225,13 @@ static void a_joiner_is_not_taken_back(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
-    says(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 2\n"
+    expect_output(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 2\n"
             "tell job 1: plan g2\n");
     gone(s, 3, 1, 2, 0, 9, "");
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     report(s, 2, 1, 1, &(struct task_report){.reason = REPORT_ABORT, .text = ""});
-    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
             "tell job 1: plan g3\n"
             "tell task 1/1#4 on link 2: reset\n"
             "stop task 1/1#4 on link 2\n");
@@ -248,7 +248,7 @@ static void only_the_last_step_is_undone(void **state)
     script_skip(s);
     frozen(s, 1, 1, 0, 2, 1);
     frozen(s, 2, 1, 1, 2, 1);
-    says(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 2\n"
+    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 2\n"
             "tell task 1/1#2 on link 2: reset\n"
             "stop task 1/1#2 on link 2\n"
             "tell task 1/0#1 on link 1: reset\n"
@@ -270,16 +270,16 @@ static void no_survivor(const char *plan, uint64_t checkpoint)
     assert_true(job_view(s, 1).restores == (checkpoint > 0));
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/0#1 on link 1\n"
+    expect_output(s, "stop task 1/0#1 on link 1\n"
             "record! job 1: task 0#3 on a\n"
             "start again job 1 on link 1\n"
             "stop task 1/1#2 on link 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
     task_hello(s, 2, 1, 1, 0);
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 1, 1, 0, 0);
-    says(s, plan);
+    expect_output(s, plan);
     assert_int_equal(job_view(s, 1).source, SOURCE_NONE);
     assert_false(job_view(s, 1).restores);
     script_close(s);
@@ -304,7 +304,7 @@ static void dirty_survivors_are_started_again(void **state)
     gone(s, 2, 1, 1, 0, 9, "");
     script_skip(s);
     report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_PEER_ERROR});
-    says(s, "tell task 1/0#1 on link 1: reset\n"
+    expect_output(s, "tell task 1/0#1 on link 1: reset\n"
             "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
@@ -325,7 +325,7 @@ static void too_many_failures(void **state)
     frozen(s, 3, 1, 2, 3, 1);
     script_skip(s);
     gone(s, 3, 1, 2, 7, 0, "bad input");
-    says(s, "record job 1: task 2 exited 7/0\n"
+    expect_output(s, "record job 1: task 2 exited 7/0\n"
             "tell job 1: abort g2: task 2 on worker c exited with status 7: bad input; it was "
             "restarted 1 time before, as often as it may be (--max-restarts)\n"
             "stop job 1\n");
@@ -342,7 +342,7 @@ static void lost_workers_are_not_counted(void **state)
     struct task_ref held = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 9, "b", 77, 1, &held, 1);
-    says(s, "welcome link 9: worker 4\n"
+    expect_output(s, "welcome link 9: worker 4\n"
             "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#4 on b\n"
@@ -350,7 +350,7 @@ static void lost_workers_are_not_counted(void **state)
             "stop task 1/1#2 on link 9\n");
     frozen(s, 1, 1, 0, 3, 1);
     frozen(s, 3, 1, 2, 3, 1);
-    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
             "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
@@ -386,9 +386,9 @@ static void a_worker_that_comes_back_in_time_changes_nothing(void **state)
     link_down(s, 2);
     wait_us(s, 3 * SECOND);
     hello(s, 9, "b", 1002, 1, &held, 1);
-    says(s, "welcome link 9: worker 2\n");
+    expect_output(s, "welcome link 9: worker 2\n");
     task_hello(s, 9, 1, 1, 1);
-    says(s, "tell job 1 task 1 on link 9: release g1 to 4\n");
+    expect_output(s, "tell job 1 task 1 on link 9: release g1 to 4\n");
     script_close(s);
 }
 
@@ -401,7 +401,7 @@ static void the_programs_own_failure_is_final(void **state)
             .reason = REPORT_FAILED,
             .code = CADRE_INVALID_ARGUMENT,
             .text = "replicas disagree on the shape of loss"});
-    says(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: replicas disagree on the "
+    expect_output(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: replicas disagree on the "
             "shape of loss\n"
             "stop job 1\n");
     script_close(s);
@@ -423,8 +423,8 @@ static void a_failure_that_a_plan_overtook_is_final(void **state)
     frozen(s, 1, 1, 0, 4, 1);
     script_skip(s);
     assert_int_equal(generation_of(s, 1).number, 2);
-    said(s, 1, 1, 0, &failed);
-    says(s, "tell job 1: abort g2: task 0 on worker a failed in step 4: sample 3 is no sample\n"
+    relay_up(s, 1, 1, 0, &failed);
+    expect_output(s, "tell job 1: abort g2: task 0 on worker a failed in step 4: sample 3 is no sample\n"
             "stop job 1\n");
     script_close(s);
 }
@@ -436,11 +436,11 @@ static void early_leavers_are_failures(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    says(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish "
+    expect_output(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish "
             "(or cadre_plain_finish), and 2 others wait: all must call it at the end\n");
     frozen(s, 1, 1, 0, 4, 1);
     frozen(s, 3, 1, 2, 4, 1);
-    says(s, "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
             "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     script_close(s);
@@ -460,7 +460,7 @@ static void joiners_that_fail_are_counted(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#4 on link 2\n");
+    expect_output(s, "stop task 1/1#4 on link 2\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     gone(s, 3, 1, 2, 0, 9, "");
     frozen(s, 1, 1, 0, 3, 1);
@@ -469,7 +469,7 @@ static void joiners_that_fail_are_counted(void **state)
     script_skip(s);
     started(s, 2, 1, 1);
     gone(s, 2, 1, 1, 127, 0, "the disk is full");
-    says(s, "record job 1: task 1 exited 127/0\n"
+    expect_output(s, "record job 1: task 1 exited 127/0\n"
             "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
             "was restarted 2 times before, as often as it may be (--max-restarts)\n"
             "stop job 1\n");
@@ -534,11 +534,11 @@ static void what_fails_before_the_first_plan_is_final(void **state)
         heartbeat(s, 3);
         heartbeat(s, 9);
     }
-    says(s, "record job 1: task 1 lost 0/0\n"
+    expect_output(s, "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#3 on c\n"
             "start again job 1 on link 3\n");
     gone(s, 3, 1, 1, 1, 0, "");
-    says(s, "record job 1: task 1 exited 1/0\n"
+    expect_output(s, "record job 1: task 1 exited 1/0\n"
             "stop job 1\n");
     script_close(s);
 }
@@ -549,7 +549,7 @@ int main(void)
         cmocka_unit_test(survivors_go_on_at_once),
         cmocka_unit_test(a_report_lapses_with_the_connection),
         cmocka_unit_test(who_stood_still_has_to_answer_again),
-        cmocka_unit_test(a_fixed_job_waits_for_a_place),
+        cmocka_unit_test(a_fixed_job_waits_for_a_slot),
         cmocka_unit_test(the_chief_is_replaced_by_a_survivor),
         cmocka_unit_test(the_silent_are_lost),
         cmocka_unit_test(two_die_one_after_the_other),

@@ -38,15 +38,15 @@ static void without_a_state_the_silent_are_given_a_lease(void **state)
     gone(s, 2, 1, 1, 0, 9, "");
     script_skip(s);
     beat(s, 3, 4);
-    says(s, "");
+    expect_output(s, "");
     frozen(s, 1, 1, 0, 3, 1);
     frozen(s, 3, 1, 2, 3, 1);
     gone(s, 3, 1, 2, 0, 9, "");
     script_skip(s);
     beat(s, 3, 9);
-    says(s, "");
+    expect_output(s, "");
     frozen(s, 1, 1, 0, 3, 1);
-    says(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
             "tell job 1: plan g3\n");
     gone(s, 1, 1, 0, 0, 9, ""); /* and no longer */
     script_close(s);
@@ -63,11 +63,11 @@ static void of_the_stateless_the_cut_off_are_waited_for(void **state)
     beat(s, 3, 1);
     link_down(s, 3);
     beat(s, 2, 9);
-    says(s, "stop task 1/0#1 on link 1\n");
+    expect_output(s, "stop task 1/0#1 on link 1\n");
     hello(s, 9, "c", 1003, 1, &held, 1);
     script_skip(s);
     frozen(s, 9, 1, 2, 3, 1);
-    says(s, "record! job 1: plan g2 from 3 of 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 2, source rank 0\n"
             "tell job 1: plan g2\n");
     script_close(s);
 }
@@ -88,7 +88,7 @@ static void who_reported_may_be_away_for_a_lease(void **state)
     script_skip(s);
     link_down(s, 3);
     beat(s, 2, 5);
-    says(s, "");
+    expect_output(s, "");
     hello(s, 9, "c", 1003, 1, &held, 1);
     task_hello(s, 9, 1, 2, 1);
     frozen(s, 9, 1, 2, 3, 1);
@@ -97,13 +97,13 @@ static void who_reported_may_be_away_for_a_lease(void **state)
     task_hello(s, 2, 1, 1, 0);
     script_skip(s);
     joins(s, 2, 1, 1, 1);
-    says(s, "record! job 1: plan g2 from 3 of 0 1 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0 1 2, source rank 0\n"
             "tell job 1: plan g2\n");
     script_close(s);
 }
 
 /* Joiners come in at the step of their stream only, and all who stand there have begun it. */
-static void who_stands_at_other_steps_takes_no_joiner(void **state)
+static void who_is_at_other_steps_takes_no_joiner(void **state)
 {
     (void)state;
     struct script *s = stage_running(&elastic, 3, 4);
@@ -114,7 +114,7 @@ static void who_stands_at_other_steps_takes_no_joiner(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     frozen(s, 3, 1, 2, 3, 2);
-    says(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
             "tell job 1: plan g2\n");
     script_close(s);
 }
@@ -129,7 +129,7 @@ static void a_regroup_leaves_out_who_drains(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
-    says(s, "record! job 1: plan g2 from 4 of 2, source rank 0\n"
+    expect_output(s, "record! job 1: plan g2 from 4 of 2, source rank 0\n"
             "tell job 1: plan g2\n"
             "tell task 1/0 on link 1: superseded ABORTED: the job goes on without this task\n"
             "stop task 1/0#1 on link 1\n");
@@ -201,7 +201,7 @@ static void who_declined_is_needed_again(void **state)
     }
     script_skip(s);
     gone(s, 3, 1, 2, 0, 9, "");
-    says(s, "record job 1: task 2 exited 0/9\n"
+    expect_output(s, "record job 1: task 2 exited 0/9\n"
             "tell job 1: abort g2: task 2 on worker c was killed by signal 9 (Killed)\n"
             "record! job 1: task 1#5 on b\n"
             "start again job 1 on link 2\n");
@@ -209,7 +209,7 @@ static void who_declined_is_needed_again(void **state)
 }
 
 /* What is waited for is a place: once it has one, its program takes as long as it takes. */
-static void a_place_ends_the_wait_for_it(void **state)
+static void a_slot_ends_the_wait_for_it(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -228,9 +228,9 @@ static void a_place_ends_the_wait_for_it(void **state)
     started(s, 3, 1, 1);
     script_skip(s);
     beat(s, 3, 15);
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 3, 1, 1, 0);
-    says(s, "record! job 1: plan g1 from 0\n"
+    expect_output(s, "record! job 1: plan g1 from 0\n"
             "tell job 1: plan g1\n");
     script_close(s);
 }
@@ -251,7 +251,7 @@ static void a_joiner_is_not_taken_back_to_the_beginning(void **state)
     frozen(s, 1, 1, 0, 0, 1);
     script_skip(s);
     report(s, 2, 1, 1, &(struct task_report){.reason = REPORT_ABORT, .text = ""});
-    says(s, "record! job 1: plan g3 from 0 of 0, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 0 of 0, source rank 0\n"
             "tell job 1: plan g3\n"
             "tell task 1/1#4 on link 2: reset\n"
             "stop task 1/1#4 on link 2\n");
@@ -265,12 +265,12 @@ int main(void)
         cmocka_unit_test(without_a_state_the_silent_are_given_a_lease),
         cmocka_unit_test(of_the_stateless_the_cut_off_are_waited_for),
         cmocka_unit_test(who_reported_may_be_away_for_a_lease),
-        cmocka_unit_test(who_stands_at_other_steps_takes_no_joiner),
+        cmocka_unit_test(who_is_at_other_steps_takes_no_joiner),
         cmocka_unit_test(a_regroup_leaves_out_who_drains),
         cmocka_unit_test(a_failure_is_counted_once),
         cmocka_unit_test(a_drain_without_a_step_is_no_failure),
         cmocka_unit_test(who_declined_is_needed_again),
-        cmocka_unit_test(a_place_ends_the_wait_for_it),
+        cmocka_unit_test(a_slot_ends_the_wait_for_it),
         cmocka_unit_test(a_joiner_is_not_taken_back_to_the_beginning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

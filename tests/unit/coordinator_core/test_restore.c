@@ -31,17 +31,17 @@ static void the_queue_comes_back(void **state)
     queued(s, 3, 1, 0);
     queued(s, 7, 1, 4);
     restore_done(s, 12);
-    says(s, "");
+    expect_output(s, "");
     assert_int_equal(job_view(s, 3).queued_before, 1);
     join(s, 1, "a", 2);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "record! job 7: started, incarnations to 1\n"
             "start job 7\n"
             "record! job 3: started, incarnations to 1\n"
             "start job 3\n");
     /* No id is used twice, also of jobs that ended before the restart. */
     submit(s, 1, 1, 0);
-    says(s, "record! job 13: submitted 1 tasks\n"
+    expect_output(s, "record! job 13: submitted 1 tasks\n"
             "answer 1: job 13, 0 before\n");
     script_close(s);
 }
@@ -55,7 +55,7 @@ static void what_does_not_fit_any_more_fails(void **state)
     queued(s, 2, 4, 0);
     queued(s, 3, 1, 0);
     restore_done(s, 3);
-    says(s, "record! job 1: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
+    expect_output(s, "record! job 1: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
             "that do not hold this job\n"
             "ended job 1\n"
             "record! job 3: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
@@ -93,9 +93,9 @@ static void comes_back(struct script *s, uint64_t link, const char *name, uint32
     hello(s, link, name, 50 + link, 1, &held, 1);
 }
 
-static void says_hello(struct script *s, uint64_t link, uint32_t slot, uint64_t released)
+static void sends_hello(struct script *s, uint64_t link, uint32_t slot, uint64_t released)
 {
-    said(s, link, 1, slot,
+    relay_up(s, link, 1, slot,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .pid = 100,
@@ -126,21 +126,21 @@ static void tasks_are_adopted(void **state)
     (void)state;
     struct core_restore_job job = running();
     struct script *s = stage_adopted(&job);
-    says(s, "");
+    expect_output(s, "");
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "welcome link 2: worker 2\n");
-    says_hello(s, 1, 0, 20);
-    says(s, "tell job 1 task 0 on link 1: release g2 to 20\n");
+    sends_hello(s, 1, 0, 20);
+    expect_output(s, "tell job 1 task 0 on link 1: release g2 to 20\n");
     /* The tail of the watermark was lost: the task knows better, and all are told (rules 4, 5). */
-    says_hello(s, 2, 1, 23);
-    says(s, "tell job 1 task 1 on link 2: release g2 to 23\n"
+    sends_hello(s, 2, 1, 23);
+    expect_output(s, "tell job 1 task 1 on link 2: release g2 to 23\n"
             "record job 1: released to 23, stream 0 epoch 0 from 0\n"
             "tell job 1: release g2 to 23\n");
     arrives(s, 1, 24, 23);
     arrives(s, 2, 24, 23);
-    says(s, "record job 1: released to 24, stream 1 epoch 0 from 10\n"
+    expect_output(s, "record job 1: released to 24, stream 1 epoch 0 from 10\n"
             "tell job 1: release g2 to 24\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).committed, 23);
@@ -149,7 +149,7 @@ static void tasks_are_adopted(void **state)
     heartbeat(s, 1);
     heartbeat(s, 2);
     wait_us(s, 9 * SECOND);
-    says(s, "");
+    expect_output(s, "");
     script_close(s);
 }
 
@@ -161,35 +161,35 @@ static void an_arrival_may_come_before_a_hello(void **state)
     comes_back(s, 1, "a", 0);
     script_skip(s);
     arrives(s, 1, 25, 22);
-    says(s, "record job 1: released to 22, stream 1 epoch 0 from 10\n"
+    expect_output(s, "record job 1: released to 22, stream 1 epoch 0 from 10\n"
             "tell job 1: release g2 to 22\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }
 
-static void no_halt_before_all_were_heard(void **state)
+static void no_halt_before_all_were_received(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
     job.spec.tasks = 3;
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     comes_back(s, 2, "b", 1);
     join(s, 3, "c", 1);
     task_hello(s, 3, 1, 2, 0);
     arrives(s, 1, 21, 20);
     script_skip(s);
     joins(s, 3, 1, 2, 1);
-    says(s, ""); /* rule 4 */
-    says_hello(s, 2, 1, 20);
-    says(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
+    expect_output(s, ""); /* rule 4 */
+    sends_hello(s, 2, 1, 20);
+    expect_output(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
             "record! job 1: halt at 20 of stream 1\n"
             "tell job 1: release g2 to 20, halt\n");
     script_close(s);
 }
 
-static void a_recorded_halt_still_stands(void **state)
+static void a_recorded_halt_stays_pending(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
@@ -200,13 +200,13 @@ static void a_recorded_halt_still_stands(void **state)
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     script_skip(s);
     halted(s, 1, 1, 0, 20, 1);
-    says_hello(s, 2, 1, 20);
-    says(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n");
+    sends_hello(s, 2, 1, 20);
+    expect_output(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n");
     halted(s, 2, 1, 1, 20, 1);
-    says(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
             "tell job 1: plan g3\n");
     script_close(s);
 }
@@ -217,18 +217,18 @@ static void who_does_not_come_is_lost(void **state)
     struct core_restore_job job = running();
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     arrived(s, 1, 1, 1, 21, 20);
     script_skip(s);
     wait_us(s, 9 * SECOND);
     heartbeat(s, 1);
     wait_us(s, SECOND);
-    says(s, "tell job 1: abort g2: task 1 was lost with worker b, which did not come back for 10 s "
+    expect_output(s, "tell job 1: abort g2: task 1 was lost with worker b, which did not come back for 10 s "
             "after the coordinator was started again\n"
             "record job 1: task 1 lost 0/0\n");
     frozen(s, 1, 1, 0, 20, 1);
     join(s, 3, "c", 1);
-    says(s, "welcome link 3: worker 3\n"
+    expect_output(s, "welcome link 3: worker 3\n"
             "record! job 1: task 1#4 on c\n"
             "start again job 1 on link 3\n");
     script_close(s);
@@ -243,7 +243,7 @@ static void one_that_its_worker_does_not_list_is_lost(void **state)
     script_skip(s);
     struct task_ref older = {.job = {1}, .slot = 1, .incarnation = 1};
     hello(s, 2, "b", 9, 1, &older, 1);
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "tell job 1: abort g2: task 1 was lost with worker b, which came back without it\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#4 on b\n"
@@ -261,22 +261,22 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
     tasks[1].gone = true;
     job.tasks = tasks;
     struct script *s = stage_adopted(&job);
-    says(
+    expect_output(
         s, "tell job 1: abort g2: 1 of 2 tasks had ended when the coordinator was started again\n");
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
-    says(s, "welcome link 1: worker 1\n"
+    sends_hello(s, 1, 0, 20);
+    expect_output(s, "welcome link 1: worker 1\n"
             "tell job 1 task 0 on link 1: abort g2: 1 of 2 tasks had ended when the coordinator "
             "was started again\n");
     frozen(s, 1, 1, 0, 20, 1);
     hello(s, 2, "b", 9, 1, NULL, 0); /* nothing of it is left there */
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "record! job 1: task 1#4 on b\n"
             "start again job 1 on link 2\n");
     task_hello(s, 2, 1, 1, 0);
     script_skip(s);
     joins(s, 2, 1, 1, 1);
-    says(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
+    expect_output(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
             "tell job 1: plan g3\n");
     script_close(s);
 }
@@ -289,19 +289,19 @@ static void frozen_members_are_a_regroup(void **state)
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     script_skip(s);
     frozen(s, 1, 1, 0, 20, 1);
-    says(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
-    says_hello(s, 2, 1, 20);
+    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
+    sends_hello(s, 2, 1, 20);
     frozen(s, 2, 1, 1, 19, 1);
-    says(s, "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
+    expect_output(s, "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
             "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
             "tell job 1: plan g3\n");
     script_close(s);
 }
 
-static void a_job_that_begins_anew_does_so_again(void **state)
+static void a_job_that_restarts_does_so_again(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
@@ -313,23 +313,23 @@ static void a_job_that_begins_anew_does_so_again(void **state)
     job.has_checkpoint = true;
     job.checkpoint.position = 15;
     struct script *s = stage_adopted(&job);
-    says(s, "");
+    expect_output(s, "");
     assert_true(job_view(s, 1).restores);
     comes_back(s, 1, "a", 0);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "stop task 1/0#3 on link 1\n");
     hello(s, 2, "b", 9, 1, NULL, 0);
     collect(s, 1, 1, 0);
     script_skip(s);
     task_hello(s, 1, 1, 0, 0);
     task_hello(s, 2, 1, 1, 0);
-    says(s, "record! job 1: plan g3 from 15, anew of 0 1\n"
+    expect_output(s, "record! job 1: plan g3 from 15, anew of 0 1\n"
             "tell job 1: plan g3\n"
             "tell job 1: release g3 to 15\n"); /* it tells what is published */
     script_close(s);
 }
 
-static void bye_is_said_again(void **state)
+static void goodbye_is_resent(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
@@ -337,8 +337,8 @@ static void bye_is_said_again(void **state)
     job.done_position = 20;
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
-    says(s, "welcome link 1: worker 1\n"
+    sends_hello(s, 1, 0, 20);
+    expect_output(s, "welcome link 1: worker 1\n"
             "tell job 1 task 0 on link 1: bye g2\n");
     comes_back(s, 2, "b", 1);
     gone(s, 2, 1, 1, 0, 0, "");
@@ -346,7 +346,7 @@ static void bye_is_said_again(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    says(s, "stop task 1/1#2 on link 2\n"
+    expect_output(s, "stop task 1/1#2 on link 2\n"
             "record! job 1: succeeded OK exit 0: finished after 20 steps\n"
             "ended job 1\n");
     script_close(s);
@@ -362,13 +362,13 @@ static void an_ending_goes_on(void **state)
     struct script *s = stage_adopted(&job);
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     comes_back(s, 1, "a", 0);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "stop task 1/0#3 on link 1\n");
     gone(s, 1, 1, 0, 0, 15, "");
     collected(s, 1, 1, 0);
     script_skip(s);
     hello(s, 2, "b", 9, 1, NULL, 0);
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
             "ended job 1\n");
@@ -381,14 +381,14 @@ static void what_will_be_the_end_is_recorded(void **state)
     struct script *s = stage_released(4);
     s->shows_endings = true;
     cancel(s, 9, 1);
-    says(s, "answer 9: job 1, 0 before\n"
+    expect_output(s, "answer 9: job 1, 0 before\n"
             "record! job 1: ending as cancelled\n"
             "tell job 1: abort g1: cancelled\n"
             "stop job 1\n");
     script_close(s);
 }
 
-static void a_start_that_may_not_have_been_said_is_said(void **state)
+static void a_start_that_may_not_have_been_sent_is_sent(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
@@ -403,13 +403,13 @@ static void a_start_that_may_not_have_been_said_is_said(void **state)
     job.roster = 0;
     struct script *s = stage_adopted(&job);
     hello(s, 1, "a", 9, 1, NULL, 0);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "start again job 1 on link 1\n");
     comes_back(s, 2, "b", 1);
     task_hello(s, 2, 1, 1, 0);
     script_skip(s);
     task_hello(s, 1, 1, 0, 0);
-    says(s, "record! job 1: plan g1 from 0\n"
+    expect_output(s, "record! job 1: plan g1 from 0\n"
             "tell job 1: plan g1\n");
     script_close(s);
 }
@@ -424,17 +424,17 @@ static void a_stall_counts_from_the_start(void **state)
     restore(s, &job);
     restore_done(s, 1);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     script_skip(s);
-    said(s, 1, 1, 0,
+    relay_up(s, 1, 1, 0,
         &(struct task_up){.type = TASK_UP_STALL,
             .stall = {.generation = second, .position = 20, .waited_us = SECOND}});
     wait_us(s, 2 * SECOND);
-    says(s, ""); /* the other is on its way */
+    expect_output(s, ""); /* the other is on its way */
     assert_string_equal(script_job_text(s, 1), "");
     comes_back(s, 2, "b", 1);
-    says_hello(s, 2, 1, 20);
-    says(s, "welcome link 2: worker 2\n"
+    sends_hello(s, 2, 1, 20);
+    expect_output(s, "welcome link 2: worker 2\n"
             "tell job 1 task 1 on link 2: release g2 to 20\n");
     script_close(s);
 }
@@ -454,7 +454,7 @@ static struct core_restore_job with_a_third(struct core_restore_task tasks[3])
 }
 
 /* Whom it is for has not been heard yet, and those who stand at it are about to say so. */
-static void a_halt_for_a_joiner_still_stands(void **state)
+static void a_halt_for_a_joiner_stays_pending(void **state)
 {
     (void)state;
     struct core_restore_task tasks[3];
@@ -469,15 +469,15 @@ static void a_halt_for_a_joiner_still_stands(void **state)
     comes_back(s, 2, "b", 1);
     comes_back(s, 3, "c", 2);
     script_skip(s);
-    says_hello(s, 1, 0, 20);
-    says(s, "tell job 1 task 0 on link 1: release g2 to 20, halt\n");
+    sends_hello(s, 1, 0, 20);
+    expect_output(s, "tell job 1 task 0 on link 1: release g2 to 20, halt\n");
     halted(s, 1, 1, 0, 20, 1);
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 3, 1, 2, 0);
     joins(s, 3, 1, 2, 1);
-    says_hello(s, 2, 1, 20);
+    sends_hello(s, 2, 1, 20);
     halted(s, 2, 1, 1, 20, 1);
-    says(s, "tell task 1/2#1 on link 3: warm\n"
+    expect_output(s, "tell task 1/2#1 on link 3: warm\n"
             "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
             "record! job 1: plan g3 from 20 of 0 1 2, source rank 0\n"
             "tell job 1: plan g3\n");
@@ -489,7 +489,7 @@ static void a_halt_for_a_joiner_still_stands(void **state)
 static void who_was_left_out_may_end(void **state)
 {
     (void)state;
-    for (int says_so = 0; says_so <= 1; says_so++) {
+    for (int reports_it = 0; reports_it <= 1; reports_it++) {
         struct core_restore_task tasks[3];
         struct core_restore_job job = with_a_third(tasks);
         struct script *s = stage_adopted(&job);
@@ -497,17 +497,17 @@ static void who_was_left_out_may_end(void **state)
         comes_back(s, 2, "b", 1);
         comes_back(s, 3, "c", 2);
         script_skip(s);
-        if (says_so) {
+        if (reports_it) {
             task_hello(s, 3, 1, 2, 1); /* of the generation before */
-            says(s, "tell task 1/2 on link 3: superseded ABORTED: this task is not of the job's "
+            expect_output(s, "tell task 1/2 on link 3: superseded ABORTED: this task is not of the job's "
                     "current generation\n"
                     "stop task 1/2#1 on link 3\n");
         }
         gone(s, 3, 1, 2, 0, 15, "");
-        says(s, "record job 1: task 2 exited 0/15\n");
+        expect_output(s, "record job 1: task 2 exited 0/15\n");
         assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
         collected(s, 3, 1, 2);
-        says(s, "stop task 1/2#1 on link 3\n"
+        expect_output(s, "stop task 1/2#1 on link 3\n"
                 "record! job 1: task 2#4 on c\n"
                 "start again job 1 on link 3\n");
         /* A new one counts. */
@@ -525,18 +525,18 @@ static void a_regroup_awaits_who_is_on_its_way(void **state)
     struct core_restore_job job = running();
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
+    sends_hello(s, 1, 0, 20);
     frozen(s, 1, 1, 0, 20, 1);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "tell job 1 task 0 on link 1: release g2 to 20\n"
             "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
     wait_us(s, 8 * SECOND);
     heartbeat(s, 1);
-    says(s, "");
+    expect_output(s, "");
     comes_back(s, 2, "b", 1);
-    says_hello(s, 2, 1, 20);
+    sends_hello(s, 2, 1, 20);
     frozen(s, 2, 1, 1, 19, 1);
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
             "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
             "tell job 1: plan g3\n");
@@ -544,7 +544,7 @@ static void a_regroup_awaits_who_is_on_its_way(void **state)
 }
 
 /* After bye a worker was lost, and the job has failed by that: all had finished all the same. */
-static void who_was_lost_after_bye_had_finished(void **state)
+static void who_was_lost_after_goodbye_had_finished(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
@@ -560,13 +560,13 @@ static void who_was_lost_after_bye_had_finished(void **state)
         (struct core_ending){.state = JOB_FAILED, .code = CADRE_UNAVAILABLE, .text = "lost"};
     struct script *s = stage_adopted(&job);
     comes_back(s, 1, "a", 0);
-    says_hello(s, 1, 0, 20);
-    says(s, "welcome link 1: worker 1\n"
+    sends_hello(s, 1, 0, 20);
+    expect_output(s, "welcome link 1: worker 1\n"
             "tell job 1 task 0 on link 1: bye g2\n");
     gone(s, 1, 1, 0, 0, 0, "");
     script_skip(s);
     collected(s, 1, 1, 0);
-    says(s, "stop task 1/0#3 on link 1\n"
+    expect_output(s, "stop task 1/0#3 on link 1\n"
             "record! job 1: failed UNAVAILABLE exit 0: lost\n"
             "ended job 1\n");
     script_close(s);
@@ -579,22 +579,22 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_any_more_fails),
         cmocka_unit_test(tasks_are_adopted),
         cmocka_unit_test(an_arrival_may_come_before_a_hello),
-        cmocka_unit_test(no_halt_before_all_were_heard),
-        cmocka_unit_test(a_recorded_halt_still_stands),
+        cmocka_unit_test(no_halt_before_all_were_received),
+        cmocka_unit_test(a_recorded_halt_stays_pending),
         cmocka_unit_test(who_does_not_come_is_lost),
         cmocka_unit_test(one_that_its_worker_does_not_list_is_lost),
         cmocka_unit_test(a_regroup_that_was_under_way_begins_again),
         cmocka_unit_test(frozen_members_are_a_regroup),
-        cmocka_unit_test(a_job_that_begins_anew_does_so_again),
-        cmocka_unit_test(bye_is_said_again),
+        cmocka_unit_test(a_job_that_restarts_does_so_again),
+        cmocka_unit_test(goodbye_is_resent),
         cmocka_unit_test(an_ending_goes_on),
         cmocka_unit_test(what_will_be_the_end_is_recorded),
-        cmocka_unit_test(a_start_that_may_not_have_been_said_is_said),
+        cmocka_unit_test(a_start_that_may_not_have_been_sent_is_sent),
         cmocka_unit_test(a_stall_counts_from_the_start),
-        cmocka_unit_test(a_halt_for_a_joiner_still_stands),
+        cmocka_unit_test(a_halt_for_a_joiner_stays_pending),
         cmocka_unit_test(who_was_left_out_may_end),
         cmocka_unit_test(a_regroup_awaits_who_is_on_its_way),
-        cmocka_unit_test(who_was_lost_after_bye_had_finished),
+        cmocka_unit_test(who_was_lost_after_goodbye_had_finished),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 struct stage {
     struct core *core;
     struct core_actions actions;
-    size_t said;
+    size_t relay_up;
     uint64_t now_us;
 };
 
@@ -25,7 +25,7 @@ static void step(struct stage *stage, const struct core_event *event)
     timed.now_us = stage->now_us;
     stage->actions.count = 0;
     core_step(stage->core, &timed, &stage->actions);
-    stage->said += stage->actions.count;
+    stage->relay_up += stage->actions.count;
 }
 
 static void settle(struct stage *stage)
@@ -73,8 +73,8 @@ static void start_all(struct stage *stage)
     print_rate("submit and placement", 1, since_us);
     since_us = clock_monotonic_us();
     for (uint32_t w = 0; w < WORKERS; w++) {
-        struct agent_up message = {.type = AGENT_UP_SAID,
-            .said = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
+        struct agent_up message = {.type = AGENT_UP_RELAY,
+            .relay_up = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
                 .up = {.type = TASK_UP_HELLO,
                     .hello = {.frame_version = TASK_FRAME_VERSION,
                         .pid = w + 1,
@@ -126,8 +126,8 @@ static void regroup(struct stage *stage)
         if (w == 7) {
             continue;
         }
-        message = (struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
+        message = (struct agent_up){.type = AGENT_UP_RELAY,
+            .relay_up = {.task = {.job = {1}, .slot = w, .incarnation = w + 1},
                 .up = {.type = TASK_UP_REPORT,
                     .report = {.generation = view.generation,
                         .position = ROUNDS - 1,
@@ -138,15 +138,15 @@ static void regroup(struct stage *stage)
                         .text = ""}}}};
         up(stage, w, &message);
     }
-    struct agent_up joiner = {.type = AGENT_UP_SAID,
-        .said = {.task = {.job = {1}, .slot = 7, .incarnation = WORKERS + 1},
+    struct agent_up joiner = {.type = AGENT_UP_RELAY,
+        .relay_up = {.task = {.job = {1}, .slot = 7, .incarnation = WORKERS + 1},
             .up = {.type = TASK_UP_HELLO,
                 .hello = {.frame_version = TASK_FRAME_VERSION,
                     .pid = 1,
                     .replicas = 1,
                     .mesh_address = "10.0.0.1:1"}}}};
     up(stage, 7, &joiner);
-    joiner.said.up = (struct task_up){.type = TASK_UP_JOIN, .join = {.stream = 1}};
+    joiner.relay_up.up = (struct task_up){.type = TASK_UP_JOIN, .join = {.stream = 1}};
     up(stage, 7, &joiner);
     print_rate("report of a regroup", WORKERS, since_us);
     assert_true(core_job(stage->core, (struct job_id){1}, &view));
@@ -231,7 +231,7 @@ static void ten_thousand_workers(void **state)
 
     regroup(&stage);
     /* All fall silent at once: every worker is refused, every task recorded, in bounded steps. */
-    stage.said = 0;
+    stage.relay_up = 0;
     stage.now_us += options.lease_us;
     uint64_t since_us = clock_monotonic_us();
     settle(&stage);
@@ -239,7 +239,7 @@ static void ten_thousand_workers(void **state)
     settle(&stage);
     print_rate("loss of a worker", WORKERS, since_us);
     assert_int_equal(core_worker_count(stage.core), 0);
-    assert_true(stage.said > 2 * WORKERS);
+    assert_true(stage.relay_up > 2 * WORKERS);
     struct core_job_view view;
     assert_false(core_job(stage.core, (struct job_id){1}, &view));
     assert_null(core_invariant(stage.core, true));
@@ -253,15 +253,15 @@ static uint32_t tellings(const struct stage *stage)
     for (size_t i = 0; i < stage->actions.count; i++) {
         const struct core_action *action = &stage->actions.items[i];
         bool members =
-            action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_MEMBERS;
-        count += members && (!action->tell_job.one || action->tell_job.slot == 0) ? 1 : 0;
+            action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message == CORE_MESSAGE_MEMBERS;
+        count += members && (!action->notify_job.one || action->notify_job.slot == 0) ? 1 : 0;
     }
     return count;
 }
 
 /* The workers of a crew come one after another, for a second: the chief is told of all of them, but
  * not at each. */
-static void crew_starts(uint32_t tasks, uint64_t members_us)
+static void ps_job_starts(uint32_t tasks, uint64_t members_us)
 {
     const struct core_options options = {
         .limits = {.workers_max = WORKERS, .jobs_max = 1, .tasks_max = WORKERS},
@@ -283,49 +283,49 @@ static void crew_starts(uint32_t tasks, uint64_t members_us)
     step(&stage, &(struct core_event){.type = CORE_EVENT_SUBMIT,
                      .submit = {.spec = {.tasks = tasks,
                                     .tasks_min = tasks,
-                                    .crew = {.workers = tasks - 2, .servers = 1}}}});
-    uint32_t told = 0;
+                                    .ps_job = {.workers = tasks - 2, .servers = 1}}}});
+    uint32_t notified = 0;
     for (uint32_t slot = 0; slot < tasks; slot++) {
-        struct agent_up message = {.type = AGENT_UP_SAID,
-            .said = {.task = {.job = {1}, .slot = slot, .incarnation = slot + 1},
+        struct agent_up message = {.type = AGENT_UP_RELAY,
+            .relay_up = {.task = {.job = {1}, .slot = slot, .incarnation = slot + 1},
                 .up = {.type = TASK_UP_HELLO,
                     .hello = {.frame_version = TASK_FRAME_VERSION,
                         .pid = slot + 1,
                         .replicas = 1,
                         .mesh_address = "10.0.0.1:1"}}}};
         up(&stage, slot, &message);
-        told += tellings(&stage);
+        notified += tellings(&stage);
         stage.now_us += 1000000 / tasks;
         while (core_wake_us(stage.core) <= stage.now_us) {
             step(&stage, &(struct core_event){.type = CORE_EVENT_TICK});
-            told += tellings(&stage);
+            notified += tellings(&stage);
         }
     }
     stage.now_us += members_us * tasks;
     step(&stage, &(struct core_event){.type = CORE_EVENT_TICK});
-    told += tellings(&stage);
+    notified += tellings(&stage);
     print_message("a crew of %u starts: its chief is told %u times, of %llu members together\n",
-        tasks, told, (unsigned long long)told * tasks);
+        tasks, notified, (unsigned long long)notified * tasks);
     struct core_task_view task;
     core_job_task(stage.core, (struct job_id){1}, tasks - 1, &task);
     assert_true(task.here);
-    assert_true(told <= 2 + 1000000 / (members_us * tasks));
+    assert_true(notified <= 2 + 1000000 / (members_us * tasks));
     assert_null(core_invariant(stage.core, true));
     free(stage.actions.items);
     free(memory);
 }
 
-static void a_large_crew_starts(void **state)
+static void a_large_ps_job_starts(void **state)
 {
     (void)state;
-    crew_starts(100, 20);
-    crew_starts(1000, 20);
-    crew_starts(WORKERS, 20);
+    ps_job_starts(100, 20);
+    ps_job_starts(1000, 20);
+    ps_job_starts(WORKERS, 20);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ten_thousand_workers),
-        cmocka_unit_test(ten_thousand_jobs), cmocka_unit_test(a_large_crew_starts)};
+        cmocka_unit_test(ten_thousand_jobs), cmocka_unit_test(a_large_ps_job_starts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,11 +16,11 @@ static void map_matches_a_plain_table(void **state)
     bool there[ITEMS] = {false};
     struct map map;
     struct prng prng = {.state = 1};
-    assert_int_equal(map_places(ITEMS), 128);
-    map_init(&map, entries, map_places(ITEMS));
+    assert_int_equal(map_capacity(ITEMS), 128);
+    map_init(&map, entries, map_capacity(ITEMS));
     for (int i = 0; i < 100000; i++) {
         /* Few keys, so that one key stands for several values and runs are long. */
-        uint32_t value = (uint32_t)prng_below(&prng, ITEMS);
+        uint32_t value = (uint32_t)prng_uniform(&prng, ITEMS);
         uint64_t key = value % 17;
         if (there[value]) {
             map_remove(&map, key, value);
@@ -28,7 +28,7 @@ static void map_matches_a_plain_table(void **state)
             map_add(&map, key, value);
         }
         there[value] = !there[value];
-        uint32_t asked = (uint32_t)prng_below(&prng, 17);
+        uint32_t asked = (uint32_t)prng_uniform(&prng, 17);
         uint32_t found = 0;
         for (uint32_t at = map_first(&map, asked); at != MAP_NONE; at = map_next(&map, asked, at)) {
             assert_true(there[map.entries[at].value]);
@@ -54,12 +54,12 @@ static void heap_gives_the_earliest(void **state)
     struct prng prng = {.state = 2};
     heap_init(&heap, entries, places, ITEMS);
     for (int i = 0; i < 100000; i++) {
-        uint32_t item = (uint32_t)prng_below(&prng, ITEMS);
+        uint32_t item = (uint32_t)prng_uniform(&prng, ITEMS);
         if (prng_chance(&prng, 1, 3)) {
             heap_remove(&heap, item);
             due[item] = 0;
         } else {
-            due[item] = 1 + prng_below(&prng, 50);
+            due[item] = 1 + prng_uniform(&prng, 50);
             heap_set(&heap, item, due[item]);
         }
         struct heap_entry expected = {.item = HEAP_NONE};

@@ -70,7 +70,7 @@ static void who_begins_gives_to_who_has_a_state(void **state)
         "slots are free) for 1 s of at most 60 s");
     /* It is asked first, and gets nothing that a job with a state needs. */
     leaves(s, 1, 1, 0);
-    says(s, "record job 1: task 0 lost 0/15\n"
+    expect_output(s, "record job 1: task 0 lost 0/15\n"
             "stop task 1/0#1 on link 1\n"
             "record! job 2: task 1#3 on a\n"
             "start again job 2 on link 1\n");
@@ -80,7 +80,7 @@ static void who_begins_gives_to_who_has_a_state(void **state)
     assert_int_equal(job_view(s, 2).generation.number, 2);
     script_skip(s);
     join(s, 7, "g", 2);
-    says(s, "welcome link 7: worker 5\n"
+    expect_output(s, "welcome link 7: worker 5\n"
             "record! job 1: task 0#3 on g\n"
             "record! job 1: task 1#4 on g\n"
             "start again job 1 on link 7\n");
@@ -96,7 +96,7 @@ static void of_two_that_begin_the_later_gives(void **state)
     lose_others(s, (const uint64_t[]){2}, 1);
     lose_others(s, NULL, 0);
     leaves(s, 3, 2, 0);
-    says(s, "record job 2: task 0 lost 0/15\n"
+    expect_output(s, "record job 2: task 0 lost 0/15\n"
             "stop task 2/0#1 on link 3\n"
             "record! job 1: task 1#3 on c\n"
             "start again job 1 on link 3\n");
@@ -114,9 +114,9 @@ static void only_who_waits_for_others_gives(void **state)
     assert_string_equal(script_job_text(s, 2),
         "task 1 was lost with worker d, which was silent for 10 s; waits for 1 more task (0 of 2 "
         "slots are free) for 1 s of at most 60 s");
-    says(s, "");
+    expect_output(s, "");
     task_hello(s, 3, 2, 0, 0);
-    says(s, "tell task 2/0#1 on link 3: reset\n"
+    expect_output(s, "tell task 2/0#1 on link 3: reset\n"
             "stop task 2/0#1 on link 3\n");
     script_close(s);
 }
@@ -145,9 +145,9 @@ static void no_more_is_given_than_is_lacked(void **state)
         "slots are free) for 1 s of at most 60 s");
     frozen(s, 1, 1, 0, 3, 1);
     heartbeat(s, 3);
-    says(s, "");
+    expect_output(s, "");
     leaves(s, 3, 2, 3);
-    says(s, "record job 2: task 3 lost 0/15\n"
+    expect_output(s, "record job 2: task 3 lost 0/15\n"
             "stop task 2/3#4 on link 3\n"
             "record! job 1: task 1#3 on c\n"
             "start again job 1 on link 3\n");
@@ -174,7 +174,7 @@ static void what_the_other_cannot_use_is_kept(void **state)
         "task 1 was lost with worker f, which was silent for 10 s; waits for 2 more tasks (0 of 3 "
         "slots are free) for 1 s of at most 60 s");
     leaves(s, 5, 3, 0);
-    says(s, "record job 3: task 0 lost 0/15\n"
+    expect_output(s, "record job 3: task 0 lost 0/15\n"
             "stop task 3/0#1 on link 5\n"
             "record! job 2: task 1#3 on e\n"
             "start again job 2 on link 5\n");

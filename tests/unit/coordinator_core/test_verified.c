@@ -26,13 +26,13 @@ static struct script *stage_applied(void)
     return s;
 }
 
-static void an_arrival_tells_it(void **state)
+static void an_arrival_reports_it(void **state)
 {
     (void)state;
     struct script *s = stage_released(8);
     assert_verified(s, 0, 0);
     compared(s, 1, 1, 1, 8, 2, (struct verified){.position = 0, .digest = B});
-    says(s, "record job 1: verified at 0 (bb)\n");
+    expect_output(s, "record job 1: verified at 0 (bb)\n");
     assert_verified(s, 0, B);
     compared(s, 1, 1, 1, 8, 5, of_4);
     assert_verified(s, 4, A);
@@ -57,21 +57,21 @@ static void it_is_recorded_once_a_minute(void **state)
     (void)state;
     struct script *s = stage_released(8);
     compared(s, 1, 1, 1, 8, 5, of_4);
-    says(s, "record job 1: verified at 4 (aa)\n");
+    expect_output(s, "record job 1: verified at 4 (aa)\n");
     pass(s, 59);
     script_skip(s);
     compared(s, 1, 1, 1, 8, 6, (struct verified){.position = 5, .digest = B});
-    says(s, "");
+    expect_output(s, "");
     pass(s, 1);
     script_skip(s);
     compared(s, 1, 1, 1, 8, 6, (struct verified){.position = 5, .digest = B});
-    says(s, "");
+    expect_output(s, "");
     compared(s, 1, 1, 1, 8, 7, (struct verified){.position = 6, .digest = A});
-    says(s, "record job 1: verified at 6 (aa)\n");
+    expect_output(s, "record job 1: verified at 6 (aa)\n");
     script_close(s);
 }
 
-static void what_nobody_can_have_compared_is_refused(void **state)
+static void what_no_task_can_have_compared_is_refused(void **state)
 {
     (void)state;
     struct script *s = stage_applied();
@@ -83,7 +83,7 @@ static void what_nobody_can_have_compared_is_refused(void **state)
     script_close(s);
 }
 
-static void what_was_before_the_generation_is_not_heard(void **state)
+static void what_was_before_the_generation_is_ignored(void **state)
 {
     (void)state;
     const struct core_job_spec spec = {.tasks = 2, .tasks_min = 1, .max_restarts = 3};
@@ -108,19 +108,19 @@ static void a_part_waits_for_it(void **state)
     (void)state;
     struct script *s = stage_applied();
     part_of(s, 1, 1, 0, 4, "four", A);
-    says(s, "");
+    expect_output(s, "");
     compared(s, 2, 1, 1, 8, 5, (struct verified){.position = 3, .digest = B});
-    says(s, "record job 1: verified at 3 (bb)\n");
+    expect_output(s, "record job 1: verified at 3 (bb)\n");
     compared(s, 2, 1, 1, 8, 5, of_4);
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n");
     assert_true(job_view(s, 1).checkpoint.digest == A);
     /* Not all have applied it; not compared; what is published says it, too. */
     part_of(s, 1, 1, 0, 6, "six", B);
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = B});
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 1, 1, 1, 8, 6);
-    says(s, "record! job 1: checkpoint at 6 in six\n"
+    expect_output(s, "record! job 1: checkpoint at 6 in six\n"
             "tell job 1: release g1 to 8\n");
     script_close(s);
 }
@@ -133,12 +133,12 @@ static void a_part_that_is_not_what_was_compared_is_not_published(void **state)
     compared(s, 2, 1, 1, 8, 5, of_4);
     script_skip(s);
     part_of(s, 1, 1, 0, 4, "four", B);
-    says(s, "");
+    expect_output(s, "");
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = A});
-    says(s, "");
+    expect_output(s, "");
     arrived(s, 1, 1, 1, 8, 6);
     part_agreed(s, 1, 1, 0, 6, "six", A); /* the next one takes its place */
-    says(s, "record! job 1: checkpoint at 6 in six\n"
+    expect_output(s, "record! job 1: checkpoint at 6 in six\n"
             "tell job 1: release g1 to 8\n");
     script_close(s);
 }
@@ -154,9 +154,9 @@ static void a_part_whose_digest_was_compared_before_is_published(void **state)
         compared(s, 2, 1, 1, 8, 7, later[i]);
         script_skip(s);
         part_of(s, 1, 1, 0, 4, "four", A);
-        says(s, "");
+        expect_output(s, "");
         part_agreed(s, 1, 1, 0, 4, "four", A);
-        says(s, "record! job 1: checkpoint at 4 in four\n"
+        expect_output(s, "record! job 1: checkpoint at 4 in four\n"
                 "tell job 1: release g1 to 8\n");
         script_close(s);
     }
@@ -176,9 +176,9 @@ static void a_part_of_before_is_not_published_alone(void **state)
     arrived(s, 1, 1, 1, 8, 6);
     script_skip(s);
     part_of(s, 1, 1, 0, 4, "four", A);
-    says(s, "");
+    expect_output(s, "");
     part_agreed(s, 1, 1, 0, 4, "four", A);
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g2 to 8\n");
     script_close(s);
 }
@@ -189,9 +189,9 @@ static void an_agreed_part_waits_for_the_arrival(void **state)
     (void)state;
     struct script *s = stage_applied();
     part_agreed(s, 1, 1, 0, 4, "four", A);
-    says(s, "");
+    expect_output(s, "");
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = B});
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n"
             "record job 1: verified at 6 (bb)\n");
     script_close(s);
@@ -202,7 +202,7 @@ static void a_part_without_a_digest_does_not(void **state)
     (void)state;
     struct script *s = stage_applied();
     part(s, 1, 1, 0, 4, "four");
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n");
     assert_verified(s, 0, 0);
     script_close(s);
@@ -217,7 +217,7 @@ static void one_task_is_equal_to_itself(void **state)
     arrived(s, 1, 1, 1, 8, 4);
     script_skip(s);
     part_of(s, 1, 1, 0, 4, "four", A);
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n"
             "record job 1: verified at 4 (aa)\n");
     assert_verified(s, 4, A);
@@ -225,14 +225,14 @@ static void one_task_is_equal_to_itself(void **state)
     part_of(s, 1, 1, 0, 6, "six", B);
     script_skip(s);
     finished_as(s, 1, 1, 0, 6, B);
-    says(s, "record! job 1: done at 6\n"
+    expect_output(s, "record! job 1: done at 6\n"
             "tell job 1: bye g1\n");
     assert_verified(s, 6, B);
     script_close(s);
 }
 
 /* Two tasks of a worker arrive as one. */
-static void one_worker_tells_it_for_its_tasks(void **state)
+static void one_worker_reports_it_for_its_tasks(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -244,10 +244,10 @@ static void one_worker_tells_it_for_its_tasks(void **state)
     part_of(s, 1, 1, 0, 4, "four", A);
     script_skip(s);
     compared(s, 1, 1, 2, 8, 3, of_4); /* one of them is ahead */
-    says(s, "record job 1: verified at 4 (aa)\n");
+    expect_output(s, "record job 1: verified at 4 (aa)\n");
     assert_verified(s, 4, A);
     compared(s, 1, 1, 2, 8, 4, of_4);
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n");
     script_close(s);
 }
@@ -257,10 +257,10 @@ static void equal_ends_are_verified(void **state)
     (void)state;
     struct script *s = stage_applied();
     finished_as(s, 2, 1, 1, 4, A);
-    says(s, "");
+    expect_output(s, "");
     assert_verified(s, 0, 0);
     finished_as(s, 1, 1, 0, 4, A);
-    says(s, "record job 1: verified at 4 (aa)\n"
+    expect_output(s, "record job 1: verified at 4 (aa)\n"
             "record! job 1: done at 4\n"
             "tell job 1: bye g1\n");
     assert_verified(s, 4, A);
@@ -273,7 +273,7 @@ static void ends_that_are_not_known_are_not(void **state)
     struct script *s = stage_applied();
     finished_as(s, 2, 1, 1, 4, A);
     finished_as(s, 1, 1, 0, 4, 0);
-    says(s, "record! job 1: done at 4\n"
+    expect_output(s, "record! job 1: done at 4\n"
             "tell job 1: bye g1\n");
     assert_verified(s, 0, 0);
     script_close(s);
@@ -287,14 +287,14 @@ static void the_chief_waits_for_its_last_checkpoint(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct script *s = stage_applied();
         part_of(s, 1, 1, 0, 4, "four", A);
-        says(s, "");
+        expect_output(s, "");
         finished_as(s, 2, 1, 1, 4, theirs[i]);
         assert_int_equal(job_view(s, 1).has_checkpoint, 1);
         assert_true(job_view(s, 1).checkpoint.digest == A);
         assert_verified(s, 4, A);
         script_skip(s);
         finished_as(s, 1, 1, 0, 4, A);
-        says(s, "record! job 1: done at 4\n"
+        expect_output(s, "record! job 1: done at 4\n"
                 "tell job 1: bye g1\n");
         script_close(s);
     }
@@ -307,24 +307,24 @@ static void the_last_checkpoint_may_come_last(void **state)
     struct script *s = stage_applied();
     finished_as(s, 2, 1, 1, 4, A);
     part_of(s, 1, 1, 0, 2, "two", B);
-    says(s, "");
+    expect_output(s, "");
     compared(s, 1, 1, 1, 8, 4, (struct verified){.position = 2, .digest = B});
-    says(s, "record! job 1: checkpoint at 2 in two\n"
+    expect_output(s, "record! job 1: checkpoint at 2 in two\n"
             "tell job 1: release g1 to 8\n"
             "record job 1: verified at 2 (bb)\n");
     part_of(s, 1, 1, 0, 4, "four", A);
-    says(s, "record! job 1: checkpoint at 4 in four\n"
+    expect_output(s, "record! job 1: checkpoint at 4 in four\n"
             "tell job 1: release g1 to 8\n");
     script_close(s);
 }
 
-static void a_stop_is_verified_by_those_who_stand_there(void **state)
+static void a_stop_is_verified_by_those_who_stop_there(void **state)
 {
     (void)state;
     const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = 1};
     for (int first = 0; first < 2; first++) {
         struct script *s = stage_running(&spec, 2, 4);
-        said(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+        relay_up(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
         arrived(s, 1, 1, 1, 6, 4);
         arrived(s, 2, 1, 1, 6, 4);
         arrived(s, 1, 1, 1, 6, 5);
@@ -336,7 +336,7 @@ static void a_stop_is_verified_by_those_who_stand_there(void **state)
         script_skip(s);
         halted_as(s, 2, 1, 1, 5, A);
         if (first == 0) {
-            says(s, "record job 1: verified at 5 (aa)\n");
+            expect_output(s, "record job 1: verified at 5 (aa)\n");
             part_of(s, 1, 1, 0, 5, "five", A);
         }
         assert_int_equal(job_view(s, 1).checkpoint.position, 5);
@@ -390,7 +390,7 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     arrived(s, 2, 1, 1, 22, 20);
     script_skip(s);
     compared(s, 2, 1, 1, 22, 20, (struct verified){.position = 18, .digest = A});
-    says(s, "record! job 1: checkpoint at 18 in eighteen\n"
+    expect_output(s, "record! job 1: checkpoint at 18 in eighteen\n"
             "tell job 1: release g2 to 22\n"
             "record job 1: verified at 18 (aa)\n");
     script_close(s);
@@ -409,7 +409,7 @@ static void all_that_finished_is_compared_after_a_start(void **state)
     struct script *s = stage_restored((struct verified){0}, 0);
     finished_as(s, 1, 1, 0, 20, A);
     finished_as(s, 2, 1, 1, 20, A);
-    says(s, "record job 1: verified at 20 (aa)\n"
+    expect_output(s, "record job 1: verified at 20 (aa)\n"
             "record! job 1: done at 20\n"
             "tell job 1: bye g2\n");
     script_close(s);
@@ -418,10 +418,10 @@ static void all_that_finished_is_compared_after_a_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_arrival_tells_it),
+        cmocka_unit_test(an_arrival_reports_it),
         cmocka_unit_test(it_is_recorded_once_a_minute),
-        cmocka_unit_test(what_nobody_can_have_compared_is_refused),
-        cmocka_unit_test(what_was_before_the_generation_is_not_heard),
+        cmocka_unit_test(what_no_task_can_have_compared_is_refused),
+        cmocka_unit_test(what_was_before_the_generation_is_ignored),
         cmocka_unit_test(a_part_waits_for_it),
         cmocka_unit_test(a_part_that_is_not_what_was_compared_is_not_published),
         cmocka_unit_test(a_part_whose_digest_was_compared_before_is_published),
@@ -429,12 +429,12 @@ int main(void)
         cmocka_unit_test(an_agreed_part_waits_for_the_arrival),
         cmocka_unit_test(a_part_without_a_digest_does_not),
         cmocka_unit_test(one_task_is_equal_to_itself),
-        cmocka_unit_test(one_worker_tells_it_for_its_tasks),
+        cmocka_unit_test(one_worker_reports_it_for_its_tasks),
         cmocka_unit_test(equal_ends_are_verified),
         cmocka_unit_test(ends_that_are_not_known_are_not),
         cmocka_unit_test(the_chief_waits_for_its_last_checkpoint),
         cmocka_unit_test(the_last_checkpoint_may_come_last),
-        cmocka_unit_test(a_stop_is_verified_by_those_who_stand_there),
+        cmocka_unit_test(a_stop_is_verified_by_those_who_stop_there),
         cmocka_unit_test(a_start_of_the_coordinator_knows_it),
         cmocka_unit_test(all_that_finished_is_compared_after_a_start),
     };

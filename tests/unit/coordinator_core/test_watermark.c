@@ -8,7 +8,7 @@ static const struct generation second = {.number = 2, .nonce = 77};
 
 /* Tasks on a and b, in generation 2 from step 10, of which 20 are recorded as released. Task 0 has
  * said hello, task 1 has not. */
-static struct script *stage_half_heard(void)
+static struct script *stage_half_received(void)
 {
     static const struct core_restore_task both[] = {
         {.slot = 0, .incarnation = 3, .rank = 0, .worker = "a"},
@@ -32,7 +32,7 @@ static struct script *stage_half_heard(void)
         struct task_ref held = ref(s, 1, slot);
         hello(s, 1 + slot, slot == 0 ? "a" : "b", 51 + slot, 1, &held, 1);
     }
-    said(s, 1, 1, 0,
+    relay_up(s, 1, 1, 0,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .pid = 100,
@@ -49,11 +49,11 @@ static struct script *stage_half_heard(void)
 /* It has applied so much, may go as far as `up_to`, and its program takes `wanted` steps at least;
  * then the other arrives as far. */
 static void assert_released(
-    uint64_t applied, uint64_t up_to, uint64_t wanted, const char *said_of_it, uint64_t released)
+    uint64_t applied, uint64_t up_to, uint64_t wanted, const char *reported_of_it, uint64_t released)
 {
-    struct script *s = stage_half_heard();
+    struct script *s = stage_half_received();
     wants_after(s, 2, 1, 1, applied, up_to, wanted);
-    says(s, said_of_it);
+    expect_output(s, reported_of_it);
     assert_int_equal(job_view(s, 1).released, released);
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);

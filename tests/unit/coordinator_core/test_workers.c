@@ -13,7 +13,7 @@ static void joins_and_is_listed(void **state)
     struct script *s = script_open(NULL);
     join(s, 1, "a", 2);
     join(s, 2, "b", 1);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "welcome link 2: worker 2\n");
     struct core_worker_view view;
     assert_int_equal(core_worker_count(s->core), 2);
@@ -40,22 +40,22 @@ static void refuses_bad_hellos(void **state)
         .hello = {.protocol_version = 9, .name = "a", .boot_nonce = 1, .slots = 1}};
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
-    says(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
             "coordinator 4: install the same version of both\n");
     join(s, 1, "", 1);
-    says(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
             "with --name\n");
     char name[LIMIT_NAME_BYTES + 1];
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     join(s, 1, name, 1);
-    says(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
             "with --name\n");
     join(s, 1, "a", 0);
-    says(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 0: give another "
+    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 0: give another "
             "number with --slots\n");
     join(s, 1, "a", 1025);
-    says(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 1025: give "
+    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 1025: give "
             "another number with --slots\n");
     assert_int_equal(core_worker_count(s->core), 0);
     script_close(s);
@@ -67,17 +67,17 @@ static void names_are_unique(void **state)
     struct script *s = script_open(NULL);
     hello(s, 1, "a", 11, 1, NULL, 0);
     hello(s, 2, "a", 22, 1, NULL, 0);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "refuse link 2: ALREADY_EXISTS: a worker named a is connected already: give this one "
             "another name with --name\n");
     /* Once the first one's stream is down, another life of the daemon takes the name over. */
     link_down(s, 1);
     hello(s, 3, "a", 22, 1, NULL, 0);
-    says(s, "welcome link 3: worker 2\n");
+    expect_output(s, "welcome link 3: worker 2\n");
     assert_int_equal(core_worker_count(s->core), 1);
     /* A stream belongs to one worker. */
     hello(s, 3, "b", 33, 1, NULL, 0);
-    says(s, "refuse link 3: INVALID_ARGUMENT: a stream belongs to one worker: open another\n");
+    expect_output(s, "refuse link 3: INVALID_ARGUMENT: a stream belongs to one worker: open another\n");
     script_close(s);
 }
 
@@ -89,11 +89,11 @@ static void comes_back_on_a_new_stream(void **state)
     link_down(s, 1);
     wait_us(s, 9 * SECOND);
     hello(s, 2, "a", 11, 1, NULL, 0);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "welcome link 2: worker 1\n");
     /* Before the old stream is known to be down: it is ended, and its end changes nothing. */
     hello(s, 3, "a", 11, 1, NULL, 0);
-    says(s, "refuse link 2: ABORTED: the worker came back on a newer stream\n"
+    expect_output(s, "refuse link 2: ABORTED: the worker came back on a newer stream\n"
             "welcome link 3: worker 1\n");
     link_down(s, 2);
     struct core_worker_view view;
@@ -113,24 +113,24 @@ static void a_lease_runs_out(void **state)
     wait_us(s, 6 * SECOND);
     heartbeat(s, 1);
     wait_us(s, 5 * SECOND);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
             "again\n");
     assert_int_equal(core_worker_count(s->core), 1);
     heartbeat(s, 2); /* its stream is being ended */
-    says(s, "");
+    expect_output(s, "");
     link_down(s, 2);
     link_down(s, 1);
     wait_us(s, 10 * SECOND - 1);
     assert_int_equal(core_worker_count(s->core), 1);
     wait_us(s, 1);
     assert_int_equal(core_worker_count(s->core), 0);
-    says(s, "");
+    expect_output(s, "");
     assert_true(core_wake_us(s->core) == UINT64_MAX);
     script_close(s);
 }
 
 /* Nobody knows what was said while this process stood still: it waits to be read. */
-static void who_stood_still_itself_loses_nobody(void **state)
+static void who_was_paused_itself_loses_no_task(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -139,10 +139,10 @@ static void who_stood_still_itself_loses_nobody(void **state)
     script_skip(s);
     s->now_us += 60 * SECOND;
     wait_us(s, 0);
-    says(s, "");
+    expect_output(s, "");
     heartbeat(s, 1);
     wait_us(s, 3 * SECOND);
-    says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
             "again\n");
     assert_int_equal(core_worker_count(s->core), 1);
     script_close(s);
@@ -150,36 +150,36 @@ static void who_stood_still_itself_loses_nobody(void **state)
 
 /* The same when its deadlines come up in time, or hardly late, and when one of two is read first:
  * what the other one said lies there as well. */
-static void nobody_is_given_up_unread(void **state)
+static void no_task_is_given_up_unread(void **state)
 {
     (void)state;
-    static const uint64_t stood_us[] = {7500000, 8 * SECOND, 9 * SECOND, 11 * SECOND};
-    for (size_t i = 0; i < 2 * sizeof stood_us / sizeof stood_us[0]; i++) {
+    static const uint64_t paused_us[] = {7500000, 8 * SECOND, 9 * SECOND, 11 * SECOND};
+    for (size_t i = 0; i < 2 * sizeof paused_us / sizeof paused_us[0]; i++) {
         struct script *s = script_open(NULL);
         join(s, 1, "a", 1);
         join(s, 2, "b", 1);
         script_skip(s);
         s->now_us += 2900000; /* nothing is due before the next heartbeats */
-        s->now_us += stood_us[i / 2];
+        s->now_us += paused_us[i / 2];
         if (i % 2 == 0) {
             heartbeat(s, 1);
         }
         wait_us(s, 0);
-        says(s, "");
+        expect_output(s, "");
         heartbeat(s, 1);
         heartbeat(s, 2);
         wait_us(s, 6 * SECOND);
-        says(s, "");
+        expect_output(s, "");
         heartbeat(s, 1);
         wait_us(s, 5 * SECOND);
-        says(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+        expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
                 "again\n");
         script_close(s);
     }
 }
 
 /* Where only one is silent, or all are and their time is over, none is waited for longer. */
-static void silence_is_not_taken_for_a_stand(void **state)
+static void silence_is_not_taken_for_a_stop(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -187,9 +187,9 @@ static void silence_is_not_taken_for_a_stand(void **state)
     join(s, 2, "b", 1);
     script_skip(s);
     wait_us(s, 10 * SECOND - 1);
-    says(s, "");
+    expect_output(s, "");
     wait_us(s, 1);
-    says(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long and is lost: join "
+    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long and is lost: join "
             "again\n"
             "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
             "again\n");
@@ -203,13 +203,13 @@ static void workers_have_a_limit(void **state)
         script_open(&(struct core_limits){.workers_max = 1, .jobs_max = 1, .tasks_max = 1});
     join(s, 1, "a", 1);
     join(s, 2, "b", 1);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "refuse link 2: RESOURCE_EXHAUSTED: the coordinator knows 1 workers already, which is "
             "its limit: raise --workers-max\n");
     link_down(s, 1);
     wait_us(s, 10 * SECOND);
     join(s, 3, "b", 1);
-    says(s, "welcome link 3: worker 2\n");
+    expect_output(s, "welcome link 3: worker 2\n");
     script_close(s);
 }
 
@@ -226,7 +226,7 @@ static void a_draining_worker_gets_no_tasks(void **state)
     link_down(s, 1);
     assert_int_equal(core_worker_count(s->core), 0);
     join(s, 2, "b", 1);
-    says(s, "welcome link 2: worker 2\n"
+    expect_output(s, "welcome link 2: worker 2\n"
             "record! job 1: started, incarnations to 1\n"
             "start job 1\n");
     script_close(s);
@@ -235,7 +235,7 @@ static void a_draining_worker_gets_no_tasks(void **state)
     submit(s, 0, 1, 0);
     script_skip(s);
     join_draining(s, 1, "a", 2);
-    says(s, "welcome link 1: worker 1\n");
+    expect_output(s, "welcome link 1: worker 1\n");
     assert_string_equal(script_job_text(s, 1), "waits for workers: none has joined");
     script_close(s);
 }
@@ -247,21 +247,21 @@ static void unknown_tasks_are_ended(void **state)
     struct task_ref strays[] = {
         {.job = {5}, .slot = 0, .incarnation = 1}, {.job = {5}, .slot = 3, .incarnation = 4}};
     hello(s, 1, "a", 11, 2, strays, 2);
-    says(s, "welcome link 1: worker 1\n"
+    expect_output(s, "welcome link 1: worker 1\n"
             "stop task 5/0#1 on link 1\n"
             "stop task 5/3#4 on link 1\n");
     /* Whatever it says about them is answered, so that it can forget them. */
     started(s, 1, 5, 0);
     gone(s, 1, 5, 0, 0, 15, "");
     collected(s, 1, 5, 0);
-    says(s, "stop task 5/0#1 on link 1\n"
+    expect_output(s, "stop task 5/0#1 on link 1\n"
             "stop task 5/0#1 on link 1\n");
     script_close(s);
 }
 
 /* A worker has two places for each slot: what it holds of others takes some until it is collected,
  * once for each that the hello listed. */
-static void what_is_not_collected_takes_places(void **state)
+static void what_is_not_collected_takes_entries(void **state)
 {
     (void)state;
     static const struct task_ref leftovers[] = {
@@ -277,16 +277,16 @@ static void what_is_not_collected_takes_places(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
     script_skip(s);
     gone(s, 2, 9, 0, 0, 9, "");
-    says(s, "");
+    expect_output(s, "");
     collected(s, 2, 9, 0);
-    says(s, "stop task 9/0#1 on link 2\n"
+    expect_output(s, "stop task 9/0#1 on link 2\n"
             "record! job 1: started, incarnations to 1\n"
             "start job 1\n");
     script_close(s);
 }
 
 /* A job that ended without them leaves tasks that its worker still has. */
-static void what_a_job_left_takes_places(void **state)
+static void what_a_job_left_takes_entries(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -328,11 +328,11 @@ static void many_unknown_tasks_take_several_steps(void **state)
     assert_int_equal(lines, 501);
     script_skip(s);
     hello(s, 2, "b", 22, 2, strays, CADRE_COUNT_OF(strays));
-    says(s, "refuse link 2: INVALID_ARGUMENT: a worker holds at most 2048 tasks, not 2049\n");
+    expect_output(s, "refuse link 2: INVALID_ARGUMENT: a worker holds at most 2048 tasks, not 2049\n");
     script_close(s);
 }
 
-static void a_start_that_was_missed_is_said_again(void **state)
+static void a_start_that_was_missed_is_resent(void **state)
 {
     (void)state;
     struct script *s = stage_started();
@@ -340,17 +340,17 @@ static void a_start_that_was_missed_is_said_again(void **state)
     link_down(s, 1);
     link_down(s, 2);
     hello(s, 3, "a", 1001, 1, NULL, 0);
-    says(s, "welcome link 3: worker 1\n"
+    expect_output(s, "welcome link 3: worker 1\n"
             "start again job 1 on link 3\n");
     struct task_ref held = ref(s, 1, 1);
     hello(s, 4, "b", 1002, 1, &held, 1);
-    says(s, "welcome link 4: worker 2\n");
+    expect_output(s, "welcome link 4: worker 2\n");
     script_close(s);
 }
 
 /* It was placed there when what had ended was collected; then the daemon was started anew, and has
  * that once more. */
-static void a_start_that_finds_no_place_is_lost(void **state)
+static void a_start_that_finds_no_slot_is_lost(void **state)
 {
     (void)state;
     static const struct task_ref leftovers[] = {
@@ -358,12 +358,12 @@ static void a_start_that_finds_no_place_is_lost(void **state)
     struct script *s = stage_started();
     link_down(s, 1);
     hello(s, 3, "a", 1001, 1, leftovers, 2);
-    says(s, "welcome link 3: worker 1\n"
+    expect_output(s, "welcome link 3: worker 1\n"
             "record job 1: task 0 lost 0/0\n"
             "stop task 9/0#2 on link 3\n"
             "stop task 9/0#3 on link 3\n");
     collected(s, 3, 9, 0);
-    says(s, "stop task 9/0#1 on link 3\n"
+    expect_output(s, "stop task 9/0#1 on link 3\n"
             "record! job 1: task 0#3 on a\n"
             "start again job 1 on link 3\n");
     script_close(s);
@@ -375,7 +375,7 @@ static void a_task_that_vanished_is_lost(void **state)
     struct script *s = stage_joined();
     link_down(s, 2);
     hello(s, 4, "b", 1002, 1, NULL, 0);
-    says(s, "welcome link 4: worker 2\n"
+    expect_output(s, "welcome link 4: worker 2\n"
             "tell job 1: abort g1: task 1 was lost with worker b, which came back without it\n"
             "record job 1: task 1 lost 0/0\n"
             "record! job 1: task 1#3 on b\n"
@@ -383,7 +383,7 @@ static void a_task_that_vanished_is_lost(void **state)
     script_close(s);
 }
 
-static void a_stop_that_was_missed_is_said_again(void **state)
+static void a_stop_that_was_missed_is_resent(void **state)
 {
     (void)state;
     struct script *s = stage_joined();
@@ -392,7 +392,7 @@ static void a_stop_that_was_missed_is_said_again(void **state)
     script_skip(s);
     struct task_ref held = ref(s, 1, 1);
     hello(s, 4, "b", 1002, 1, &held, 1);
-    says(s, "welcome link 4: worker 2\n"
+    expect_output(s, "welcome link 4: worker 2\n"
             "stop task 1/1#2 on link 4\n");
     script_close(s);
 }
@@ -419,7 +419,7 @@ static void a_drain_lasts_until_it_is_ended(void **state)
     join(s, 1, "a", 1);
     script_skip(s);
     drain(s, 5, "a");
-    says(s, "record! worker a is drained\n"
+    expect_output(s, "record! worker a is drained\n"
             "answer 5: job 0, 0 before\n");
     hello(s, 2, "a", 77, 1, NULL, 0);
     assert_true(drains(s, "a"));
@@ -430,19 +430,19 @@ static void a_drain_lasts_until_it_is_ended(void **state)
     assert_int_equal(core_worker_count(s->core), 0);
     script_skip(s);
     undrain(s, 6, "a");
-    says(s, "record! worker a is not drained any more\n"
+    expect_output(s, "record! worker a is not drained any more\n"
             "answer 6: job 0, 0 before\n");
     join(s, 3, "a", 1);
     assert_int_equal(job_view(s, 1).state, JOB_STARTING);
     script_skip(s);
     undrain(s, 7, "a");
-    says(s, "answer 7: NOT_FOUND: no client drained a worker named a: `cadre workers` lists those "
+    expect_output(s, "answer 7: NOT_FOUND: no client drained a worker named a: `cadre workers` lists those "
             "that are drained\n");
     script_close(s);
 }
 
 /* Each ends by itself: the client's does not end the daemon's own. */
-static void a_daemons_own_drain_is_of_its_life(void **state)
+static void a_daemons_own_drain_is_of_its_incarnation(void **state)
 {
     (void)state;
     struct script *s = script_open(NULL);
@@ -477,21 +477,21 @@ int main(void)
         cmocka_unit_test(names_are_unique),
         cmocka_unit_test(comes_back_on_a_new_stream),
         cmocka_unit_test(a_lease_runs_out),
-        cmocka_unit_test(who_stood_still_itself_loses_nobody),
-        cmocka_unit_test(nobody_is_given_up_unread),
-        cmocka_unit_test(silence_is_not_taken_for_a_stand),
+        cmocka_unit_test(who_was_paused_itself_loses_no_task),
+        cmocka_unit_test(no_task_is_given_up_unread),
+        cmocka_unit_test(silence_is_not_taken_for_a_stop),
         cmocka_unit_test(workers_have_a_limit),
         cmocka_unit_test(a_draining_worker_gets_no_tasks),
         cmocka_unit_test(unknown_tasks_are_ended),
         cmocka_unit_test(many_unknown_tasks_take_several_steps),
-        cmocka_unit_test(what_is_not_collected_takes_places),
-        cmocka_unit_test(what_a_job_left_takes_places),
-        cmocka_unit_test(a_start_that_was_missed_is_said_again),
-        cmocka_unit_test(a_start_that_finds_no_place_is_lost),
+        cmocka_unit_test(what_is_not_collected_takes_entries),
+        cmocka_unit_test(what_a_job_left_takes_entries),
+        cmocka_unit_test(a_start_that_was_missed_is_resent),
+        cmocka_unit_test(a_start_that_finds_no_slot_is_lost),
         cmocka_unit_test(a_task_that_vanished_is_lost),
-        cmocka_unit_test(a_stop_that_was_missed_is_said_again),
+        cmocka_unit_test(a_stop_that_was_missed_is_resent),
         cmocka_unit_test(a_drain_lasts_until_it_is_ended),
-        cmocka_unit_test(a_daemons_own_drain_is_of_its_life),
+        cmocka_unit_test(a_daemons_own_drain_is_of_its_incarnation),
         cmocka_unit_test(a_drain_outlives_the_coordinator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

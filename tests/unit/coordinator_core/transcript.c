@@ -123,10 +123,10 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_CONTROL:
         show_control(s, head, r);
         break;
-    case CORE_RECORD_FEED:
-        c = &r->feed.cursor;
+    case CORE_RECORD_CONSUMED:
+        c = &r->consumption.cursor;
         line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
-            c->stream, c->epoch, r->feed.feed.samples, r->feed.feed.steps);
+            c->stream, c->epoch, r->consumption.consumption.samples, r->consumption.consumption.steps);
         break;
     case CORE_RECORD_STREAM:
         line(s, "%s stream %u is %s of %" PRIu64, head, r->stream.stream, r->stream.name,
@@ -181,48 +181,48 @@ static void show_record(struct script *s, const struct core_record *r)
     }
 }
 
-static void show_tell(struct script *s, const struct core_action *action)
+static void show_notify_job(struct script *s, const struct core_action *action)
 {
-    static const char *const tells[] = {[CORE_TELL_PLAN] = "plan",
-        [CORE_TELL_RELEASE] = "release",
-        [CORE_TELL_ABORT] = "abort",
-        [CORE_TELL_BYE] = "bye",
-        [CORE_TELL_MEMBERS] = "members",
-        [CORE_TELL_BYE_CREW] = "bye to the crew",
-        [CORE_TELL_BYE_SERVERS] = "bye to the servers"};
+    static const char *const tells[] = {[CORE_MESSAGE_PLAN] = "plan",
+        [CORE_MESSAGE_RELEASE] = "release",
+        [CORE_MESSAGE_ABORT] = "abort",
+        [CORE_MESSAGE_GOODBYE] = "bye",
+        [CORE_MESSAGE_MEMBERS] = "members",
+        [CORE_MESSAGE_GOODBYE_WORKERS] = "bye to the crew",
+        [CORE_MESSAGE_GOODBYE_SERVERS] = "bye to the servers"};
     char to[64] = "";
     char what[32] = "";
     struct core_job_view view;
-    if (action->tell_job.one) {
-        (void)snprintf(to, sizeof(to), " task %u on link %" PRIu64, action->tell_job.slot,
-            action->tell_job.link.n);
+    if (action->notify_job.one) {
+        (void)snprintf(to, sizeof(to), " task %u on link %" PRIu64, action->notify_job.slot,
+            action->notify_job.link.n);
     }
-    if (action->tell_job.tell == CORE_TELL_RELEASE &&
-        core_job(s->core, action->tell_job.job, &view)) {
+    if (action->notify_job.message == CORE_MESSAGE_RELEASE &&
+        core_job(s->core, action->notify_job.job, &view)) {
         (void)snprintf(what, sizeof(what), " to %" PRIu64 "%s", view.released,
             view.halt_kind == HALT_NONE ? "" : ", halt");
     }
-    line(s, "tell job %" PRIu64 "%s: %s g%" PRIu64 "%s%s%s", action->tell_job.job.n, to,
-        tells[action->tell_job.tell], action->tell_job.generation.number, what,
-        action->tell_job.reason[0] == '\0' ? "" : ": ", action->tell_job.reason);
+    line(s, "tell job %" PRIu64 "%s: %s g%" PRIu64 "%s%s%s", action->notify_job.job.n, to,
+        tells[action->notify_job.message], action->notify_job.generation.number, what,
+        action->notify_job.reason[0] == '\0' ? "" : ": ", action->notify_job.reason);
 }
 
-static void show_tell_task(struct script *s, const struct core_action *action)
+static void show_notify_task(struct script *s, const struct core_action *action)
 {
     static const char *const types[] = {[TASK_DOWN_REFUSED] = "refused",
         [TASK_DOWN_SUPERSEDED] = "superseded",
         [TASK_DOWN_RESET] = "reset",
         [TASK_DOWN_WARM] = "warm"};
-    const char *type = types[action->tell_task.type];
-    if (action->tell_task.type == TASK_DOWN_WARM || action->tell_task.type == TASK_DOWN_RESET) {
+    const char *type = types[action->notify_task.type];
+    if (action->notify_task.type == TASK_DOWN_WARM || action->notify_task.type == TASK_DOWN_RESET) {
         line(s, "tell task %" PRIu64 "/%u#%" PRIu64 " on link %" PRIu64 ": %s",
-            action->tell_task.task.job.n, action->tell_task.task.slot,
-            action->tell_task.task.incarnation, action->tell_task.link.n, type);
+            action->notify_task.task.job.n, action->notify_task.task.slot,
+            action->notify_task.task.incarnation, action->notify_task.link.n, type);
         return;
     }
-    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s", action->tell_task.task.job.n,
-        action->tell_task.task.slot, action->tell_task.link.n, type,
-        cadre_status_name(action->tell_task.code), action->tell_task.text);
+    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s", action->notify_task.task.job.n,
+        action->notify_task.task.slot, action->notify_task.link.n, type,
+        cadre_status_name(action->notify_task.code), action->notify_task.text);
 }
 
 void script_show(struct script *s, const struct core_action *action)
@@ -259,11 +259,11 @@ void script_show(struct script *s, const struct core_action *action)
             action->stop_task.task.job.n, action->stop_task.task.slot,
             action->stop_task.task.incarnation, action->stop_task.link.n);
         break;
-    case CORE_ACTION_TELL_JOB:
-        show_tell(s, action);
+    case CORE_ACTION_NOTIFY_JOB:
+        show_notify_job(s, action);
         break;
-    case CORE_ACTION_TELL_TASK:
-        show_tell_task(s, action);
+    case CORE_ACTION_NOTIFY_TASK:
+        show_notify_task(s, action);
         break;
     case CORE_ACTION_FORGET_JOB:
         line(s, "forget job %" PRIu64, action->forget_job.job.n);
@@ -276,9 +276,9 @@ void script_show(struct script *s, const struct core_action *action)
     case CORE_ACTION_JOB_ENDED:
         line(s, "ended job %" PRIu64, action->job.n);
         break;
-    case CORE_ACTION_START_AGAIN:
-        line(s, "start again job %" PRIu64 " on link %" PRIu64, action->start_again.job.n,
-            action->start_again.link.n);
+    case CORE_ACTION_START_TASKS:
+        line(s, "start again job %" PRIu64 " on link %" PRIu64, action->start_tasks.job.n,
+            action->start_tasks.link.n);
         break;
     }
 }

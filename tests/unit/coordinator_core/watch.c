@@ -21,7 +21,7 @@ static bool worker_drains(const struct core *core, struct worker_id id)
 
 /* A member that the core holds for alive, and that was not told to end, ended badly, and the job
  * may not go on without it. */
-static void hear_gone(
+static void on_task_gone(
     struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
 {
     struct core_job_view job;
@@ -34,8 +34,8 @@ static void hear_gone(
     struct watched_job *watched = job_of(watch, gone->task.job);
     bool ours = task.incarnation == gone->task.incarnation && !task.has_exit && task.link.n != 0;
     bool member = job.generation.number == 0 || task.rank != UINT32_MAX;
-    bool told = watched->stopped[gone->task.slot] == gone->task.incarnation;
-    if (ours && member && !told && watched->max_restarts == 0 &&
+    bool notified = watched->stopped[gone->task.slot] == gone->task.incarnation;
+    if (ours && member && !notified && watched->max_restarts == 0 &&
         !worker_drains(core, task.worker)) {
         watched->failing = true;
     }
@@ -44,7 +44,7 @@ static void hear_gone(
 void watch_event(struct watch *watch, const struct core *core, const struct core_event *event)
 {
     if (event->type == CORE_EVENT_AGENT_UP && event->agent.up->type == AGENT_UP_TASK_GONE) {
-        hear_gone(watch, core, &event->agent.up->gone);
+        on_task_gone(watch, core, &event->agent.up->gone);
     } else if (event->type == CORE_EVENT_SUBMIT && event->submit.call.n != 0) {
         watch->asked[event->submit.call.n]++;
     } else if (event->type == CORE_EVENT_DRAIN && event->drain.call.n != 0) {
@@ -54,7 +54,7 @@ void watch_event(struct watch *watch, const struct core *core, const struct core
     }
 }
 
-static void hear_control(struct watched_job *job, const struct core_record *record)
+static void on_control(struct watched_job *job, const struct core_record *record)
 {
     assert_true(record->sync && !job->done);
     assert_true(generation_equal(record->control.generation, job->generation));
@@ -65,7 +65,7 @@ static void hear_control(struct watched_job *job, const struct core_record *reco
     job->halt_at = record->control.halt_at;
 }
 
-static void hear_ended(
+static void on_ended(
     struct watch *watch, struct watched_job *job, const struct core_record *record)
 {
     assert_true(record->sync && job->submitted);
@@ -86,7 +86,7 @@ static bool is_of_no_job(const struct core_record *record)
            record->type == CORE_RECORD_CULPRIT;
 }
 
-static void hear_record(struct watch *watch, const struct core_record *record)
+static void on_record(struct watch *watch, const struct core_record *record)
 {
     if (is_of_no_job(record)) {
         assert_true(record->sync);
@@ -119,10 +119,10 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         assert_true(record->sync && job->started);
         break;
     case CORE_RECORD_CONTROL:
-        hear_control(job, record);
+        on_control(job, record);
         break;
-    case CORE_RECORD_FEED:
-        assert_true(job->planned && record->feed.feed.steps > 0);
+    case CORE_RECORD_CONSUMED:
+        assert_true(job->planned && record->consumption.consumption.steps > 0);
         break;
     case CORE_RECORD_STREAM:
     case CORE_RECORD_TASK_EXIT:
@@ -170,31 +170,31 @@ static void hear_record(struct watch *watch, const struct core_record *record)
         job->done = true;
         break;
     case CORE_RECORD_ENDED:
-        hear_ended(watch, job, record);
+        on_ended(watch, job, record);
         break;
     }
 }
 
-static void hear_tell(
+static void on_relay_down(
     struct watch *watch, const struct core *core, const struct core_action *action)
 {
-    struct watched_job *job = job_of(watch, action->tell_job.job);
+    struct watched_job *job = job_of(watch, action->notify_job.job);
     struct core_job_view view;
     assert_true(job->planned && !job->gone);
-    assert_true(generation_equal(action->tell_job.generation, job->generation));
-    assert_true(action->tell_job.one == (action->tell_job.link.n != 0));
-    if (action->tell_job.tell == CORE_TELL_RELEASE && core_job(core, action->tell_job.job, &view)) {
+    assert_true(generation_equal(action->notify_job.generation, job->generation));
+    assert_true(action->notify_job.one == (action->notify_job.link.n != 0));
+    if (action->notify_job.message == CORE_MESSAGE_RELEASE && core_job(core, action->notify_job.job, &view)) {
         /* Recorded in the same turn, before anything of it is said. */
-        job->said = view.released;
+        job->relay_up = view.released;
     }
-    if (action->tell_job.tell == CORE_TELL_BYE) {
+    if (action->notify_job.message == CORE_MESSAGE_GOODBYE) {
         assert_true(job->done);
     }
-    assert_true((action->tell_job.tell == CORE_TELL_ABORT) == (action->tell_job.reason[0] != 0));
+    assert_true((action->notify_job.message == CORE_MESSAGE_ABORT) == (action->notify_job.reason[0] != 0));
 }
 
 /* The task is told to end; else it is an answer to an agent that names another one. */
-static void hear_stop(
+static void on_task_stop(
     struct watch *watch, const struct core *core, struct link_id link, const struct task_ref *ref)
 {
     struct core_job_view job;
@@ -210,11 +210,11 @@ static void hear_stop(
     }
 }
 
-static void hear(struct watch *watch, const struct core *core, const struct core_action *action)
+static void receive(struct watch *watch, const struct core *core, const struct core_action *action)
 {
     switch (action->type) {
     case CORE_ACTION_RECORD:
-        hear_record(watch, &action->record);
+        on_record(watch, &action->record);
         break;
     case CORE_ACTION_ANSWER:
         assert_int_equal(watch->asked[action->answer.call.n], 1);
@@ -233,20 +233,20 @@ static void hear(struct watch *watch, const struct core *core, const struct core
     case CORE_ACTION_STOP_JOB:
         assert_true(job_of(watch, action->job)->started && !job_of(watch, action->job)->gone);
         break;
-    case CORE_ACTION_START_AGAIN:
-        assert_true(job_of(watch, action->start_again.job)->started);
-        assert_true(action->start_again.link.n != 0);
+    case CORE_ACTION_START_TASKS:
+        assert_true(job_of(watch, action->start_tasks.job)->started);
+        assert_true(action->start_tasks.link.n != 0);
         break;
     case CORE_ACTION_STOP_TASK:
-        hear_stop(watch, core, action->stop_task.link, &action->stop_task.task);
+        on_task_stop(watch, core, action->stop_task.link, &action->stop_task.task);
         break;
-    case CORE_ACTION_TELL_JOB:
-        hear_tell(watch, core, action);
+    case CORE_ACTION_NOTIFY_JOB:
+        on_relay_down(watch, core, action);
         break;
-    case CORE_ACTION_TELL_TASK:
-        assert_true(action->tell_task.link.n != 0);
+    case CORE_ACTION_NOTIFY_TASK:
+        assert_true(action->notify_task.link.n != 0);
         assert_true(
-            (action->tell_task.code == CADRE_OK) == (action->tell_task.type == TASK_DOWN_WARM));
+            (action->notify_task.code == CADRE_OK) == (action->notify_task.type == TASK_DOWN_WARM));
         break;
     case CORE_ACTION_FORGET_JOB:
         assert_false(job_of(watch, action->forget_job.job)->gone);
@@ -268,13 +268,13 @@ void watch_actions(struct watch *watch, const struct core *core, const struct co
 {
     assert_true(actions->count <= CORE_ACTIONS_PER_STEP_MAX);
     for (size_t i = 0; i < actions->count; i++) {
-        hear(watch, core, &actions->items[i]);
+        receive(watch, core, &actions->items[i]);
     }
     for (size_t i = 0; i < actions->count; i++) {
         const struct core_action *action = &actions->items[i];
-        if (action->type == CORE_ACTION_TELL_JOB && action->tell_job.tell == CORE_TELL_RELEASE) {
-            const struct watched_job *job = job_of(watch, action->tell_job.job);
-            assert_true(job->said <= job->watermark);
+        if (action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message == CORE_MESSAGE_RELEASE) {
+            const struct watched_job *job = job_of(watch, action->notify_job.job);
+            assert_true(job->relay_up <= job->watermark);
         }
     }
     watch->actions += actions->count;

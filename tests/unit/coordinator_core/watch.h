@@ -27,7 +27,7 @@ struct watched_job {
     uint64_t stopped[WATCH_SLOTS]; /* the task of the slot that was told to end last */
     struct generation generation;
     uint64_t watermark;
-    uint64_t said; /* as the newest release */
+    uint64_t relay_up; /* as the newest release */
 };
 
 struct watch {

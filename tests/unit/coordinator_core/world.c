@@ -9,15 +9,15 @@ void world_up(struct world *world, uint32_t worker, const struct agent_up *messa
                           .agent = {.link = {world->links[worker]}, .up = message}});
 }
 
-static void said(struct world *world, const struct process *process, const struct task_up *message)
+static void relay_up(struct world *world, const struct process *process, const struct task_up *message)
 {
     world_up(world, process->worker,
-        &(struct agent_up){.type = AGENT_UP_SAID, .said = {.task = process->ref, .up = *message}});
+        &(struct agent_up){.type = AGENT_UP_RELAY, .relay_up = {.task = process->ref, .up = *message}});
 }
 
-void process_say_hello(struct world *world, const struct process *process)
+void process_send_hello(struct world *world, const struct process *process)
 {
-    said(world, process,
+    relay_up(world, process,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .pid = 9,
@@ -27,13 +27,13 @@ void process_say_hello(struct world *world, const struct process *process)
                 .position = process->position,
                 .clean = true,
                 .released = process->released,
-                .frozen = process->life == FROZEN,
+                .frozen = process->attempt == FROZEN,
                 .reason = process->reason}});
 }
 
-void process_say_report(struct world *world, const struct process *process)
+void process_send_report(struct world *world, const struct process *process)
 {
-    said(world, process,
+    relay_up(world, process,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = process->generation,
                 .position = process->position,
@@ -46,20 +46,20 @@ void process_say_report(struct world *world, const struct process *process)
 
 static void freeze(struct world *world, struct process *process, enum report_reason reason)
 {
-    process->life = FROZEN;
+    process->attempt = FROZEN;
     process->reason = reason;
-    process_say_report(world, process);
+    process_send_report(world, process);
 }
 
-void process_say_join(struct world *world, const struct process *process)
+void process_send_join(struct world *world, const struct process *process)
 {
-    said(world, process, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = 1}});
+    relay_up(world, process, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = 1}});
 }
 
 void process_exits(struct process *process, int32_t code, int32_t signal)
 {
-    if (process->life != NOT_THERE && process->life < EXITS) {
-        process->life = EXITS;
+    if (process->attempt != NOT_THERE && process->attempt < EXITS) {
+        process->attempt = EXITS;
         process->exit = (struct task_exit){.code = code, .signal = signal};
     }
 }
@@ -73,8 +73,8 @@ static bool peers_are_there(const struct world *world, const struct process *pro
     for (size_t i = 0; i < 64; i++) {
         const struct process *peer = &world->processes[i];
         bool same = generation_equal(peer->generation, process->generation);
-        bool takes = peer->life == RUNS && peer->position >= process->position;
-        bool took = peer->life == FROZEN && peer->position > process->position;
+        bool takes = peer->attempt == RUNS && peer->position >= process->position;
+        bool took = peer->attempt == FROZEN && peer->position > process->position;
         there += same && (takes || took);
     }
     return there >= view.roster;
@@ -83,11 +83,11 @@ static bool peers_are_there(const struct world *world, const struct process *pro
 static void arrive(struct world *world, struct process *process)
 {
     uint64_t up_to = process->position + 2 < STEPS ? process->position + 2 : STEPS;
-    if (process->told == up_to && process->told_applied == process->position) {
+    if (process->notified == up_to && process->sent_applied_count == process->position) {
         return;
     }
-    process->told = up_to;
-    process->told_applied = process->position;
+    process->notified = up_to;
+    process->sent_applied_count = process->position;
     world_up(world, process->worker,
         &(struct agent_up){.type = AGENT_UP_ARRIVED,
             .arrived = {.job = process->ref.job,
@@ -96,26 +96,26 @@ static void arrive(struct world *world, struct process *process)
                 .up_to = up_to,
                 .applied = process->position,
                 .cursor = {.stream = 1, .steps = STEPS},
-                .feed = {.steps = process->position, .samples = process->position}}});
+                .consumption = {.steps = process->position, .samples = process->position}}});
 }
 
 static void run(struct world *world, struct process *process)
 {
     struct core_job_view view;
     arrive(world, process);
-    if (process->life != RUNS || !core_job(world->core, process->ref.job, &view) ||
+    if (process->attempt != RUNS || !core_job(world->core, process->ref.job, &view) ||
         !generation_equal(view.generation, process->generation)) {
         return;
     }
     bool chief = core_job_member(world->core, view.job, 0) == process->ref.slot;
     if (chief && process->position % 7 == 3) {
-        said(world, process,
+        relay_up(world, process,
             &(struct task_up){.type = TASK_UP_PART,
                 .part = {.generation = process->generation,
                     .position = process->position,
                     .path = "c.json"}});
     }
-    if (process->life != RUNS) {
+    if (process->attempt != RUNS) {
         return;
     }
     if (process->position == STEPS) {
@@ -130,17 +130,17 @@ static void run(struct world *world, struct process *process)
 /* One thing that the task, or its daemon for it, does next. */
 void process_act(struct world *world, struct process *process)
 {
-    switch (process->life) {
+    switch (process->attempt) {
     case STARTED:
         world_up(world, process->worker,
             &(struct agent_up){
                 .type = AGENT_UP_TASK_STARTED, .started = {.task = process->ref, .pid = 9}});
-        process->life = SAID_HELLO;
-        process_say_hello(world, process);
+        process->attempt = SENT_HELLO;
+        process_send_hello(world, process);
         break;
     case WARM:
-        process->life = JOINS;
-        process_say_join(world, process);
+        process->attempt = JOINS;
+        process_send_join(world, process);
         break;
     case RUNS:
         run(world, process);
@@ -149,20 +149,20 @@ void process_act(struct world *world, struct process *process)
         freeze(world, process, REPORT_ABORT);
         break;
     case EXITS:
-        process->life = EXITED;
+        process->attempt = EXITED;
         world_up(world, process->worker,
             &(struct agent_up){
                 .type = AGENT_UP_TASK_GONE, .gone = {.task = process->ref, .exit = process->exit}});
         break;
     case EXITED:
     case COLLECTED:
-        process->life = COLLECTED;
+        process->attempt = COLLECTED;
         world_up(world, process->worker,
             &(struct agent_up){
                 .type = AGENT_UP_TASK_COLLECTED, .collected = {.task = process->ref, .text = ""}});
         break;
     case NOT_THERE:
-    case SAID_HELLO:
+    case SENT_HELLO:
     case JOINS:
     case FROZEN:
         break;
@@ -171,7 +171,7 @@ void process_act(struct world *world, struct process *process)
 
 /* ---- what the coordinator says ---- */
 
-static void hear_start(struct world *world, struct job_id job, uint64_t link)
+static void on_task_start(struct world *world, struct job_id job, uint64_t link)
 {
     struct core_job_view view;
     assert_true(core_job(world->core, job, &view));
@@ -183,8 +183,8 @@ static void hear_start(struct world *world, struct job_id job, uint64_t link)
         bool known = false;
         for (size_t i = 0; i < 64; i++) {
             struct process *process = &world->processes[i];
-            known |= process->life != NOT_THERE && task_ref_equal(process->ref, ref);
-            place = place == NULL && process->life == NOT_THERE ? process : place;
+            known |= process->attempt != NOT_THERE && task_ref_equal(process->ref, ref);
+            place = place == NULL && process->attempt == NOT_THERE ? process : place;
         }
         if (known || !task.starts || (link != 0 && task.link.n != link)) {
             continue;
@@ -192,13 +192,13 @@ static void hear_start(struct world *world, struct job_id job, uint64_t link)
         assert_non_null(place);
         for (uint32_t w = 0; w < WORKERS; w++) {
             if (world->links[w] == task.link.n && task.link.n != 0) {
-                *place = (struct process){.life = STARTED, .ref = ref, .worker = w};
+                *place = (struct process){.attempt = STARTED, .ref = ref, .worker = w};
             }
         }
     }
 }
 
-static void hear_plan(struct world *world, struct process *process)
+static void on_plan(struct world *world, struct process *process)
 {
     struct core_job_view view;
     struct core_task_view task;
@@ -209,68 +209,68 @@ static void hear_plan(struct world *world, struct process *process)
         return;
     }
     if (view.source != SOURCE_NONE && process->generation.number > 0) {
-        assert_true(process->life == FROZEN); /* nobody in a plan moves before it */
+        assert_true(process->attempt == FROZEN); /* nobody in a plan moves before it */
         assert_true(process->position <= view.resume);
     }
     process->generation = view.generation;
     process->position = view.resume;
     process->released = view.resume;
-    process->told = POSITION_NONE;
-    process->life = RUNS;
+    process->notified = POSITION_NONE;
+    process->attempt = RUNS;
     world->generations++;
 }
 
-static void hear_tell(
-    struct world *world, struct process *process, enum core_tell tell, struct generation generation)
+static void on_relay_down(
+    struct world *world, struct process *process, enum core_message message, struct generation generation)
 {
     bool mine = generation_equal(generation, process->generation);
     struct core_job_view view;
     if (!core_job(world->core, process->ref.job, &view)) {
         return;
     }
-    switch (tell) {
-    case CORE_TELL_PLAN:
-        hear_plan(world, process);
+    switch (message) {
+    case CORE_MESSAGE_PLAN:
+        on_plan(world, process);
         break;
-    case CORE_TELL_ABORT:
-        if (mine && process->life == RUNS) {
-            process->life = FREEZES;
+    case CORE_MESSAGE_ABORT:
+        if (mine && process->attempt == RUNS) {
+            process->attempt = FREEZES;
         }
         break;
-    case CORE_TELL_BYE:
+    case CORE_MESSAGE_GOODBYE:
         if (mine) {
             assert_int_equal(process->position, STEPS);
             process_exits(process, 0, 0);
         }
         break;
-    case CORE_TELL_RELEASE:
+    case CORE_MESSAGE_RELEASE:
         if (mine && view.released > process->released) {
             process->released = view.released;
         }
         break;
-    case CORE_TELL_MEMBERS:
-    case CORE_TELL_BYE_CREW:
-    case CORE_TELL_BYE_SERVERS:
+    case CORE_MESSAGE_MEMBERS:
+    case CORE_MESSAGE_GOODBYE_WORKERS:
+    case CORE_MESSAGE_GOODBYE_SERVERS:
         fail_msg("a job of equal tasks is told of a crew");
     }
 }
 
-static void hear_one(struct process *process, const struct core_action *action)
+static void receive_one(struct process *process, const struct core_action *action)
 {
     if (action->type == CORE_ACTION_STOP_TASK) {
-        if (process->life == COLLECTED) {
-            process->life = NOT_THERE;
+        if (process->attempt == COLLECTED) {
+            process->attempt = NOT_THERE;
         } else {
             process_exits(process, 0, 15);
         }
-    } else if (action->tell_task.type == TASK_DOWN_WARM) {
-        process->life = process->life == SAID_HELLO ? WARM : process->life;
+    } else if (action->notify_task.type == TASK_DOWN_WARM) {
+        process->attempt = process->attempt == SENT_HELLO ? WARM : process->attempt;
     } else {
         process_exits(process, 1, 0);
     }
 }
 
-static void keep_place(struct world *world, uint32_t slot, uint64_t incarnation, const char *name)
+static void keep_placement(struct world *world, uint32_t slot, uint64_t incarnation, const char *name)
 {
     struct core_restore_task *task = &world->stored.tasks[slot];
     *task =
@@ -290,7 +290,7 @@ static void keep_started(struct world *world, struct job_id job)
         uint32_t cursor = 0;
         while (core_worker_next(world->core, &cursor, &worker)) {
             if (worker.worker.n == task.worker.n) {
-                keep_place(world, slot, task.incarnation, worker.name);
+                keep_placement(world, slot, task.incarnation, worker.name);
             }
         }
     }
@@ -338,7 +338,7 @@ void world_keep(struct world *world, const struct core_record *record)
         }
         break;
     case CORE_RECORD_TASK:
-        keep_place(world, record->task.slot, record->task.incarnation, record->task.worker);
+        keep_placement(world, record->task.slot, record->task.incarnation, record->task.worker);
         break;
     case CORE_RECORD_PUBLISHED:
         job->published = record->published;
@@ -384,7 +384,7 @@ void world_keep(struct world *world, const struct core_record *record)
     case CORE_RECORD_VERIFIED:
         job->verified = record->verified;
         break;
-    case CORE_RECORD_FEED:
+    case CORE_RECORD_CONSUMED:
     case CORE_RECORD_STREAM:
     case CORE_RECORD_END_OF_DATA:
     case CORE_RECORD_ENDED:
@@ -399,12 +399,12 @@ void world_keep(struct world *world, const struct core_record *record)
     }
 }
 
-void world_hear(struct world *world, const struct core_action *action)
+void world_receive(struct world *world, const struct core_action *action)
 {
     for (size_t i = 0; i < 64; i++) {
         struct process *process = &world->processes[i];
         uint64_t link = world->links[process->worker];
-        if (process->life == NOT_THERE) {
+        if (process->attempt == NOT_THERE) {
             continue;
         }
         if (action->type == CORE_ACTION_STOP_JOB && process->ref.job.n == action->job.n) {
@@ -412,20 +412,20 @@ void world_hear(struct world *world, const struct core_action *action)
         } else if (action->type == CORE_ACTION_STOP_TASK &&
                    task_ref_equal(process->ref, action->stop_task.task) &&
                    link == action->stop_task.link.n) {
-            hear_one(process, action);
-        } else if (action->type == CORE_ACTION_TELL_TASK &&
-                   task_ref_equal(process->ref, action->tell_task.task) &&
-                   link == action->tell_task.link.n) {
-            hear_one(process, action);
-        } else if (action->type == CORE_ACTION_TELL_JOB && process->life < EXITS && link != 0 &&
-                   (!action->tell_job.one || action->tell_job.slot == process->ref.slot)) {
-            hear_tell(world, process, action->tell_job.tell, action->tell_job.generation);
+            receive_one(process, action);
+        } else if (action->type == CORE_ACTION_NOTIFY_TASK &&
+                   task_ref_equal(process->ref, action->notify_task.task) &&
+                   link == action->notify_task.link.n) {
+            receive_one(process, action);
+        } else if (action->type == CORE_ACTION_NOTIFY_JOB && process->attempt < EXITS && link != 0 &&
+                   (!action->notify_job.one || action->notify_job.slot == process->ref.slot)) {
+            on_relay_down(world, process, action->notify_job.message, action->notify_job.generation);
         }
     }
     if (action->type == CORE_ACTION_START_JOB) {
-        hear_start(world, action->job, 0);
-    } else if (action->type == CORE_ACTION_START_AGAIN) {
-        hear_start(world, action->start_again.job, action->start_again.link.n);
+        on_task_start(world, action->job, 0);
+    } else if (action->type == CORE_ACTION_START_TASKS) {
+        on_task_start(world, action->start_tasks.job, action->start_tasks.link.n);
     } else if (action->type == CORE_ACTION_JOB_ENDED) {
         world->ended = true;
     }
@@ -449,7 +449,7 @@ static void world_step_once(struct world *world, struct core_event event)
         }
     }
     for (size_t i = 0; i < actions.count; i++) {
-        world_hear(world, &actions.items[i]);
+        world_receive(world, &actions.items[i]);
     }
 }
 

@@ -14,10 +14,10 @@
 #define SLOTS   3
 #define STEPS   40
 
-enum life { /* of a process, as its daemon knows it */
+enum attempt { /* of a process, as its daemon knows it */
     NOT_THERE = 0,
     STARTED,
-    SAID_HELLO,
+    SENT_HELLO,
     WARM,
     JOINS,
     RUNS,
@@ -29,14 +29,14 @@ enum life { /* of a process, as its daemon knows it */
 };
 
 struct process {
-    enum life life;
+    enum attempt attempt;
     struct task_ref ref;
     uint32_t worker;
     struct generation generation;
     uint64_t position;
     uint64_t released;
-    uint64_t told; /* arrived; POSITION_NONE: not in this generation */
-    uint64_t told_applied;
+    uint64_t notified; /* arrived; POSITION_NONE: not in this generation */
+    uint64_t sent_applied_count;
     enum report_reason reason;
     struct task_exit exit;
 };
@@ -71,13 +71,13 @@ void world_up(struct world *world, uint32_t worker, const struct agent_up *messa
 /* A record, into what the store has. */
 void world_keep(struct world *world, const struct core_record *record);
 /* Everything that the core says. */
-void world_hear(struct world *world, const struct core_action *action);
+void world_receive(struct world *world, const struct core_action *action);
 
 /* One thing that the task, or its daemon for it, does next. */
 void process_act(struct world *world, struct process *process);
-void process_say_hello(struct world *world, const struct process *process);
-void process_say_report(struct world *world, const struct process *process);
-void process_say_join(struct world *world, const struct process *process);
+void process_send_hello(struct world *world, const struct process *process);
+void process_send_report(struct world *world, const struct process *process);
+void process_send_join(struct world *world, const struct process *process);
 void process_exits(struct process *process, int32_t code, int32_t signal);
 
 #endif

@@ -10,11 +10,11 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "coordinator/daemon/artifacts.h"
-#include "coordinator/daemon/needs.h"
-#include "coordinator/daemon/paths.h"
-#include "coordinator/daemon/worker_contents.h"
-#include "tests/unit/coordinator_daemon/played_engine.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/contents/worker_contents.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
 static struct daemon stand;
@@ -52,14 +52,14 @@ static void lose_text(const char *text)
 
 static cadre_status check_part(const struct task_part *part, struct cadre_error *error)
 {
-    struct artifact_mentions mentions;
+    struct artifact_references references;
     struct checkpoint_content content;
-    cadre_status status = artifacts_check_part(&stand, part, &mentions, &content, error);
+    cadre_status status = artifacts_check_part(&stand, part, &references, &content, error);
     if (status == CADRE_OK) {
-        assert_int_equal(mentions.bytes, part->size_bytes + content.file_bytes);
-        assert_in_range(mentions.count, content.block_count + 1, content.block_count + 2);
+        assert_int_equal(references.bytes, part->size_bytes + content.file_bytes);
+        assert_in_range(references.count, content.block_count + 1, content.block_count + 2);
     }
-    free(mentions.hashes);
+    free(references.hashes);
     checkpoint_content_free(&content);
     return status;
 }
@@ -111,7 +111,7 @@ static void a_worker_names_only_what_it_has(void **state)
     const struct sha256 mine = hash_of_text("mine");
     memcpy(manifest.bytes, checkpoint.manifest_sha256, SHA256_BYTES);
     stand.started_us = 0; /* all came after it */
-    assert_ok(refresh_needs(&stand, &error), &error);
+    assert_ok(refresh_references(&stand, &error), &error);
     assert_error(
         check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
     worker_contents_note(&stand, "v", &manifest);
@@ -128,7 +128,7 @@ static void a_worker_names_only_what_it_has(void **state)
     assert_error(
         check_names("x", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
     forget_job(&engine, 1);
-    assert_ok(refresh_needs(&stand, &error), &error);
+    assert_ok(refresh_references(&stand, &error), &error);
     put_content(&stand, "program");
     stand.started_us += 10 * CADRE_US_PER_S;
     assert_ok(check_names("x", &checkpoint, &error), &error);
@@ -289,7 +289,7 @@ static cadre_status refer(
     struct artifacts artifacts;
     char temporary[TEST_PATH_BYTES];
     assert_ok(artifacts_of(&stand, job_1, &artifacts, error), error);
-    cadre_status status = artifacts_refer(
+    cadre_status status = artifacts_link(
         &artifacts, hash, bytes, test_path(temporary, stand.blob_dir, "upload-1"), path, error);
     artifacts_free(&artifacts);
     return status;
@@ -307,7 +307,7 @@ static void an_output_may_refer_to_a_kept_one(void **state)
     const uint8_t *hash = checkpoint.manifest_sha256;
     test_path(path, stand.job_dir, "c-10.safetensors");
     assert_ok(refer(hash, 3, path, &error), &error);
-    CADRE_FREE_AT_EXIT char *target = artifacts_reference(path);
+    CADRE_FREE_AT_EXIT char *target = artifacts_link_target(path);
     assert_string_equal(target, "c-10.safetensors");
     assert_ok(refer(hash, 3, path, &error), &error); /* said again */
     assert_error(refer(hash, 4, path, &error), CADRE_NOT_FOUND, &error, "send the bytes");
@@ -323,12 +323,12 @@ static void an_output_may_refer_to_a_kept_one(void **state)
     /* Nothing else is taken for one. */
     snprintf(name, sizeof name, "plain");
     test_write(test_path(path, stand.job_dir, name), "a file");
-    assert_null(artifacts_reference(path));
+    assert_null(artifacts_link_target(path));
     assert_int_equal(symlink("/etc/passwd", test_path(path, stand.job_dir, "link")), 0);
-    assert_null(artifacts_reference(path));
+    assert_null(artifacts_link_target(path));
     assert_int_equal(symlink("checkpoints/", test_path(path, stand.job_dir, "empty")), 0);
-    assert_null(artifacts_reference(path));
-    assert_null(artifacts_reference(test_path(path, stand.job_dir, "missing")));
+    assert_null(artifacts_link_target(path));
+    assert_null(artifacts_link_target(test_path(path, stand.job_dir, "missing")));
 }
 
 /* It is made as a whole or not at all, and leaves nothing behind. */
@@ -345,7 +345,7 @@ static void a_reference_that_fails_is_not_there(void **state)
     cadre_status status = refer(checkpoint.manifest_sha256, 3, path, &error);
     assert_true(fault_disarm());
     assert_int_not_equal(status, CADRE_OK);
-    assert_null(artifacts_reference(path));
+    assert_null(artifacts_link_target(path));
     char temporary[TEST_PATH_BYTES];
     assert_int_not_equal(access(test_path(temporary, stand.blob_dir, "upload-1"), F_OK), 0);
     assert_ok(refer(checkpoint.manifest_sha256, 3, path, &error), &error);

@@ -147,7 +147,7 @@ static void every_role_over_connections(void **state)
     struct rpc_tls *tls = NULL;
     struct rpc_server *server = NULL;
     struct cadre_error error = {0};
-    struct tls_pair ca;
+    struct tls_key_pair ca;
     int port = 0;
     char address[64];
     char path[TEST_PATH_BYTES];
@@ -175,7 +175,7 @@ static void every_role_over_connections(void **state)
     rpc_server_close(server);
     rpc_tls_close(tls);
     rpc_loop_close(loop);
-    tls_pair_free(&ca);
+    tls_key_pair_free(&ca);
 }
 
 int main(void)

@@ -10,12 +10,12 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
-#include "coordinator/daemon/artifacts.h"
-#include "coordinator/daemon/content_table.h"
-#include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/needs.h"
-#include "coordinator/daemon/paths.h"
-#include "tests/unit/coordinator_daemon/played_engine.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/content_table.h"
+#include "coordinator/daemon/contents/file_store.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/base/paths.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
 static struct daemon stand;
@@ -38,20 +38,20 @@ static int tear_down(void **state)
 static void refresh(void)
 {
     struct cadre_error error = {0};
-    assert_ok(refresh_needs(&stand, &error), &error);
+    assert_ok(refresh_references(&stand, &error), &error);
 }
 
 /* As often as it is done anyway: long ago. */
 static void clean(void)
 {
     stand.cleaned_us = clock_monotonic_us() - 3600 * CADRE_US_PER_S;
-    file_store_clean_some_time(&stand);
+    file_store_collect_garbage(&stand);
 }
 
 static void restart(void)
 {
-    needs_close(stand.needs);
-    stand.needs = NULL;
+    content_references_close(stand.content_references);
+    stand.content_references = NULL;
     reopen_contents(&stand);
     refresh();
 }
@@ -106,41 +106,41 @@ static void what_a_job_needs_stays_as_long_as_it_is_known(void **state)
 static void many_that_save_are_found_at_once(void **state)
 {
     (void)state;
-    const uint64_t holders = PLAYED_JOBS_MAX * 3;
-    for (uint64_t id = 1; id <= PLAYED_JOBS_MAX; id++) {
+    const uint64_t referrers = FAKE_JOBS_MAX * 3;
+    for (uint64_t id = 1; id <= FAKE_JOBS_MAX; id++) {
         add_job(&engine, id, "program");
     }
     put_old_content(&stand, "program");
     refresh();
     for (uint64_t round = 0; round < 4; round++) {
-        for (uint64_t i = 0; i < PLAYED_JOBS_MAX; i++) {
+        for (uint64_t i = 0; i < FAKE_JOBS_MAX; i++) {
             char block[32];
             (void)snprintf(block, sizeof block, "%d of %d", (int)round, (int)i);
             struct core_checkpoint saved = put_checkpoint(
-                &stand, 1 + round * PLAYED_JOBS_MAX + i, (const char *const[]){block, NULL});
+                &stand, 1 + round * FAKE_JOBS_MAX + i, (const char *const[]){block, NULL});
             struct task_part part = {.position = saved.position};
             memcpy(part.sha256, saved.manifest_sha256, sizeof part.sha256);
-            needs_note_part(&stand, (struct job_id){i + 1}, &part, NULL);
-            needs_note_part(&stand, (struct job_id){i + 1}, &part, NULL); /* said again */
+            content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL);
+            content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL); /* said again */
             publish(&engine.jobs[i], &saved);
             if (round >= 2) {
                 drop_oldest(&engine.jobs[i]);
             }
         }
-        uint64_t before = needs_compared(stand.needs);
+        uint64_t before = content_references_compared(stand.content_references);
         refresh();
         refresh();
-        assert_in_range(needs_compared(stand.needs) - before, 1, 5 * holders);
+        assert_in_range(content_references_compared(stand.content_references) - before, 1, 5 * referrers);
     }
     assert_false(is_here(&stand, "1 of 63"));
     assert_true(is_here(&stand, "2 of 63") && is_here(&stand, "3 of 0"));
-    assert_in_range(needs_compared(stand.needs), 1, 22 * holders);
+    assert_in_range(content_references_compared(stand.content_references), 1, 22 * referrers);
 }
 
 static void blocks_stay_until_their_last_checkpoint_goes(void **state)
 {
     (void)state;
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint first =
         put_checkpoint(&stand, 10, (const char *const[]){"a", "same", "same", NULL});
@@ -174,7 +174,7 @@ static void an_origin_is_needed_until_there_is_an_own_one(void **state)
     struct core_checkpoint own = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
     publish(add_job(&engine, 1, "program"), &origin);
     put_old_content(&stand, "program");
-    struct played_job *next = add_job(&engine, 2, "program");
+    struct fake_job *next = add_job(&engine, 2, "program");
     next->restores = true;
     next->origin = origin;
     refresh();
@@ -193,7 +193,7 @@ static void an_origin_is_needed_until_there_is_an_own_one(void **state)
 static void what_an_upload_counts_on_stays(void **state)
 {
     (void)state;
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint first =
         put_checkpoint(&stand, 10, (const char *const[]){"told", "not told", NULL});
@@ -218,19 +218,19 @@ static void what_an_upload_counts_on_stays(void **state)
 static void a_part_holds_its_contents_until_it_is_decided(void **state)
 {
     (void)state;
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint first = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
     struct core_checkpoint second = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
     struct core_checkpoint third = put_checkpoint(&stand, 30, (const char *const[]){"c", NULL});
     struct task_part part = part_of(&first);
     refresh();
-    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
-    needs_note_part(&stand, (struct job_id){1}, &part, NULL); /* said again */
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL); /* said again */
     part = part_of(&second);
-    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
     part = part_of(&third);
-    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
     refresh();
     clean();
     assert_true(is_here(&stand, "a") && is_here(&stand, "b") && is_here(&stand, "c"));
@@ -247,12 +247,12 @@ static void a_part_holds_its_contents_until_it_is_decided(void **state)
 static void contents_of_a_shared_folder_are_none_of_ours(void **state)
 {
     (void)state;
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint shared = {.position = 10, .shared = true, .path = "c-10.json"};
     struct task_part part = part_of(&shared);
     refresh();
-    needs_note_part(&stand, (struct job_id){1}, &part, NULL);
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
     publish(job, &shared);
     refresh();
     drop_oldest(job);
@@ -278,7 +278,7 @@ static void a_start_finds_what_a_kill_left(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint dropped =
         put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
@@ -305,7 +305,7 @@ static void a_start_finds_what_a_kill_left(void **state)
 static void a_manifest_that_is_damaged_spares_the_others(void **state)
 {
     (void)state;
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint lost = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
     struct core_checkpoint good = put_checkpoint(&stand, 20, (const char *const[]){"b", NULL});
@@ -331,33 +331,33 @@ static void what_a_part_mentions_is_held_at_once(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     refresh();
     struct core_checkpoint first = put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
     struct task_part part = part_of(&first);
-    struct artifact_mentions mentions;
-    assert_ok(artifacts_mentioned(&stand, &first, true, &mentions, &error), &error);
-    assert_int_equal(mentions.bytes, first.manifest_bytes + 1);
-    needs_note_part(&stand, (struct job_id){1}, &part, &mentions);
-    assert_ok(needs_refresh(&stand, &error), &error);
-    assert_false(needs_are_read(stand.needs));
+    struct artifact_references references;
+    assert_ok(artifacts_read_references(&stand, &first, true, &references, &error), &error);
+    assert_int_equal(references.bytes, first.manifest_bytes + 1);
+    content_references_add_part(&stand, (struct job_id){1}, &part, &references);
+    assert_ok(content_references_refresh(&stand, &error), &error);
+    assert_false(content_references_are_loading(stand.content_references));
     clean();
     assert_true(is_here(&stand, "a") && manifest_is_here(&stand, &first));
     publish(job, &first);
-    assert_ok(needs_refresh(&stand, &error), &error);
+    assert_ok(content_references_refresh(&stand, &error), &error);
     stand.options.job_quota_bytes = 1;
-    assert_int_equal(needs_checkpoint_bytes(&stand, (struct job_id){1}), first.manifest_bytes + 1);
+    assert_int_equal(content_references_checkpoint_bytes(&stand, (struct job_id){1}), first.manifest_bytes + 1);
     struct sha256 block = hash_of_text("a");
     struct sha256 other = hash_of_text("b");
-    assert_true(needs_checkpoint_needs(stand.needs, (struct job_id){1}, &first, &block));
-    assert_false(needs_checkpoint_needs(stand.needs, (struct job_id){1}, &first, &other));
+    assert_true(content_references_checkpoint_has(stand.content_references, (struct job_id){1}, &first, &block));
+    assert_false(content_references_checkpoint_has(stand.content_references, (struct job_id){1}, &first, &other));
     /* Another job goes on from it: no manifest is read for that either. */
-    struct played_job *next = add_job(&engine, 2, "program");
+    struct fake_job *next = add_job(&engine, 2, "program");
     next->restores = true;
     next->origin = first;
-    assert_ok(needs_refresh(&stand, &error), &error);
-    assert_false(needs_are_read(stand.needs));
+    assert_ok(content_references_refresh(&stand, &error), &error);
+    assert_false(content_references_are_loading(stand.content_references));
     drop_oldest(job);
     refresh();
     assert_true(is_here(&stand, "a") && manifest_is_here(&stand, &first));
@@ -368,7 +368,7 @@ static void nothing_goes_while_a_manifest_is_read(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint first =
         put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
@@ -378,12 +378,12 @@ static void nothing_goes_while_a_manifest_is_read(void **state)
     refresh();
     publish(job, &second);
     drop_oldest(job);
-    stand.needs_changed = false;
-    assert_error(needs_refresh(&stand, &error), CADRE_UNAVAILABLE, &error, "is not read");
-    assert_true(needs_are_read(stand.needs));
+    stand.references_dropped = false;
+    assert_error(content_references_refresh(&stand, &error), CADRE_UNAVAILABLE, &error, "is not read");
+    assert_true(content_references_are_loading(stand.content_references));
     assert_true(is_here(&stand, "a") && is_here(&stand, "same"));
-    assert_false(needs_are_read(stand.needs));
-    assert_true(stand.needs_changed);
+    assert_false(content_references_are_loading(stand.content_references));
+    assert_true(stand.references_dropped);
     refresh();
     assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &first));
     assert_true(is_here(&stand, "b") && is_here(&stand, "same"));
@@ -449,9 +449,9 @@ static void no_failure_removes_what_is_needed(void **state)
         for (uint64_t nth = 1;; nth++) {
             struct cadre_error error = {0};
             engine = (struct engine){0};
-            needs_close(stand.needs);
-            stand.needs = NULL;
-            struct played_job *job = add_job(&engine, 1, "program");
+            content_references_close(stand.content_references);
+            stand.content_references = NULL;
+            struct fake_job *job = add_job(&engine, 1, "program");
             put_old_content(&stand, "program");
             struct core_checkpoint first =
                 put_checkpoint(&stand, 10, (const char *const[]){"a", "same", NULL});
@@ -459,14 +459,14 @@ static void no_failure_removes_what_is_needed(void **state)
             kept[1] = put_checkpoint(&stand, 30, (const char *const[]){"c", "same", NULL});
             publish(job, &first);
             fault_arm(areas[area], nth);
-            (void)refresh_needs(&stand, &error);
+            (void)refresh_references(&stand, &error);
             publish(job, &kept[0]);
             drop_oldest(job);
             struct task_part part = part_of(&kept[1]);
-            if (stand.needs != NULL) {
-                needs_note_part(&stand, (struct job_id){1}, &part, NULL);
+            if (stand.content_references != NULL) {
+                content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
             }
-            cadre_status status = refresh_needs(&stand, &error);
+            cadre_status status = refresh_references(&stand, &error);
             bool met = fault_disarm();
             assert_needed_are_here();
             if (status != CADRE_OK) {
@@ -489,14 +489,14 @@ static void a_broken_engine_is_not_believed(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct played_job *job = add_job(&engine, 1, "program");
+    struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint checkpoint =
         put_checkpoint(&stand, 10, (const char *const[]){"a", NULL});
     publish(job, &checkpoint);
     refresh();
     engine.broken = true;
-    assert_error(refresh_needs(&stand, &error), CADRE_DATA_LOSS, &error, "broken");
+    assert_error(refresh_references(&stand, &error), CADRE_DATA_LOSS, &error, "broken");
     assert_true(is_here(&stand, "a") && is_here(&stand, "program"));
 }
 

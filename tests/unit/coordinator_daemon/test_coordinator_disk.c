@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/daemon/disk.h"
+#include "coordinator/daemon/base/disk.h"
 #include "tests/lib/test.h"
 
 #define MIB ((uint64_t)1024 * 1024)
@@ -27,7 +27,7 @@ static int set_up(void **state)
     stand.options.state_dir = strdup(test_temp_dir());
     assert_non_null(stand.options.state_dir);
     assert_ok(rpc_loop_open(&stand.loop, &error), &error);
-    stand.works.loop = stand.loop;
+    stand.file_pool.loop = stand.loop;
     disk_open(&stand);
     uv_timer_stop(&stand.disk.timer);              /* no look but those that are asked for */
     assert_true(stand.disk.free_bytes > 40 * MIB); /* or the tests cannot run here */
@@ -36,7 +36,7 @@ static int set_up(void **state)
 
 static void settle(void)
 {
-    file_works_wait(&stand.works);
+    file_work_pool_wait(&stand.file_pool);
 }
 
 static int tear_down(void **state)
@@ -55,7 +55,7 @@ static void what_was_granted_is_taken_off(void **state)
     struct cadre_error error = {0};
     stand.disk.free_bytes = 100 * MIB;
     assert_ok(disk_check(&stand, 50 * MIB, &error), &error);
-    assert_int_equal(stand.works.count, 0);
+    assert_int_equal(stand.file_pool.count, 0);
     assert_error(disk_check(&stand, 20 * MIB, &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "only 50 MiB are free");
     assert_ok(disk_check(&stand, 10 * MIB, &error), &error);
@@ -72,15 +72,15 @@ static void a_refusal_has_a_thread_look_again(void **state)
     assert_ok(disk_check(&stand, 30 * MIB, &error), &error);
     assert_error(
         disk_check(&stand, 60 * MIB, &error), CADRE_RESOURCE_EXHAUSTED, &error, "are free");
-    assert_int_equal(stand.works.count, 1);
+    assert_int_equal(stand.file_pool.count, 1);
     assert_ok(disk_check(&stand, 5 * MIB, &error), &error);
     assert_error(
         disk_check(&stand, 60 * MIB, &error), CADRE_RESOURCE_EXHAUSTED, &error, "are free");
-    assert_int_equal(stand.works.count, 1); /* one look is enough */
+    assert_int_equal(stand.file_pool.count, 1); /* one look is enough */
     assert_int_equal(stand.disk.free_bytes, 100 * MIB);
     settle();
     assert_int_not_equal(stand.disk.free_bytes, 100 * MIB);
-    assert_int_equal(stand.disk.taken_bytes, 5 * MIB);
+    assert_int_equal(stand.disk.granted_bytes, 5 * MIB);
     assert_false(stand.disk.low);
 }
 

@@ -25,7 +25,7 @@ static void start(struct program *program)
 }
 
 /* The job's number, or 0 and what was said. */
-static unsigned submit(char ret_said[1024])
+static unsigned submit(char ret_relay_up[1024])
 {
     const char *argv[] = {
         CADRE_COMMAND, "--coordinator", address, "submit", "--detach", "--json", "/bin/true", NULL};
@@ -36,7 +36,7 @@ static unsigned submit(char ret_said[1024])
     if (result.exit_code == 0 && number != NULL) {
         job = (unsigned)strtoul(number, NULL, 10);
     }
-    snprintf(ret_said, 1024, "%s", result.err);
+    snprintf(ret_relay_up, 1024, "%s", result.err);
     program_result_free(&result);
     return job;
 }
@@ -69,7 +69,7 @@ static void it_waits_and_goes_on_with_room(void **unused)
     start(&program);
     newest = submit(said); /* brings the program's content */
     assert_int_equal(newest, 1);
-    small_disk_leave(32 * 1024);
+    small_disk_keep_free(32 * 1024);
     for (unsigned next = newest; next != 0 && next < SUBMISSIONS_MAX; next = submit(said)) {
         newest = next;
     }

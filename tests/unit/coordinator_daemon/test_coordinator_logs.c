@@ -12,14 +12,14 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "coordinator/daemon/followers.h"
-#include "coordinator/daemon/links.h"
-#include "coordinator/daemon/log_gap.h"
-#include "coordinator/daemon/log_read.h"
-#include "coordinator/daemon/log_writes.h"
-#include "coordinator/daemon/paths.h"
-#include "coordinator/daemon/storage.h"
-#include "tests/unit/coordinator_daemon/played_engine.h"
+#include "coordinator/daemon/logs/log_followers.h"
+#include "coordinator/daemon/base/links.h"
+#include "coordinator/daemon/base/log_hole.h"
+#include "coordinator/daemon/logs/log_read.h"
+#include "coordinator/daemon/logs/log_writes.h"
+#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/contents/storage.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
 
 #define LINK       7
 #define PIECE      32768
@@ -34,7 +34,7 @@ static unsigned ends; /* looks at whether a job has ended */
 static uint64_t answers[ANSWERS];
 static unsigned answer_count;
 
-void followers_written(struct daemon *daemon, struct job_id job, uint32_t slot)
+void log_followers_written(struct daemon *daemon, struct job_id job, uint32_t slot)
 {
     assert_ptr_equal(daemon, &stand);
     assert_int_equal(job.n, 1);
@@ -42,7 +42,7 @@ void followers_written(struct daemon *daemon, struct job_id job, uint32_t slot)
     changes++;
 }
 
-void followers_job_changed(struct daemon *daemon, struct job_id job)
+void log_followers_job_changed(struct daemon *daemon, struct job_id job)
 {
     assert_ptr_equal(daemon, &stand);
     assert_int_equal(job.n, 1);
@@ -126,7 +126,7 @@ static void assert_log(uint32_t slot, const char *wanted)
     assert_string_equal(text, wanted);
 }
 
-static void the_lives_of_a_slot_follow_one_another(void **state)
+static void the_attempts_of_a_slot_follow_one_another(void **state)
 {
     (void)state;
     assert_int_equal(write_at(0, 1, 0, "one "), 4);
@@ -153,7 +153,7 @@ static void each_byte_is_kept_once(void **state)
 }
 
 /* The one before was still collecting when its replacement began to write. */
-static void an_older_life_comes_too_late(void **state)
+static void an_older_attempt_comes_too_late(void **state)
 {
     (void)state;
     assert_int_equal(write_at(0, 1, 0, "old "), 4);
@@ -172,7 +172,7 @@ static void a_start_finds_where_each_begins(void **state)
     stand = (struct daemon){.options = before.options,
         .engine = before.engine,
         .loop = before.loop,
-        .works.loop = before.loop,
+        .file_pool.loop = before.loop,
         .contents = before.contents,
         .blob_dir = before.blob_dir,
         .job_dir = before.job_dir,
@@ -230,22 +230,22 @@ static void a_long_log_loses_its_middle(void **state)
     size_t size = 0;
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     uint64_t end = write_lines(0, 0, 80);
-    struct log_gap gap = log_gap_read(path);
-    assert_true(log_gap_bytes(&gap) > 0); /* it is full to the brim: room is made at once */
+    struct log_hole hole = log_hole_read(path);
+    assert_true(log_hole_bytes(&hole) > 0); /* it is full to the brim: room is made at once */
     end = write_lines(end, 80, 1000);
     CADRE_FREE_AT_EXIT char *text = read_log(&size);
-    gap = log_gap_read(path);
+    hole = log_hole_read(path);
     assert_int_equal(size, end);
-    assert_int_equal(gap.from, 100); /* an eighth */
-    assert_int_equal(gap.to % 10, 0);
-    assert_in_range(size - log_gap_bytes(&gap), 600, 800);
+    assert_int_equal(hole.from, 100); /* an eighth */
+    assert_int_equal(hole.to % 10, 0);
+    assert_in_range(size - log_hole_bytes(&hole), 600, 800);
     assert_memory_equal(text, "line 0000\n", 10);
     assert_memory_equal(text + 90, "line 0009\n", 10);
     assert_memory_equal(text + size - 10, "line 1079\n", 10);
-    char first_kept[16];
-    snprintf(first_kept, sizeof first_kept, "line %04u\n", (unsigned)(gap.to / 10));
-    assert_memory_equal(text + gap.to, first_kept, 10);
-    for (uint64_t i = gap.from; i < gap.to; i++) {
+    char first_byte_kept[16];
+    snprintf(first_byte_kept, sizeof first_byte_kept, "line %04u\n", (unsigned)(hole.to / 10));
+    assert_memory_equal(text + hole.to, first_byte_kept, 10);
+    for (uint64_t i = hole.from; i < hole.to; i++) {
         assert_int_equal(text[i], 0);
     }
     /* What is said again is known, and what comes next goes on. */
@@ -263,10 +263,10 @@ static void a_large_piece_is_cut_at_once(void **state)
     size_t size = 0;
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     assert_int_equal(write_at(0, 1, 0, piece), 20000);
-    struct log_gap gap = log_gap_read(path);
+    struct log_hole hole = log_hole_read(path);
     CADRE_FREE_AT_EXIT char *text = read_log(&size);
     assert_int_equal(size, 20000);
-    assert_in_range(size - log_gap_bytes(&gap), 700, 1024);
+    assert_in_range(size - log_hole_bytes(&hole), 700, 1024);
     assert_int_equal(text[0], 'x');
     assert_int_equal(text[19999], 'x');
 }
@@ -278,15 +278,15 @@ static void without_holes_it_ends_at_the_limit(void **state)
     stand.options.log_limit_bytes = 1024;
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
     uint64_t end = write_lines(0, 0, 102);
-    fault_arm("log_gap.punch", 1);
+    fault_arm("log_hole.punch", 1);
     assert_int_equal(write_at(0, 1, end, "line 0102\n"), end + 10);
     assert_true(fault_disarm());
-    struct log_gap gap = log_gap_read(path);
-    assert_int_equal(log_gap_bytes(&gap), 0);
+    struct log_hole hole = log_hole_read(path);
+    assert_int_equal(log_hole_bytes(&hole), 0);
     struct stat status;
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_size, 1024);
-    fault_arm("log_gap.punch", 1);
+    fault_arm("log_hole.punch", 1);
     assert_int_equal(write_at(0, 1, end + 10, "line 0103\n"), end + 20);
     assert_true(fault_disarm());
     assert_int_equal(stat(path, &status), 0);
@@ -320,7 +320,7 @@ static void a_failure_costs_only_what_it_met(void **state)
         CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
         CADRE_FREE_AT_EXIT char *text = NULL;
         size_t size = 0;
-        paths_forget_job(&stand, (struct job_id){1});
+        paths_remove_job(&stand, (struct job_id){1});
         settle(&stand);
         assert_int_equal(write_at(0, 1, 0, "abc"), 3);
         fault_arm("logs.", nth);
@@ -425,11 +425,11 @@ static void a_full_disk_is_said_in_order(void **state)
 {
     (void)state;
     append(1, 0, "abc", 3);
-    played_disk_full = true;
+    fake_disk_full = true;
     append(1, 3, "def", 3);
     append(1, 6, "ghi", 3);
     append(1, 0, "ab", 2);
-    played_disk_full = false;
+    fake_disk_full = false;
     append(1, 3, "defghi", 6);
     settle(&stand);
     const uint64_t wanted[] = {3, 3, 3, 3, 9};
@@ -451,9 +451,9 @@ static void nothing_stays_of_a_forgotten_job(void **state)
         append(1, 0, "abc", 3);
         append(1, 3, "def", 3);
         logs_forget(&stand, (struct job_id){1});
-        paths_forget_job(&stand, (struct job_id){1});
+        paths_remove_job(&stand, (struct job_id){1});
         settle(&stand);
-        storage_job_gone(stand.storage, (struct job_id){1});
+        storage_forget_job(stand.storage, (struct job_id){1});
         settle(&stand);
         assert_int_equal(answer_count, 2);
         assert_int_equal(access(folder, F_OK), -1);
@@ -483,8 +483,8 @@ static void what_is_kept_is_counted(void **state)
     assert_ok(storage_open(&stand, &error), &error);
     (void)write_lines(0, 0, 200);
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
-    struct log_gap gap = log_gap_read(path);
-    assert_int_equal(storage_sizes(&stand).logs_bytes, 2000 - log_gap_bytes(&gap));
+    struct log_hole hole = log_hole_read(path);
+    assert_int_equal(storage_sizes(&stand).logs_bytes, 2000 - log_hole_bytes(&hole));
     assert_int_equal(engine.log_bytes, 2000);
 }
 
@@ -549,23 +549,23 @@ static void a_part_ends_when_it_is_full(void **state)
 }
 
 /* Nobody reads zeros of the middle that is let go. */
-static void who_reads_steps_over_the_gap(void **state)
+static void who_reads_skips_the_hole(void **state)
 {
     (void)state;
     stand.options.log_limit_bytes = 800;
     uint64_t end = write_lines(0, 0, 200);
     CADRE_FREE_AT_EXIT char *path = path_of_log(&stand, (struct job_id){1}, 0);
-    struct log_gap gap = log_gap_read(path);
-    uint64_t begins[] = {0, gap.from, gap.from + 5, gap.to - 1, gap.to};
+    struct log_hole hole = log_hole_read(path);
+    uint64_t begins[] = {0, hole.from, hole.from + 5, hole.to - 1, hole.to};
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
         uint64_t offsets[6] = {begins[i]};
         CADRE_FREE_AT_EXIT struct log_read *read = new_read(offsets, 0);
         log_read(read);
         assert_int_equal(offsets[0], end);
         assert_int_equal(read->piece_count, i == 0 ? 2 : 1);
-        assert_int_equal(read->pieces[0].offset, i == 0 ? 0 : gap.to);
-        assert_int_equal(read->pieces[read->piece_count - 1].offset, gap.to);
-        assert_int_equal(read->size, end - gap.to + (i == 0 ? gap.from : 0));
+        assert_int_equal(read->pieces[0].offset, i == 0 ? 0 : hole.to);
+        assert_int_equal(read->pieces[read->piece_count - 1].offset, hole.to);
+        assert_int_equal(read->size, end - hole.to + (i == 0 ? hole.from : 0));
         assert_null(memchr(read->bytes, 0, read->size));
     }
 }
@@ -574,8 +574,8 @@ static void who_reads_steps_over_the_gap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(the_lives_of_a_slot_follow_one_another),
-        TEST(each_byte_is_kept_once), TEST(an_older_life_comes_too_late),
+    const struct CMUnitTest tests[] = {TEST(the_attempts_of_a_slot_follow_one_another),
+        TEST(each_byte_is_kept_once), TEST(an_older_attempt_comes_too_late),
         TEST(a_start_finds_where_each_begins), TEST(a_lost_tail_comes_again),
         TEST(a_long_log_loses_its_middle), TEST(a_large_piece_is_cut_at_once),
         TEST(without_holes_it_ends_at_the_limit), TEST(a_link_in_its_place_is_not_followed),
@@ -584,6 +584,6 @@ int main(void)
         TEST(a_full_disk_is_said_in_order), TEST(nothing_stays_of_a_forgotten_job),
         TEST(the_end_does_not_wait_for_all), TEST(what_is_kept_is_counted),
         TEST(all_slots_are_read_in_one_part), TEST(a_part_ends_when_it_is_full),
-        TEST(who_reads_steps_over_the_gap)};
+        TEST(who_reads_skips_the_hole)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,10 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
-#include "coordinator/daemon/needs.h"
-#include "coordinator/daemon/paths.h"
-#include "coordinator/daemon/storage.h"
-#include "tests/unit/coordinator_daemon/played_engine.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/contents/storage.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
 static struct daemon stand;
@@ -38,7 +38,7 @@ static void open_storage(void)
     storage_close(stand.storage);
     stand.storage = NULL;
     assert_ok(storage_open(&stand, &error), &error);
-    assert_ok(refresh_needs(&stand, &error), &error);
+    assert_ok(refresh_references(&stand, &error), &error);
 }
 
 static void add_output(uint64_t job, const char *text)
@@ -61,9 +61,9 @@ static void add_log(uint64_t job, const char *text)
     test_write(path, text);
 }
 
-static struct played_job *ended_job(uint64_t id, const char *program, uint64_t ended_us)
+static struct fake_job *ended_job(uint64_t id, const char *program, uint64_t ended_us)
 {
-    struct played_job *job = add_job(&engine, id, program);
+    struct fake_job *job = add_job(&engine, id, program);
     job->state = JOB_SUCCEEDED;
     job->ended_us = ended_us;
     return job;
@@ -154,10 +154,10 @@ static void uploads_under_way_count(void **state)
     struct cadre_error error = {0};
     open_storage();
     stand.options.storage_quota_bytes = 100;
-    storage_incoming(stand.storage, 60);
+    storage_add_incoming(stand.storage, 60);
     assert_error(storage_reserve(&stand, 60, "an upload", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "an upload does not fit");
-    storage_incoming(stand.storage, -60);
+    storage_add_incoming(stand.storage, -60);
     assert_ok(storage_reserve(&stand, 60, "an upload", &error), &error);
 }
 
@@ -188,17 +188,17 @@ static void what_a_forgotten_job_left_goes(void **state)
     char path[TEST_PATH_BYTES];
     add_output(1, "of one that is forgotten");
     add_output(2, "of one that is known");
-    paths_forget_job(&stand, (struct job_id){1});
+    paths_remove_job(&stand, (struct job_id){1});
     settle(&stand);
     assert_int_not_equal(access(test_path(path, stand.job_dir, "1"), F_OK), 0);
     assert_int_not_equal(access(test_path(path, stand.job_dir, "1.forgotten"), F_OK), 0);
     assert_ok(folder_make(test_path(path, stand.job_dir, "3.forgotten"), 0700, &error), &error);
     test_write(test_path(path, stand.job_dir, "3.forgotten/file"), "half of it");
-    paths_go_on_forgetting(&stand);
+    paths_resume_removal(&stand);
     settle(&stand);
     assert_int_not_equal(access(test_path(path, stand.job_dir, "3.forgotten"), F_OK), 0);
     assert_int_equal(access(test_path(path, stand.job_dir, "2/outputs/0/file"), F_OK), 0);
-    paths_forget_job(&stand, (struct job_id){9}); /* that left nothing */
+    paths_remove_job(&stand, (struct job_id){9}); /* that left nothing */
 }
 
 static void jobs_are_forgotten_in_time(void **state)
@@ -211,10 +211,10 @@ static void jobs_are_forgotten_in_time(void **state)
     (void)add_job(&engine, 4, "d");
     (void)ended_job(5, "e", now_us - 60 * CADRE_US_PER_S);
     open_storage();
-    storage_keep_for(&stand);
+    storage_expire_jobs(&stand);
     assert_int_equal(engine.job_count, 5); /* for ever */
     stand.options.keep_for_us = 50 * CADRE_US_PER_S;
-    storage_keep_for(&stand);
+    storage_expire_jobs(&stand);
     assert_int_equal(engine.job_count, 2);
     assert_non_null(engine_job_spec(&engine, (struct job_id){3}));
     assert_non_null(engine_job_spec(&engine, (struct job_id){4}));

@@ -12,14 +12,14 @@
 #include "common/base/fault.h"
 #include "common/rpc/channel.h"
 #include "common/wire/methods.h"
-#include "coordinator/daemon/artifacts.h"
-#include "coordinator/daemon/contents.h"
-#include "coordinator/daemon/file_store.h"
-#include "coordinator/daemon/methods.h"
-#include "coordinator/daemon/needs.h"
-#include "coordinator/daemon/paths.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/contents/contents.h"
+#include "coordinator/daemon/contents/file_store.h"
+#include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/contents/content_references.h"
+#include "coordinator/daemon/base/paths.h"
 #include "tests/lib/speed.h"
-#include "tests/unit/coordinator_daemon/played_engine.h"
+#include "tests/unit/coordinator_daemon/fake_engine.h"
 
 struct stand {
     struct engine engine;
@@ -413,10 +413,10 @@ static void who_asks_may_count_on_it(void **state)
     struct core_checkpoint checkpoint =
         put_checkpoint(&stand->daemon, 10, (const char *const[]){"asked", "not asked", NULL});
     publish(&stand->engine.jobs[0], &checkpoint);
-    assert_ok(refresh_needs(&stand->daemon, &error), &error);
+    assert_ok(refresh_references(&stand->daemon, &error), &error);
     assert_false(is_missing("asked"));
     drop_oldest(&stand->engine.jobs[0]);
-    assert_ok(refresh_needs(&stand->daemon, &error), &error);
+    assert_ok(refresh_references(&stand->daemon, &error), &error);
     assert_true(is_here(&stand->daemon, "asked"));
     assert_false(is_here(&stand->daemon, "not asked"));
     assert_true(is_missing("not asked"));

@@ -16,7 +16,7 @@
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -30,7 +30,7 @@
 #define SANITIZED false
 #endif
 
-#define SAID_BYTES 16384
+#define PRINTED_BYTES 16384
 
 #ifdef __clang__ /* which makes no clones, and knows no word for that */
 #define APART __attribute__((noinline))
@@ -40,7 +40,7 @@
 
 struct end {
     int status;
-    char said[SAID_BYTES];
+    char said[PRINTED_BYTES];
     char last[512]; /* line */
 };
 
@@ -164,7 +164,7 @@ static void crash_in_child(
         _exit(0);
     }
     assert_int_equal(waitpid(child, &ret_end->status, 0), child);
-    ssize_t size = pread(fd, ret_end->said, SAID_BYTES - 1, 0);
+    ssize_t size = pread(fd, ret_end->said, PRINTED_BYTES - 1, 0);
     close(fd);
     assert_true(size >= 0);
     ret_end->said[size] = '\0';

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 static __attribute__((noinline)) int find_me(void)
 {
@@ -18,13 +18,13 @@ static __attribute__((noinline)) int find_me(void)
 static void a_static_function_is_found(void **state)
 {
     (void)state;
-    struct crash_place place;
+    struct crash_location place;
     assert_int_equal(find_me(), 7);
-    crash_place_find((uintptr_t)find_me, "me", &place);
+    crash_location_find((uintptr_t)find_me, "me", &place);
     assert_string_equal(place.function, "find_me");
     assert_string_equal(place.module, "me");
     assert_true(place.in_program && !place.in_libc);
-    crash_place_find((uintptr_t)8, "me", &place);
+    crash_location_find((uintptr_t)8, "me", &place);
     assert_null(place.module);
     assert_int_equal(place.offset, 8);
 }
@@ -33,11 +33,11 @@ static void a_static_function_is_found(void **state)
 static void damaged_files_are_read_with_care(void **state)
 {
     (void)state;
-    struct crash_place place;
+    struct crash_location place;
     struct stat about;
     char name[CRASH_NAME_BYTES];
     char path[] = "/tmp/cadre-test-symbol-XXXXXX";
-    crash_place_find((uintptr_t)find_me, "me", &place);
+    crash_location_find((uintptr_t)find_me, "me", &place);
     int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     int fd = mkostemp(path, O_CLOEXEC);
     assert_true(self >= 0 && fd >= 0 && fstat(self, &about) == 0);

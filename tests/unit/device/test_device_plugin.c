@@ -132,7 +132,7 @@ static void a_process_looks_once(void **state)
     setenv("CADRE_DEVICES", "", 1);
     setenv("CADRE_PLUGIN", PLUGIN_NONE, 1);
     assert_int_equal(cadre_gpu_count(NULL), 0);
-    assert_string_equal(device_absence(), reasons[0]);
+    assert_string_equal(device_absence_reason(), reasons[0]);
     assert_null(device_plugin());
     assert_error(device_open(0, &device, &error), CADRE_FAILED_PRECONDITION, &error,
         "there is no GPU:0; no GPU is used: CADRE_DEVICES is cpu");

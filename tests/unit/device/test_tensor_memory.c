@@ -179,14 +179,14 @@ static void *pass_tensors(void *argument)
     struct passing *passing = argument;
     struct prng prng = {.state = atomic_fetch_add(&passing->seed, 1)};
     for (int i = 0; i < PASSED; i++) {
-        int64_t bytes = (int64_t)(prng_below(&prng, 8) * prng_below(&prng, 4000));
+        int64_t bytes = (int64_t)(prng_uniform(&prng, 8) * prng_uniform(&prng, 4000));
         struct cadre_error error = {0};
         cadre_tensor *tensor = NULL;
         if (tensor_create_unset(CADRE_U8, 1, &bytes, &tensor, &error) != CADRE_OK) {
             return argument;
         }
         memset(cadre_tensor_data(tensor), i, (size_t)bytes);
-        cadre_tensor_release(atomic_exchange(&passing->ring[prng_below(&prng, RING)], tensor));
+        cadre_tensor_release(atomic_exchange(&passing->ring[prng_uniform(&prng, RING)], tensor));
     }
     return NULL;
 }
@@ -255,21 +255,21 @@ static void an_ending_thread_may_still_release(void **state)
 static size_t stand_in_live;
 static bool stand_in_empty;
 
-static void *stand_in_get(size_t bytes)
+static void *standin_get(size_t bytes)
 {
     void *memory = stand_in_empty ? NULL : aligned_alloc(CADRE_TENSOR_ALIGN, bytes);
     stand_in_live += memory != NULL ? bytes : 0;
     return memory;
 }
 
-static void stand_in_give(void *memory, size_t bytes)
+static void standin_give(void *memory, size_t bytes)
 {
     stand_in_live -= bytes;
     free(memory);
 }
 
 static const struct tensor_memory_ops stand_in = {
-    .name = "stand-in", .get = stand_in_get, .give = stand_in_give};
+    .name = "stand-in", .get = standin_get, .give = standin_give};
 
 static void a_kind_must_be_registered(void **state)
 {

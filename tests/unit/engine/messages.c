@@ -88,8 +88,8 @@ void collected(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
 {
     up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(stage, job, slot),
+        &(struct agent_up){.type = AGENT_UP_RELAY,
+            .relay_up = {.task = ref(stage, job, slot),
                 .up = {.type = TASK_UP_HELLO,
                     .hello = {.frame_version = TASK_FRAME_VERSION,
                         .library_version = "1.2.3",
@@ -99,18 +99,18 @@ void task_hello(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot)
                         .clean = true}}}});
 }
 
-static void say(
+static void send(
     struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *message)
 {
     up(stage, link,
         &(struct agent_up){
-            .type = AGENT_UP_SAID, .said = {.task = ref(stage, job, slot), .up = *message}});
+            .type = AGENT_UP_RELAY, .relay_up = {.task = ref(stage, job, slot), .up = *message}});
 }
 
 void task_hello_again(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
     uint64_t position, uint64_t released)
 {
-    say(stage, link, job, slot,
+    send(stage, link, job, slot,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .library_version = "1.2.3",
@@ -126,7 +126,7 @@ void task_hello_again(struct stage *stage, uint64_t link, uint64_t job, uint32_t
 
 void distributed(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t samples)
 {
-    say(stage, link, job, slot,
+    send(stage, link, job, slot,
         &(struct task_up){.type = TASK_UP_STREAM,
             .stream = {.stream = 1, .name = "train", .samples = samples, .shares = true}});
 }
@@ -135,7 +135,7 @@ void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position)
 {
     char path[64];
     snprintf(path, sizeof path, "checkpoints/checkpoint-%" PRIu64 ".json", position);
-    say(stage, link, job, 0,
+    send(stage, link, job, 0,
         &(struct task_up){.type = TASK_UP_PART,
             .part = {.generation = stage->generation,
                 .position = position,
@@ -147,7 +147,7 @@ void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position)
 void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     enum report_reason reason)
 {
-    say(stage, link, job, slot,
+    send(stage, link, job, slot,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = stage->generation,
                 .position = position,
@@ -156,8 +156,8 @@ void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uin
                 .text = ""}});
 }
 
-void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
-    uint64_t applied, const struct cursor *cursor, const struct feed *feed)
+void consumed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, const struct cursor *cursor, const struct consumption *consumption)
 {
     up(stage, link,
         &(struct agent_up){.type = AGENT_UP_ARRIVED,
@@ -167,15 +167,15 @@ void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint6
                 .up_to = up_to,
                 .applied = applied,
                 .cursor = *cursor,
-                .feed = *feed}});
+                .consumption = *consumption}});
 }
 
 void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch)
 {
     const struct metric metrics[2] = {{.name = "loss", .value = 0.5}, {.name = "", .value = 1}};
     up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {.task = ref(stage, job, slot),
+        &(struct agent_up){.type = AGENT_UP_RELAY,
+            .relay_up = {.task = ref(stage, job, slot),
                 .up = {.type = TASK_UP_PROGRESS,
                     .progress = {.stream = "train",
                         .epoch = epoch,
@@ -187,8 +187,8 @@ void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
     const struct shards_report *report)
 {
     up(stage, link,
-        &(struct agent_up){.type = AGENT_UP_SAID,
-            .said = {
+        &(struct agent_up){.type = AGENT_UP_RELAY,
+            .relay_up = {
                 .task = ref(stage, job, slot), .up = {.type = TASK_UP_SHARDS, .shards = *report}}});
 }
 

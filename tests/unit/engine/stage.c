@@ -36,7 +36,7 @@ static const char *record_name(enum core_record_type type)
         [CORE_RECORD_PLAN] = "plan",
         [CORE_RECORD_CONTROL] = "control",
         [CORE_RECORD_WATERMARK] = "watermark",
-        [CORE_RECORD_FEED] = "feed",
+        [CORE_RECORD_CONSUMED] = "feed",
         [CORE_RECORD_STREAM] = "stream",
         [CORE_RECORD_END_OF_DATA] = "end of data",
         [CORE_RECORD_CHECKPOINT] = "checkpoint",
@@ -70,7 +70,7 @@ static cadre_status watched_commit(struct store *store, const struct store_recor
         bool placed = record->type == CORE_RECORD_STARTED || record->type == CORE_RECORD_PLAN;
         bool timed = placed || record->type == CORE_RECORD_JOB || record->type == CORE_RECORD_ENDED;
         assert_true(timed == (records[i].wall_us != 0));
-        assert_true(placed == (records[i].places != NULL));
+        assert_true(placed == (records[i].placements != NULL));
     }
     self->commits++;
     if (self->full || self->commits == self->failing_commit) {
@@ -272,7 +272,7 @@ static void show_members(
         const struct task_member *member = &members->members[i];
         length += (size_t)snprintf(list + length, sizeof list - length,
             " %" PRIu32 "#%" PRIu64 "%s%s", member->slot, member->incarnation,
-            member->lives > 1 ? " again" : "", member->here ? "*" : "");
+            member->attempts > 1 ? " again" : "", member->here ? "*" : "");
         assert_true(length < sizeof list);
     }
     line(stage, "link %" PRIu64 " %s: members g%" PRIu64 ":%s", link.n, to,
@@ -280,15 +280,15 @@ static void show_members(
     memcpy(stage->key, members->key, sizeof stage->key);
 }
 
-static void show_tell(struct stage *stage, struct link_id link, const struct agent_tell *tell)
+static void show_notify_job(struct stage *stage, struct link_id link, const struct agent_relay_down *relay_down)
 {
     char to[64];
-    if (tell->one) {
-        snprintf(to, sizeof to, "task %" PRIu64 "/%" PRIu32, tell->task.job.n, tell->task.slot);
+    if (relay_down->one) {
+        snprintf(to, sizeof to, "task %" PRIu64 "/%" PRIu32, relay_down->task.job.n, relay_down->task.slot);
     } else {
-        snprintf(to, sizeof to, "job %" PRIu64, tell->job.n);
+        snprintf(to, sizeof to, "job %" PRIu64, relay_down->job.n);
     }
-    const struct task_down *down = &tell->down;
+    const struct task_down *down = &relay_down->down;
     switch (down->type) {
     case TASK_DOWN_PLAN:
         show_plan(stage, link, to, &down->plan);
@@ -306,7 +306,7 @@ static void show_tell(struct stage *stage, struct link_id link, const struct age
         line(stage, "link %" PRIu64 " %s: abort g%" PRIu64 ": %s", link.n, to,
             down->generation.number, down->reason);
         break;
-    case TASK_DOWN_BYE:
+    case TASK_DOWN_GOODBYE:
         line(stage, "link %" PRIu64 " %s: bye g%" PRIu64, link.n, to, down->generation.number);
         break;
     case TASK_DOWN_RESET:
@@ -345,8 +345,8 @@ static void sink_down(void *user, struct link_id link, const struct agent_down *
         line(stage, "link %" PRIu64 ": stop job %" PRIu64 "%s", link.n, down->stop.job.n,
             down->stop.one ? ", one task" : "");
         break;
-    case AGENT_DOWN_TELL:
-        show_tell(stage, link, &down->tell);
+    case AGENT_DOWN_RELAY:
+        show_notify_job(stage, link, &down->relay_down);
         break;
     case AGENT_DOWN_FORGET:
         line(stage, "link %" PRIu64 ": forget job %" PRIu64, link.n, down->forget.n);
@@ -463,7 +463,7 @@ void stage_skip(struct stage *stage)
     stage->transcript[0] = '\0';
 }
 
-void stage_says(struct stage *stage, const char *expected, const char *file, int at)
+void stage_expect(struct stage *stage, const char *expected, const char *file, int at)
 {
     if (strcmp(stage->transcript, expected) != 0) {
         print_error("--- said\n%s--- expected\n%s---\n", stage->transcript, expected);

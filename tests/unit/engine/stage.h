@@ -46,8 +46,8 @@ void stage_close(struct stage *stage);
 void flush(struct stage *stage);
 
 /* Everything since the last question must be this text. */
-#define says(stage, expected) stage_says((stage), (expected), __FILE__, __LINE__)
-void stage_says(struct stage *stage, const char *expected, const char *file, int line);
+#define expect_output(stage, expected) stage_expect((stage), (expected), __FILE__, __LINE__)
+void stage_expect(struct stage *stage, const char *expected, const char *file, int line);
 void stage_skip(struct stage *stage);
 
 struct job_spec spec_of(uint32_t tasks);
@@ -76,8 +76,8 @@ void part(struct stage *stage, uint64_t link, uint64_t job, uint64_t position);
 void report(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
     enum report_reason reason);
 /* As arrived(), with what was fed. */
-void fed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
-    uint64_t applied, const struct cursor *cursor, const struct feed *feed);
+void consumed(struct stage *stage, uint64_t link, uint64_t job, uint32_t tasks, uint64_t up_to,
+    uint64_t applied, const struct cursor *cursor, const struct consumption *consumption);
 void shards(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot,
     const struct shards_report *report);
 void progress(struct stage *stage, uint64_t link, uint64_t job, uint32_t slot, uint64_t epoch);

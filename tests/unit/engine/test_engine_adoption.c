@@ -32,13 +32,13 @@ static void come_back(struct stage *stage)
     }
 }
 
-static void tasks_are_adopted_where_they_stand(void **state)
+static void tasks_are_adopted_at_their_position(void **state)
 {
     (void)state;
     struct stage *stage = stage_restarted(false);
     struct job_info info;
     flush(stage);
-    says(stage, "changed 1: running\n");
+    expect_output(stage, "changed 1: running\n");
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_int_equal(info.generation, 1);
     assert_int_equal(info.roster, 3);
@@ -47,7 +47,7 @@ static void tasks_are_adopted_where_they_stand(void **state)
     assert_false(info.has_progress);
     come_back(stage);
     flush(stage);
-    says(stage, "link 1: welcome worker 1\n"
+    expect_output(stage, "link 1: welcome worker 1\n"
                 "link 2: welcome worker 2\n"
                 "link 1 task 1/0: release g1 to 4\n"
                 "link 1 task 1/1: release g1 to 4\n"
@@ -56,7 +56,7 @@ static void tasks_are_adopted_where_they_stand(void **state)
     arrived(stage, 1, 1, 2, 5);
     arrived(stage, 2, 1, 1, 5);
     flush(stage);
-    says(stage, "commit: watermark 1\n"
+    expect_output(stage, "commit: watermark 1\n"
                 "link 1 job 1: release g1 to 5\n"
                 "link 2 job 1: release g1 to 5\n");
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
@@ -72,7 +72,7 @@ static void a_lost_tail_is_made_up_for_by_the_tasks(void **state)
     struct stage *stage = stage_restarted(true);
     come_back(stage);
     flush(stage);
-    says(stage, "commit: watermark 1\n"
+    expect_output(stage, "commit: watermark 1\n"
                 "link 1: welcome worker 1\n"
                 "link 2: welcome worker 2\n"
                 "link 1 job 1: release g1 to 4\n" /* to all: some may never have heard of it */
@@ -83,7 +83,7 @@ static void a_lost_tail_is_made_up_for_by_the_tasks(void **state)
     arrived(stage, 1, 1, 2, 5);
     arrived(stage, 2, 1, 1, 5);
     flush(stage);
-    says(stage, "commit: watermark 1\n"
+    expect_output(stage, "commit: watermark 1\n"
                 "link 1 job 1: release g1 to 5\n"
                 "link 2 job 1: release g1 to 5\n");
     stage_close(stage);
@@ -104,7 +104,7 @@ static void a_worker_that_stays_away_is_lost(void **state)
     stage->now_us += 2 * SECOND;
     engine_tick(stage->engine, stage->now_us);
     flush(stage);
-    says(stage, "commit: task exit 1\n"
+    expect_output(stage, "commit: task exit 1\n"
                 "link 1 job 1: abort g1: task 2 was lost with worker two, which did not come back "
                 "for 10 s after the coordinator was started again\n"
                 "changed 1: running\n");
@@ -132,7 +132,7 @@ static void a_lost_task_begins_elsewhere(void **state)
     stage_skip(stage);
     join(stage, 3, "three", 1);
     flush(stage);
-    says(stage, "commit!: task 1\n"
+    expect_output(stage, "commit!: task 1\n"
                 "link 3: welcome worker 3\n"
                 "link 3: start 1/2#4 of 3 program\n"
                 "changed 1: running\n");
@@ -159,7 +159,7 @@ static void a_job_that_was_ending_goes_on_ending(void **state)
     rejoin(stage, 1, "one", 2, 1, 0, 2);
     rejoin(stage, 2, "two", 2, 1, 2, 1);
     flush(stage);
-    says(stage, "link 1: welcome worker 1\n"
+    expect_output(stage, "link 1: welcome worker 1\n"
                 "link 1: stop job 1, one task\n"
                 "link 1: stop job 1, one task\n"
                 "link 2: welcome worker 2\n"
@@ -177,7 +177,7 @@ static void a_job_that_was_ending_goes_on_ending(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_are_adopted_where_they_stand),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tasks_are_adopted_at_their_position),
         cmocka_unit_test(a_lost_tail_is_made_up_for_by_the_tasks),
         cmocka_unit_test(a_worker_that_stays_away_is_lost),
         cmocka_unit_test(a_lost_task_begins_elsewhere),

@@ -62,13 +62,13 @@ static void only_the_newest_are_kept(void **state)
     assert_false(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
     stage_skip(stage);
     publish(stage, 1);
-    says(stage, "commit!: watermark 1, checkpoint 1\n"
+    expect_output(stage, "commit!: watermark 1, checkpoint 1\n"
                 "link 1 job 1: release g1 to 2, published 1\n"
                 "changed 1: running\n");
     publish(stage, 2);
     stage_skip(stage);
     publish(stage, 3);
-    says(stage, "commit!: watermark 1, checkpoint 1\n"
+    expect_output(stage, "commit!: watermark 1, checkpoint 1\n"
                 "link 1 job 1: release g1 to 4, published 3\n"
                 "changed 1: running\n"
                 "store drops checkpoint 1 of 1\n"
@@ -105,7 +105,7 @@ static void a_start_drops_what_was_left(void **state)
     stage_reopen(stage);
     stage_skip(stage);
     flush(stage);
-    says(stage, "changed 1: running\n"
+    expect_output(stage, "changed 1: running\n"
                 "store drops checkpoint 1 of 1\n"
                 "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
     assert_wanted(stage, "1:2 ");
@@ -122,7 +122,7 @@ static void another_job_goes_on_from_it(void **state)
     spec.restore_from.n = 1;
     submit_spec(stage, 3, &spec);
     flush(stage);
-    says(stage, "answer 2: NOT_FOUND: job 77, from whose checkpoint this one is to go on, does not "
+    expect_output(stage, "answer 2: NOT_FOUND: job 77, from whose checkpoint this one is to go on, does not "
                 "exist: `cadre jobs` lists them\n"
                 "answer 3: FAILED_PRECONDITION: job 1 has no checkpoint to go on from: it was "
                 "submitted without --checkpoint-every, or none is published yet\n");
@@ -132,7 +132,7 @@ static void another_job_goes_on_from_it(void **state)
     stage_skip(stage);
     submit_spec(stage, 4, &spec);
     flush(stage);
-    says(stage, "commit!: job 2, started 2\n"
+    expect_output(stage, "commit!: job 2, started 2\n"
                 "answer 4: job 2, 0 before\n"
                 "link 2: start 2/0#1 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
                 "bytes, 01)\n"
@@ -147,7 +147,7 @@ static void another_job_goes_on_from_it(void **state)
     task_hello(stage, 2, 2, 0);
     task_hello(stage, 2, 2, 1);
     flush(stage);
-    says(stage, "commit!: plan 2\n"
+    expect_output(stage, "commit!: plan 2\n"
                 "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
                 "link 2 job 2: release g1 to 1, published 1\n"
                 "changed 2: running\n");
@@ -172,7 +172,7 @@ static void it_may_be_that_of_a_step(void **state)
     spec.restore_step = 1;
     submit_spec(stage, 3, &spec);
     flush(stage);
-    says(stage, "commit!: job 2, started 2\n"
+    expect_output(stage, "commit!: job 2, started 2\n"
                 "answer 2: NOT_FOUND: there is no checkpoint of step 3 of job 1: it keeps those of "
                 "the steps 1 and 2\n"
                 "answer 3: job 2, 0 before\n"
@@ -191,7 +191,7 @@ static void a_shared_folder_must_be_named(void **state)
     spec.checkpoint_folder = "/shared/a";
     engine_submit_restored(stage->engine, stage->now_us, (struct call_id){2}, &spec, &origin);
     flush(stage);
-    says(stage, "commit!: job 2, started 2\n"
+    expect_output(stage, "commit!: job 2, started 2\n"
                 "answer 2: job 2, 0 before\n"
                 "link 2: start 2/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
                 "changed 2: starting\n");
@@ -200,7 +200,7 @@ static void a_shared_folder_must_be_named(void **state)
     spec.checkpoint_folder = "/shared/b";
     submit_spec(stage, 4, &spec);
     flush(stage);
-    says(stage, "commit!: job 3, started 3\n"
+    expect_output(stage, "commit!: job 3, started 3\n"
                 "answer 3: job 3, 0 before\n"
                 "link 2: start 3/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
                 "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 lie in the shared folder "
@@ -229,14 +229,14 @@ static void a_damaged_one_gives_way_to_the_one_before(void **state)
     stage_skip(stage);
     damage(stage, 1, 9); /* none of the job's */
     damage(stage, 7, 3); /* no job */
-    says(stage, "");
+    expect_output(stage, "");
     damage(stage, 1, 3);
-    says(stage, "commit!: checkpoint lost 1, published 1\n"
+    expect_output(stage, "commit!: checkpoint lost 1, published 1\n"
                 "changed 1: running\n");
     assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
     assert_int_equal(newest.position, 2);
     damage(stage, 1, 3); /* said twice */
-    says(stage, "");
+    expect_output(stage, "");
     gone(stage, 1, 1, 0, 9, "");
     collected(stage, 1, 1, 0);
     flush(stage);
@@ -245,7 +245,7 @@ static void a_damaged_one_gives_way_to_the_one_before(void **state)
 }
 
 /* Who has a checkpoint of its own needs that of the other job no more, nor does who has ended. */
-static void an_origin_that_nobody_needs_may_be_damaged(void **state)
+static void an_unreferenced_origin_may_be_damaged(void **state)
 {
     (void)state;
     struct stage *stage = stage_training(1);
@@ -270,7 +270,7 @@ static void an_origin_that_nobody_needs_may_be_damaged(void **state)
     stage_skip(stage);
     damage(stage, 2, 1);
     damage(stage, 3, 1);
-    says(stage, "");
+    expect_output(stage, "");
     stage_close(stage);
 }
 
@@ -281,6 +281,6 @@ int main(void)
         cmocka_unit_test(another_job_goes_on_from_it), cmocka_unit_test(it_may_be_that_of_a_step),
         cmocka_unit_test(a_shared_folder_must_be_named),
         cmocka_unit_test(a_damaged_one_gives_way_to_the_one_before),
-        cmocka_unit_test(an_origin_that_nobody_needs_may_be_damaged)};
+        cmocka_unit_test(an_unreferenced_origin_may_be_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,18 +16,18 @@ static char path[TEST_PATH_BYTES];
 static void tell(
     struct store *store, const struct core_record *record, const void *spec, size_t spec_bytes)
 {
-    static const struct store_place place = {.slot = 0, .incarnation = 1, .worker = "w1"};
+    static const struct store_placement place = {.slot = 0, .incarnation = 1, .worker = "w1"};
     struct cadre_error error = {0};
     const struct store_record wrapped = {.record = record,
         .wall_us = 1,
         .spec = spec,
         .spec_bytes = spec_bytes,
-        .places = &place,
-        .place_count = record->type == CORE_RECORD_PLAN || record->type == CORE_RECORD_STARTED};
+        .placements = &place,
+        .target_count = record->type == CORE_RECORD_PLAN || record->type == CORE_RECORD_STARTED};
     assert_ok(store->ops->commit(store, &wrapped, 1, false, &error), &error);
 }
 
-static void tell_job(struct store *store, uint64_t job, const char *name)
+static void notify_job(struct store *store, uint64_t job, const char *name)
 {
     struct cadre_error error = {0};
     struct wire_buffer spec = {0};
@@ -63,7 +63,7 @@ static void tell_job(struct store *store, uint64_t job, const char *name)
     wire_buffer_free(&spec);
 }
 
-static void say_nothing(void *user, struct job_id job)
+static void send_nothing(void *user, struct job_id job)
 {
     (void)user;
     (void)job;
@@ -75,16 +75,16 @@ static struct engine *open_after(const char *sql)
     struct store *store = NULL;
     struct engine *engine = NULL;
     sqlite3 *database = NULL;
-    const struct engine_sink sink = {.job_changed = say_nothing};
+    const struct engine_sink sink = {.job_changed = send_nothing};
     const struct engine_options options = {
         .core = {.limits = {.workers_max = 10, .jobs_max = 10, .tasks_max = 10},
             .lease_us = 1000000},
         .keep_jobs = 10};
     test_path(path, test_temp_dir(), "ledger.db");
     assert_ok(store_sqlite_open(path, &store, &error), &error);
-    tell_job(store, RUNS, "runs");
-    tell_job(store, ENDED, "ended");
-    tell_job(store, OTHER, "other");
+    notify_job(store, RUNS, "runs");
+    notify_job(store, ENDED, "ended");
+    notify_job(store, OTHER, "other");
     store->ops->close(store);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
@@ -156,25 +156,25 @@ static void one_whose_name_is_lost_is_listed(void **state)
 
 /* Who attends to a crew is in no roster: a ledger that says so was written by a fault, and its rows
  * are whole. The coordinator does not start on it. */
-static void only_the_chief_of_a_crew_is_a_member(void **state)
+static void only_the_chief_of_a_ps_job_is_a_member(void **state)
 {
     (void)state;
-    static const struct store_place places[] = {{.slot = 0, .incarnation = 1, .worker = "w1"},
+    static const struct store_placement placements[] = {{.slot = 0, .incarnation = 1, .worker = "w1"},
         {.slot = 1, .incarnation = 2, .worker = "w1"}};
     for (size_t first = 0; first < 2; first++) { /* both of them; a server alone */
         struct cadre_error error = {0};
         struct wire_buffer spec = {0};
         struct store *store = NULL;
         struct engine *engine = NULL;
-        const struct engine_sink sink = {.job_changed = say_nothing};
+        const struct engine_sink sink = {.job_changed = send_nothing};
         test_path(path, test_temp_dir(), first == 0 ? "both.db" : "server.db");
         assert_ok(store_sqlite_open(path, &store, &error), &error);
         assert_ok(wire_pack_job_spec(&(struct job_spec){.name = "crew",
                                          .program = {.name = "program"},
                                          .workers = 3,
                                          .workers_min = 3,
-                                         .strategy = CREW_STRATEGY,
-                                         .crew = {.workers = 1, .servers = 1}},
+                                         .strategy = PS_JOB_STRATEGY,
+                                         .ps_job = {.workers = 1, .servers = 1}},
                       &spec, &error),
             &error);
         struct core_record records[3] = {{.type = CORE_RECORD_JOB, .job = {RUNS}},
@@ -187,8 +187,8 @@ static void only_the_chief_of_a_crew_is_a_member(void **state)
                 .wall_us = 1,
                 .spec = spec.bytes,
                 .spec_bytes = spec.size,
-                .places = i == 2 ? places + first : places,
-                .place_count = i == 0   ? 0
+                .placements = i == 2 ? placements + first : placements,
+                .target_count = i == 0   ? 0
                                : i == 1 ? 2
                                         : 2 - first};
             assert_ok(store->ops->commit(store, &record, 1, false, &error), &error);
@@ -209,6 +209,6 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_job_that_ran_has_failed),
         cmocka_unit_test(one_that_ended_has_its_outcome),
         cmocka_unit_test(one_whose_name_is_lost_is_listed),
-        cmocka_unit_test(only_the_chief_of_a_crew_is_a_member)};
+        cmocka_unit_test(only_the_chief_of_a_ps_job_is_a_member)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

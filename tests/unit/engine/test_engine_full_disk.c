@@ -14,7 +14,7 @@ static struct engine *engine;
 static struct cadre_error error;
 static char path[TEST_PATH_BYTES];
 static uint64_t answered; /* the newest job that was answered for */
-static unsigned said;
+static unsigned relay_up;
 static uint64_t retry_us;
 
 static void note_down(void *user, struct link_id link, const struct agent_down *down)
@@ -22,7 +22,7 @@ static void note_down(void *user, struct link_id link, const struct agent_down *
     (void)user;
     (void)link;
     (void)down;
-    said++;
+    relay_up++;
 }
 
 static void note_answer(void *user, struct call_id call, cadre_status code, struct job_id job,
@@ -35,14 +35,14 @@ static void note_answer(void *user, struct call_id call, cadre_status code, stru
         fail_msg("%s", text);
     }
     answered = job.n;
-    said++;
+    relay_up++;
 }
 
 static void note_changed(void *user, struct job_id job)
 {
     (void)user;
     (void)job;
-    said++;
+    relay_up++;
 }
 
 static cadre_status open_engine(void)
@@ -80,21 +80,21 @@ static void assert_known(uint64_t newest)
     assert_false(engine_job_info(engine, (struct job_id){newest + 1}, &info));
 }
 
-static void what_cannot_be_stored_is_not_spoken_of(void **state)
+static void what_cannot_be_stored_is_not_reported(void **state)
 {
     (void)state;
     assert_ok(open_engine(), &error);
     cadre_status status;
     unsigned before;
     do {
-        before = said;
+        before = relay_up;
         submit();
         status = engine_flush(engine, 1, &error);
     } while (status == CADRE_OK && answered < 10000);
     assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
     assert_non_null(strstr(error.text, path));
     assert_non_null(strstr(error.text, "free space on its disk"));
-    assert_int_equal(said, before);
+    assert_int_equal(relay_up, before);
     assert_true(answered > 3);
     /* From here on it is silent, and says the same to whoever asks. */
     submit();
@@ -102,7 +102,7 @@ static void what_cannot_be_stored_is_not_spoken_of(void **state)
     memset(&error, 0, sizeof error);
     assert_int_equal(engine_flush(engine, 2, &error), CADRE_RESOURCE_EXHAUSTED);
     assert_non_null(strstr(error.text, "free space on its disk"));
-    assert_int_equal(said, before);
+    assert_int_equal(relay_up, before);
     engine_close(engine);
     small_disk_grow("2m"); /* an operator makes room */
     uint64_t newest = answered;
@@ -116,17 +116,17 @@ static void what_cannot_be_stored_is_not_spoken_of(void **state)
 
 /* The same with a pause instead of an end: nothing is said or shown meanwhile, and all of it then.
  */
-static void what_is_held_is_spoken_of_when_there_is_room(void **state)
+static void what_is_held_is_reported_when_there_is_room(void **state)
 {
     (void)state;
     struct job_info info;
-    small_disk_leave(64 * 1024);
+    small_disk_keep_free(64 * 1024);
     retry_us = 1000;
     assert_ok(open_engine(), &error);
     uint64_t newest = answered;
     unsigned before;
     do {
-        before = said;
+        before = relay_up;
         newest = answered;
         submit();
         assert_ok(engine_flush(engine, 1, &error), &error);
@@ -137,7 +137,7 @@ static void what_is_held_is_spoken_of_when_there_is_room(void **state)
     engine_tick(engine, 1000000000); /* for the core no time passes: no lease ends */
     assert_ok(engine_flush(engine, 1001, &error), &error);
     assert_true(engine_held(engine, &error));
-    assert_int_equal(said, before);
+    assert_int_equal(relay_up, before);
     assert_known(newest);
     assert_true(engine_job_at(engine, 0, &info));
     assert_int_equal(info.id.n, newest);
@@ -161,8 +161,8 @@ int main(void)
     if (disk == NULL) {
         test_skip("this user may not mount a small file system of its own");
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_stored_is_not_spoken_of),
-        cmocka_unit_test(what_is_held_is_spoken_of_when_there_is_room)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_cannot_be_stored_is_not_reported),
+        cmocka_unit_test(what_is_held_is_reported_when_there_is_room)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     small_disk_close();
     return failed;

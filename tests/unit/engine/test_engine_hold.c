@@ -43,7 +43,7 @@ static void hold_for_a_minute(struct stage *stage, uint64_t call)
     assert_false(engine_held(stage->engine, &why));
 }
 
-static void hear_all(struct stage *stage)
+static void receive_every(struct stage *stage)
 {
     heartbeat(stage, 1);
     heartbeat(stage, 2);
@@ -57,7 +57,7 @@ static void no_lease_ends_while_a_turn_is_held(void **state)
     struct stage *stage = stage_with_jobs();
     const uint64_t lease_us = stage->options.core.lease_us;
     for (uint64_t call = 2; call < 4; call++) {
-        hear_all(stage);
+        receive_every(stage);
         pass(stage, 3 * SECOND);
         hold_for_a_minute(stage, call);
         assert_non_null(strstr(stage->transcript, "commit!: job "));
@@ -79,13 +79,13 @@ static void no_lease_ends_while_a_turn_is_held(void **state)
 }
 
 /* Who is heard during a hold has the whole lease from its end on. */
-static void who_is_heard_meanwhile_counts_from_the_end(void **state)
+static void who_reports_meanwhile_counts_from_the_end(void **state)
 {
     (void)state;
     struct stage *stage = stage_with_jobs();
     struct cadre_error why;
     const uint64_t lease_us = stage->options.core.lease_us;
-    hear_all(stage);
+    receive_every(stage);
     pass(stage, 4 * SECOND);
     stage->store.full = true;
     submit(stage, 2, 1);
@@ -210,16 +210,16 @@ static void what_cannot_be_dropped_is_tried_again(void **state)
     assert_null(strstr(stage->transcript, "dropped"));
     stage_skip(stage);
     flush(stage);
-    says(stage, "");
+    expect_output(stage, "");
     assert_true(engine_wake_us(stage->engine) == stage->now_us + RETRY_US);
     pass(stage, RETRY_US);
-    says(stage, "store drops checkpoint 1 of 2\n");
+    expect_output(stage, "store drops checkpoint 1 of 2\n");
     stage->store.forget_full = false;
     pass(stage, RETRY_US);
-    says(stage, "store drops checkpoint 1 of 2\n"
+    expect_output(stage, "store drops checkpoint 1 of 2\n"
                 "dropped checkpoint 1 of 2: checkpoints/checkpoint-1.json\n");
     pass(stage, RETRY_US);
-    says(stage, "");
+    expect_output(stage, "");
     stage_close(stage);
 }
 
@@ -227,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_lease_ends_while_a_turn_is_held),
-        cmocka_unit_test(who_is_heard_meanwhile_counts_from_the_end),
+        cmocka_unit_test(who_reports_meanwhile_counts_from_the_end),
         cmocka_unit_test(a_start_without_room_is_stored_when_there_is_some),
         cmocka_unit_test(a_start_that_supersedes_is_above),
         cmocka_unit_test(another_error_is_not_waited_for),

@@ -8,7 +8,7 @@
 #include "tests/unit/engine/stage.h"
 
 /* Two jobs that wait for different reasons, read one after the other as a listing does. */
-static void jobs_listed_together_keep_their_own_words(void **state)
+static void jobs_listed_together_keep_their_own_text(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
@@ -30,7 +30,7 @@ static void jobs_listed_together_keep_their_own_words(void **state)
     stage_close(stage);
 }
 
-static void tasks_are_told_with_their_workers(void **state)
+static void tasks_are_reported_with_their_workers(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -72,11 +72,11 @@ static void progress_counts_only_from_where_the_task_runs(void **state)
     progress(stage, 1, 1, 3, 9); /* no such task */
     progress(stage, 1, 5, 0, 9); /* no such job */
     flush(stage);
-    says(stage, "");
+    expect_output(stage, "");
     progress(stage, 1, 1, 0, 1);
     progress(stage, 1, 1, 1, 2);
     flush(stage);
-    says(stage, "changed 1: running\n"); /* once a turn */
+    expect_output(stage, "changed 1: running\n"); /* once a turn */
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_true(info.has_progress);
     assert_int_equal(info.progress.epoch, 2);
@@ -89,7 +89,7 @@ static void progress_counts_only_from_where_the_task_runs(void **state)
 static void report_shards(struct stage *stage, uint64_t link, const char *dataset, uint32_t rank)
 {
     const struct shard_file files[2] = {
-        {.name = "a", .rank = rank, .read = 7}, {.name = "b", .rank = SHARD_NOBODY, .total = 9}};
+        {.name = "a", .rank = rank, .read = 7}, {.name = "b", .rank = SHARD_NO_TASK, .total = 9}};
     const struct shards_report report = {.name = dataset,
         .policy = "FILE",
         .files = 2,
@@ -162,7 +162,7 @@ static void a_task_belongs_to_one_link(void **state)
     stage_close(stage);
 }
 
-static void workers_are_told_with_their_details(void **state)
+static void workers_are_reported_with_their_details(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -322,13 +322,13 @@ static void details_of_lost_workers_are_dropped(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(jobs_listed_together_keep_their_own_words),
-        cmocka_unit_test(tasks_are_told_with_their_workers),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(jobs_listed_together_keep_their_own_text),
+        cmocka_unit_test(tasks_are_reported_with_their_workers),
         cmocka_unit_test(progress_counts_only_from_where_the_task_runs),
         cmocka_unit_test(the_newest_report_of_each_dataset_is_kept),
         cmocka_unit_test(a_task_belongs_to_one_link),
         cmocka_unit_test(a_task_belongs_to_the_worker_of_a_name),
-        cmocka_unit_test(workers_are_told_with_their_details),
+        cmocka_unit_test(workers_are_reported_with_their_details),
         cmocka_unit_test(the_end_of_a_certificate_is_kept_up_to_date),
         cmocka_unit_test(gpus_of_many_workers_are_left_out),
         cmocka_unit_test(details_of_lost_workers_are_dropped)};

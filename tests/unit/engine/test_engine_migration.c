@@ -9,7 +9,7 @@
 
 static struct engine *engine;
 
-static void say_nothing(void *user, struct job_id job)
+static void send_nothing(void *user, struct job_id job)
 {
     (void)user;
     (void)job;
@@ -20,7 +20,7 @@ static void open_old_ledger(void)
     char path[TEST_PATH_BYTES];
     struct cadre_error error = {0};
     struct store *store = NULL;
-    const struct engine_sink sink = {.job_changed = say_nothing};
+    const struct engine_sink sink = {.job_changed = send_nothing};
     const struct engine_options options = {
         .core = {.limits = {.workers_max = 10, .jobs_max = 10, .tasks_max = 10},
             .lease_us = 1000000},

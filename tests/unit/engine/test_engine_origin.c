@@ -67,7 +67,7 @@ static void end_of_job_1(struct stage *stage)
     stage_skip(stage);
 }
 
-static void damage_that_is_known_is_told(struct stage *stage)
+static void damage_that_is_known_is_reported(struct stage *stage)
 {
     damage(stage, 1, 3);
     stage_skip(stage);
@@ -77,20 +77,20 @@ static void damage_that_is_known_is_told(struct stage *stage)
     flush(stage);
     stage_skip(stage);
     restore(stage, 2, 0);
-    says(stage, "commit!: job 2, started 2\n"
+    expect_output(stage, "commit!: job 2, started 2\n"
                 "answer 2: job 2, 0 before; the checkpoint of step 3 of job 1 is damaged (" WHY
                 "): the job goes on from that of step 2\n"
                 "link 2: start 2/0#1 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
                 "bytes, 02)\n"
                 "changed 2: starting\n");
     restore(stage, 3, 3);
-    says(stage, "answer 3: DATA_LOSS: the checkpoint of step 3 of job 1 is damaged (" WHY
+    expect_output(stage, "answer 3: DATA_LOSS: the checkpoint of step 3 of job 1 is damaged (" WHY
                 "): it keeps those of the steps 1 and 2\n");
     damage(stage, 1, 2);
     damage(stage, 1, 1);
     stage_skip(stage);
     restore(stage, 4, 0);
-    says(stage,
+    expect_output(stage,
         "answer 4: DATA_LOSS: job 1 has no checkpoint that is whole: the newest, of step 3, "
         "is damaged (" WHY "), and it keeps no other\n");
     restore(stage, 5, 1);
@@ -102,7 +102,7 @@ static void of_a_job_that_ended(void **state)
     (void)state;
     struct stage *stage = stage_trained();
     end_of_job_1(stage);
-    damage_that_is_known_is_told(stage);
+    damage_that_is_known_is_reported(stage);
     stage_close(stage);
 }
 
@@ -110,7 +110,7 @@ static void of_a_job_that_runs(void **state)
 {
     (void)state;
     struct stage *stage = stage_trained();
-    damage_that_is_known_is_told(stage);
+    damage_that_is_known_is_reported(stage);
     stage_close(stage);
 }
 
@@ -124,7 +124,7 @@ static void one_that_is_newer_than_the_damage_is_taken(void **state)
     flush(stage);
     stage_skip(stage);
     restore(stage, 2, 0);
-    says(stage, "commit!: job 2, started 2\n"
+    expect_output(stage, "commit!: job 2, started 2\n"
                 "answer 2: job 2, 0 before\n"
                 "link 2: start 2/0#1 of 1 program from step 4 (checkpoints/checkpoint-4.json, 77 "
                 "bytes, 04)\n"
@@ -149,14 +149,14 @@ static void its_tasks_are_started_again_from_an_older_one(void **state)
     flush(stage);
     stage_skip(stage);
     damage_both(stage, 3);
-    says(stage, "commit!: checkpoint lost 1\n"
+    expect_output(stage, "commit!: checkpoint lost 1\n"
                 "commit!: origin 2\n"
                 "link 2: stop job 2, one task\n"
                 "changed 2: running\n");
     gone(stage, 2, 2, 0, 1, "the checkpoint of step 3 cannot be had");
     collected(stage, 2, 2, 0);
     flush(stage);
-    says(stage, "commit!: task exit 2, task 2\n"
+    expect_output(stage, "commit!: task exit 2, task 2\n"
                 "link 2: stop job 2, one task\n"
                 "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
                 "bytes, 02)\n"
@@ -165,7 +165,7 @@ static void its_tasks_are_started_again_from_an_older_one(void **state)
     started(stage, 2, 2, 0);
     task_hello(stage, 2, 2, 0);
     flush(stage);
-    says(stage, "commit!: plan 2\n"
+    expect_output(stage, "commit!: plan 2\n"
                 "link 2 job 2: plan g1 of 1 from 2, state of nobody\n"
                 "link 2 job 2: release g1 to 2, published 2\n"
                 "changed 2: running\n");
@@ -189,12 +189,12 @@ static void a_start_of_the_coordinator_goes_on_from_the_older_one(void **state)
     stage_skip(stage);
     rejoin(stage, 2, "two", 2, 2, 0, 1);
     flush(stage);
-    says(stage, "link 2: welcome worker 2\n"
+    expect_output(stage, "link 2: welcome worker 2\n"
                 "link 2: stop job 2, one task\n");
     gone(stage, 2, 2, 0, 0, "");
     collected(stage, 2, 2, 0);
     flush(stage);
-    says(stage, "commit!: task exit 2, task 2\n"
+    expect_output(stage, "commit!: task exit 2, task 2\n"
                 "link 2: stop job 2, one task\n"
                 "link 2: start 2/0#2 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
                 "bytes, 01)\n"
@@ -254,13 +254,13 @@ static void who_has_its_state_is_not_disturbed(void **state)
     flush(stage);
     stage_skip(stage);
     damage_both(stage, 3);
-    says(stage, "commit!: checkpoint lost 1, published 1, origin 2, published 2\n"
+    expect_output(stage, "commit!: checkpoint lost 1, published 1, origin 2, published 2\n"
                 "changed 1: running\n"
                 "changed 2: running\n");
     gone(stage, 2, 2, 0, 9, "");
     collected(stage, 2, 2, 0);
     flush(stage);
-    says(stage, "commit!: task exit 2, task 2\n"
+    expect_output(stage, "commit!: task exit 2, task 2\n"
                 "link 2: stop job 2, one task\n"
                 "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
                 "bytes, 02)\n"
@@ -270,7 +270,7 @@ static void who_has_its_state_is_not_disturbed(void **state)
 
 /* Of one in a shared folder the worker says it, with the end of the task that it did not start; no
  * other worker may. */
-static void a_worker_says_that_it_is_damaged(void **state)
+static void a_worker_reports_that_it_is_damaged(void **state)
 {
     (void)state;
     struct stage *stage = stage_trained();
@@ -282,11 +282,11 @@ static void a_worker_says_that_it_is_damaged(void **state)
     stage_skip(stage);
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){1}, &up);
     flush(stage);
-    says(stage, "");
+    expect_output(stage, "");
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){2}, &up);
     collected(stage, 2, 2, 0);
     flush(stage);
-    says(stage, "commit!: origin 2, task exit 2, task 2\n"
+    expect_output(stage, "commit!: origin 2, task exit 2, task 2\n"
                 "link 2: stop job 2, one task\n"
                 "link 2: stop job 2, one task\n"
                 "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
@@ -305,6 +305,6 @@ int main(void)
         cmocka_unit_test(a_step_that_was_named_is_not_replaced),
         cmocka_unit_test(when_none_is_whole_it_fails),
         cmocka_unit_test(who_has_its_state_is_not_disturbed),
-        cmocka_unit_test(a_worker_says_that_it_is_damaged)};
+        cmocka_unit_test(a_worker_reports_that_it_is_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

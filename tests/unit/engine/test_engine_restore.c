@@ -42,9 +42,9 @@ static void all_jobs_come_back(void **state)
     uint64_t ended_us = before.ended_us;
     assert_true(submitted_us > 0 && submitted_us <= ended_us);
     stage_reopen(stage);
-    says(stage, "store is closed\n"); /* what it decided at once is for the first flush */
+    expect_output(stage, "store is closed\n"); /* what it decided at once is for the first flush */
     flush(stage);
-    says(stage, "changed 2: starting\n"
+    expect_output(stage, "changed 2: starting\n"
                 "changed 3: queued\n");
 
     struct job_info info = info_of(stage, 1);
@@ -77,7 +77,7 @@ static void all_jobs_come_back(void **state)
     submit(stage, 4, 1);
     join(stage, 7, "two", 2);
     flush(stage);
-    says(stage, "commit!: job 4, started 3\n"
+    expect_output(stage, "commit!: job 4, started 3\n"
                 "answer 4: job 4, 1 before\n"
                 "link 7: welcome worker 2\n"
                 "link 7: start 3/0#1 of 2 program\n"
@@ -96,7 +96,7 @@ static void a_second_restart_changes_nothing(void **state)
     stage_reopen(stage);
     stage_skip(stage);
     flush(stage);
-    says(stage, "changed 2: starting\n"
+    expect_output(stage, "changed 2: starting\n"
                 "changed 3: queued\n");
     stage_close(stage);
 }
@@ -146,13 +146,13 @@ static cadre_status open_again(struct stage *stage)
     return status;
 }
 
-static void a_damaged_store_is_told(void **state)
+static void a_damaged_store_is_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_open();
     put(stage, "\377\377\377", 3, 1);
     assert_error(open_again(stage), CADRE_INVALID_ARGUMENT, &stage->error, "job 1 in the store");
-    says(stage, ""); /* the store stays the caller's */
+    expect_output(stage, ""); /* the store stays the caller's */
     assert_ok(
         stage->store.inner->ops->forget(stage->store.inner, (struct job_id){1}, &stage->error),
         &stage->error);
@@ -199,6 +199,6 @@ int main(void)
         cmocka_unit_test(a_second_restart_changes_nothing),
         cmocka_unit_test(a_stopped_start_is_harmless),
         cmocka_unit_test(lower_limits_end_what_does_not_fit),
-        cmocka_unit_test(a_damaged_store_is_told)};
+        cmocka_unit_test(a_damaged_store_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,9 +30,9 @@ static struct core_record *tell(struct story *story, uint64_t job, enum core_rec
     return record;
 }
 
-static void tell_start(struct story *story, uint64_t job, const struct wire_buffer *spec)
+static void write_started_job(struct story *story, uint64_t job, const struct wire_buffer *spec)
 {
-    static const struct store_place places[] = {
+    static const struct store_placement placements[] = {
         {.slot = 0, .incarnation = 1, .worker = "a"}, {.slot = 1, .incarnation = 2, .worker = "b"}};
     struct core_record *submitted = tell(story, job, CORE_RECORD_JOB);
     submitted->submitted.spec = (struct core_job_spec){.tasks = 2, .tasks_min = 2};
@@ -41,12 +41,12 @@ static void tell_start(struct story *story, uint64_t job, const struct wire_buff
     tell(story, job, CORE_RECORD_STARTED)->incarnation_max = 2;
     tell(story, job, CORE_RECORD_PLAN)->plan.generation = generation;
     for (size_t i = 1; i <= 2; i++) {
-        story->wrapped[i].places = places;
-        story->wrapped[i].place_count = 2;
+        story->wrapped[i].placements = placements;
+        story->wrapped[i].target_count = 2;
     }
 }
 
-static void tell_epochs(struct story *story, uint64_t job, uint64_t epochs)
+static void write_epochs(struct story *story, uint64_t job, uint64_t epochs)
 {
     for (uint64_t epoch = 0; epoch < epochs; epoch++) {
         struct cursor cursor = {.stream = 1,
@@ -55,9 +55,9 @@ static void tell_epochs(struct story *story, uint64_t job, uint64_t epochs)
             .begin = STEPS * epoch,
             .steps = STEPS};
         tell(story, job, CORE_RECORD_END_OF_DATA)->end_of_data = cursor;
-        struct core_record *record = tell(story, job, CORE_RECORD_FEED);
-        record->feed.cursor = cursor;
-        record->feed.feed = (struct feed){.steps = STEPS, .samples = 80, .provable = true};
+        struct core_record *record = tell(story, job, CORE_RECORD_CONSUMED);
+        record->consumption.cursor = cursor;
+        record->consumption.consumption = (struct consumption){.steps = STEPS, .samples = 80, .provable = true};
     }
     struct core_record *mark = tell(story, job, CORE_RECORD_WATERMARK);
     mark->watermark.generation = generation;
@@ -87,8 +87,8 @@ static void write_ledger(const char *path)
     for (uint64_t job = 1; job <= ENDED + RUNNING; job++) {
         bool runs = job > ENDED;
         story->count = 0;
-        tell_start(story, job, &spec);
-        tell_epochs(story, job, runs ? EPOCHS : 20);
+        write_started_job(story, job, &spec);
+        write_epochs(story, job, runs ? EPOCHS : 20);
         if (!runs) {
             tell_end(story, job);
         }
@@ -99,7 +99,7 @@ static void write_ledger(const char *path)
     free(story);
 }
 
-static void say_nothing(void *user, struct job_id job)
+static void send_nothing(void *user, struct job_id job)
 {
     (void)user;
     (void)job;
@@ -113,7 +113,7 @@ static void a_long_ledger_is_read(void **state)
     struct store *store = NULL;
     struct engine *engine = NULL;
     struct job_info info;
-    const struct engine_sink sink = {.job_changed = say_nothing};
+    const struct engine_sink sink = {.job_changed = send_nothing};
     const struct engine_options options = {
         .core = {.limits = {.workers_max = 100, .jobs_max = 100, .tasks_max = 1000},
             .lease_us = CADRE_US_PER_S},

@@ -13,9 +13,9 @@ static void records_come_before_speech(void **state)
     struct stage *stage = stage_open();
     join(stage, 1, "one", 2);
     submit(stage, 5, 2);
-    says(stage, ""); /* nothing before the turn ends */
+    expect_output(stage, ""); /* nothing before the turn ends */
     flush(stage);
-    says(stage, "commit!: job 1, started 1\n"
+    expect_output(stage, "commit!: job 1, started 1\n"
                 "link 1: welcome worker 1\n"
                 "answer 5: job 1, 0 before\n"
                 "link 1: start 1/0#1 of 2 program\n"
@@ -33,7 +33,7 @@ static void one_commit_for_many_events(void **state)
     cancel(stage, 3, 1);
     cancel(stage, 4, 77);
     flush(stage);
-    says(stage, "commit!: job 1, job 2, ended 1\n"
+    expect_output(stage, "commit!: job 1, job 2, ended 1\n"
                 "answer 1: job 1, 0 before\n"
                 "answer 2: job 2, 1 before\n"
                 "answer 3: job 1, 0 before\n"
@@ -41,7 +41,7 @@ static void one_commit_for_many_events(void **state)
                 "changed 1: cancelled\n"
                 "changed 2: queued\n");
     flush(stage);
-    says(stage, ""); /* nothing to say: no commit */
+    expect_output(stage, ""); /* nothing to say: no commit */
     stage_close(stage);
 }
 
@@ -60,7 +60,7 @@ static void a_plan_is_one_message_for_each_worker(void **state)
     }
     stage_skip(stage);
     flush(stage);
-    says(stage, "commit!: plan 1\n"
+    expect_output(stage, "commit!: plan 1\n"
                 "link 1 job 1: plan g1 of 3 from 0, state of nobody\n"
                 "link 2 job 1: plan g1 of 3 from 0, state of nobody\n"
                 "changed 1: running\n");
@@ -76,7 +76,7 @@ static void an_outdated_release_is_not_sent(void **state)
     arrived(stage, 1, 1, 2, 2);
     arrived(stage, 2, 1, 1, 2);
     flush(stage);
-    says(stage, "commit: watermark 1, watermark 1\n"
+    expect_output(stage, "commit: watermark 1, watermark 1\n"
                 "link 1 job 1: release g1 to 2\n"
                 "link 2 job 1: release g1 to 2\n");
     stage_close(stage);
@@ -90,7 +90,7 @@ static void a_job_cancelled_in_the_turn_is_started_and_stopped(void **state)
     submit(stage, 1, 2);
     cancel(stage, 2, 1);
     flush(stage);
-    says(stage, "commit!: job 1, started 1, ending 1\n"
+    expect_output(stage, "commit!: job 1, started 1, ending 1\n"
                 "link 1: welcome worker 1\n"
                 "answer 1: job 1, 0 before\n"
                 "link 1: start 1/0#1 of 2 program\n"
@@ -101,7 +101,7 @@ static void a_job_cancelled_in_the_turn_is_started_and_stopped(void **state)
     stage_close(stage);
 }
 
-static void a_link_that_broke_hears_nothing(void **state)
+static void a_link_that_broke_receives_nothing(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -109,7 +109,7 @@ static void a_link_that_broke_hears_nothing(void **state)
     arrived(stage, 2, 1, 1, 1);
     engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
     flush(stage);
-    says(stage, "commit: watermark 1\n"
+    expect_output(stage, "commit: watermark 1\n"
                 "link 1 job 1: release g1 to 1\n");
     stage_close(stage);
 }
@@ -157,7 +157,7 @@ static bool live_with_failing_commit(unsigned nth)
         engine_tick(stage->engine, stage->now_us);
         assert_error(engine_flush(stage->engine, stage->now_us, &stage->error),
             CADRE_RESOURCE_EXHAUSTED, &stage->error, "the disk is full");
-        says(stage, "");
+        expect_output(stage, "");
     }
     stage_reopen(stage);
     flush(stage);
@@ -167,7 +167,7 @@ static bool live_with_failing_commit(unsigned nth)
     return met;
 }
 
-static void a_failed_commit_is_never_spoken(void **state)
+static void a_failed_commit_is_never_sent(void **state)
 {
     (void)state;
     unsigned nth = 1;
@@ -266,7 +266,7 @@ static void what_is_refused_leaves_nothing(void **state)
     submit(stage, 3, 9);     /* over what this coordinator holds */
     flush(stage);
     assert_null(strstr(stage->transcript, "commit"));
-    says(stage,
+    expect_output(stage,
         "answer 1: INVALID_ARGUMENT: JobSpec.workers is 0; it must be from 1 to 16384\n"
         "answer 2: INVALID_ARGUMENT: JobSpec.workers is 20000; it must be from 1 to 16384\n"
         "answer 3: RESOURCE_EXHAUSTED: the job asks for 9 tasks and the coordinator holds 0 of at "
@@ -278,7 +278,7 @@ static void what_is_refused_leaves_nothing(void **state)
     stage_skip(stage);
     submit(stage, 7, 1);
     flush(stage);
-    says(stage,
+    expect_output(stage,
         "answer 7: RESOURCE_EXHAUSTED: the coordinator holds 3 jobs that have not ended, which is "
         "its limit: try again when one has, or raise --jobs-max\n");
     assert_false(engine_job_at(stage->engine, 3, &info));
@@ -299,7 +299,7 @@ static void the_oldest_ended_jobs_are_forgotten(void **state)
     stage_skip(stage);
     cancel(stage, 13, 1);
     flush(stage);
-    says(stage, "commit!: ended 1\n"
+    expect_output(stage, "commit!: ended 1\n"
                 "answer 13: job 1, 0 before\n"
                 "changed 1: cancelled\n"
                 "store forgets 1\n"
@@ -310,7 +310,7 @@ static void the_oldest_ended_jobs_are_forgotten(void **state)
     cancel(stage, 14, 1);
     cancel(stage, 15, 2);
     flush(stage);
-    says(stage, "answer 14: FAILED_PRECONDITION: job 1 has ended already\n"
+    expect_output(stage, "answer 14: FAILED_PRECONDITION: job 1 has ended already\n"
                 "answer 15: FAILED_PRECONDITION: job 2 has ended already\n");
     stage_reopen(stage);
     assert_true(engine_job_at(stage->engine, 1, &info));
@@ -379,8 +379,8 @@ int main(void)
         cmocka_unit_test(a_plan_is_one_message_for_each_worker),
         cmocka_unit_test(an_outdated_release_is_not_sent),
         cmocka_unit_test(a_job_cancelled_in_the_turn_is_started_and_stopped),
-        cmocka_unit_test(a_link_that_broke_hears_nothing),
-        cmocka_unit_test(a_failed_commit_is_never_spoken),
+        cmocka_unit_test(a_link_that_broke_receives_nothing),
+        cmocka_unit_test(a_failed_commit_is_never_sent),
         cmocka_unit_test(a_held_commit_costs_nothing), cmocka_unit_test(a_failed_forget_breaks_it),
         cmocka_unit_test(what_is_refused_leaves_nothing),
         cmocka_unit_test(the_oldest_ended_jobs_are_forgotten),

@@ -24,7 +24,7 @@ static struct stage *stage_stepped(void)
     return stage;
 }
 
-static void clients_are_told(void **state)
+static void clients_are_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_stepped();
@@ -32,7 +32,7 @@ static void clients_are_told(void **state)
     compared(stage, 1, 1, 2, 5, (struct verified){.position = 2, .digest = UINT64_MAX});
     compared(stage, 2, 1, 1, 5, (struct verified){.position = 3, .digest = 7});
     flush(stage);
-    says(stage, "commit: verified 1, watermark 1\n"
+    expect_output(stage, "commit: verified 1, watermark 1\n"
                 "link 1 job 1: release g1 to 5\n"
                 "link 2 job 1: release g1 to 5\n");
     assert_verified(stage, 3, 7);
@@ -68,7 +68,7 @@ static void it_outlives_the_job(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(clients_are_told),
+        cmocka_unit_test(clients_are_reported),
         cmocka_unit_test(it_outlives_the_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,13 +12,13 @@ static void come_to(struct stage *stage, uint64_t epoch, uint64_t up_to, uint64_
     struct cursor cursor = {
         .stream = 1, .epoch = epoch, .first = 2 * epoch, .begin = 2 * epoch, .steps = 2};
     uint64_t steps = applied - cursor.first;
-    struct feed feed = {.steps = steps,
+    struct consumption consumption = {.steps = steps,
         .samples = 8 * steps,
-        .fed = {100 * epoch + steps, steps},
+        .consumed = {100 * epoch + steps, steps},
         .expected = {100 * epoch + steps, steps},
         .provable = true};
-    fed(stage, 1, 1, 2, up_to, applied, &cursor, &feed);
-    fed(stage, 2, 1, 1, up_to, applied, &cursor, &feed);
+    consumed(stage, 1, 1, 2, up_to, applied, &cursor, &consumption);
+    consumed(stage, 2, 1, 1, up_to, applied, &cursor, &consumption);
     flush(stage);
 }
 
@@ -35,7 +35,7 @@ static struct stage *stage_trained(void)
     return stage;
 }
 
-static void assert_proof(struct stage *stage)
+static void assert_audit(struct stage *stage)
 {
     struct verify_response response;
     assert_ok(
@@ -52,26 +52,26 @@ static void assert_proof(struct stage *stage)
     assert_int_equal(response.epoch_count, 1);
     const struct verify_epoch *epoch = &response.epochs[0];
     assert_string_equal(epoch->name, "train");
-    assert_true(epoch->shares && epoch->feed.provable);
+    assert_true(epoch->shares && epoch->consumption.provable);
     assert_int_equal(epoch->source_samples, 16);
     assert_int_equal(epoch->cursor.epoch, 0);
     assert_int_equal(epoch->cursor.steps, 2);
-    assert_int_equal(epoch->feed.steps, 2);
-    assert_int_equal(epoch->feed.samples, 16);
-    assert_int_equal(epoch->feed.fed[0], 2);
+    assert_int_equal(epoch->consumption.steps, 2);
+    assert_int_equal(epoch->consumption.samples, 16);
+    assert_int_equal(epoch->consumption.consumed[0], 2);
 }
 
-static void epochs_and_generations_are_proved(void **state)
+static void epochs_and_generations_are_audited(void **state)
 {
     (void)state;
     struct stage *stage = stage_trained();
     struct verify_response response;
     struct job_info info;
-    assert_proof(stage);
+    assert_audit(stage);
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_int_equal(info.position, 3);
     stage_reopen(stage);
-    assert_proof(stage);
+    assert_audit(stage);
     assert_error(
         engine_verify(stage->engine, &(struct verify_request){.id = {9}}, &response, &stage->error),
         CADRE_NOT_FOUND, &stage->error, "no job 9");
@@ -86,7 +86,7 @@ static uint64_t position(struct stage *stage)
 }
 
 /* Three steps are committed and five released. After a start the records say two: an epoch. */
-static void a_start_tells_no_more_than_was_committed(void **state)
+static void a_start_reports_no_more_than_was_committed(void **state)
 {
     (void)state;
     struct stage *stage = stage_trained();
@@ -143,9 +143,9 @@ static void a_drain_is_answered(void **state)
     (void)state;
     struct stage *stage = stage_formed();
     drain(stage, 7, "nobody", false);
-    says(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
+    expect_output(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
     drain(stage, 8, "two", false);
-    says(stage, "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */
+    expect_output(stage, "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */
                 "answer 8: job 0, 0 before\n"
                 "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
                 "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
@@ -173,11 +173,11 @@ static void a_drain_is_kept(void **state)
     assert_string_equal(second_worker(stage).drained_why, "kernel");
     stage_skip(stage);
     drain(stage, 9, "two", true);
-    says(stage, "commit!: undrained 0\n"
+    expect_output(stage, "commit!: undrained 0\n"
                 "answer 9: job 0, 0 before\n");
     assert_false(second_worker(stage).draining);
     drain(stage, 10, "two", true);
-    says(stage, "answer 10: NOT_FOUND: no client drained a worker named two: `cadre workers` lists "
+    expect_output(stage, "answer 10: NOT_FOUND: no client drained a worker named two: `cadre workers` lists "
                 "those that are drained\n");
     stage_reopen(stage);
     flush(stage);
@@ -213,14 +213,14 @@ static void what_may_lag_is_synced_in_time(void **state)
     stage_skip(stage);
     stage->now_us = due_us - 1;
     flush(stage);
-    says(stage, "");
+    expect_output(stage, "");
     stage->now_us = due_us;
     engine_tick(stage->engine, stage->now_us);
     flush(stage);
-    says(stage, "commit!:\n");
+    expect_output(stage, "commit!:\n");
     assert_true(engine_wake_us(stage->engine) > due_us);
     flush(stage);
-    says(stage, ""); /* once */
+    expect_output(stage, ""); /* once */
     /* Late records go along with it. */
     release_one(stage, 3);
     stage->now_us += SECOND;
@@ -254,14 +254,14 @@ static void records_do_not_put_the_sync_off(void **state)
     stage_skip(stage);
     stage->now_us = due_us;
     flush(stage);
-    says(stage, "commit!:\n");
+    expect_output(stage, "commit!:\n");
     stage_close(stage);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_proved),
-        cmocka_unit_test(a_start_tells_no_more_than_was_committed),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(epochs_and_generations_are_audited),
+        cmocka_unit_test(a_start_reports_no_more_than_was_committed),
         cmocka_unit_test(a_drain_is_answered), cmocka_unit_test(a_drain_is_kept),
         cmocka_unit_test(what_may_lag_is_synced_in_time),
         cmocka_unit_test(records_do_not_put_the_sync_off)};

@@ -30,11 +30,11 @@ static void record_epochs(
     for (size_t i = 0; i < count; i++) {
         uint64_t epoch = first + i;
         records[i].job = (struct job_id){1};
-        records[i].type = CORE_RECORD_FEED;
-        records[i].feed.cursor = (struct cursor){
+        records[i].type = CORE_RECORD_CONSUMED;
+        records[i].consumption.cursor = (struct cursor){
             .stream = stream, .epoch = epoch, .first = 2 * epoch, .begin = 2 * epoch, .steps = 2};
-        records[i].feed.feed = (struct feed){
-            .steps = steps, .samples = 8 * steps, .fed = {epoch, stream}, .provable = true};
+        records[i].consumption.consumption = (struct consumption){
+            .steps = steps, .samples = 8 * steps, .consumed = {epoch, stream}, .provable = true};
     }
     commit(stage, records, count);
     free(records);
@@ -61,13 +61,13 @@ static void assert_epoch(const struct verify_epoch *epoch, uint32_t stream, uint
 {
     assert_int_equal(epoch->stream, stream);
     assert_int_equal(epoch->cursor.epoch, number);
-    assert_int_equal(epoch->feed.fed[0], number);
-    assert_int_equal(epoch->feed.steps, 2);
+    assert_int_equal(epoch->consumption.consumed[0], number);
+    assert_int_equal(epoch->consumption.steps, 2);
 }
 
 /* The first page also has the newest epochs, as they are now; what begins or is fed meanwhile is on
  * later pages only, and newer than those. */
-static void every_epoch_is_told(void **state)
+static void every_epoch_is_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -83,10 +83,10 @@ static void every_epoch_is_told(void **state)
     assert_epoch(&page->epochs[in_order], 1, EPOCHS - 1);
     assert_epoch(&page->epochs[in_order + 1], 2, 2);
     assert_string_equal(page->epochs[in_order].name, "train");
-    uint64_t told = 0;
+    uint64_t reported = 0;
     unsigned pages = 1;
-    for (; told < in_order; told++) {
-        assert_epoch(&page->epochs[told], 1, told);
+    for (; reported < in_order; reported++) {
+        assert_epoch(&page->epochs[reported], 1, reported);
     }
     record_epochs(stage, 1, EPOCHS, 5, 1);
     while (page->more) {
@@ -95,17 +95,17 @@ static void every_epoch_is_told(void **state)
         pages++;
         for (size_t i = 0; i < page->epoch_count; i++) {
             if (page->epochs[i].stream == 1 && page->epochs[i].cursor.epoch < EPOCHS - 1) {
-                assert_epoch(&page->epochs[i], 1, told++);
+                assert_epoch(&page->epochs[i], 1, reported++);
             }
         }
         assert_int_equal(page->generation_count, 0);
     }
-    assert_int_equal(told, EPOCHS - 1);
+    assert_int_equal(reported, EPOCHS - 1);
     assert_int_equal(pages, 3);
     stage_close(stage);
 }
 
-static void every_generation_is_told(void **state)
+static void every_generation_is_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -157,7 +157,7 @@ static size_t assert_follow(const struct verify_response *page, size_t count, ui
 }
 
 /* The first page also has the newest; those that are found meanwhile come after it. */
-static void every_verified_position_is_told(void **state)
+static void every_verified_position_is_reported(void **state)
 {
     (void)state;
     struct stage *stage = stage_formed();
@@ -170,8 +170,8 @@ static void every_verified_position_is_told(void **state)
     record_verified(stage, 3, MINUTES - 3);
     page = page_of(stage, &from);
     assert_int_equal(page->verified_count, LIMIT_PAGE_VERIFIED);
-    size_t told = assert_follow(page, LIMIT_PAGE_VERIFIED - 1, 0);
-    assert_int_equal(page->verified[told].position, MINUTES - 1);
+    size_t reported = assert_follow(page, LIMIT_PAGE_VERIFIED - 1, 0);
+    assert_int_equal(page->verified[reported].position, MINUTES - 1);
     assert_true(page->more);
     record_verified(stage, MINUTES, 1);
     unsigned pages = 1;
@@ -179,17 +179,17 @@ static void every_verified_position_is_told(void **state)
         from = page->next;
         page = page_of(stage, &from);
         assert_int_equal(page->generation_count, 0);
-        told += assert_follow(page, page->verified_count, told);
+        reported += assert_follow(page, page->verified_count, reported);
     }
-    assert_int_equal(told, MINUTES + 1);
+    assert_int_equal(reported, MINUTES + 1);
     assert_int_equal(pages, 3);
     stage_close(stage);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_epoch_is_told),
-        cmocka_unit_test(every_generation_is_told),
-        cmocka_unit_test(every_verified_position_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_epoch_is_reported),
+        cmocka_unit_test(every_generation_is_reported),
+        cmocka_unit_test(every_verified_position_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,7 +32,7 @@ static void assert_incarnations(struct stage *stage)
     }
 }
 
-static void incarnations_are_said_as_they_are(void **state)
+static void incarnations_are_sent_as_they_are(void **state)
 {
     (void)state;
     struct stage *stage = stage_wide();
@@ -82,6 +82,6 @@ static void incarnations_are_said_as_they_are(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(incarnations_are_said_as_they_are)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(incarnations_are_sent_as_they_are)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -201,7 +201,7 @@ static void loopback_is_plain_http(void **state)
         .tls = &tls};
     assert_int_equal(http_server_open(&loop, &options, &server, &port, &error), CADRE_OK);
     struct http_server *secure = server;
-    http_server_renew(&server, &tls);
+    http_server_reload_tls(&server, &tls);
     assert_ptr_equal(server, secure); /* nothing of it is TLS */
     struct answer answer;
     assert_true(

@@ -8,7 +8,7 @@
 
 #include "tests/unit/input/cmocka_unit.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/element_cut.h"
+#include "worker/library/input/batching/element_slice.h"
 
 #define ELEMENTS_MAX 512
 
@@ -242,7 +242,7 @@ static void expect_position(
     cadre_dataset *data, const struct pass *pass, const struct list *whole, size_t at)
 {
     struct cadre_error error = {0};
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     struct list before = {.count = 0};
     struct list rest = {.count = 0};
     cadre_iterator *first = iterate(data, pass);
@@ -251,7 +251,7 @@ static void expect_position(
         before.count = whole->count; /* the end was seen */
     }
     ASSERT_OK(iterator_save(first, &saved, &error));
-    struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+    struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
     cadre_iterator *second = iterate(data, pass);
     ASSERT_OK(iterator_restore(second, &reader, &error));
     assert_int_equal(reader.at, reader.count);
@@ -263,7 +263,7 @@ static void expect_position(
     /* Every cut of it is refused, or was not needed. */
     for (size_t count = 0; count < saved.count; count += 1 + saved.count / 16) {
         cadre_iterator *third = iterate(data, pass);
-        struct saved_reader cut = {.bytes = saved.bytes, .count = count};
+        struct iterator_state_reader cut = {.bytes = saved.bytes, .count = count};
         assert_int_equal(iterator_restore(third, &cut, &error), CADRE_INVALID_ARGUMENT);
         cadre_iterator_release(third);
     }
@@ -271,7 +271,7 @@ static void expect_position(
     cadre_iterator_release(second);
     list_clear(&before);
     list_clear(&rest);
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
 }
 
 void expect_positions(cadre_dataset *data, const struct pass *pass)
@@ -368,12 +368,12 @@ static void expect_skips(
     cadre_iterator_release(iterator);
 }
 
-/* --- by place --- */
+/* --- by index --- */
 
-static void expect_at_rows(cadre_dataset *data, struct place place)
+static void expect_at_rows(cadre_dataset *data, struct element_position position)
 {
     struct cadre_error error = {0};
-    int64_t rows = dataset_rows(data, place);
+    int64_t rows = dataset_rows(data, position);
     for (int64_t first = 0; first < rows; first++) {
         struct list expected = {.count = 0};
         struct list found = {.count = 0};
@@ -381,14 +381,14 @@ static void expect_at_rows(cadre_dataset *data, struct place place)
         cadre_element whole = {0};
         cadre_element part = {0};
         int64_t count = 1 + (rows - first - 1) / 2;
-        ASSERT_OK(dataset_at(data, place, &whole, NULL, &error));
+        ASSERT_OK(dataset_at(data, position, &whole, NULL, &error));
         cadre_element cut = {0};
         int64_t found_rows = 0;
-        ASSERT_OK(element_rows(&whole, &found_rows, &error));
+        ASSERT_OK(element_row_count(&whole, &found_rows, &error));
         assert_int_equal(found_rows, rows);
-        ASSERT_OK(element_cut(&whole, (struct row_range){first, count}, &cut, &error));
+        ASSERT_OK(element_slice(&whole, (struct row_range){first, count}, &cut, &error));
         cadre_element_release(&whole);
-        ASSERT_OK(dataset_at_rows(data, place, first, count, &part, NULL, &error));
+        ASSERT_OK(dataset_at_rows(data, position, first, count, &part, NULL, &error));
         list_add(&expected, &cut, &none);
         list_add(&found, &part, &none);
         expect_same_texts(&found, &expected);
@@ -397,34 +397,34 @@ static void expect_at_rows(cadre_dataset *data, struct place place)
     }
 }
 
-static void expect_places(
+static void expect_positions_uniform(
     cadre_dataset *data, uint64_t epoch, const struct list *whole, bool uniform)
 {
     struct cadre_error error = {0};
     struct list list = {.count = 0};
     struct id_list ids = {0};
-    struct place places[ELEMENTS_MAX];
+    struct element_position positions[ELEMENTS_MAX];
     ASSERT_OK(dataset_prepare(data, &error));
     if (dataset_cardinality(data) != CADRE_CARDINALITY_INFINITE) {
         assert_int_equal(dataset_cardinality(data), whole->count);
     }
     for (size_t i = 0; i < whole->count; i++) {
         cadre_element element = {0};
-        places[i] = (struct place){.index = i, .epoch = epoch};
-        ASSERT_OK(dataset_at(data, places[i], &element, &ids, &error));
+        positions[i] = (struct element_position){.index = i, .epoch = epoch};
+        ASSERT_OK(dataset_at(data, positions[i], &element, &ids, &error));
         list_add(&list, &element, &ids);
         ids.count = 0;
-        struct place place = places[i];
-        ASSERT_OK(dataset_ids_at(data, &place, 1, &ids, &error));
+        struct element_position position = positions[i];
+        ASSERT_OK(dataset_ids_at(data, &position, 1, &ids, &error));
         expect_same_ids(&ids, &whole->ones[i].ids, i);
         ids.count = 0;
-        expect_at_rows(data, places[i]);
+        expect_at_rows(data, positions[i]);
     }
     expect_rest(&list, whole, 0);
     list_clear(&list);
     if (uniform && whole->count > 0) {
         cadre_element rows = {0};
-        ASSERT_OK(dataset_gather(data, places, whole->count, &rows, &ids, &error));
+        ASSERT_OK(dataset_gather(data, positions, whole->count, &rows, &ids, &error));
         list_add_rows(&list, &rows, whole->count);
         expect_same_texts(&list, whole);
         expect_all_ids(&ids, whole);
@@ -432,9 +432,9 @@ static void expect_places(
         ids.count = 0;
     }
     for (size_t i = 0; i < whole->count; i++) {
-        places[i] = (struct place){.index = i, .epoch = epoch};
+        positions[i] = (struct element_position){.index = i, .epoch = epoch};
     }
-    ASSERT_OK(dataset_ids_at(data, places, whole->count, &ids, &error));
+    ASSERT_OK(dataset_ids_at(data, positions, whole->count, &ids, &error));
     expect_all_ids(&ids, whole);
     id_list_clear(&ids);
 }
@@ -475,7 +475,7 @@ void expect_consistent(cadre_dataset *data)
             }
         }
         if (data->indexable) {
-            expect_places(data, epoch, &whole, element_spec_is_uniform(&spec));
+            expect_positions_uniform(data, epoch, &whole, element_spec_is_uniform(&spec));
         }
         list_clear(&whole);
     }

@@ -6,7 +6,7 @@
 #ifndef CADRE_TESTS_INPUT_ELEMENTS_H
 #define CADRE_TESTS_INPUT_ELEMENTS_H
 
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 #define ELEMENTS_TEXT_BYTES 65536
 
@@ -29,7 +29,7 @@ void expect_spec(cadre_dataset *data, const char *expected);
 /* The elements and the ids of `data`:
  *  - saved at every position and restored in another iterator give exactly the rest,
  *  - are the same by next_rows (where stacked) and after skips,
- *  - and by place, where the dataset is indexable: at, gather, ids_at, rows and at_rows.
+ *  - and by index, where the dataset is indexable: at, gather, ids_at, rows and at_rows.
  * Of epochs 0 and 1. */
 void expect_consistent(cadre_dataset *data);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/unit/input/cmocka_unit.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 /* Writes them; the paths are the caller's to free. */
 static char **write_files(const int64_t records[], size_t count)

@@ -4,7 +4,7 @@
 #ifndef CADRE_TESTS_INPUT_FILE_LISTS_H
 #define CADRE_TESTS_INPUT_FILE_LISTS_H
 
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 /* The names (CADRE_STRING scalars) of `count` files of records[0], records[1], ... records, written
  * to the scratch folder. */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 #define INNER_MAX 24
 
@@ -15,7 +15,7 @@
 struct inner {
     int64_t lengths[INNER_MAX];
     atomic_int calls;
-    bool sequential; /* not to be read by place */
+    bool sequential; /* not to be read by index */
 };
 
 /* A cadre_dataset_function; `user` is a struct inner. */

@@ -9,7 +9,7 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "worker/library/device/tensor.h"
 
 #define ELEMENTS_MOST 40
@@ -409,11 +409,11 @@ static bool may_stay(const struct plan *plan)
 static void draw_step(
     const struct plan *plan, size_t stacked, struct prng *prng, struct plan_step *ret_step)
 {
-    ret_step->with = (uint32_t)prng_below(prng, 10000);
-    ret_step->step = (uint8_t)(prng_below(prng, 8) == 0 ? prng_below(prng, MAP)
-                                                        : MAP + prng_below(prng, STEPS - MAP));
+    ret_step->with = (uint32_t)prng_uniform(prng, 10000);
+    ret_step->step = (uint8_t)(prng_uniform(prng, 8) == 0 ? prng_uniform(prng, MAP)
+                                                        : MAP + prng_uniform(prng, STEPS - MAP));
     if (stacked == 0 || (stacked < 2 && ret_step->step >= ZIP)) {
-        ret_step->step = (uint8_t)prng_below(prng, MAP);
+        ret_step->step = (uint8_t)prng_uniform(prng, MAP);
     }
     if (stacked == STACK_MAX && (ret_step->step < MAP || ret_step->step == TWICE)) {
         ret_step->step = ZIP;
@@ -431,7 +431,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
     struct prng prng = {seed};
     size_t stacked = 0;
     *plan = (struct plan){.count = 0};
-    const size_t wanted = 2 + (size_t)prng_below(&prng, PLAN_STEPS_MAX - 8);
+    const size_t wanted = 2 + (size_t)prng_uniform(&prng, PLAN_STEPS_MAX - 8);
     for (size_t tries = 0; plan->count < wanted && tries < 10 * PLAN_STEPS_MAX; tries++) {
         struct plan_step *step = &plan->steps[plan->count];
         draw_step(plan, stacked, &prng, step);
@@ -440,7 +440,7 @@ void plan_draw(struct plan *plan, uint64_t seed)
             plan->count--;
             continue;
         }
-        plan->by_place = plan->by_place || step->step == SHUFFLE_ALL ||
+        plan->by_index = plan->by_index || step->step == SHUFFLE_ALL ||
                          (step->step == NAMES && step->with % 2 == 1);
         stacked += step->step < MAP || step->step == TWICE ? 1 : 0;
         stacked -= step->step >= ZIP ? 1 : 0;

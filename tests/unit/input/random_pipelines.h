@@ -21,7 +21,7 @@ struct plan_step {
 struct plan {
     struct plan_step steps[PLAN_STEPS_MAX];
     size_t count;
-    bool by_place; /* a shuffle of all stands somewhere: cannot be read in order only */
+    bool by_index; /* a shuffle of all stands somewhere: cannot be read in order only */
 };
 
 /* Writes the files that plans read, into the scratch folder. */

@@ -8,7 +8,7 @@
 
 #include "tests/unit/input/cmocka_unit.h"
 #include "worker/library/composite/composite.h"
-#include "worker/library/input/element_cut.h"
+#include "worker/library/input/batching/element_slice.h"
 
 void numbers_add(struct numbers *numbers, const cadre_tensor *tensor)
 {
@@ -134,7 +134,7 @@ struct part {
     uint32_t present;
     uint64_t rows;
     uint64_t global_rows;
-    struct digest fed;
+    struct digest consumed;
 };
 
 /* One worker's part of a step; false where it has none. */
@@ -152,7 +152,7 @@ static bool write_part(struct writer *writer, struct distributed_input *input, u
     int64_t steps = distributed_input_steps(input, epoch);
     assert_true(steps < 0 || batch.present == 0 || step < (uint64_t)steps);
     part->present += batch.present;
-    digest_merge(&part->fed, &batch.fed);
+    digest_merge(&part->consumed, &batch.consumed);
     uint64_t rows = 0;
     for (uint32_t r = 0; r < batch.replicas; r++) {
         rows += (uint64_t)element_first_rows(&batch.elements[r]);
@@ -200,7 +200,7 @@ const char *step_text_of(cadre_dataset *data, const struct distributed_layout *l
     assert_int_equal(without, 0);
     assert_true(agrees || part.rows == part.global_rows);
     if (claim == CADRE_OK) {
-        assert_true(digest_equal(&part.fed, &expected));
+        assert_true(digest_equal(&part.consumed, &expected));
     } else {
         assert_int_equal(claim, CADRE_UNIMPLEMENTED);
     }

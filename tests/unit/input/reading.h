@@ -11,7 +11,7 @@
 #include "cadre/sources.h"
 #include "cadre/transformations.h"
 #include "common/base/error.h"
-#include "worker/library/input/distribute.h"
+#include "worker/library/input/distribution/distributed_input.h"
 
 #define NUMBERS_MAX 4096
 

@@ -11,12 +11,12 @@
 #include "tests/unit/input/file_lists.h"
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/auto_shard.h"
-#include "worker/library/input/rebatch_dataset.h"
-#include "worker/library/input/required_shard.h"
-#include "worker/library/input/saved.h"
+#include "worker/library/input/sharding/auto_shard.h"
+#include "worker/library/input/batching/rebatch_dataset.h"
+#include "worker/library/input/sharding/required_shard.h"
+#include "worker/library/input/node/iterator_state.h"
 
 /* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)
@@ -191,10 +191,10 @@ static void lists_that_auto_divides_by_samples(void **state)
     expect_elements(sharded(cadre_dataset_retain(data), CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA),
         "1 1000 0 2 1001");
     expect_elements(sharded(data, CADRE_SHARD_FILE, 2, 1, CADRE_SHARD_FILE), "1000 1001 1000 1001");
-    data = cadre_dataset_shuffle(list_of(2), CADRE_SHUFFLE_ALL, 3, NULL); /* reads by place */
+    data = cadre_dataset_shuffle(list_of(2), CADRE_SHUFFLE_ALL, 3, NULL); /* reads by index */
     cadre_dataset_release(
         sharded(cadre_dataset_retain(data), CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA));
-    refuse(data, CADRE_SHARD_FILE, CADRE_NOT_FOUND, "reads its input by place");
+    refuse(data, CADRE_SHARD_FILE, CADRE_NOT_FOUND, "reads its input by index");
     expect_elements(sharded(list_of(2), CADRE_SHARD_DATA, 2, 0, CADRE_SHARD_DATA), "0 2 1001");
 }
 
@@ -204,7 +204,7 @@ static void what_auto_comes_to_is_explained(void **state)
     const struct {
         cadre_dataset *data;
         uint32_t workers;
-        struct dataset_choice choice;
+        struct policy_choice choice;
     } cases[] = {
         {list_of(2), 2, {.policy = CADRE_SHARD_FILE, .either = true}},
         {list_of(2), 1, {.policy = CADRE_SHARD_DATA, .either = true}},
@@ -221,8 +221,8 @@ static void what_auto_comes_to_is_explained(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
-        struct dataset_choice choice;
-        ASSERT_OK(dataset_choose(cases[i].data, cases[i].workers, &choice, &error));
+        struct policy_choice choice;
+        ASSERT_OK(dataset_choose_policy(cases[i].data, cases[i].workers, &choice, &error));
         assert_int_equal(choice.policy, cases[i].choice.policy);
         assert_int_equal(choice.either, cases[i].choice.either);
         assert_int_equal(choice.few, cases[i].choice.few);
@@ -416,13 +416,13 @@ static void positions_behind_all_data_are_refused(void **state)
     const uint64_t numbers[] = {UINT64_MAX, UINT64_MAX - 1, (uint64_t)INT64_MAX + 1};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         cadre_iterator *iterator = NULL;
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
-        ASSERT_OK(saved_write_bytes(&saved, "shard", 5, &error));
-        ASSERT_OK(saved_write_number(&saved, 0, &error));
-        ASSERT_OK(saved_write_number(&saved, numbers[i], &error));
+        ASSERT_OK(iterator_state_write_bytes(&saved, "shard", 5, &error));
+        ASSERT_OK(iterator_state_write_number(&saved, 0, &error));
+        ASSERT_OK(iterator_state_write_number(&saved, numbers[i], &error));
         ASSERT_OK(iterator_save(iterator->input, &saved, &error));
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         cadre_status status = iterator_restore(iterator, &reader, &error);
         if (status == CADRE_OK) {
             cadre_element element = {0};
@@ -430,7 +430,7 @@ static void positions_behind_all_data_are_refused(void **state)
             cadre_element_release(&element);
         }
         assert_int_equal(status, CADRE_INVALID_ARGUMENT);
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
         cadre_iterator_release(iterator);
     }
     cadre_dataset_release(data);

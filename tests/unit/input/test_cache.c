@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cache: in memory and in files, in order and by place; what interrupts it, damages it, or does not
+ * cache: in memory and in files, in order and by index; what interrupts it, damages it, or does not
  * fit; two processes; a full disk. */
 #include "tests/unit/input/cmocka_unit.h"
 
@@ -16,7 +16,7 @@
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "tests/unit/input/elements.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 static atomic_int calls;
 
@@ -132,7 +132,7 @@ static void positions(void **state)
         cadre_dataset *data = cadre_dataset_cache(numbers(5, true), path);
         for (uint64_t at = 0; at <= 5; at++) {
             struct cadre_error error = {0};
-            struct saved_writer saved = {0};
+            struct iterator_state_writer saved = {0};
             cadre_iterator *iterator = NULL;
             uint64_t skipped = 0;
             cadre_dataset *fresh = cadre_dataset_cache(numbers(5, true), NULL);
@@ -144,7 +144,7 @@ static void positions(void **state)
             cadre_dataset_release(fresh);
             /* A store that is not there is filled up to the position, and on. */
             fresh = cadre_dataset_cache(numbers(5, true), NULL);
-            struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+            struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
             ASSERT_OK(dataset_iterate(fresh, &(struct pass){0}, &iterator, &error));
             ASSERT_OK(iterator_restore(iterator, &reader, &error));
             ASSERT_OK(iterator_skip(iterator, 9, &skipped, &error));
@@ -154,7 +154,7 @@ static void positions(void **state)
             all(fresh, 0);
             expect_calls(0);
             cadre_dataset_release(fresh);
-            saved_writer_clear(&saved);
+            iterator_state_writer_clear(&saved);
         }
         expect_positions(data, &(struct pass){0});
         cadre_dataset_release(data);
@@ -180,24 +180,24 @@ static void the_order_of_epoch_0_stays(void **state)
 }
 
 /* Some places, in batches that cross epochs and hold an element twice; each is made once. */
-static void by_place_each_is_made_once(void **state)
+static void by_index_each_is_made_once(void **state)
 {
     (void)state;
     for (int kind = 0; kind < 2; kind++) {
         const char *path = kind == 1 ? scratch_path("places") : NULL;
         cadre_dataset *data = cadre_dataset_cache(numbers(10, false), path);
         struct cadre_error error = {0};
-        struct place places[4] = {{3, 0}, {7, 5}, {3, 2}, {9, 0}};
+        struct element_position positions[4] = {{3, 0}, {7, 5}, {3, 2}, {9, 0}};
         cadre_element rows = {0};
         struct id_list ids = {0};
-        ASSERT_OK(dataset_gather(data, places, 4, &rows, &ids, &error));
+        ASSERT_OK(dataset_gather(data, positions, 4, &rows, &ids, &error));
         const int64_t *values = cadre_tensor_const_data(rows.tensors[0]);
         assert_true(values[0] == 3 && values[1] == 7 && values[2] == 3 && values[3] == 9);
         assert_true(ids.count == 4 && ids.ids[0] == 3 && ids.ids[1] == 7 && ids.ids[2] == 3);
         cadre_element_release(&rows);
         atomic_store(&calls, 0);
         ids.count = 0;
-        ASSERT_OK(dataset_at(data, (struct place){7, 1}, &rows, &ids, &error));
+        ASSERT_OK(dataset_at(data, (struct element_position){7, 1}, &rows, &ids, &error));
         assert_true(ids.count == 1 && ids.ids[0] == 7);
         cadre_element_release(&rows);
         id_list_clear(&ids);
@@ -401,7 +401,7 @@ static void what_does_not_fit_is_replaced(void **state)
 }
 
 /* Every cut and many a changed byte of each file is an error that says what to do. */
-static void damaged_files_are_told(void **state)
+static void damaged_files_are_reported(void **state)
 {
     (void)state;
     static const char *const suffixes[] = {".index", ".data"};
@@ -494,14 +494,14 @@ static void two_of_one_path(void **state)
     uint64_t skipped = 0;
     cadre_dataset *one = cadre_dataset_cache(numbers(4, true), scratch_path("two"));
     cadre_dataset *other = cadre_dataset_cache(numbers(4, true), scratch_path("two"));
-    cadre_dataset *by_place = cadre_dataset_cache(numbers(4, false), scratch_path("two"));
+    cadre_dataset *by_index = cadre_dataset_cache(numbers(4, false), scratch_path("two"));
     cadre_iterator *writer = half_way(one);
     cadre_iterator *same = half_way(one);
     assert_true(is_there(file_of("two", ".data.partial")));
     atomic_store(&calls, 0);
     assert_string_equal(all(other, 0), FOUR);
     expect_calls(4);
-    assert_string_equal(all(by_place, 0), FOUR);
+    assert_string_equal(all(by_index, 0), FOUR);
     expect_calls(4);
     assert_string_equal(all(other, 0), FOUR);
     expect_calls(4);
@@ -517,7 +517,7 @@ static void two_of_one_path(void **state)
     cadre_iterator_release(same);
     cadre_dataset_release(one);
     cadre_dataset_release(other);
-    cadre_dataset_release(by_place);
+    cadre_dataset_release(by_index);
     remove_cache("two");
     atomic_store(&calls, 0);
 }
@@ -552,14 +552,14 @@ int main(void)
         cmocka_unit_test(what_is_left_early_is_not_kept),
         cmocka_unit_test(positions),
         cmocka_unit_test(the_order_of_epoch_0_stays),
-        cmocka_unit_test(by_place_each_is_made_once),
+        cmocka_unit_test(by_index_each_is_made_once),
         cmocka_unit_test(several_threads_may_read),
         cmocka_unit_test(an_input_that_fails),
         cmocka_unit_test(nothing_and_no_end),
         cmocka_unit_test(memory_that_runs_out),
         cmocka_unit_test(the_text_of_strings_is_counted),
         cmocka_unit_test(what_does_not_fit_is_replaced),
-        cmocka_unit_test(damaged_files_are_told),
+        cmocka_unit_test(damaged_files_are_reported),
         cmocka_unit_test(a_disk_that_refuses),
         cmocka_unit_test(two_of_one_path),
         cmocka_unit_test(a_writer_that_dies),

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tests/unit/input/reading.h"
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 /* Reads and releases `data`; its values are those given, and its cardinality is right. */
 static void expect(cadre_dataset *data, const int64_t *values, size_t count, int64_t cardinality)

@@ -3,7 +3,7 @@
 #include "tests/unit/input/cmocka_unit.h"
 
 #include "tests/unit/input/elements.h"
-#include "worker/library/input/options.h"
+#include "worker/library/input/transformations/dataset_options.h"
 
 static void numbers_come_first(void **state)
 {

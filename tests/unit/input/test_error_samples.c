@@ -4,8 +4,8 @@
 
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
-#include "worker/library/input/error_samples.h"
-#include "worker/library/input/nested.h"
+#include "worker/library/input/node/error_samples.h"
+#include "worker/library/input/nested/nested.h"
 
 static const char *told(const uint64_t *list, size_t count, size_t first)
 {

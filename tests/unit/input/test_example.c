@@ -245,8 +245,8 @@ static void mutated_bytes(void **state)
     for (int round = 0; round < 20000; round++) {
         char bytes[sizeof ALL_BYTES - 1];
         memcpy(bytes, ALL_BYTES, sizeof bytes);
-        for (uint64_t i = 0; i <= prng_below(&prng, 3); i++) {
-            bytes[prng_below(&prng, sizeof bytes)] = (char)prng_next(&prng);
+        for (uint64_t i = 0; i <= prng_uniform(&prng, 3); i++) {
+            bytes[prng_uniform(&prng, sizeof bytes)] = (char)prng_next(&prng);
         }
         cadre_element one = {0};
         cadre_element batch = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fast ways of reading against the plain one, on many random pipelines: the same elements with the
  * same ids. The plain pipeline has a filter that keeps everything behind each node, so that nothing
- * is read by place, stacked at the source or skipped. Also what is kept of files in memory. */
+ * is read by index, stacked at the source or skipped. Also what is kept of files in memory. */
 #include "tests/lib/rounds.h"
 #include "tests/unit/input/cmocka_unit.h"
 
@@ -14,10 +14,10 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/npy_writing.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/file_blocks.h"
-#include "worker/library/input/file_rows.h"
+#include "worker/library/input/files/block_cache.h"
+#include "worker/library/input/files/file_rows.h"
 
 #define ROWS      40
 #define PIPELINES 400
@@ -112,9 +112,9 @@ static const maker sources[] = {numbers, fixed, npy, slices, tfrecord};
  * among the elements, which are indexable. */
 static cadre_dataset *add_node(cadre_dataset *data, struct prng *prng, bool chooses)
 {
-    int64_t some = 1 + (int64_t)prng_below(prng, 9);
+    int64_t some = 1 + (int64_t)prng_uniform(prng, 9);
     uint64_t seed = prng_next(prng);
-    switch (prng_below(prng, chooses ? 5 : 9)) {
+    switch (prng_uniform(prng, chooses ? 5 : 9)) {
     case 0:
         return cadre_dataset_take(data, 3 * some + 8);
     case 1:
@@ -140,15 +140,15 @@ static cadre_dataset *build(uint64_t number, bool plain)
 {
     struct prng prng = {.state = number * 1000};
     cadre_dataset *data = sources[number % (sizeof sources / sizeof sources[0])]();
-    for (uint64_t left = prng_below(&prng, 4); left > 0; left--) {
+    for (uint64_t left = prng_uniform(&prng, 4); left > 0; left--) {
         data = add_node(data, &prng, true);
     }
-    for (uint64_t left = prng_below(&prng, 4); left > 0; left--) {
+    for (uint64_t left = prng_uniform(&prng, 4); left > 0; left--) {
         data = plain ? in_order_only(data) : data;
         data = add_node(data, &prng, false);
     }
     data = plain ? in_order_only(data) : data;
-    return cadre_dataset_batch(data, 1 + (int64_t)prng_below(&prng, 12), number % 2 == 0);
+    return cadre_dataset_batch(data, 1 + (int64_t)prng_uniform(&prng, 12), number % 2 == 0);
 }
 
 static void read_ids(cadre_dataset *data, const struct pass *pass, struct id_list *ids)
@@ -224,12 +224,12 @@ static void very_large_batches(void **state)
 
 /* --- memory for a device --- */
 
-static void *stand_in_get(size_t bytes)
+static void *standin_get(size_t bytes)
 {
     return aligned_alloc(CADRE_TENSOR_ALIGN, bytes);
 }
 
-static void stand_in_give(void *memory, size_t bytes)
+static void standin_give(void *memory, size_t bytes)
 {
     (void)bytes;
     free(memory);
@@ -240,7 +240,7 @@ static void batches_land_in_the_memory_that_is_asked_for(void **state)
 {
     (void)state;
     static const struct tensor_memory_ops stand_in = {
-        .name = "stand-in", .get = stand_in_get, .give = stand_in_give};
+        .name = "stand-in", .get = standin_get, .give = standin_give};
     struct cadre_error error = {0};
     ASSERT_OK(tensor_memory_register(TENSOR_MEMORY_PINNED, &stand_in, &error));
     tensor_memory_limit(TENSOR_MEMORY_PINNED, (uint64_t)1 << 20);
@@ -290,18 +290,18 @@ static void *read_scattered(void *user)
     const struct file_rows *rows = user;
     struct prng prng = {.state = (uint64_t)pthread_self()};
     for (int round = 0; round < 3000; round++) {
-        struct place places[50];
+        struct element_position positions[50];
         char bytes[50 * ROW_BYTES];
         struct cadre_error error = {0};
         for (size_t i = 0; i < 50; i++) {
-            places[i].index =
-                i % 5 > 0 ? places[i - 1].index + 1 : prng_below(&prng, FILE_ROWS - 5);
+            positions[i].index =
+                i % 5 > 0 ? positions[i - 1].index + 1 : prng_uniform(&prng, FILE_ROWS - 5);
         }
-        if (file_rows_read(rows, places, 50, bytes, &error) != CADRE_OK) {
+        if (file_rows_read(rows, positions, 50, bytes, &error) != CADRE_OK) {
             return user;
         }
         for (size_t i = 0; i < sizeof bytes; i++) {
-            if ((uint8_t)bytes[i] != places[i / ROW_BYTES].index % 253) {
+            if ((uint8_t)bytes[i] != positions[i / ROW_BYTES].index % 253) {
                 return user;
             }
         }
@@ -314,7 +314,7 @@ static void expect_scattered(uint64_t limit, uint64_t kept)
     struct input_file file;
     struct cadre_error error = {0};
     pthread_t threads[3];
-    file_blocks_limit(limit);
+    block_cache_set_limit(limit);
     ASSERT_OK(input_file_open(&file, rows_file(), true, &error));
     struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES, .step_bytes = ROW_BYTES};
     for (int i = 0; i < 3; i++) {
@@ -325,9 +325,9 @@ static void expect_scattered(uint64_t limit, uint64_t kept)
         assert_int_equal(pthread_join(threads[i], &failed), 0);
         assert_null(failed);
     }
-    assert_int_equal(file_blocks_kept(), kept);
+    assert_int_equal(block_cache_bytes(), kept);
     input_file_close(&file);
-    assert_int_equal(file_blocks_kept(), 0);
+    assert_int_equal(block_cache_bytes(), 0);
 }
 
 static void files_read_here_and_there_are_kept(void **state)
@@ -346,25 +346,25 @@ static void what_is_not_kept(void **state)
     (void)state;
     struct input_file file;
     struct cadre_error error = {0};
-    static struct place places[FILE_ROWS];
+    static struct element_position positions[FILE_ROWS];
     static char bytes[FILE_ROWS * ROW_BYTES];
-    file_blocks_limit((uint64_t)1 << 30);
+    block_cache_set_limit((uint64_t)1 << 30);
     ASSERT_OK(input_file_open(&file, rows_file(), true, &error));
     struct file_rows rows = {.file = &file, .row_bytes = ROW_BYTES, .step_bytes = ROW_BYTES};
     for (size_t i = 0; i < FILE_ROWS; i++) {
-        places[i].index = i;
+        positions[i].index = i;
     }
     for (int round = 0; round < 3; round++) {
-        ASSERT_OK(file_rows_read(&rows, places, FILE_ROWS, bytes, &error));
+        ASSERT_OK(file_rows_read(&rows, positions, FILE_ROWS, bytes, &error));
     }
-    assert_int_equal(file_blocks_kept(), 0);
+    assert_int_equal(block_cache_bytes(), 0);
     /* Shorter than it was: the blocks that are there serve, the others are DATA_LOSS. */
     assert_int_equal(truncate(file.path, 100 * ROW_BYTES), 0);
     cadre_status last = CADRE_OK;
     for (uint64_t i = 0; i < FILE_ROWS; i += 7) {
-        const struct place place = {.index = FILE_ROWS - 1 - i};
-        last = file_rows_read(&rows, &place, 1, bytes, &error);
-        assert_int_equal(last, place.index >= 100 ? CADRE_DATA_LOSS : CADRE_OK);
+        const struct element_position position = {.index = FILE_ROWS - 1 - i};
+        last = file_rows_read(&rows, &position, 1, bytes, &error);
+        assert_int_equal(last, position.index >= 100 ? CADRE_DATA_LOSS : CADRE_OK);
     }
     input_file_close(&file);
 }

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "worker/library/input/file_shares.h"
+#include "worker/library/input/sharding/file_shares.h"
 
 #define FILES   7
 #define SAMPLES 60
 
-static cadre_status fed(struct file_shares *shares, uint64_t file, uint64_t first, uint64_t count)
+static cadre_status consumed(struct file_shares *shares, uint64_t file, uint64_t first, uint64_t count)
 {
-    return file_shares_fed(
+    return file_shares_consumed(
         shares, &(struct file_run){.file = file, .first = first, .count = count}, NULL);
 }
 
@@ -23,10 +23,10 @@ static void check_against(const struct file_shares *shares, bool seen[FILES][SAM
     for (size_t f = 0; f < FILES; f++) {
         const struct file_share *file = &shares->files[f];
         bool own[SAMPLES] = {false};
-        for (size_t i = 0; i < file->fed_count; i++) {
-            assert_true(file->fed[i].first < file->fed[i].end);
-            assert_true(i == 0 || file->fed[i - 1].end < file->fed[i].first);
-            for (uint64_t s = file->fed[i].first; s < file->fed[i].end; s++) {
+        for (size_t i = 0; i < file->consumed_count; i++) {
+            assert_true(file->consumed[i].first < file->consumed[i].end);
+            assert_true(i == 0 || file->consumed[i - 1].end < file->consumed[i].first);
+            for (uint64_t s = file->consumed[i].first; s < file->consumed[i].end; s++) {
                 own[s] = true;
                 samples++;
             }
@@ -62,14 +62,14 @@ static void random_runs(void **state)
         prng = (struct prng){.state = prng_mix(seed)};
         ASSERT_OK(file_shares_init(&shares, seed, FILES, 3, &error));
         for (int i = 0; i < 80; i++) {
-            uint64_t file = prng_below(&prng, FILES);
-            uint64_t first = prng_below(&prng, SAMPLES);
-            uint64_t count = prng_below(&prng, SAMPLES - first < 9 ? SAMPLES - first + 1 : 9);
+            uint64_t file = prng_uniform(&prng, FILES);
+            uint64_t first = prng_uniform(&prng, SAMPLES);
+            uint64_t count = prng_uniform(&prng, SAMPLES - first < 9 ? SAMPLES - first + 1 : 9);
             bool twice = false;
             for (uint64_t s = first; s < first + count; s++) {
                 twice = twice || seen[file][s];
             }
-            assert_int_equal(fed(&shares, file, first, count), twice ? CADRE_DATA_LOSS : CADRE_OK);
+            assert_int_equal(consumed(&shares, file, first, count), twice ? CADRE_DATA_LOSS : CADRE_OK);
             for (uint64_t s = first; s < first + count && !twice; s++) {
                 seen[file][s] = true;
             }
@@ -82,7 +82,7 @@ static void random_runs(void **state)
         assert_true(file_shares_equal(&shares, &copy));
         ASSERT_OK(file_shares_done(&copy, 3, &error));
         assert_false(file_shares_equal(&shares, &copy));
-        ASSERT_OK(file_shares_deal(&copy, 5, &error));
+        ASSERT_OK(file_shares_assign(&copy, 5, &error));
         through_bytes(&copy);
         file_shares_clear(&copy);
         file_shares_clear(&shares);
@@ -95,19 +95,19 @@ static void what_was_dropped_is_kept(void **state)
     struct cadre_error error = {0};
     struct file_shares shares = {0};
     ASSERT_OK(file_shares_init(&shares, 4, FILES, 3, &error));
-    ASSERT_OK(fed(&shares, 2, 5, 4));
-    assert_false(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 1, .count = 4}));
-    assert_true(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 1, .count = 5}));
-    assert_true(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 8, .count = 1}));
-    assert_false(file_shares_has(&shares, &(struct file_run){.file = 2, .first = 9, .count = 1}));
-    assert_true(file_shares_has(&shares, &(struct file_run){.file = FILES, .count = 1}));
+    ASSERT_OK(consumed(&shares, 2, 5, 4));
+    assert_false(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 4}));
+    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 5}));
+    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 8, .count = 1}));
+    assert_false(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 9, .count = 1}));
+    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = FILES, .count = 1}));
     for (uint64_t file = 0; file < FILES; file++) {
         ASSERT_OK(file_shares_done(&shares, file | (file == 2 ? FILE_SHARES_DROPPED : 0), &error));
         ASSERT_OK(file_shares_done(&shares, file, &error)); /* what was said first holds */
         assert_int_equal(shares.done_count, file + 1);
     }
     assert_int_equal(shares.dropped_count, 1);
-    assert_true(file_shares_has(&shares, &(struct file_run){.file = 0, .count = 1}));
+    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = 0, .count = 1}));
     through_bytes(&shares);
     struct file_shares copy = {0};
     ASSERT_OK(file_shares_copy(&shares, &copy, &error));
@@ -132,13 +132,13 @@ static void deals(void **state)
     for (size_t f = 0; f < FILES; f++) {
         assert_int_equal(shares.files[f].owner, f % 3);
     }
-    ASSERT_OK(file_shares_deal(&shares, 2, &error));
+    ASSERT_OK(file_shares_assign(&shares, 2, &error));
     ASSERT_OK(file_shares_init(&fresh, 4, FILES, 2, &error));
     assert_true(file_shares_equal(&shares, &fresh));
     ASSERT_OK(file_shares_done(&shares, 0, &error));
     ASSERT_OK(file_shares_done(&shares, 3, &error));
     ASSERT_OK(file_shares_done(&shares, 3, &error));
-    ASSERT_OK(file_shares_deal(&shares, 2, &error));
+    ASSERT_OK(file_shares_assign(&shares, 2, &error));
     const uint32_t owners[] = {9, 0, 1, 9, 0, 1, 0};
     for (size_t f = 0; f < FILES; f++) {
         assert_true(owners[f] == 9 || shares.files[f].owner == owners[f]);
@@ -147,7 +147,7 @@ static void deals(void **state)
     assert_int_equal(file_shares_count(&shares).done, 2);
     through_bytes(&shares);
     /* More workers than files: some have none. */
-    ASSERT_OK(file_shares_deal(&shares, 500, &error));
+    ASSERT_OK(file_shares_assign(&shares, 500, &error));
     assert_int_equal(shares.files[6].owner, 4);
     through_bytes(&shares);
     file_shares_clear(&shares);
@@ -165,16 +165,16 @@ static void refusals(void **state)
     assert_int_equal(
         file_shares_init(&shares, 0, FILE_SHARES_FILES_MAX + 1, 1, &error), CADRE_INVALID_ARGUMENT);
     ASSERT_OK(file_shares_init(&shares, 0, FILES, 2, &error));
-    assert_int_equal(fed(&shares, FILES, 0, 1), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(fed(&shares, 0, UINT64_MAX, 1), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(fed(&shares, 0, 1, UINT64_MAX), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(fed(&shares, 0, FILE_SHARES_SAMPLES_MAX, 1), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(fed(&shares, 0, FILE_SHARES_SAMPLES_MAX - 1, 1), CADRE_OK);
+    assert_int_equal(consumed(&shares, FILES, 0, 1), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(consumed(&shares, 0, UINT64_MAX, 1), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(consumed(&shares, 0, 1, UINT64_MAX), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(consumed(&shares, 0, FILE_SHARES_SAMPLES_MAX, 1), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(consumed(&shares, 0, FILE_SHARES_SAMPLES_MAX - 1, 1), CADRE_OK);
     assert_int_equal(file_shares_done(&shares, FILES, &error), CADRE_INVALID_ARGUMENT);
-    assert_int_equal(file_shares_deal(&shares, 0, &error), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(file_shares_assign(&shares, 0, &error), CADRE_INVALID_ARGUMENT);
     assert_int_equal(file_shares_done(&shares, 1, &error), CADRE_OK);
-    assert_int_equal(fed(&shares, 1, 0, 1), CADRE_DATA_LOSS);
-    assert_int_equal(fed(&shares, 1, 0, 0), CADRE_OK);
+    assert_int_equal(consumed(&shares, 1, 0, 1), CADRE_DATA_LOSS);
+    assert_int_equal(consumed(&shares, 1, 0, 0), CADRE_OK);
     file_shares_clear(&shares);
     struct file_shares none = {0};
     ASSERT_OK(file_shares_init(&none, 0, 0, 1, &error));
@@ -191,11 +191,11 @@ static void damaged_bytes(void **state)
     uint8_t *bytes = NULL;
     size_t count = 0;
     ASSERT_OK(file_shares_init(&shares, 300, FILES, 2, &error));
-    assert_int_equal(fed(&shares, 1, 3, 400), CADRE_OK);
-    assert_int_equal(fed(&shares, 1, 500, 1), CADRE_OK);
-    assert_int_equal(fed(&shares, 5, 0, 1), CADRE_OK);
+    assert_int_equal(consumed(&shares, 1, 3, 400), CADRE_OK);
+    assert_int_equal(consumed(&shares, 1, 500, 1), CADRE_OK);
+    assert_int_equal(consumed(&shares, 5, 0, 1), CADRE_OK);
     ASSERT_OK(file_shares_done(&shares, 2, &error));
-    ASSERT_OK(file_shares_deal(&shares, 2, &error));
+    ASSERT_OK(file_shares_assign(&shares, 2, &error));
     ASSERT_OK(file_shares_encode(&shares, &bytes, &count, &error));
     for (size_t i = 0; i <= count; i++) {
         struct file_shares back = {0};
@@ -243,11 +243,11 @@ static void random_bytes(void **state)
         uint8_t bytes[40];
         struct file_shares back = {0};
         struct cadre_error error = {0};
-        size_t count = prng_below(&prng, sizeof bytes);
+        size_t count = prng_uniform(&prng, sizeof bytes);
         bytes[0] = 1;
         for (size_t k = 1; k < count; k++) {
             bytes[k] =
-                (uint8_t)(prng_below(&prng, 3) > 0 ? prng_below(&prng, 6) : prng_below(&prng, 256));
+                (uint8_t)(prng_uniform(&prng, 3) > 0 ? prng_uniform(&prng, 6) : prng_uniform(&prng, 256));
         }
         cadre_status status = file_shares_decode(bytes, count, &back, &error);
         assert_true(status == CADRE_OK || status == CADRE_INVALID_ARGUMENT);
@@ -269,9 +269,9 @@ static void compact(void **state)
     size_t count = 0;
     ASSERT_OK(file_shares_init(&shares, 0, 100000, 500, &error));
     for (uint64_t i = 0; i < 1000000; i += 100) {
-        assert_int_equal(fed(&shares, 99999, i, 100), CADRE_OK);
+        assert_int_equal(consumed(&shares, 99999, i, 100), CADRE_OK);
     }
-    assert_int_equal(shares.files[99999].fed_count, 1);
+    assert_int_equal(shares.files[99999].consumed_count, 1);
     ASSERT_OK(file_shares_encode(&shares, &bytes, &count, &error));
     assert_true(count < 24);
     free(bytes);

@@ -10,7 +10,7 @@
 
 #include "tests/unit/input/npy_writing.h"
 #include "tests/unit/input/reading.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 /* The records of epoch 0 as text, each of `record_bytes` characters. */
 static const char *records_text(cadre_dataset *data, char *text)

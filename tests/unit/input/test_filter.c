@@ -78,7 +78,7 @@ static void is_not_indexable(void **state)
     /* What stands on a shuffle of all is read in order. */
     data = cadre_dataset_filter(
         cadre_dataset_shuffle(range(10), CADRE_SHUFFLE_ALL, 1, NULL), is_odd, NULL);
-    assert_false(data->by_place_only);
+    assert_false(data->by_index_only);
     expect_consistent(data);
     cadre_dataset_release(data);
     expect_failure(cadre_dataset_shuffle(

@@ -90,7 +90,7 @@ static struct inner random_inner(struct prng *prng, int64_t inputs, bool sequent
 {
     struct inner inner = {.sequential = sequential};
     for (int64_t i = 0; i < inputs; i++) {
-        inner.lengths[i] = prng_chance(prng, 1, 4) ? 0 : (int64_t)prng_below(prng, 9);
+        inner.lengths[i] = prng_chance(prng, 1, 4) ? 0 : (int64_t)prng_uniform(prng, 9);
     }
     return inner;
 }
@@ -101,9 +101,9 @@ static void random_orders(void **state)
     struct prng prng = {20};
     (void)state;
     for (int round = 0; round < 300; round++) {
-        int64_t inputs = (int64_t)prng_below(&prng, 12);
-        int64_t cycle = 1 + (int64_t)prng_below(&prng, 6);
-        int64_t block = 1 + (int64_t)prng_below(&prng, 4);
+        int64_t inputs = (int64_t)prng_uniform(&prng, 12);
+        int64_t cycle = 1 + (int64_t)prng_uniform(&prng, 6);
+        int64_t block = 1 + (int64_t)prng_uniform(&prng, 4);
         struct inner inner = random_inner(&prng, inputs, false);
         simulate(&inner, inputs, cycle, block, text);
         for (int32_t parallel = 0; parallel < 4; parallel++) {
@@ -140,9 +140,9 @@ static void any_way_of_reading(void **state)
     struct prng prng = {8};
     (void)state;
     for (int round = 0; round < 12; round++) {
-        int64_t inputs = 1 + (int64_t)prng_below(&prng, 5);
-        int64_t cycle = 1 + (int64_t)prng_below(&prng, 4);
-        int64_t block = 1 + (int64_t)prng_below(&prng, 3);
+        int64_t inputs = 1 + (int64_t)prng_uniform(&prng, 5);
+        int64_t cycle = 1 + (int64_t)prng_uniform(&prng, 4);
+        int64_t block = 1 + (int64_t)prng_uniform(&prng, 3);
         struct inner inner = random_inner(&prng, inputs, round % 2 == 0);
         cadre_dataset *outer = cadre_dataset_shuffle(range(0, inputs), 2, 1, NULL);
         cadre_dataset *data = NULL;
@@ -260,9 +260,9 @@ static void unordered_gives_the_same_set(void **state)
     for (int round = 0; round < 20; round++) {
         struct numbers sorted;
         struct numbers plain;
-        int64_t inputs = 1 + (int64_t)prng_below(&prng, 10);
+        int64_t inputs = 1 + (int64_t)prng_uniform(&prng, 10);
         struct inner inner = random_inner(&prng, inputs, false);
-        cadre_interleave_options options = *turns(1 + (int64_t)prng_below(&prng, 5), 2, 3);
+        cadre_interleave_options options = *turns(1 + (int64_t)prng_uniform(&prng, 5), 2, 3);
         options.unordered = true;
         cadre_dataset *data =
             cadre_dataset_interleave(range(0, inputs), make_inner, &inner, &options);
@@ -312,14 +312,14 @@ static void positions_without_order(void **state)
     qsort(whole.values, whole.count, sizeof whole.values[0], compare);
     for (size_t at = 0; at <= whole.count + 1; at++) {
         struct cadre_error error = {0};
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         struct numbers numbers = {.count = 0};
         cadre_iterator *first = NULL;
         cadre_iterator *second = NULL;
         ASSERT_OK(dataset_iterate(data, &pass, &first, &error));
         read_on(first, at, &numbers);
         ASSERT_OK(iterator_save(first, &saved, &error));
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         ASSERT_OK(dataset_iterate(data, &pass, &second, &error));
         ASSERT_OK(iterator_restore(second, &reader, &error));
         read_on(second, SIZE_MAX, &numbers);
@@ -328,7 +328,7 @@ static void positions_without_order(void **state)
         assert_memory_equal(numbers.values, whole.values, whole.count * sizeof whole.values[0]);
         cadre_iterator_release(first);
         cadre_iterator_release(second);
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
     }
     cadre_dataset_release(data);
 }

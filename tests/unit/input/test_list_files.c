@@ -13,7 +13,7 @@
 #include "cadre/transformations.h"
 #include "common/base/fault.h"
 #include "tests/unit/input/elements.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 /* The names without the folder, in the order of an epoch. Consumes `data`. */
 static const char *names_text(cadre_dataset *data, uint64_t epoch)

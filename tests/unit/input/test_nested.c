@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * flat_map and interleave: ids, failures, what the elements look like, what was fed before. */
+ * flat_map and interleave: ids, failures, what the elements look like, what was consumed before. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
-#include "tests/unit/input/scratch.h"
-#include "worker/library/input/nested.h"
+#include "tests/unit/input/scratch_folder.h"
+#include "worker/library/input/nested/nested.h"
 
 static const struct pass in_order = {.ordered = true};
 
@@ -228,7 +228,7 @@ static void positions_of_others(void **state)
     struct cadre_error error = {0};
     (void)state;
     for (int32_t parallel = 0; parallel < 2; parallel++) {
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         cadre_iterator *iterator = NULL;
         cadre_element element = {0};
         cadre_dataset *data =
@@ -243,12 +243,12 @@ static void positions_of_others(void **state)
         cadre_dataset_release(data);
         data = cadre_dataset_interleave(range(0, 4), make_inner, &inner, turns(2, 1, parallel));
         ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
         assert_non_null(strstr(error.text, "interleave: the saved position"));
         cadre_iterator_release(iterator);
         cadre_dataset_release(data);
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
     }
 }
 
@@ -258,7 +258,7 @@ static void shorter_than_before(void **state)
     struct cadre_error error = {0};
     (void)state;
     struct inner inner = {.lengths = {6, 6}};
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     cadre_iterator *iterator = NULL;
     cadre_element element = {0};
     cadre_dataset *data = cadre_dataset_flat_map(range(0, 2), make_inner, &inner);
@@ -271,11 +271,11 @@ static void shorter_than_before(void **state)
     cadre_iterator_release(iterator);
     inner.lengths[0] = 3;
     ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
-    struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+    struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
     assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
     cadre_iterator_release(iterator);
     cadre_dataset_release(data);
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
 }
 
 /* --- what the elements look like --- */
@@ -351,42 +351,42 @@ static void the_first_one_may_be_empty(void **state)
 
 /* --- distribution --- */
 
-/* Sample `ordinal` of `outer` was fed when the bit is set; and how many samples it was said to
+/* Sample `ordinal` of `outer` was consumed when the bit is set; and how many samples it was said to
  * have.
  */
-struct fed_bits {
+struct consumed_bits {
     uint64_t bits[INNER_MAX];
     _Atomic uint64_t ended[INNER_MAX];
 };
 
-static uint64_t fed_run(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_fed)
+static uint64_t consumed_run(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_consumed)
 {
-    const struct fed_bits *fed = context;
+    const struct consumed_bits *consumed = context;
     uint64_t run = 1;
     assert_true(outer_id < INNER_MAX && ordinal < 64);
-    *ret_fed = (fed->bits[outer_id] >> ordinal & 1) != 0;
-    while (ordinal + run < 64 && ((fed->bits[outer_id] >> (ordinal + run) & 1) != 0) == *ret_fed) {
+    *ret_consumed = (consumed->bits[outer_id] >> ordinal & 1) != 0;
+    while (ordinal + run < 64 && ((consumed->bits[outer_id] >> (ordinal + run) & 1) != 0) == *ret_consumed) {
         run++;
     }
     return ordinal + run < 64 ? run : UINT64_MAX;
 }
 
-static void fed_ended(void *context, uint64_t outer_id, uint64_t samples)
+static void consumed_ended(void *context, uint64_t outer_id, uint64_t samples)
 {
     assert_true(outer_id < INNER_MAX);
-    ((struct fed_bits *)context)->ended[outer_id] = samples;
+    ((struct consumed_bits *)context)->ended[outer_id] = samples;
 }
 
 /* Reads it to the end in the one way or the other, and tells the ends that were told. */
 static const char *ends_told(
-    cadre_dataset *data, struct fed_bits *fed, bool by_skipping, char *text)
+    cadre_dataset *data, struct consumed_bits *consumed, bool by_skipping, char *text)
 {
     struct cadre_error error = {0};
     cadre_iterator *iterator = NULL;
     uint64_t skipped = 0;
     size_t used = 0;
     for (size_t i = 0; i < INNER_MAX; i++) {
-        fed->ended[i] = UINT64_MAX;
+        consumed->ended[i] = UINT64_MAX;
     }
     if (by_skipping) {
         ASSERT_OK(dataset_iterate(data, &in_order, &iterator, &error));
@@ -397,21 +397,21 @@ static const char *ends_told(
     }
     text[0] = '\0';
     for (size_t i = 0; i < INNER_MAX; i++) {
-        if (fed->ended[i] != UINT64_MAX) {
+        if (consumed->ended[i] != UINT64_MAX) {
             used += (size_t)snprintf(text + used, 256 - used, "%s%zu:%llu", used > 0 ? " " : "", i,
-                (unsigned long long)fed->ended[i]);
+                (unsigned long long)consumed->ended[i]);
         }
     }
     return text;
 }
 
-static void passes_over_what_was_fed(void **state)
+static void skips_what_was_consumed(void **state)
 {
     struct inner inner = {.lengths = {6, 4, 3, 2}};
     /* Of 0: 0, 1, 4. Of 1: all, by a run without end. Of 2: what it does not have. 3: the last. */
-    struct fed_bits bits = {.bits = {0x13, UINT64_MAX, 0xf0, 0x2}};
-    const struct nested_fed fed = {.run = fed_run, .ended = fed_ended, .context = &bits};
-    const struct nested_fed ends = {.ended = fed_ended, .context = &bits};
+    struct consumed_bits bits = {.bits = {0x13, UINT64_MAX, 0xf0, 0x2}};
+    const struct nested_consumed consumed = {.run = consumed_run, .ended = consumed_ended, .context = &bits};
+    const struct nested_consumed ends = {.ended = consumed_ended, .context = &bits};
     char text[256];
     (void)state;
     for (int32_t parallel = -1; parallel < 3; parallel++) {
@@ -421,7 +421,7 @@ static void passes_over_what_was_fed(void **state)
                 : cadre_dataset_interleave(range(0, 4), make_inner, &inner, turns(2, 2, parallel));
         assert_true(dataset_is_nested(whole));
         assert_false(dataset_is_nested(whole->input));
-        cadre_dataset *left = dataset_nested_rebuild(whole, range(0, 4), &fed);
+        cadre_dataset *left = dataset_nested_rebuild(whole, range(0, 4), &consumed);
         atomic_store(&inner.calls, 0);
         expect_ids(cadre_dataset_retain(left),
             parallel < 0 ? "0:2 0:3 0:5 2:0 2:1 2:2 3:0" : "0:2 0:3 0:5 2:0 2:1 3:0 2:2");
@@ -433,13 +433,13 @@ static void passes_over_what_was_fed(void **state)
             assert_string_equal(ends_told(all, &bits, by_skipping, text), "0:6 1:4 2:3 3:2");
             cadre_dataset_release(all);
         }
-        /* Other inputs, with what was fed kept in mind. */
+        /* Other inputs, with what was consumed kept in mind. */
         cadre_dataset *const names[] = {cadre_dataset_skip(range(0, 4), 2)};
         cadre_dataset *rest = left->ops->rebuild(left, names);
         expect_elements(rest, parallel < 0 ? "200 201 202 300" : "200 201 300 202");
         expect_elements(
             dataset_nested_rebuild(left, cadre_dataset_skip(range(0, 4), 3), NULL), "300 301");
-        expect_failure(dataset_nested_rebuild(left, cadre_dataset_range(0, 1, 0), &fed),
+        expect_failure(dataset_nested_rebuild(left, cadre_dataset_range(0, 1, 0), &consumed),
             CADRE_INVALID_ARGUMENT, "range: step is 0");
         cadre_dataset_release(left);
         cadre_dataset_release(whole);
@@ -515,7 +515,7 @@ int main(void)
         cmocka_unit_test(shorter_than_before),
         cmocka_unit_test(specs),
         cmocka_unit_test(the_first_one_may_be_empty),
-        cmocka_unit_test(passes_over_what_was_fed),
+        cmocka_unit_test(skips_what_was_consumed),
         cmocka_unit_test(names_that_are_opened),
     };
     return cmocka_run_group_tests(tests, scratch_setup, scratch_teardown);

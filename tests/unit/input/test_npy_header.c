@@ -9,7 +9,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/input/npy_writing.h"
-#include "worker/library/input/npy_header.h"
+#include "worker/library/input/files/npy_header.h"
 
 static cadre_status parse(
     const uint8_t *bytes, size_t size, struct npy_header *ret_header, struct cadre_error *error)
@@ -132,22 +132,22 @@ static void prefixes_that_are_refused(void **state)
 static size_t mutate(uint8_t *bytes, size_t size, struct prng *prng)
 {
     static const char tokens[] = "{}()',:\"\\L 0123456789<>|=fiubTrueFalse";
-    for (uint64_t changes = 1 + prng_below(prng, 4); changes > 0 && size > 0; changes--) {
-        size_t at = (size_t)prng_below(prng, size);
-        switch (prng_below(prng, 5)) {
+    for (uint64_t changes = 1 + prng_uniform(prng, 4); changes > 0 && size > 0; changes--) {
+        size_t at = (size_t)prng_uniform(prng, size);
+        switch (prng_uniform(prng, 5)) {
         case 0:
-            bytes[at] ^= (uint8_t)(1u << prng_below(prng, 8));
+            bytes[at] ^= (uint8_t)(1u << prng_uniform(prng, 8));
             break;
         case 1:
             bytes[at] = (uint8_t)prng_next(prng);
             break;
         case 2:
-            bytes[at] = (uint8_t)tokens[prng_below(prng, sizeof tokens - 1)];
+            bytes[at] = (uint8_t)tokens[prng_uniform(prng, sizeof tokens - 1)];
             break;
         case 3: {
-            size_t from = (size_t)prng_below(prng, size);
+            size_t from = (size_t)prng_uniform(prng, size);
             size_t most = size - (at > from ? at : from);
-            memmove(bytes + at, bytes + from, (size_t)prng_below(prng, most + 1));
+            memmove(bytes + at, bytes + from, (size_t)prng_uniform(prng, most + 1));
             break;
         }
         default:

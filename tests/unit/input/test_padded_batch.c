@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * padded_batch: the examples of tf.data.Dataset.padded_batch, given shapes, values, strings, more
- * dimensions, by place, and what does not fit. */
+ * dimensions, by index, and what does not fit. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <string.h>
@@ -47,7 +47,7 @@ static void documented_examples(void **state)
     data = cadre_dataset_padded_batch(vectors(1, 5), 2, &options, false);
     expect_spec(data, "i64 [?, 5]");
     expect_consistent(data);
-    assert_int_equal(dataset_rows(data, (struct place){0}), 2);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), 2);
     expect_elements(data, "[[1 0 0 0 0] [2 2 0 0 0]] [[3 3 3 0 0] [4 4 4 4 0]]");
 
     cadre_tensor *minus_one = NULL;
@@ -67,7 +67,7 @@ static void documented_examples(void **state)
     data = cadre_dataset_padded_batch(cadre_dataset_zip(pair, 2), 2, &options, false);
     expect_spec(data, "i64 [?, 5] i64 [?, ?]");
     expect_consistent(data);
-    assert_int_equal(dataset_rows(data, (struct place){0}), CADRE_CARDINALITY_UNKNOWN);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), CADRE_CARDINALITY_UNKNOWN);
     expect_elements(data, "([[1 -1 -1 -1 -1] [2 2 -1 -1 -1]], [[2 2 100] [3 3 3]]) "
                           "([[3 3 3 -1 -1]], [[4 4 4 4]])");
     cadre_tensor_release(minus_one);

@@ -9,7 +9,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
-#include "worker/library/input/thread_pool.h"
+#include "worker/library/input/node/thread_pool.h"
 
 static int64_t value_of(const cadre_element *in)
 {
@@ -52,7 +52,7 @@ static void results_come_in_order(void **state)
     expect_elements(squares(0, 4, false), "");
 }
 
-static void positions_and_places(void **state)
+static void states_and_positions(void **state)
 {
     (void)state;
     cadre_dataset *data = squares(23, 3, false);
@@ -78,7 +78,7 @@ static void unordered_ones_are_all_there(void **state)
     cadre_dataset *data = squares(40, 4, true);
     for (size_t at = 0; at <= 40; at += 5) {
         struct cadre_error error = {0};
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         struct numbers numbers = {.count = 0};
         cadre_element element = {0};
         cadre_iterator *first = NULL;
@@ -91,7 +91,7 @@ static void unordered_ones_are_all_there(void **state)
             cadre_element_release(&element);
         }
         ASSERT_OK(iterator_save(first, &saved, &error));
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         ASSERT_OK(iterator_restore(second, &reader, &error));
         while (iterator_next(second, &element, NULL, &error) == CADRE_OK) {
             numbers_add(&numbers, element.tensors[0]);
@@ -105,7 +105,7 @@ static void unordered_ones_are_all_there(void **state)
         }
         cadre_iterator_release(first);
         cadre_iterator_release(second);
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
     }
     cadre_dataset_release(data);
 }
@@ -254,7 +254,7 @@ static void a_failure_comes_after_those_before_it(void **state)
     const cadre_map_options unordered = {.output = &one_number, .parallel = 4, .unordered = true};
     data = cadre_dataset_map(cadre_dataset_range(4, 7, 1), through_gate, &gate, &unordered);
     struct cadre_error error = {0};
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     cadre_element element = {0};
     cadre_iterator *first = NULL;
     cadre_iterator *second = NULL;
@@ -262,7 +262,7 @@ static void a_failure_comes_after_those_before_it(void **state)
     ASSERT_OK(iterator_next(first, &element, NULL, &error));
     cadre_element_release(&element);
     ASSERT_OK(iterator_save(first, &saved, &error));
-    struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+    struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &second, &error));
     ASSERT_OK(iterator_restore(second, &reader, &error));
     assert_int_equal(iterator_next(second, &element, NULL, &error), CADRE_UNKNOWN);
@@ -270,13 +270,13 @@ static void a_failure_comes_after_those_before_it(void **state)
     assert_int_equal(iterator_next(second, &element, NULL, &error), CADRE_UNKNOWN);
     cadre_iterator_release(first);
     cadre_iterator_release(second);
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
     cadre_dataset_release(data);
     gate_finish(&gate);
 }
 
 /* Of several places that fail the first one is told. */
-static void by_place_the_first_failure_is_told(void **state)
+static void by_index_the_first_failure_is_reported(void **state)
 {
     (void)state;
     struct gate gate;
@@ -290,7 +290,7 @@ static void by_place_the_first_failure_is_told(void **state)
     cadre_element element = {0};
     for (int round = 0; round < 50; round++) {
         assert_int_equal(
-            dataset_at(data, (struct place){0}, &element, NULL, &error), CADRE_UNKNOWN);
+            dataset_at(data, (struct element_position){0}, &element, NULL, &error), CADRE_UNKNOWN);
         assert_int_equal(element.count, 0);
     }
     assert_true(gate.running_most <= 4);
@@ -299,7 +299,7 @@ static void by_place_the_first_failure_is_told(void **state)
 }
 
 /* Element 1 waits until two others were called: the first batch too is made by several calls. */
-static void the_first_batch_by_place_is_parallel(void **state)
+static void the_first_batch_by_index_is_parallel(void **state)
 {
     (void)state;
     struct gate gate;
@@ -312,7 +312,7 @@ static void the_first_batch_by_place_is_parallel(void **state)
     struct cadre_error error = {0};
     struct id_list ids = {0};
     cadre_element element = {0};
-    ASSERT_OK(dataset_at(data, (struct place){0}, &element, &ids, &error));
+    ASSERT_OK(dataset_at(data, (struct element_position){0}, &element, &ids, &error));
     assert_int_equal(gate.started, 10); /* none of them twice */
     assert_int_equal(cadre_tensor_rows(element.tensors[0]), 10);
     const int64_t *values = cadre_tensor_const_data(element.tensors[0]);
@@ -331,14 +331,14 @@ static void *gather_often(void *argument)
     cadre_dataset *data = argument;
     for (uint64_t round = 0; round < 100; round++) {
         struct cadre_error error = {0};
-        struct place places[8];
+        struct element_position positions[8];
         cadre_element rows = {0};
         struct id_list ids = {0};
         for (uint64_t i = 0; i < 8; i++) {
-            places[i].index = (round * 7 + i * 3) % 100;
-            places[i].epoch = 0;
+            positions[i].index = (round * 7 + i * 3) % 100;
+            positions[i].epoch = 0;
         }
-        if (dataset_gather(data, places, 8, &rows, &ids, &error) != CADRE_OK) {
+        if (dataset_gather(data, positions, 8, &rows, &ids, &error) != CADRE_OK) {
             return "failed";
         }
         const int64_t *values = cadre_tensor_const_data(rows.tensors[0]);
@@ -426,14 +426,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results_come_in_order),
-        cmocka_unit_test(positions_and_places),
+        cmocka_unit_test(states_and_positions),
         cmocka_unit_test(unordered_ones_are_all_there),
         cmocka_unit_test(a_slow_one_holds_up_only_an_ordered_pass),
         cmocka_unit_test(what_is_in_flight_is_bounded),
         cmocka_unit_test(iterators_may_be_left),
         cmocka_unit_test(a_failure_comes_after_those_before_it),
-        cmocka_unit_test(by_place_the_first_failure_is_told),
-        cmocka_unit_test(the_first_batch_by_place_is_parallel),
+        cmocka_unit_test(by_index_the_first_failure_is_reported),
+        cmocka_unit_test(the_first_batch_by_index_is_parallel),
         cmocka_unit_test(several_may_gather),
         cmocka_unit_test(threads_that_cannot_be_had),
         cmocka_unit_test(wrong_numbers_are_refused),

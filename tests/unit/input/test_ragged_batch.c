@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * ragged_batch and sparse_batch: the examples of tf.data's documents, by place and in order, cut
+ * ragged_batch and sparse_batch: the examples of tf.data's documents, by index and in order, cut
  * for replicas of any number of workers, put apart again, and what does not fit. */
 #include "tests/unit/input/cmocka_unit.h"
 
@@ -8,7 +8,7 @@
 #include "cadre/composite.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 /* tf.range(x). */
 static cadre_status count_up(const cadre_element *in, cadre_element *ret_out, void *user)
@@ -35,7 +35,7 @@ static void documented_example(void **state)
     expect_spec(data, "i64 [?] i64 [?]");
     assert_int_equal(cadre_dataset_cardinality(data), 3);
     expect_consistent(data);
-    assert_int_equal(dataset_rows(data, (struct place){0}), 2);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), 2);
     /* <tf.RaggedTensor [[], [0]]>, [[0, 1], [0, 1, 2]], [[0, 1, 2, 3], [0, 1, 2, 3, 4]] */
     expect_elements(data, "([0], [0 0 1]) ([0 1 0 1 2], [0 2 5]) ([0 1 2 3 0 1 2 3 4], [0 4 9])");
 }
@@ -142,12 +142,12 @@ static void sparse_pieces(void **state)
     cadre_dataset *data = cadre_dataset_sparse_batch(vectors(1, 4), 2, &six, false);
     expect_spec(data, "i64 [?, 2] i64 [?] i64 [2]");
     expect_consistent(data);
-    assert_int_equal(dataset_rows(data, (struct place){0}), 2);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), 2);
     expect_elements(data, "([[0 0] [1 0] [1 1]], [0 0 1], [2 6]) "
                           "([[0 0] [0 1] [0 2]], [0 1 2], [1 6])");
     data = cadre_dataset_sparse_batch(vectors(1, 4), 2, &any, false);
     expect_consistent(data);
-    assert_int_equal(dataset_rows(data, (struct place){0}), CADRE_CARDINALITY_UNKNOWN);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), CADRE_CARDINALITY_UNKNOWN);
     assert_string_equal(steps_text(data, 1, 2, CADRE_SHARD_DATA, text, sizeof text),
         "[0,0=0 of 1,2][0,0=0 0,1=1 of 1,2] / [0,0=0 0,1=1 0,2=2 of 1,3][of 0,3]");
     data = cadre_dataset_sparse_batch(vectors(1, 4), 3, &six, false);

@@ -15,7 +15,7 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/random_pipelines.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 #define SEEDS        TEST_ROUNDS(30)
 #define SEEDS_FAULTS TEST_ROUNDS(12)
@@ -93,7 +93,7 @@ static void check_consistent(const struct plan *plan)
     cadre_dataset *data = plan_build(plan, false);
     expect_consistent(data);
     cadre_dataset_release(data);
-    if (!plan->by_place) {
+    if (!plan->by_index) {
         data = plan_build(plan, true);
         expect_consistent(data);
         cadre_dataset_release(data);
@@ -121,7 +121,7 @@ static void check_built_again(const struct plan *plan)
     cadre_dataset *data = plan_build(plan, false);
     cadre_dataset *again = plan_build(plan, false);
     cadre_dataset *rebuilt = rebuild_all(data);
-    cadre_dataset *in_order = plan_build(plan, !plan->by_place);
+    cadre_dataset *in_order = plan_build(plan, !plan->by_index);
     /* Concatenated samples have ids by how many there are before, as far as that is known. */
     ASSERT_OK(dataset_prepare(in_order, &error));
     expect_same_text(data, again);
@@ -157,7 +157,7 @@ static void read_some(cadre_iterator *iterator, size_t most)
 }
 
 static void restore_damaged(
-    cadre_dataset *data, const struct saved_writer *saved, struct prng *prng)
+    cadre_dataset *data, const struct iterator_state_writer *saved, struct prng *prng)
 {
     const struct pass pass = {.ordered = true};
     struct cadre_error error = {0};
@@ -165,11 +165,11 @@ static void restore_damaged(
     uint8_t *bytes = malloc(saved->count + 1);
     assert_non_null(bytes);
     memcpy(bytes, saved->bytes, saved->count);
-    for (uint64_t changes = 1 + prng_below(prng, 2); changes > 0 && saved->count > 0; changes--) {
-        bytes[prng_below(prng, saved->count)] =
-            (uint8_t)(prng_chance(prng, 1, 2) ? prng_below(prng, 4) : prng_below(prng, 256));
+    for (uint64_t changes = 1 + prng_uniform(prng, 2); changes > 0 && saved->count > 0; changes--) {
+        bytes[prng_uniform(prng, saved->count)] =
+            (uint8_t)(prng_chance(prng, 1, 2) ? prng_uniform(prng, 4) : prng_uniform(prng, 256));
     }
-    struct saved_reader reader = {.bytes = bytes, .count = saved->count};
+    struct iterator_state_reader reader = {.bytes = bytes, .count = saved->count};
     ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
     cadre_status status = iterator_restore(iterator, &reader, &error);
     if (status == CADRE_OK) {
@@ -187,7 +187,7 @@ static void check_damaged(const struct plan *plan)
     struct cadre_error error = {0};
     cadre_dataset *data = plan_build(plan, false);
     for (size_t at = 0; at < 6; at++) {
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         cadre_iterator *iterator = NULL;
         ASSERT_OK(dataset_iterate(data, &(struct pass){.ordered = true}, &iterator, &error));
         read_some(iterator, at);
@@ -196,7 +196,7 @@ static void check_damaged(const struct plan *plan)
         for (size_t i = 0; i < 20; i++) {
             restore_damaged(data, &saved, &prng);
         }
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
     }
     cadre_dataset_release(data);
 }
@@ -243,7 +243,7 @@ static cadre_status read_all(
     const struct plan *plan, bool in_order, uint64_t *ret_hash, struct cadre_error *error)
 {
     const struct pass pass = {.ordered = true};
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     cadre_iterator *first = NULL;
     cadre_iterator *second = NULL;
     cadre_dataset *data = plan_build(plan, in_order);
@@ -254,7 +254,7 @@ static cadre_status read_all(
     if (status == CADRE_OK) {
         status = iterator_save(first, &saved, error);
         status = status == CADRE_OK ? dataset_iterate(data, &pass, &second, error) : status;
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         status = status == CADRE_OK ? iterator_restore(second, &reader, error) : status;
         status = status == CADRE_OK ? hash_elements(second, 60, ret_hash, error) : status;
     }
@@ -262,14 +262,14 @@ static cadre_status read_all(
     free(text);
     cadre_iterator_release(first);
     cadre_iterator_release(second);
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
     cadre_dataset_release(data);
     return status;
 }
 
 static void check_allocations(const struct plan *plan)
 {
-    for (int in_order = 0; in_order < (plan->by_place ? 1 : 2); in_order++) {
+    for (int in_order = 0; in_order < (plan->by_index ? 1 : 2); in_order++) {
         struct cadre_error error = {0};
         uint64_t expected = 0;
         assert_int_equal(read_all(plan, in_order != 0, &expected, &error), CADRE_OUT_OF_RANGE);

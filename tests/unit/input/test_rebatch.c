@@ -2,7 +2,7 @@
  * The arithmetic of cutting batches, compared with going through the rows one by one. */
 #include "tests/unit/input/cmocka_unit.h"
 
-#include "worker/library/input/rebatch.h"
+#include "worker/library/input/batching/rebatch.h"
 
 static void split_pieces_tile_the_batch(void **state)
 {
@@ -12,7 +12,7 @@ static void split_pieces_tile_the_batch(void **state)
             int64_t each = (rows + (int64_t)pieces - 1) / (int64_t)pieces;
             int64_t next = 0;
             for (uint64_t piece = 0; piece < pieces; piece++) {
-                struct row_range range = split_piece(rows, pieces, piece);
+                struct row_range range = rebatch_split_piece(rows, pieces, piece);
                 assert_int_equal(range.first, next);
                 assert_int_equal(range.count, rows - next < each ? rows - next : each);
                 next += range.count;
@@ -20,7 +20,7 @@ static void split_pieces_tile_the_batch(void **state)
             assert_int_equal(next, rows);
         }
     }
-    struct row_range huge = split_piece(INT64_MAX, 2, 1);
+    struct row_range huge = rebatch_split_piece(INT64_MAX, 2, 1);
     assert_int_equal(huge.count, INT64_MAX / 2);
 }
 

@@ -9,7 +9,7 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/inner_datasets.h"
 #include "tests/unit/input/reading.h"
-#include "worker/library/input/rebatch_dataset.h"
+#include "worker/library/input/batching/rebatch_dataset.h"
 
 /* Both consume `data`. */
 static void spec_is(cadre_dataset *data, const char *expected)
@@ -163,7 +163,7 @@ static void positions_and_ids(void **state)
 }
 
 /* Indexable where the rows of batches are known, with the number of pieces. */
-static void by_place(void **state)
+static void by_index(void **state)
 {
     (void)state;
     cadre_dataset *data = cadre_dataset_prefetch(SIZES(batched(10, 4, false), false, 2, 1), 1);
@@ -209,7 +209,7 @@ int main(void)
         cmocka_unit_test(static_shapes),
         cmocka_unit_test(refusals),
         cmocka_unit_test(positions_and_ids),
-        cmocka_unit_test(by_place),
+        cmocka_unit_test(by_index),
         cmocka_unit_test(lists_of_many_workers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

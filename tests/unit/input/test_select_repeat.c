@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * take, skip, shard and repeat: what they give, in order and by place, and where they stand. */
+ * take, skip, shard and repeat: what they give, in order and by index, and where they stand. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void positions_that_do_not_fit(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     cadre_iterator *iterator = NULL;
     uint64_t skipped = 0;
     cadre_dataset *longer = cadre_dataset_take(numbers(10, true), 5);
@@ -113,12 +113,12 @@ static void positions_that_do_not_fit(void **state)
     cadre_iterator_release(iterator);
     cadre_dataset *const wrong[] = {shorter, other};
     for (size_t i = 0; i < 2; i++) {
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         ASSERT_OK(dataset_iterate(wrong[i], &(struct pass){0}, &iterator, &error));
         assert_int_equal(iterator_restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
         cadre_iterator_release(iterator);
     }
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
     cadre_dataset_release(longer);
     cadre_dataset_release(shorter);
     cadre_dataset_release(other);

@@ -11,7 +11,7 @@
 #include "tests/unit/input/elements.h"
 #include "tests/unit/input/reading.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/slot_memory.h"
+#include "worker/library/input/shuffle/slab_allocator.h"
 
 #define ROWS 90
 
@@ -294,7 +294,7 @@ static void positions_that_do_not_fit(void **state)
     (void)state;
     struct cadre_error error = {0};
     for (size_t m = 0; m < sizeof makers / sizeof makers[0]; m++) {
-        struct saved_writer saved = {0};
+        struct iterator_state_writer saved = {0};
         cadre_iterator *iterator = NULL;
         size_t got = 0;
         cadre_element element = {0};
@@ -309,10 +309,10 @@ static void positions_that_do_not_fit(void **state)
         struct prng prng = {.state = m};
         for (size_t i = 0; i < saved.count; i += 1 + saved.count / 1500) {
             for (int way = 0; way < 2; way++) {
-                struct saved_reader reader = {
+                struct iterator_state_reader reader = {
                     .bytes = saved.bytes, .count = way == 0 ? i : saved.count};
                 uint8_t before = saved.bytes[i];
-                saved.bytes[i] ^= way == 0 ? 0 : (uint8_t)(1 + prng_below(&prng, 255));
+                saved.bytes[i] ^= way == 0 ? 0 : (uint8_t)(1 + prng_uniform(&prng, 255));
                 ASSERT_OK(dataset_iterate(data, &pass, &iterator, &error));
                 cadre_status status = iterator_restore(iterator, &reader, &error);
                 assert_true(way == 1 || status == CADRE_INVALID_ARGUMENT);
@@ -324,7 +324,7 @@ static void positions_that_do_not_fit(void **state)
                 saved.bytes[i] = before;
             }
         }
-        saved_writer_clear(&saved);
+        iterator_state_writer_clear(&saved);
         cadre_dataset_release(data);
     }
 }
@@ -332,7 +332,7 @@ static void positions_that_do_not_fit(void **state)
 /* Reads two epochs' beginnings of everything, and saves; for failing. */
 static cadre_status read_some(cadre_dataset *data, struct cadre_error *error)
 {
-    struct saved_writer saved = {0};
+    struct iterator_state_writer saved = {0};
     cadre_iterator *iterator = NULL;
     const struct pass pass = {0};
     CADRE_TRY(dataset_iterate(data, &pass, &iterator, error));
@@ -349,14 +349,14 @@ static cadre_status read_some(cadre_dataset *data, struct cadre_error *error)
     }
     cadre_iterator_release(iterator);
     if (status == CADRE_OK) {
-        struct saved_reader reader = {.bytes = saved.bytes, .count = saved.count};
+        struct iterator_state_reader reader = {.bytes = saved.bytes, .count = saved.count};
         status = dataset_iterate(data, &pass, &iterator, error);
         if (status == CADRE_OK) {
             status = iterator_restore(iterator, &reader, error);
             cadre_iterator_release(iterator);
         }
     }
-    saved_writer_clear(&saved);
+    iterator_state_writer_clear(&saved);
     return status;
 }
 
@@ -386,12 +386,12 @@ static void every_allocation_fails_once(void **state)
 static void slot_memory_is_used_again(void **state)
 {
     (void)state;
-    struct slot_memory memory = {0};
+    struct slab_allocator memory = {0};
     char *kept[200];
     for (int round = 0; round < 3; round++) {
         for (size_t i = 0; i < 200; i++) {
             size_t bytes = (i * 37) % 3000;
-            kept[i] = slot_memory_get(&memory, bytes);
+            kept[i] = slab_alloc(&memory, bytes);
             assert_non_null(kept[i]);
             assert_int_equal((uintptr_t)kept[i] % 16, 0);
             memset(kept[i], (int)i, bytes);
@@ -401,13 +401,13 @@ static void slot_memory_is_used_again(void **state)
             for (size_t k = 0; k < bytes; k++) {
                 assert_int_equal((uint8_t)kept[i][k], i);
             }
-            slot_memory_give(&memory, kept[i], bytes);
+            slab_free(&memory, kept[i], bytes);
         }
     }
-    void *last = slot_memory_get(&memory, 100);
-    slot_memory_give(&memory, last, 100);
-    assert_ptr_equal(slot_memory_get(&memory, 112), last);
-    slot_memory_clear(&memory);
+    void *last = slab_alloc(&memory, 100);
+    slab_free(&memory, last, 100);
+    assert_ptr_equal(slab_alloc(&memory, 112), last);
+    slab_allocator_clear(&memory);
 }
 
 /* Nothing was given back twice. */

@@ -10,9 +10,9 @@
 
 #include "cadre/tfrecord.h"
 #include "tests/unit/input/npy_writing.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 
 #define RECORDS      200000
 #define RECORD_BYTES 100

@@ -11,8 +11,8 @@
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
-#include "tests/unit/input/scratch.h"
-#include "worker/library/input/inflate_stream.h"
+#include "tests/unit/input/scratch_folder.h"
+#include "worker/library/input/files/inflate_stream.h"
 
 /* gzip.compress(b"one\ntwo\r\n\nfour", 9, mtime=0), and the same by zlib.compress. */
 static const char gzip_bytes[] =
@@ -156,11 +156,11 @@ static void mutated_files(void **state)
     for (int round = 0; round < 600; round++) {
         bool gzip = prng_chance(&prng, 1, 2);
         size_t size = gzip ? SIZE_OF(gzip_bytes) : SIZE_OF(zlib_bytes);
-        uint64_t changes = prng_below(&prng, 3);
+        uint64_t changes = prng_uniform(&prng, 3);
         char bytes[SIZE_OF(gzip_bytes)];
         memcpy(bytes, gzip ? gzip_bytes : zlib_bytes, size);
         for (uint64_t i = 0; i < changes; i++) {
-            bytes[prng_below(&prng, size)] = (char)prng_next(&prng);
+            bytes[prng_uniform(&prng, size)] = (char)prng_next(&prng);
         }
         cadre_dataset *data =
             lines_in(bytes, size, gzip ? CADRE_COMPRESSION_GZIP : CADRE_COMPRESSION_ZLIB);
@@ -204,8 +204,8 @@ static char *make_text(size_t lines, size_t *ret_size)
     size_t size = 0;
     assert_non_null(text);
     for (size_t line = 0; line < lines; line++) {
-        uint64_t kind = prng_below(&prng, 1000);
-        uint64_t length = kind == 0 ? prng_below(&prng, 700000) : prng_below(&prng, 200);
+        uint64_t kind = prng_uniform(&prng, 1000);
+        uint64_t length = kind == 0 ? prng_uniform(&prng, 700000) : prng_uniform(&prng, 200);
         for (uint64_t i = 0; i < length; i++) {
             text[size++] = (char)('a' + (line + i) % 26);
         }
@@ -339,17 +339,17 @@ static cadre_status restored(
     const char *const paths[] = {path, path};
     cadre_dataset *data = cadre_dataset_text_lines(paths, 2, &options);
     struct cadre_error error = {0};
-    struct saved_writer writer = {0};
+    struct iterator_state_writer writer = {0};
     cadre_iterator *iterator = NULL;
-    ASSERT_OK(saved_write_number(&writer, file, &error));
-    ASSERT_OK(saved_write_number(&writer, offset, &error));
-    ASSERT_OK(saved_write_number(&writer, 5, &error));
+    ASSERT_OK(iterator_state_write_number(&writer, file, &error));
+    ASSERT_OK(iterator_state_write_number(&writer, offset, &error));
+    ASSERT_OK(iterator_state_write_number(&writer, 5, &error));
     ASSERT_OK(dataset_iterate(data, &(struct pass){0}, &iterator, &error));
-    struct saved_reader reader = {.bytes = writer.bytes, .count = writer.count};
+    struct iterator_state_reader reader = {.bytes = writer.bytes, .count = writer.count};
     cadre_status status = iterator->ops->restore(iterator, &reader, ret_error);
     cadre_iterator_release(iterator);
     cadre_dataset_release(data);
-    saved_writer_clear(&writer);
+    iterator_state_writer_clear(&writer);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The source of TFRecord files: the same records in order, by place and gathered, of several files;
+ * The source of TFRecord files: the same records in order, by index and gathered, of several files;
  * what it says of bad ones; positions; threads. */
 #include "tests/unit/input/cmocka_unit.h"
 
@@ -12,9 +12,9 @@
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "tests/unit/input/elements.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/tfrecord.h"
+#include "worker/library/input/sources/tfrecord.h"
 
 #define FILES 3
 
@@ -90,7 +90,7 @@ static void expect_in_order(cadre_dataset *data, size_t wanted)
     id_list_clear(&ids);
 }
 
-static void expect_by_place(cadre_dataset *data)
+static void expect_by_index(cadre_dataset *data)
 {
     struct cadre_error error = {0};
     struct id_list ids = {0};
@@ -101,14 +101,14 @@ static void expect_by_place(cadre_dataset *data)
     assert_int_equal(dataset_samples(data), all.count);
     for (int round = 0; round < 200; round++) {
         cadre_element element = {0};
-        struct place places[64];
-        struct place asked[64];
-        size_t count = 1 + prng_below(&prng, 64);
+        struct element_position positions[64];
+        struct element_position asked[64];
+        size_t count = 1 + prng_uniform(&prng, 64);
         for (size_t i = 0; i < count; i++) {
-            bool follows = i > 0 && prng_below(&prng, 3) > 0;
+            bool follows = i > 0 && prng_uniform(&prng, 3) > 0;
             uint64_t next =
-                follows ? (places[i - 1].index + 1) % all.count : prng_below(&prng, all.count);
-            places[i] = asked[i] = (struct place){.index = next};
+                follows ? (positions[i - 1].index + 1) % all.count : prng_uniform(&prng, all.count);
+            positions[i] = asked[i] = (struct element_position){.index = next};
         }
         ids.count = 0;
         ASSERT_OK(dataset_gather(data, asked, count, &element, &ids, &error));
@@ -117,10 +117,10 @@ static void expect_by_place(cadre_dataset *data)
         const cadre_string *records = cadre_tensor_const_data(element.tensors[0]);
         for (size_t i = 0; i < count; i++) {
             cadre_element single = {0};
-            frames_expect(&all, places[i].index, &records[i], 1);
-            assert_int_equal(ids.ids[i], places[i].index);
-            ASSERT_OK(dataset_at(data, places[i], &single, NULL, &error));
-            expect_records(&single, places[i].index, 1);
+            frames_expect(&all, positions[i].index, &records[i], 1);
+            assert_int_equal(ids.ids[i], positions[i].index);
+            ASSERT_OK(dataset_at(data, positions[i], &single, NULL, &error));
+            expect_records(&single, positions[i].index, 1);
             cadre_element_release(&single);
         }
         cadre_element_release(&element);
@@ -128,7 +128,7 @@ static void expect_by_place(cadre_dataset *data)
     id_list_clear(&ids);
 }
 
-static void the_same_in_order_and_by_place(void **state)
+static void the_same_in_order_and_by_index(void **state)
 {
     (void)state;
     static const struct {
@@ -147,14 +147,14 @@ static void the_same_in_order_and_by_place(void **state)
             for (size_t wanted = 0; wanted < 100; wanted += 33) {
                 expect_in_order(data, wanted);
             }
-            expect_by_place(data);
+            expect_by_index(data);
             expect_in_order(data, 10);
             cadre_dataset_release(data);
         }
     }
 }
 
-/* What every dataset promises: positions, skips, rows, and all of it by place. */
+/* What every dataset promises: positions, skips, rows, and all of it by index. */
 static void as_every_dataset(void **state)
 {
     (void)state;
@@ -226,7 +226,7 @@ static void arguments_that_are_refused(void **state)
     expect_failure(cadre_dataset_tfrecord(none, 1, &options), CADRE_INVALID_ARGUMENT, "a limit of");
 }
 
-/* In order, and by place where the index cannot be made. */
+/* In order, and by index where the index cannot be made. */
 static void expect_both_failures(const char *path, cadre_status code, const char *part)
 {
     struct cadre_error error = {0};
@@ -249,7 +249,7 @@ static void files_that_are_refused(void **state)
     frames_add_patterns(&frames, 10, 100);
     expect_both_failures(scratch_write("cut", frames.bytes, frames.size - 2), CADRE_DATA_LOSS,
         "cut, record 9 at offset");
-    frames_add_lying(&frames, UINT64_C(1) << 63, "x", 1);
+    frames_add_wrong_length(&frames, UINT64_C(1) << 63, "x", 1);
     expect_both_failures(frames_write(&frames, "lie"), CADRE_DATA_LOSS, "lie, record 10 at offset");
     frames_clear(&frames);
     expect_elements(
@@ -275,21 +275,21 @@ static void damage_in_data(void **state)
     char part[64];
     snprintf(part, sizeof part, "three, record 10 at offset %zu: the checksum of its", in_three);
     assert_int_equal(
-        dataset_at(data, (struct place){.index = 20}, &element, NULL, &error), CADRE_DATA_LOSS);
+        dataset_at(data, (struct element_position){.index = 20}, &element, NULL, &error), CADRE_DATA_LOSS);
     assert_non_null(strstr(error.text, part));
     assert_int_equal(element.count, 0);
-    struct place places[3] = {{.index = 19}, {.index = 20}, {.index = 21}};
-    assert_int_equal(dataset_gather(data, places, 3, &element, NULL, &error), CADRE_DATA_LOSS);
+    struct element_position positions[3] = {{.index = 19}, {.index = 20}, {.index = 21}};
+    assert_int_equal(dataset_gather(data, positions, 3, &element, NULL, &error), CADRE_DATA_LOSS);
     assert_non_null(strstr(error.text, part));
     assert_int_equal(element.count, 0);
-    ASSERT_OK(dataset_at(data, (struct place){.index = 21}, &element, NULL, &error));
+    ASSERT_OK(dataset_at(data, (struct element_position){.index = 21}, &element, NULL, &error));
     expect_records(&element, 21, 1);
     cadre_element_release(&element);
     cadre_dataset_release(data);
     const cadre_tfrecord_options believing = {.skip_checksums = true};
     data = cadre_dataset_tfrecord(paths, FILES, &believing);
     ASSERT_OK(dataset_prepare(data, &error));
-    ASSERT_OK(dataset_at(data, (struct place){.index = 20}, &element, NULL, &error));
+    ASSERT_OK(dataset_at(data, (struct element_position){.index = 20}, &element, NULL, &error));
     cadre_element_release(&element);
     cadre_dataset_release(data);
 }
@@ -316,7 +316,7 @@ static void changed_after_counting(void **state)
         unsigned failures = 0;
         for (uint64_t i = 20; i < 60; i++) {
             cadre_status status =
-                dataset_at(data, (struct place){.index = i}, &element, NULL, &error);
+                dataset_at(data, (struct element_position){.index = i}, &element, NULL, &error);
             if (status == CADRE_OK) {
                 expect_records(&element, i, 1);
                 cadre_element_release(&element);
@@ -342,17 +342,17 @@ static void positions_of_other_files(void **state)
     write_files(25, 60);
     for (size_t p = 0; p < sizeof positions / sizeof positions[0]; p++) {
         struct cadre_error error = {0};
-        struct saved_writer writer = {0};
+        struct iterator_state_writer writer = {0};
         cadre_iterator *iterator = NULL;
         cadre_dataset *data = cadre_dataset_tfrecord(paths, FILES, NULL);
         const struct pass pass = {0};
         ASSERT_OK(data->ops->iterate(data, &pass, &iterator, &error));
         for (size_t i = 0; i < 4; i++) {
-            ASSERT_OK(saved_write_number(&writer, positions[p][i], &error));
+            ASSERT_OK(iterator_state_write_number(&writer, positions[p][i], &error));
         }
-        struct saved_reader reader = {.bytes = writer.bytes, .count = writer.count};
+        struct iterator_state_reader reader = {.bytes = writer.bytes, .count = writer.count};
         assert_int_equal(iterator->ops->restore(iterator, &reader, &error), CADRE_INVALID_ARGUMENT);
-        saved_writer_clear(&writer);
+        iterator_state_writer_clear(&writer);
         cadre_iterator_release(iterator);
         cadre_dataset_release(data);
     }
@@ -398,7 +398,7 @@ static void many_files(void **state)
     }
     cadre_dataset *data = cadre_dataset_tfrecord(many, MANY, NULL);
     expect_in_order(data, 7);
-    expect_by_place(data);
+    expect_by_index(data);
     cadre_dataset_release(data);
 }
 
@@ -412,7 +412,7 @@ static void *prepare_and_read(void *user)
         cadre_element element = {0};
         uint64_t index = i * 37 % all.count;
         wrong +=
-            dataset_at(data, (struct place){.index = index}, &element, NULL, &error) != CADRE_OK;
+            dataset_at(data, (struct element_position){.index = index}, &element, NULL, &error) != CADRE_OK;
         const cadre_string *record = cadre_tensor_const_data(element.tensors[0]);
         wrong += wrong == 0 && record->size != all.starts[index + 1] - all.starts[index] - 16;
         cadre_element_release(&element);
@@ -447,7 +447,7 @@ static void every_call_fails_once(void **state)
     for (uint64_t nth = 1; met; nth++) {
         struct cadre_error error = {0};
         cadre_element element = {0};
-        struct place places[2] = {{.index = 3}, {.index = 20}};
+        struct element_position positions[2] = {{.index = 3}, {.index = 20}};
         unlink(scratch_path("one.cadre-index"));
         fault_arm("", nth);
         cadre_dataset *data = cadre_dataset_tfrecord(paths, FILES, NULL);
@@ -456,7 +456,7 @@ static void every_call_fails_once(void **state)
             status = dataset_prepare(data, &error);
         }
         if (status == CADRE_OK) {
-            status = dataset_gather(data, places, 2, &element, NULL, &error);
+            status = dataset_gather(data, positions, 2, &element, NULL, &error);
         }
         met = fault_disarm();
         assert_true(status == CADRE_OK || (met && error.text[0] != '\0'));
@@ -469,11 +469,11 @@ static void every_call_fails_once(void **state)
     }
 }
 
-/* Large batches by place, read by several threads: the same, and the first failure in order. */
+/* Large batches by index, read by several threads: the same, and the first failure in order. */
 static void large_batches_by_threads(void **state)
 {
     static struct frames large;
-    struct place places[40];
+    struct element_position positions[40];
     (void)state;
     for (uint64_t i = 0; i < 40; i++) {
         frames_add_pattern(&large, i, 70000 + (size_t)i);
@@ -486,9 +486,9 @@ static void large_batches_by_threads(void **state)
     for (int damaged = 0; damaged < 2; damaged++) {
         cadre_element element = {0};
         for (size_t i = 0; i < 40; i++) {
-            places[i] = (struct place){.index = i < 20 ? 2 * i : 2 * (i - 20) + 1};
+            positions[i] = (struct element_position){.index = i < 20 ? 2 * i : 2 * (i - 20) + 1};
         }
-        cadre_status status = dataset_gather(data, places, 40, &element, NULL, &error);
+        cadre_status status = dataset_gather(data, positions, 40, &element, NULL, &error);
         if (damaged == 1) {
             assert_int_equal(status, CADRE_DATA_LOSS);
             assert_non_null(strstr(error.text, "record 30 at"));
@@ -522,7 +522,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_in_order_and_by_place),
+        cmocka_unit_test(the_same_in_order_and_by_index),
         cmocka_unit_test(as_every_dataset),
         cmocka_unit_test(compressed_files),
         cmocka_unit_test(arguments_that_are_refused),

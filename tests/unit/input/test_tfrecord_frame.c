@@ -7,7 +7,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/record_frame.h"
+#include "worker/library/input/files/record_frame.h"
 
 static const struct record_rules rules = {.record_bytes = 1 << 20};
 
@@ -118,7 +118,7 @@ static void lengths_over_the_limit(void **state)
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct frames frames = {0};
         cadre_string records[1];
-        frames_add_lying(&frames, lengths[i], "data", 4);
+        frames_add_wrong_length(&frames, lengths[i], "data", 4);
         struct record_walk found = walk(frames.bytes, frames.size, 1, &rules, records);
         assert_int_equal(found.fault, RECORD_TOO_LONG);
         assert_int_equal(found.length, lengths[i]);
@@ -166,12 +166,12 @@ static void mutated_frames(void **state)
     for (int round = 0; round < 20000; round++) {
         struct frames frames = {0};
         cadre_string records[8];
-        frames_add_pattern(&frames, 1, prng_below(&prng, 40));
-        frames_add_pattern(&frames, 2, prng_below(&prng, 400));
-        frames.bytes[prng_below(&prng, frames.size)] = (uint8_t)prng_next(&prng);
-        size_t size = prng_below(&prng, frames.size + 1);
+        frames_add_pattern(&frames, 1, prng_uniform(&prng, 40));
+        frames_add_pattern(&frames, 2, prng_uniform(&prng, 400));
+        frames.bytes[prng_uniform(&prng, frames.size)] = (uint8_t)prng_next(&prng);
+        size_t size = prng_uniform(&prng, frames.size + 1);
         const struct record_rules by = {
-            .record_bytes = 1000, .skip_checksums = prng_below(&prng, 2) == 0};
+            .record_bytes = 1000, .skip_checksums = prng_uniform(&prng, 2) == 0};
         struct record_walk found = walk(frames.bytes, size, 8, &by, records);
         assert_true(found.count <= 8);
         assert_true(found.fault != RECORD_SOUND || found.count == 8 || found.wanted > 0);

@@ -13,10 +13,10 @@
 
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/record_index_file.h"
-#include "worker/library/input/record_table.h"
+#include "worker/library/input/files/record_index_file.h"
+#include "worker/library/input/files/record_table.h"
 
 static const struct record_options options = {
     .rules = {.record_bytes = 1 << 20}, .buffer_bytes = 5000};
@@ -29,7 +29,7 @@ static const char *stay(const char *path)
     return stable;
 }
 
-static void expect_places(const struct record_index *index, const struct frames *frames)
+static void expect_positions_uniform(const struct record_index *index, const struct frames *frames)
 {
     assert_int_equal(index->count, frames->count);
     for (size_t i = 0; i <= frames->count; i++) {
@@ -161,7 +161,7 @@ static void open_and_expect(const char *path, const char *folder, const struct f
     struct record_index index = {0};
     struct cadre_error error = {0};
     ASSERT_OK(record_index_open(path, folder, &options, &index, &error));
-    expect_places(&index, frames);
+    expect_positions_uniform(&index, frames);
     record_index_clear(&index);
 }
 
@@ -358,7 +358,7 @@ static void every_call_fails_once(void **state)
         cadre_status status = record_index_open(path, NULL, &options, &index, &error);
         met = fault_disarm();
         if (status == CADRE_OK) {
-            expect_places(&index, &frames);
+            expect_positions_uniform(&index, &frames);
             record_index_clear(&index);
         } else {
             assert_true(met && error.text[0] != '\0');

@@ -15,10 +15,10 @@
 
 #include "common/base/fault.h"
 #include "common/pure/prng.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/mapped_file.h"
-#include "worker/library/input/record_table.h"
+#include "worker/library/input/files/mapped_file.h"
+#include "worker/library/input/files/record_table.h"
 
 #define PAGES      64
 #define PAGE_BYTES 4096
@@ -208,7 +208,7 @@ static void *read_records(void *user)
         struct cadre_error error = {0};
         cadre_string record = {0};
         struct record_run run = {.table = reading->table,
-            .first = prng_below(&prng, reading->frames->count),
+            .first = prng_uniform(&prng, reading->frames->count),
             .count = 1};
         after += atomic_load(reading->cut) ? 1 : 0;
         record_table_locate(&run);

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "common/base/fault.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/record_reader.h"
+#include "worker/library/input/files/record_reader.h"
 
 /* The 38 bytes of foo_bar as Python 3.11's gzip.compress and zlib.compress (zlib 1.2.13) made them.
  */
@@ -206,7 +206,7 @@ static void damaged_files(void **state)
         "record 0 at offset 0: a length of 3 bytes, over the limit of 2");
     struct frames frames = {0};
     frames_add(&frames, "ok", 2);
-    frames_add_lying(&frames, UINT64_C(1) << 63, "x", 1);
+    frames_add_wrong_length(&frames, UINT64_C(1) << 63, "x", 1);
     options.rules.record_bytes = 1 << 20;
     assert_int_equal(expect_failure_after(frames_write(&frames, "lie"), &options, CADRE_DATA_LOSS,
                          "record 1 at offset 18: a length of 9223372036854775808 bytes"),
@@ -318,7 +318,7 @@ static void passing_over_records(void **state)
     frames_clear(&frames);
 }
 
-static void going_to_a_place(void **state)
+static void going_to_an_index(void **state)
 {
     (void)state;
     struct frames frames = {0};
@@ -411,7 +411,7 @@ int main(void)
         cmocka_unit_test(damaged_compressed_files),
         cmocka_unit_test(file_that_shrinks),
         cmocka_unit_test(passing_over_records),
-        cmocka_unit_test(going_to_a_place),
+        cmocka_unit_test(going_to_an_index),
         cmocka_unit_test(expected_bytes),
         cmocka_unit_test(short_records_among_long_ones),
     };

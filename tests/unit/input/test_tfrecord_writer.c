@@ -14,9 +14,9 @@
 #include "cadre/tfrecord.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
-#include "worker/library/input/record_reader.h"
+#include "worker/library/input/files/record_reader.h"
 
 static unsigned files_in_folder(void)
 {

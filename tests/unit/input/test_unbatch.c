@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * unbatch: rows as elements, in order and by place, and their ids. */
+ * unbatch: rows as elements, in order and by index, and their ids. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <string.h>
@@ -87,8 +87,8 @@ static void matrices_and_several_components(void **state)
     /* Each element has one id and three rows: it goes with the first one. */
     struct cadre_error error = {0};
     struct id_list ids = {0};
-    struct place places[6] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}};
-    ASSERT_OK(dataset_ids_at(data, places, 6, &ids, &error));
+    struct element_position positions[6] = {{0, 0}, {1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}};
+    ASSERT_OK(dataset_ids_at(data, positions, 6, &ids, &error));
     assert_int_equal(ids.count, 2);
     assert_true(ids.ids[0] == 0 && ids.ids[1] == 1);
     id_list_clear(&ids);

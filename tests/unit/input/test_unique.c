@@ -6,7 +6,7 @@
 #include "common/pure/prng.h"
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
-#include "worker/library/input/unique_set.h"
+#include "worker/library/input/transformations/unique_set.h"
 
 static cadre_dataset *slices(
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const void *data)
@@ -104,7 +104,7 @@ static void many_in_the_set(void **state)
     bool *seen = calloc(30000, sizeof seen[0]);
     assert_non_null(seen);
     for (int i = 0; i < 100000; i++) {
-        uint64_t number = prng_below(&prng, 30000);
+        uint64_t number = prng_uniform(&prng, 30000);
         char text[40];
         size_t length = sizeof number + (size_t)(number % (sizeof text - sizeof number));
         bool is_new = false;

@@ -146,7 +146,7 @@ static void specs_and_bad_inputs(void **state)
     assert_null(zip2(NULL, range(0, 3)));
 }
 
-static void is_read_by_place(void **state)
+static void is_read_by_index(void **state)
 {
     (void)state;
     cadre_dataset *data =
@@ -158,7 +158,7 @@ static void is_read_by_place(void **state)
     /* Batches side by side give rows of both. */
     data = zip2(
         cadre_dataset_batch(range(0, 9), 4, false), cadre_dataset_batch(range(20, 29), 4, false));
-    assert_int_equal(dataset_rows(data, (struct place){.index = 2}), 1);
+    assert_int_equal(dataset_rows(data, (struct element_position){.index = 2}), 1);
     expect_consistent(data);
     cadre_element_spec spec = {0};
     assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
@@ -167,7 +167,7 @@ static void is_read_by_place(void **state)
     /* Of different sizes: no common rows, and no batch size. */
     data = zip2(
         cadre_dataset_batch(range(0, 9), 4, false), cadre_dataset_batch(range(20, 29), 3, false));
-    assert_int_equal(dataset_rows(data, (struct place){0}), CADRE_CARDINALITY_UNKNOWN);
+    assert_int_equal(dataset_rows(data, (struct element_position){0}), CADRE_CARDINALITY_UNKNOWN);
     expect_consistent(data);
     assert_int_equal(cadre_dataset_spec(data, &spec), CADRE_OK);
     assert_int_equal(dataset_batch_size(data, &spec), CADRE_CARDINALITY_UNKNOWN);
@@ -235,7 +235,7 @@ int main(void)
         cmocka_unit_test(cardinalities),
         cmocka_unit_test(ends_with_the_shortest),
         cmocka_unit_test(specs_and_bad_inputs),
-        cmocka_unit_test(is_read_by_place),
+        cmocka_unit_test(is_read_by_index),
         cmocka_unit_test(positions_in_order),
         cmocka_unit_test(one_dataset_twice),
         cmocka_unit_test(ids_of_what_is_given),

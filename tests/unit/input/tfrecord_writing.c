@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/input/cmocka_unit.h"
-#include "tests/unit/input/scratch.h"
+#include "tests/unit/input/scratch_folder.h"
 
 const uint8_t foo_bar[FOO_BAR_BYTES] = {3, 0, 0, 0, 0, 0, 0, 0, 0xb0, 0x99, 0x49, 0x0e, 0x66, 0x6f,
     0x6f, 0x61, 0x8a, 0xbe, 0xfe, 3, 0, 0, 0, 0, 0, 0, 0, 0xb0, 0x99, 0x49, 0x0e, 0x62, 0x61, 0x72,
@@ -48,7 +48,7 @@ static void put(struct frames *frames, const void *bytes, size_t size)
     frames->size += size;
 }
 
-void frames_add_lying(struct frames *frames, uint64_t length, const void *data, size_t size)
+void frames_add_wrong_length(struct frames *frames, uint64_t length, const void *data, size_t size)
 {
     uint32_t crc = plain_mask(plain_crc32c(&length, sizeof length));
     assert_true(frames->count + 1 < sizeof frames->starts / sizeof frames->starts[0]);
@@ -63,7 +63,7 @@ void frames_add_lying(struct frames *frames, uint64_t length, const void *data, 
 
 void frames_add(struct frames *frames, const void *data, size_t size)
 {
-    frames_add_lying(frames, size, data, size);
+    frames_add_wrong_length(frames, size, data, size);
 }
 
 void frames_add_pattern(struct frames *frames, uint64_t number, size_t size)

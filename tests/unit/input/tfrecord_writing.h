@@ -31,7 +31,7 @@ uint32_t plain_mask(uint32_t crc);
 void frames_add(struct frames *frames, const void *data, size_t size);
 
 /* The same with another number as its length, whose checksum is right. */
-void frames_add_lying(struct frames *frames, uint64_t length, const void *data, size_t size);
+void frames_add_wrong_length(struct frames *frames, uint64_t length, const void *data, size_t size);
 
 /* Record `number` of `size` bytes, which nobody else has. */
 void frames_add_pattern(struct frames *frames, uint64_t number, size_t size);

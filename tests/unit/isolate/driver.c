@@ -10,7 +10,7 @@
 
 static struct cadre_error error;
 
-struct isolation *driver_open(const struct group_limits *ceiling, bool groups)
+struct isolation *driver_open(const struct cgroup_limits *ceiling, bool groups)
 {
     if (geteuid() != 0) {
         test_skip("not root: tasks of another user cannot be started");
@@ -28,21 +28,21 @@ struct isolation *driver_open(const struct group_limits *ceiling, bool groups)
     assert_ok(isolation_open(&options, &isolation, &error), &error);
     struct task_confinement probe;
     const struct isolation_user user = {.change = true, .uid = 65534, .gid = 65534};
-    const struct group_limits all = {.memory_bytes = 64 << 20, .cpu_thousandths = 500, .pids = 50};
+    const struct cgroup_limits all = {.memory_bytes = 64 << 20, .cpu_thousandths = 500, .pids = 50};
     if (groups && isolation_prepare_task(isolation, (struct task_ref){.job = {1}}, &user, &all,
                       &probe, &error) != CADRE_OK) {
         isolation_close(isolation);
         test_skip(error.text);
     }
     if (groups) {
-        assert_true(group_remove(&probe.group));
+        assert_true(cgroup_remove(&probe.group));
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     return isolation;
 }
 
 void driver_start(struct isolation *isolation, uint64_t job, uint32_t slot,
-    const struct group_limits *limits, int (*body)(void *data), void *data, struct driven *ret_task)
+    const struct cgroup_limits *limits, int (*body)(void *data), void *data, struct driven *ret_task)
 {
     int fds[2];
     *ret_task = (struct driven){.ref = {.job = {job}, .slot = slot, .incarnation = 1}};
@@ -66,13 +66,13 @@ void driver_start(struct isolation *isolation, uint64_t job, uint32_t slot,
         _exit(body(data));
     }
     close(fds[1]);
-    ret_task->said = fds[0];
+    ret_task->output_fd = fds[0];
 }
 
-char driver_hear(const struct driven *task)
+char driver_receive(const struct driven *task)
 {
     char byte = 0;
-    assert_int_equal(read(task->said, &byte, 1), 1);
+    assert_int_equal(read(task->output_fd, &byte, 1), 1);
     return byte;
 }
 
@@ -83,17 +83,17 @@ int driver_wait(const struct driven *task)
     return status;
 }
 
-void driver_end(struct isolation *isolation, struct driven *task, struct group_report *ret_report)
+void driver_end(struct isolation *isolation, struct driven *task, struct cgroup_usage *ret_report)
 {
-    struct group_report report;
-    assert_true(group_kill(&task->confinement.group, 10000));
-    group_report(&task->confinement.group, ret_report != NULL ? ret_report : &report);
+    struct cgroup_usage report;
+    assert_true(cgroup_kill(&task->confinement.group, 10000));
+    cgroup_usage(&task->confinement.group, ret_report != NULL ? ret_report : &report);
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
-    assert_true(group_remove(&task->confinement.group));
+    assert_true(cgroup_remove(&task->confinement.group));
     if (isolation_leave_job(isolation, task->ref.job, &task->user)) {
         isolation_empty(isolation, task->user.uid);
         assert_true(isolation_emptied(isolation, &task->user));
     }
-    close(task->said);
+    close(task->output_fd);
 }

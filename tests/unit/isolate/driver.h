@@ -15,24 +15,24 @@ struct driven {
     struct isolation_user user;
     struct task_confinement confinement;
     pid_t pid;
-    int said; /* what it writes to its descriptor 1 */
+    int output_fd; /* what it writes to its descriptor 1 */
 };
 
 /* Skips the test without root, or without groups that have the controllers. */
-struct isolation *driver_open(const struct group_limits *ceiling, bool groups);
+struct isolation *driver_open(const struct cgroup_limits *ceiling, bool groups);
 
 /* Enters the job and runs `body` in a child that is confined; its value is the exit status. */
 void driver_start(struct isolation *isolation, uint64_t job, uint32_t slot,
-    const struct group_limits *limits, int (*body)(void *data), void *data,
+    const struct cgroup_limits *limits, int (*body)(void *data), void *data,
     struct driven *ret_task);
 
 /* One byte that the task wrote. */
-char driver_hear(const struct driven *task);
+char driver_receive(const struct driven *task);
 
 /* Waits for the first process to end; its status. */
 int driver_wait(const struct driven *task);
 
 /* Ends all that is left of it, in its group, and fails the test when something stays. */
-void driver_end(struct isolation *isolation, struct driven *task, struct group_report *ret_report);
+void driver_end(struct isolation *isolation, struct driven *task, struct cgroup_usage *ret_report);
 
 #endif

@@ -18,7 +18,7 @@
 #include "worker/host/isolate/peer.h"
 
 static struct isolation *isolation;
-static const struct group_limits no_limits = {0};
+static const struct cgroup_limits no_limits = {0};
 
 static int waits(void *data)
 {
@@ -55,7 +55,7 @@ static void jobs_do_not_reach_each_other(void **state)
     struct driven victim;
     struct driven attacker;
     driver_start(isolation, 1, 0, &no_limits, waits, NULL, &victim);
-    assert_int_equal(driver_hear(&victim), '!');
+    assert_int_equal(driver_receive(&victim), '!');
     driver_start(isolation, 2, 0, &no_limits, attacks, &victim.pid, &attacker);
     assert_int_not_equal(attacker.user.uid, victim.user.uid);
     assert_int_equal(driver_wait(&attacker), 0);
@@ -71,7 +71,7 @@ static void tasks_of_a_job_do(void **state)
     struct driven victim;
     struct driven attacker;
     driver_start(isolation, 1, 0, &no_limits, waits, NULL, &victim);
-    assert_int_equal(driver_hear(&victim), '!');
+    assert_int_equal(driver_receive(&victim), '!');
     driver_start(isolation, 1, 1, &no_limits, attacks, &victim.pid, &attacker);
     assert_int_equal(attacker.user.uid, victim.user.uid);
     int status = driver_wait(&attacker);
@@ -94,7 +94,7 @@ static int looks_at_itself(void *data)
     return mine && group && stuck && umask(0) == 077 && setuid(0) != 0 ? 0 : 1;
 }
 
-static void a_task_is_nobody(void **state)
+static void a_task_has_no_privileges(void **state)
 {
     (void)state;
     struct driven task;
@@ -210,7 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_do_not_reach_each_other),
         cmocka_unit_test(tasks_of_a_job_do),
-        cmocka_unit_test(a_task_is_nobody),
+        cmocka_unit_test(a_task_has_no_privileges),
         cmocka_unit_test(a_job_with_a_shared_folder),
         cmocka_unit_test(a_job_that_is_both),
         cmocka_unit_test(only_its_own_may_connect),

@@ -19,7 +19,7 @@ static bool set_score(int score)
     return file != NULL && fclose(file) == 0 && set;
 }
 
-static int own_score(void)
+static int own_oom_score(void)
 {
     int score = -1;
     FILE *file = fopen(SCORE, "re");
@@ -34,7 +34,7 @@ static int own_score(void)
 static int become_task(void)
 {
     const struct task_confinement confinement = {0};
-    return confine_self(&confinement, NULL) ? own_score() / 5 : 254;
+    return confine_self(&confinement, NULL) ? own_oom_score() / 5 : 254;
 }
 
 static int run(int (*body)(void))

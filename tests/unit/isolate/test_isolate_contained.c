@@ -17,7 +17,7 @@
 #include "driver.h"
 
 static struct isolation *isolation;
-static const struct group_limits limits = {
+static const struct cgroup_limits limits = {
     .memory_bytes = 32 << 20, .cpu_thousandths = 1000, .pids = 20};
 
 static void say(char byte)
@@ -57,14 +57,14 @@ static void a_fork_bomb(void **state)
 {
     (void)state;
     struct driven task;
-    struct group_report report;
+    struct cgroup_usage report;
     driver_start(isolation, 1, 0, &limits, fork_bomb, NULL, &task);
-    assert_int_equal(driver_hear(&task), '!');
+    assert_int_equal(driver_receive(&task), '!');
     driver_end(isolation, &task, &report);
     assert_true(report.pids_refused > 0);
     assert_int_equal(report.pids_limit, 20);
     char text[256];
-    assert_true(group_explain(&report, &limits, true, text, sizeof text));
+    assert_true(cgroup_explain(&report, &limits, true, text, sizeof text));
     assert_non_null(strstr(text, "its 20 processes and threads (--pids)"));
 }
 
@@ -85,7 +85,7 @@ static void a_memory_hog(void **state)
 {
     (void)state;
     struct driven task;
-    struct group_report report;
+    struct cgroup_usage report;
     driver_start(isolation, 2, 0, &limits, memory_hog, NULL, &task);
     int status = driver_wait(&task);
     assert_true(WIFSIGNALED(status));
@@ -94,7 +94,7 @@ static void a_memory_hog(void **state)
     assert_true(report.oom_kills > 0);
     assert_in_range(report.memory_peak_bytes, 16 << 20, 32 << 20);
     char text[256];
-    assert_true(group_explain(&report, &limits, true, text, sizeof text));
+    assert_true(cgroup_explain(&report, &limits, true, text, sizeof text));
     assert_string_equal(text, "ended by the kernel: it used more than its 32 MiB (--memory)");
 }
 
@@ -112,9 +112,9 @@ static void one_that_ignores_sigterm(void **state)
     (void)state;
     struct driven task;
     driver_start(isolation, 3, 0, &limits, stubborn, NULL, &task);
-    assert_int_equal(driver_hear(&task), '!');
+    assert_int_equal(driver_receive(&task), '!');
     kill(task.pid, SIGTERM);
-    assert_false(group_is_empty(&task.confinement.group));
+    assert_false(cgroup_is_empty(&task.confinement.group));
     driver_end(isolation, &task, NULL);
     assert_true(nothing_runs(&task.pid));
 }
@@ -145,11 +145,11 @@ static void one_that_daemonizes(void **state)
     char text[9] = "";
     driver_start(isolation, 4, 0, &limits, daemonizes, NULL, &task);
     for (int i = 0; i < 8; i++) {
-        text[i] = driver_hear(&task);
+        text[i] = driver_receive(&task);
     }
     pid_t stray = (pid_t)strtol(text, NULL, 10);
-    assert_true(group_has(&task.confinement.group, stray));
-    assert_false(group_has(&task.confinement.group, getpid()));
+    assert_true(cgroup_has(&task.confinement.group, stray));
+    assert_false(cgroup_has(&task.confinement.group, getpid()));
     driver_end(isolation, &task, NULL);
     assert_true(test_wait(nothing_runs, &stray, 5 * CADRE_US_PER_S));
 }
@@ -212,8 +212,8 @@ static int burns(void *data)
 static bool burned(void *data)
 {
     const struct driven *task = data;
-    struct group_report report;
-    group_report(&task->confinement.group, &report);
+    struct cgroup_usage report;
+    cgroup_usage(&task->confinement.group, &report);
     return report.cpu_us > 20000;
 }
 
@@ -221,9 +221,9 @@ static void cpu_time_is_counted(void **state)
 {
     (void)state;
     struct driven task;
-    struct group_report report;
+    struct cgroup_usage report;
     driver_start(isolation, 6, 0, &limits, burns, NULL, &task);
-    assert_int_equal(driver_hear(&task), '!');
+    assert_int_equal(driver_receive(&task), '!');
     assert_true(test_wait(burned, &task, 10 * CADRE_US_PER_S));
     driver_end(isolation, &task, &report);
     assert_true(report.cpu_us > 20000);
@@ -237,7 +237,7 @@ static void limits_over_the_workers(void **state)
     struct isolation_user user;
     struct task_confinement confinement;
     const struct task_ref ref = {.job = {9}, .incarnation = 1};
-    const struct group_limits much = {.pids = 200};
+    const struct cgroup_limits much = {.pids = 200};
     assert_ok(isolation_enter_job(isolation, ref.job, false, &user, &error), &error);
     assert_error(isolation_prepare_task(isolation, ref, &user, &much, &confinement, &error),
         CADRE_FAILED_PRECONDITION, &error,
@@ -258,7 +258,7 @@ int main(void)
         cmocka_unit_test(cpu_time_is_counted),
         cmocka_unit_test(limits_over_the_workers),
     };
-    isolation = driver_open(&(struct group_limits){.pids = 100}, true);
+    isolation = driver_open(&(struct cgroup_limits){.pids = 100}, true);
     int result = cmocka_run_group_tests(tests, NULL, NULL);
     isolation_close(isolation);
     return result;

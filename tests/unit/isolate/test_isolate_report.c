@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/host/isolate/group.h"
+#include "worker/host/isolate/cgroup.h"
 
 static const char *folder;
 
@@ -24,12 +24,12 @@ static void version_1(void **state)
     put("pids.max", "256\n");
     put("pids.events", "max 17\n");
     put("cpuacct.usage", "5000000\n");
-    struct task_group group = {.kind = GROUP_V1};
-    for (int i = 0; i < GROUP_CONTROLLERS; i++) {
-        snprintf(group.folders[i], GROUP_PATH_BYTES, "%s", folder);
+    struct task_cgroup group = {.kind = CGROUP_V1};
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
+        snprintf(group.folders[i], CGROUP_PATH_BYTES, "%s", folder);
     }
-    struct group_report report;
-    group_report(&group, &report);
+    struct cgroup_usage report;
+    cgroup_usage(&group, &report);
     assert_int_equal(report.memory_peak_bytes, 4096);
     assert_int_equal(report.memory_limit_bytes, 536870912);
     assert_int_equal(report.oom_kills, 2);
@@ -37,7 +37,7 @@ static void version_1(void **state)
     assert_int_equal(report.pids_refused, 17);
     assert_int_equal(report.cpu_us, 5000);
     put("memory.limit_in_bytes", "9223372036854771712\n");
-    group_report(&group, &report);
+    cgroup_usage(&group, &report);
     assert_int_equal(report.memory_limit_bytes, 0);
 }
 
@@ -49,10 +49,10 @@ static void version_2(void **state)
     put("memory.max", "max\n");
     put("memory.events", "low 0\nmax 3\noom 1\noom_kill 1\noom_group_kill 1\n");
     put("cpu.stat", "usage_usec 123\nuser_usec 100\n");
-    struct task_group group = {.kind = GROUP_V2};
-    snprintf(group.folders[0], GROUP_PATH_BYTES, "%s", folder);
-    struct group_report report;
-    group_report(&group, &report);
+    struct task_cgroup group = {.kind = CGROUP_V2};
+    snprintf(group.folders[0], CGROUP_PATH_BYTES, "%s", folder);
+    struct cgroup_usage report;
+    cgroup_usage(&group, &report);
     assert_int_equal(report.memory_peak_bytes, 8192);
     assert_int_equal(report.memory_limit_bytes, 0);
     assert_int_equal(report.oom_kills, 1);
@@ -64,21 +64,21 @@ static void a_sentence_about_the_end(void **state)
 {
     (void)state;
     char text[256] = "";
-    const struct group_limits asked = {.memory_bytes = 512 << 20, .pids = 9};
-    const struct group_limits none = {0};
-    struct group_report report = {.memory_limit_bytes = 512 << 20, .oom_kills = 1};
-    assert_true(group_explain(&report, &asked, true, text, sizeof text));
+    const struct cgroup_limits asked = {.memory_bytes = 512 << 20, .pids = 9};
+    const struct cgroup_limits none = {0};
+    struct cgroup_usage report = {.memory_limit_bytes = 512 << 20, .oom_kills = 1};
+    assert_true(cgroup_explain(&report, &asked, true, text, sizeof text));
     assert_string_equal(text, "ended by the kernel: it used more than its 512 MiB (--memory)");
     report.memory_limit_bytes = UINT64_C(1610612736);
-    assert_true(group_explain(&report, &none, false, text, sizeof text));
+    assert_true(cgroup_explain(&report, &none, false, text, sizeof text));
     assert_string_equal(text, "a process of it was ended by the kernel: it used more than its 1.5 "
                               "GiB (--task-memory of the worker)");
-    report = (struct group_report){.pids_limit = 9, .pids_refused = 3};
-    assert_false(group_explain(&report, &asked, false, text, sizeof text));
-    assert_true(group_explain(&report, &asked, true, text, sizeof text));
+    report = (struct cgroup_usage){.pids_limit = 9, .pids_refused = 3};
+    assert_false(cgroup_explain(&report, &asked, false, text, sizeof text));
+    assert_true(cgroup_explain(&report, &asked, true, text, sizeof text));
     assert_string_equal(text, "it had all of its 9 processes and threads (--pids): 3 more were "
                               "refused");
-    assert_false(group_explain(&(struct group_report){0}, &asked, true, text, sizeof text));
+    assert_false(cgroup_explain(&(struct cgroup_usage){0}, &asked, true, text, sizeof text));
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include "common/base/files.h"
 #include "tests/lib/test.h"
-#include "worker/host/isolate/group_tree.h"
+#include "worker/host/isolate/cgroup_tree.h"
 
 static struct cadre_error error;
 static const char *root; /* of this test's tree */
@@ -35,11 +35,11 @@ static void assert_file(const char *name, const char *content)
     free(bytes);
 }
 
-static void open_tree(const char *parent, struct group_tree *ret_tree)
+static void open_tree(const char *parent, struct cgroup_tree *ret_tree)
 {
     char mounts[TEST_PATH_BYTES];
     char membership[TEST_PATH_BYTES];
-    group_tree_open(&(struct group_tree_options){.mounts = test_path(mounts, root, "mountinfo"),
+    cgroup_tree_open(&(struct cgroup_tree_options){.mounts = test_path(mounts, root, "mountinfo"),
                         .membership = test_path(membership, root, "cgroup"),
                         .name = "w1",
                         .parent = parent},
@@ -88,17 +88,17 @@ static void v2_is_divided_below_a_leaf(void **state)
     put_v2("system.slice/cadre-worker.service/w1", "cpu memory pids\n");
     put_v2("system.slice/cadre-worker.service/w1/job-7", "cpu memory pids\n");
     put_v2("system.slice/cadre-worker.service/w1/job-7/task-0.5", "");
-    struct group_tree tree;
+    struct cgroup_tree tree;
     open_tree(NULL, &tree);
-    assert_int_equal(tree.kind, GROUP_V2);
+    assert_int_equal(tree.kind, CGROUP_V2);
     assert_string_equal(tree.why, "");
-    assert_true(tree.has[GROUP_MEMORY] && tree.has[GROUP_PIDS] && tree.has[GROUP_CPU]);
+    assert_true(tree.has[CGROUP_MEMORY] && tree.has[CGROUP_PIDS] && tree.has[CGROUP_CPU]);
     assert_file("system.slice/cadre-worker.service/cadre-daemon/cgroup.procs", "0");
 
-    struct task_group group;
-    const struct group_limits limits = {
+    struct task_cgroup group;
+    const struct cgroup_limits limits = {
         .memory_bytes = 1 << 20, .cpu_thousandths = 1500, .pids = 256};
-    assert_ok(group_tree_make(&tree, task, &limits, &group, &error), &error);
+    assert_ok(cgroup_tree_make(&tree, task, &limits, &group, &error), &error);
     char folder[TEST_PATH_BYTES];
     assert_string_equal(group.folders[0],
         test_path(folder, root, "system.slice/cadre-worker.service/w1/job-7/task-0.5"));
@@ -121,16 +121,16 @@ static void v2_of_a_container_and_one_that_is_named(void **state)
     put_mounts("31 23 0:27 /docker/abc @ rw - cgroup2 cgroup rw\n");
     put("cgroup", "0::/docker/abc\n");
     put_v2(".", "cpu memory pids\n");
-    struct group_tree tree;
+    struct cgroup_tree tree;
     char folder[TEST_PATH_BYTES];
     open_tree(NULL, &tree);
-    assert_int_equal(tree.kind, GROUP_V2);
+    assert_int_equal(tree.kind, CGROUP_V2);
     put_v2("tasks", "memory\n");
     put_v2("tasks/w1", "memory\n");
     open_tree("/tasks", &tree);
     assert_string_equal(tree.folders[0], test_path(folder, root, "tasks/w1"));
-    assert_true(tree.has[GROUP_MEMORY]);
-    assert_false(tree.has[GROUP_CPU]);
+    assert_true(tree.has[CGROUP_MEMORY]);
+    assert_false(tree.has[CGROUP_CPU]);
 
     put("cgroup", "0::/docker/abc/system.slice/cadre-worker.service\n");
     put_v2("system.slice/cadre-tasks.service", "pids\n");
@@ -138,7 +138,7 @@ static void v2_of_a_container_and_one_that_is_named(void **state)
     open_tree("../cadre-tasks.service", &tree);
     assert_string_equal(
         tree.folders[0], test_path(folder, root, "system.slice/cadre-tasks.service/w1"));
-    assert_true(tree.has[GROUP_PIDS]);
+    assert_true(tree.has[CGROUP_PIDS]);
     open_tree("../../tasks", &tree);
     assert_string_equal(tree.folders[0], test_path(folder, root, "tasks/w1"));
     open_tree("../../../../../tasks", &tree); /* not above what is mounted */
@@ -160,15 +160,15 @@ static void v1_has_a_hierarchy_each(void **state)
     put("cpu/w1/cgroup.procs", "");
     put("cpu/w1/job-7/task-0.5/cpu.cfs_quota_us", "");
     put("cpu/w1/job-7/task-0.5/cpu.cfs_period_us", "");
-    struct group_tree tree;
-    struct task_group group;
+    struct cgroup_tree tree;
+    struct task_cgroup group;
     open_tree(NULL, &tree);
-    assert_int_equal(tree.kind, GROUP_V1);
-    assert_true(tree.has[GROUP_MEMORY] && tree.has[GROUP_CPU] && tree.has[GROUP_CPUACCT]);
-    assert_false(tree.has[GROUP_PIDS]);
+    assert_int_equal(tree.kind, CGROUP_V1);
+    assert_true(tree.has[CGROUP_MEMORY] && tree.has[CGROUP_CPU] && tree.has[CGROUP_CPUACCT]);
+    assert_false(tree.has[CGROUP_PIDS]);
     assert_non_null(strstr(tree.why, "no cgroup controller pids"));
-    const struct group_limits limits = {.memory_bytes = 1 << 20, .cpu_thousandths = 500, .pids = 9};
-    assert_ok(group_tree_make(&tree, task, &limits, &group, &error), &error);
+    const struct cgroup_limits limits = {.memory_bytes = 1 << 20, .cpu_thousandths = 500, .pids = 9};
+    assert_ok(cgroup_tree_make(&tree, task, &limits, &group, &error), &error);
     assert_file("memory/here/w1/job-7/task-0.5/memory.limit_in_bytes", "1048576");
     assert_file("memory/here/w1/job-7/task-0.5/memory.memsw.limit_in_bytes", "1048576");
     assert_file("cpu/w1/job-7/task-0.5/cpu.cfs_quota_us", "50000");
@@ -182,13 +182,13 @@ static void a_limit_that_is_refused_is_told(void **state)
     put_mounts("33 23 0:29 / @/memory rw - cgroup cgroup rw,memory\n");
     put("cgroup", "4:memory:/\n");
     put("memory/w1/cgroup.procs", ""); /* and the task's folder has no file for a limit */
-    struct group_tree tree;
-    struct task_group group;
+    struct cgroup_tree tree;
+    struct task_cgroup group;
     open_tree(NULL, &tree);
     assert_error(
-        group_tree_make(&tree, task, &(struct group_limits){.memory_bytes = 9}, &group, &error),
+        cgroup_tree_make(&tree, task, &(struct cgroup_limits){.memory_bytes = 9}, &group, &error),
         CADRE_NOT_FOUND, &error, "cannot write 9 into memory.limit_in_bytes");
-    assert_int_equal(group.kind, GROUP_NONE);
+    assert_int_equal(group.kind, CGROUP_NONE);
 }
 
 static void nothing_is_no_error(void **state)
@@ -197,14 +197,14 @@ static void nothing_is_no_error(void **state)
     root = test_temp_dir();
     put_mounts("30 23 0:26 / /proc rw - proc proc rw\n");
     put("cgroup", "");
-    struct group_tree tree;
-    struct task_group group;
+    struct cgroup_tree tree;
+    struct task_cgroup group;
     open_tree(NULL, &tree);
-    assert_int_equal(tree.kind, GROUP_NONE);
+    assert_int_equal(tree.kind, CGROUP_NONE);
     assert_non_null(strstr(tree.why, "controller memory"));
     assert_ok(
-        group_tree_make(&tree, task, &(struct group_limits){.pids = 9}, &group, &error), &error);
-    assert_true(group_kill(&group, 0) && group_remove(&group) && !group_has(&group, getpid()));
+        cgroup_tree_make(&tree, task, &(struct cgroup_limits){.pids = 9}, &group, &error), &error);
+    assert_true(cgroup_kill(&group, 0) && cgroup_remove(&group) && !cgroup_has(&group, getpid()));
 }
 
 int main(void)

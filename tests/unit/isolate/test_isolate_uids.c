@@ -24,7 +24,7 @@ static struct uids *open_uids(const char *claims)
 static uid_t take(struct uids *uids, uint64_t job)
 {
     uid_t uid = 0;
-    assert_ok(uids_take(uids, (struct job_id){job}, &uid, &error), &error);
+    assert_ok(uids_acquire(uids, (struct job_id){job}, &uid, &error), &error);
     assert_in_range(uid, FIRST, LAST);
     return uid;
 }
@@ -40,7 +40,7 @@ static bool give(struct uids *uids, uint64_t job, uid_t uid)
 {
     uid_t given = 0;
     bool ours = false;
-    bool last = uids_give(uids, (struct job_id){job}, &given, &ours);
+    bool last = uids_release(uids, (struct job_id){job}, &given, &ours);
     assert_int_equal(given, uid);
     if (last) {
         assert_true(ours);
@@ -59,7 +59,7 @@ static void one_for_each_job(void **state)
     uid_t none;
     assert_true(one != two && two != three && one != three);
     assert_int_equal(take(uids, 2), two); /* its second task */
-    assert_error(uids_take(uids, (struct job_id){4}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_error(uids_acquire(uids, (struct job_id){4}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "all 3 uids of --job-uids 60800-60802");
     assert_false(give(uids, 2, two));
     assert_true(give(uids, 2, two));
@@ -90,7 +90,7 @@ static void other_daemons_are_seen(void **state)
     uid_t three = take(here, 2);
     uid_t none;
     assert_true(one != two && two != three && one != three);
-    assert_error(uids_take(there, (struct job_id){2}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_error(uids_acquire(there, (struct job_id){2}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
     uids_close(here);
     take(there, 2);
@@ -109,10 +109,10 @@ static void none_while_it_is_emptied(void **state)
     uid_t three = take(here, 3);
     uid_t none;
     bool ours = false;
-    assert_true(uids_give(here, (struct job_id){1}, &none, &ours) && ours);
-    assert_error(uids_take(here, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_true(uids_release(here, (struct job_id){1}, &none, &ours) && ours);
+    assert_error(uids_acquire(here, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
-    assert_error(uids_take(there, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_error(uids_acquire(there, (struct job_id){1}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
     emptied(here, one);
     assert_int_equal(take(there, 1), one);
@@ -133,11 +133,11 @@ static void one_that_another_daemon_has_by_now(void **state)
     struct uids *there = open_uids(claims);
     assert_int_equal(take(there, 7), one);
     here = open_uids(claims);
-    uids_note(here, (struct job_id){1}, one);
+    uids_adopt(here, (struct job_id){1}, one);
     assert_int_equal(take(here, 1), one);
     uid_t given = 0;
     bool ours = true;
-    assert_true(uids_give(here, (struct job_id){1}, &given, &ours));
+    assert_true(uids_release(here, (struct job_id){1}, &given, &ours));
     assert_int_equal(given, one);
     assert_false(ours);
     assert_int_not_equal(take(here, 2), one);
@@ -211,16 +211,16 @@ static void none_while_something_runs(void **state)
     }
     pid_t pid = run_as(FIRST + 1, fds);
     struct uids *uids = open_uids(NULL);
-    uids_note(uids, (struct job_id){7}, FIRST + 1);
+    uids_adopt(uids, (struct job_id){7}, FIRST + 1);
     assert_int_not_equal(take(uids, 1), FIRST + 1);
     assert_int_not_equal(take(uids, 2), FIRST + 1);
     uid_t none;
-    assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_error(uids_acquire(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids");
     assert_int_equal(take(uids, 7), FIRST + 1);  /* its own job goes on with it */
     assert_true(uids_is_clean(uids, FIRST + 1)); /* all there is is the job's */
     assert_true(give(uids, 7, FIRST + 1));
-    assert_error(uids_take(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
+    assert_error(uids_acquire(uids, (struct job_id){3}, &none, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "uids"); /* given back, but not free */
     close(fds[1]);
     int status;

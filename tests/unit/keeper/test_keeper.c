@@ -17,11 +17,11 @@
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
 #include "worker/host/keeper/start.h"
-#include "worker/host/keeper/words.h"
+#include "worker/host/keeper/messages.h"
 
 #define PATIENCE_MS 60000
 #define AN_HOUR_MS  (UINT64_C(3600) * 1000)
-#define STRANGER    65534 /* a uid that is not ours */
+#define OTHER_UID    65534 /* a uid that is not ours */
 
 /* One that a test has started, and the daemon's side of its connection. */
 struct kept {
@@ -43,32 +43,32 @@ static void close_fds(const int fds[KEEPER_FDS])
 }
 
 /* The next word; fails the test when it is another one. */
-static struct keeper_word hear(const struct kept *kept, uint32_t type, int ret_fds[KEEPER_FDS])
+static struct keeper_message receive(const struct kept *kept, uint32_t type, int ret_fds[KEEPER_FDS])
 {
-    struct keeper_word word = {0};
+    struct keeper_message message = {0};
     struct pollfd wait = {.fd = kept->socket, .events = POLLIN};
     int fds[KEEPER_FDS];
     assert_int_equal(poll(&wait, 1, PATIENCE_MS), 1);
-    assert_int_equal(keeper_hear(kept->socket, &word, fds), 0);
-    assert_int_equal(word.type, type);
+    assert_int_equal(keeper_receive(kept->socket, &message, fds), 0);
+    assert_int_equal(message.type, type);
     if (ret_fds != NULL) {
         memcpy(ret_fds, fds, sizeof fds);
     } else {
         close_fds(fds);
     }
-    return word;
+    return message;
 }
 
 static void say(const struct kept *kept, uint32_t type, int64_t value)
 {
     assert_int_equal(
-        keeper_say(kept->socket, &(struct keeper_word){.type = type, .value = value}, NULL, 0), 0);
+        keeper_send(kept->socket, &(struct keeper_message){.type = type, .value = value}, NULL, 0), 0);
 }
 
-static void hear_hello(struct kept *kept)
+static void receive_hello(struct kept *kept)
 {
     int fds[KEEPER_FDS];
-    struct keeper_word hello = hear(kept, KEEPER_HELLO, fds);
+    struct keeper_message hello = receive(kept, KEEPER_HELLO, fds);
     kept->task = (pid_t)hello.value;
     kept->ended = hello.ended != 0;
     if (kept->output < 0) {
@@ -99,10 +99,10 @@ static void start(struct kept *kept, const char *name, const char *verb, const c
     assert_ok(keeper_start(program, &launch, -1, "TEST=keeper", &kept->socket, &kept->pid, &error),
         &error);
     free(program);
-    hear_hello(kept);
+    receive_hello(kept);
 }
 
-static void hang_up(struct kept *kept)
+static void close_connection(struct kept *kept)
 {
     close(kept->socket);
     kept->socket = -1;
@@ -113,7 +113,7 @@ static void come(struct kept *kept)
 {
     struct cadre_error error = {0};
     assert_ok(keeper_connect(kept->path, &kept->socket, &error), &error);
-    hear_hello(kept);
+    receive_hello(kept);
 }
 
 /* Reads what the task prints up to this line. */
@@ -165,11 +165,11 @@ static void the_end_is_told_to_each_daemon(void **state)
     until_printed(&kept, "ready");
     say(&kept, KEEPER_SIGNAL, SIGTERM);
     for (int i = 0; i < 3; i++) {
-        struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+        struct keeper_message ended = receive(&kept, KEEPER_ENDED, NULL);
         assert_true(WIFEXITED((int)ended.value));
         assert_int_equal(WEXITSTATUS((int)ended.value), 7);
-        hear(&kept, KEEPER_SWEPT, NULL);
-        hang_up(&kept);
+        receive(&kept, KEEPER_SWEPT, NULL);
+        close_connection(&kept);
         come(&kept);
         assert_true(kept.ended);
     }
@@ -181,7 +181,7 @@ static void the_newest_connection_counts(void **state)
 {
     (void)state;
     struct kept kept;
-    struct keeper_word word;
+    struct keeper_message message;
     int fds[KEEPER_FDS];
     start(&kept, "newest", "obey-term", NULL, AN_HOUR_MS, AN_HOUR_MS);
     until_printed(&kept, "ready");
@@ -189,10 +189,10 @@ static void the_newest_connection_counts(void **state)
     come(&kept);
     assert_int_equal(kept.task, older.task);
     assert_false(kept.ended);
-    assert_int_equal(keeper_hear(older.socket, &word, fds), EPIPE);
+    assert_int_equal(keeper_receive(older.socket, &message, fds), EPIPE);
     close(older.socket);
     say(&kept, KEEPER_SIGNAL, SIGTERM);
-    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 7);
     end(&kept);
 }
 
@@ -213,18 +213,18 @@ static const char *make_fifo(char buffer[TEST_PATH_BYTES], const char *name)
 
 /* Nobody comes: the task is told to end, and has the whole grace for it. A daemon that comes in
  * time hears how it went. */
-static void a_task_that_nobody_asks_for_has_its_grace(void **state)
+static void a_task_without_a_daemon_has_its_grace(void **state)
 {
     (void)state;
     struct kept kept;
     char fifo[TEST_PATH_BYTES];
     start(&kept, "grace", "end-slowly", make_fifo(fifo, "go"), 1, AN_HOUR_MS);
     until_printed(&kept, "ready");
-    hang_up(&kept);
+    close_connection(&kept);
     until_printed(&kept, "term");
     come(&kept);
     release(fifo);
-    struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+    struct keeper_message ended = receive(&kept, KEEPER_ENDED, NULL);
     assert_true(WIFEXITED((int)ended.value));
     assert_int_equal(WEXITSTATUS((int)ended.value), 9);
     end(&kept);
@@ -238,12 +238,12 @@ static void a_keeper_that_is_told_to_end_grants_the_grace(void **state)
     char fifo[TEST_PATH_BYTES];
     start(&kept, "down", "end-slowly", make_fifo(fifo, "go"), AN_HOUR_MS, AN_HOUR_MS);
     until_printed(&kept, "ready");
-    hang_up(&kept);
+    close_connection(&kept);
     assert_int_equal(kill(kept.pid, SIGTERM), 0);
     until_printed(&kept, "term");
     come(&kept);
     release(fifo);
-    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 9);
+    assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 9);
     end(&kept);
 }
 
@@ -258,7 +258,7 @@ static void it_is_killed_after_the_grace(void **state)
     start(&kept, "killed", "ignore-term", NULL, ORPHAN_MS, GRACE_MS);
     until_printed(&kept, "ready");
     uint64_t began_us = clock_monotonic_us();
-    hang_up(&kept);
+    close_connection(&kept);
     assert_true(test_wait(is_process_gone, &kept, PATIENCE_MS * CADRE_US_PER_MS));
     assert_true(clock_monotonic_us() - began_us >= (ORPHAN_MS + GRACE_MS) * CADRE_US_PER_MS);
     until_keeper_gone(&kept);
@@ -267,10 +267,10 @@ static void it_is_killed_after_the_grace(void **state)
     until_printed(&kept, "ready");
     began_us = clock_monotonic_us();
     assert_int_equal(kill(kept.pid, SIGTERM), 0);
-    struct keeper_word ended = hear(&kept, KEEPER_ENDED, NULL);
+    struct keeper_message ended = receive(&kept, KEEPER_ENDED, NULL);
     assert_true(clock_monotonic_us() - began_us >= GRACE_MS * CADRE_US_PER_MS);
     assert_int_equal(WTERMSIG((int)ended.value), SIGKILL);
-    hear(&kept, KEEPER_SWEPT, NULL); /* it stays for the daemon that is connected */
+    receive(&kept, KEEPER_SWEPT, NULL); /* it stays for the daemon that is connected */
     end(&kept);
 }
 
@@ -281,21 +281,21 @@ static void who_comes_in_time_keeps_the_task(void **state)
     (void)state;
     struct kept kept;
     struct kept other;
-    struct keeper_word word;
+    struct keeper_message message;
     int fds[KEEPER_FDS];
     const uint64_t orphan_ms = 3000;
     start(&kept, "in-time", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
     start(&other, "too-late", "obey-term", NULL, orphan_ms, AN_HOUR_MS);
     until_printed(&kept, "ready");
     until_printed(&other, "ready");
-    hang_up(&kept);
+    close_connection(&kept);
     come(&kept);
-    hang_up(&other);
+    close_connection(&other);
     until_keeper_gone(&other);
-    assert_int_equal(keeper_hear(kept.socket, &word, fds), EAGAIN);
+    assert_int_equal(keeper_receive(kept.socket, &message, fds), EAGAIN);
     assert_false(is_process_gone(&kept));
     say(&kept, KEEPER_SIGNAL, SIGTERM);
-    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 7);
     end(&kept);
 }
 
@@ -311,12 +311,12 @@ static struct sockaddr_un address_of(const char *path)
 }
 
 /* 0: it was let in; 1: its connection was closed without a word. */
-_Noreturn static void come_as_stranger(const char *path)
+_Noreturn static void connect_as_other_user(const char *path)
 {
     struct sockaddr_un address = address_of(path);
-    char bytes[sizeof(struct keeper_word)];
+    char bytes[sizeof(struct keeper_message)];
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 ||
+    if (setgid(OTHER_UID) != 0 || setuid(OTHER_UID) != 0 ||
         connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         _exit(2);
     }
@@ -342,23 +342,23 @@ static void another_user_is_not_let_in(void **state)
     *strrchr(folder, '/') = '\0';
     assert_int_equal(chmod(folder, 0711), 0);
     assert_int_equal(chmod(kept.path, 0666), 0);
-    pid_t stranger = fork();
-    if (stranger == 0) {
-        come_as_stranger(kept.path);
+    pid_t other_user = fork();
+    if (other_user == 0) {
+        connect_as_other_user(kept.path);
     }
-    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_int_equal(waitpid(other_user, &status, 0), other_user);
     assert_int_equal(WEXITSTATUS(status), 1);
     say(&kept, KEEPER_SIGNAL, SIGTERM); /* whose connection was there before has it still */
-    assert_int_equal(WEXITSTATUS((int)hear(&kept, KEEPER_ENDED, NULL).value), 7);
+    assert_int_equal(WEXITSTATUS((int)receive(&kept, KEEPER_ENDED, NULL).value), 7);
     end(&kept);
 }
 
 /* Where a keeper is expected; it says on `ready` that it listens. 0: whoever came said nothing. */
-_Noreturn static void listen_as_stranger(const char *path, int ready)
+_Noreturn static void listen_as_other_user(const char *path, int ready)
 {
     struct sockaddr_un address = address_of(path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (setgid(STRANGER) != 0 || setuid(STRANGER) != 0 ||
+    if (setgid(OTHER_UID) != 0 || setuid(OTHER_UID) != 0 ||
         bind(fd, (struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0 ||
         write(ready, "r", 1) != 1) {
         _exit(2);
@@ -384,9 +384,9 @@ static void a_daemon_heeds_no_keeper_of_another_user(void **state)
     assert_int_equal(chmod(folder, 0777), 0);
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     test_path(path, folder, "theirs");
-    pid_t stranger = fork();
-    if (stranger == 0) {
-        listen_as_stranger(path, fds[1]);
+    pid_t other_user = fork();
+    if (other_user == 0) {
+        listen_as_other_user(path, fds[1]);
     }
     close(fds[1]);
     assert_int_equal(read(fds[0], &byte, 1), 1);
@@ -394,7 +394,7 @@ static void a_daemon_heeds_no_keeper_of_another_user(void **state)
     assert_error(keeper_connect(path, &socket, &error), CADRE_PERMISSION_DENIED, &error,
         "runs as user 65534, not as this daemon's 0");
     assert_int_equal(socket, -1);
-    assert_int_equal(waitpid(stranger, &status, 0), stranger);
+    assert_int_equal(waitpid(other_user, &status, 0), other_user);
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -403,7 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_is_told_to_each_daemon),
         cmocka_unit_test(the_newest_connection_counts),
-        cmocka_unit_test(a_task_that_nobody_asks_for_has_its_grace),
+        cmocka_unit_test(a_task_without_a_daemon_has_its_grace),
         cmocka_unit_test(a_keeper_that_is_told_to_end_grants_the_grace),
         cmocka_unit_test(it_is_killed_after_the_grace),
         cmocka_unit_test(who_comes_in_time_keeps_the_task),

@@ -11,14 +11,14 @@
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
-#include "worker/library/mesh/address.h"
+#include "worker/library/mesh/connect/address.h"
 
 void hostile_receive(int fd, void *bytes, size_t size)
 {
     assert_int_equal(recv(fd, bytes, size, MSG_WAITALL), (ssize_t)size);
 }
 
-void hostile_say(int fd, const void *bytes, size_t size)
+void hostile_send(int fd, const void *bytes, size_t size)
 {
     assert_int_equal(send(fd, bytes, size, MSG_NOSIGNAL), (ssize_t)size);
 }
@@ -70,7 +70,7 @@ cadre_status hostile_step(struct hostile *hostile, struct cadre_error *error)
     return mesh_host_ops.form_test(hostile->mesh, error);
 }
 
-void hostile_step_until_heard(struct hostile *hostile)
+void hostile_step_until_readable(struct hostile *hostile)
 {
     struct cadre_error error;
     struct pollfd ready = {.fd = hostile->fd, .events = POLLIN};
@@ -95,14 +95,14 @@ void hostile_greet(struct hostile *hostile, uint8_t hello[HANDSHAKE_HELLO_BYTES]
         .roster = roster(hostile),
         .from_rank = 1};
     assert_ok(mesh_handshake_hello_make(&words, hello, &error), &error);
-    hostile_say(hostile->fd, hello, HANDSHAKE_HELLO_BYTES);
-    hostile_step_until_heard(hostile);
+    hostile_send(hostile->fd, hello, HANDSHAKE_HELLO_BYTES);
+    hostile_step_until_readable(hostile);
     hostile_receive(hostile->fd, reply, HANDSHAKE_REPLY_BYTES);
     assert_true(mesh_handshake_mac_valid(
         hostile->key, HANDSHAKE_ACCEPTOR, hello, reply, reply + HANDSHAKE_CHALLENGE_BYTES));
 }
 
-void hostile_prove(struct hostile *hostile)
+void hostile_authenticate(struct hostile *hostile)
 {
     struct cadre_error error;
     uint8_t hello[HANDSHAKE_HELLO_BYTES];
@@ -110,7 +110,7 @@ void hostile_prove(struct hostile *hostile)
     uint8_t mac[HANDSHAKE_MAC_BYTES];
     hostile_greet(hostile, hello, reply);
     mesh_handshake_mac(hostile->key, HANDSHAKE_CONNECTOR, hello, reply, mac);
-    hostile_say(hostile->fd, mac, sizeof mac);
+    hostile_send(hostile->fd, mac, sizeof mac);
     struct pollfd ready = {.fd = hostile->fd, .events = POLLIN};
     while (poll(&ready, 1, 0) == 0) {
         (void)hostile_step(hostile, &error); /* PENDING, or OK where nothing more is due */

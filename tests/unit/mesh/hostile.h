@@ -6,8 +6,8 @@
 #define CADRE_TESTS_UNIT_MESH_HOSTILE_H
 
 #include "tests/lib/test.h"
-#include "worker/library/mesh/handshake.h"
-#include "worker/library/mesh/host.h"
+#include "worker/library/mesh/connect/handshake.h"
+#include "worker/library/mesh/wire/host.h"
 #include "worker/library/mesh/mesh.h"
 
 #define HOSTILE_GENERATION 4
@@ -23,7 +23,7 @@ struct hostile {
 };
 
 void hostile_receive(int fd, void *bytes, size_t size);
-void hostile_say(int fd, const void *bytes, size_t size);
+void hostile_send(int fd, const void *bytes, size_t size);
 
 /* The mesh is posted, the peer connected. */
 void hostile_post(struct hostile *hostile, bool local);
@@ -32,12 +32,12 @@ void hostile_connect(struct hostile *hostile);
 /* One step of the mesh once it can make one. */
 cadre_status hostile_step(struct hostile *hostile, struct cadre_error *error);
 /* Steps until the peer has something to read, or its connection ended. */
-void hostile_step_until_heard(struct hostile *hostile);
+void hostile_step_until_readable(struct hostile *hostile);
 /* The connector's part up to the proof. */
 void hostile_greet(struct hostile *hostile, uint8_t hello[HANDSHAKE_HELLO_BYTES],
     uint8_t reply[HANDSHAKE_REPLY_BYTES]);
 /* All of the handshake: the peer is admitted. */
-void hostile_prove(struct hostile *hostile);
+void hostile_authenticate(struct hostile *hostile);
 /* Steps until the mesh has formed or failed. */
 cadre_status hostile_finish(struct hostile *hostile, struct cadre_error *error);
 void hostile_leave(struct hostile *hostile);

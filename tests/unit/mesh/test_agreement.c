@@ -70,27 +70,27 @@ static void test_sentences(void **state)
     struct agreement agreement = alone(0, 8, false);
     struct agreement other = alone(2, 16, false);
     mesh_agreement_join(&agreement, &other);
-    mesh_agreement_say(&agreement, text, sizeof text);
+    mesh_agreement_explain(&agreement, text, sizeof text);
     assert_string_equal(text, "replica 2 called all_reduce(sum, float64, 0 buffers, 16 bytes), but "
                               "replica 0 called all_reduce(sum, float64, 0 buffers, 8 bytes)");
     snprintf(agreement.other.text, sizeof agreement.other.text, "replica 2 called X");
-    mesh_agreement_say(&agreement, text, sizeof text);
+    mesh_agreement_explain(&agreement, text, sizeof text);
     assert_string_equal(text, "replica 2 called X, but replica 0 called all_reduce(sum, float64, 0 "
                               "buffers, 8 bytes)");
     agreement = alone(0, 8, false);
     other = alone(1, 8, false);
     other.first.shape.key = 1;
     mesh_agreement_join(&agreement, &other);
-    mesh_agreement_say(&agreement, text, sizeof text);
+    mesh_agreement_explain(&agreement, text, sizeof text);
     assert_non_null(strstr(text, "8 bytes) of other sizes or types"));
     agreement = alone(0, 8, false);
     other = alone(3, 8, true);
     mesh_agreement_join(&agreement, &other);
-    mesh_agreement_say(&agreement, text, sizeof text);
+    mesh_agreement_explain(&agreement, text, sizeof text);
     assert_string_equal(text, "replica 3 is wrong");
     agreement = alone(0, 8, true);
     mesh_agreement_join(&agreement, &other);
-    mesh_agreement_say(&agreement, text, sizeof text);
+    mesh_agreement_explain(&agreement, text, sizeof text);
     assert_string_equal(text, "replica 0 is wrong");
     assert_false(mesh_agreement_holds(&agreement));
 }

@@ -13,7 +13,7 @@
 #include "worker/library/mesh/mesh.h"
 
 #define TASKS       3
-#define PATIENCE_US (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 static struct mesh_listener *listeners[TASKS];
 static struct mesh_member members[TASKS];
@@ -47,7 +47,7 @@ static struct mesh *post(uint64_t generation, uint32_t rank, uint32_t count)
         .members = members,
         .member_count = count,
         .listener = listeners[rank],
-        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US)};
+        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US)};
     struct mesh *mesh;
     struct cadre_error error;
     memset(config.key, (int)generation, sizeof config.key);
@@ -59,7 +59,7 @@ static struct mesh *post(uint64_t generation, uint32_t rank, uint32_t count)
 static void form(struct mesh *meshes[], uint32_t count)
 {
     uint32_t formed = 0;
-    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US);
     while (formed < count) {
         struct pollfd polls[TASKS];
         struct cadre_error error;
@@ -212,7 +212,7 @@ static void a_dead_address_costs_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         with_dead[i]->ops->abort(with_dead[i], "a task was killed");
         struct pollfd ready = {.fd = with_dead[i]->ops->form_fd(with_dead[i]), .events = POLLIN};
-        assert_int_equal(poll(&ready, 1, (int)(speed_scaled_us(PATIENCE_US) / CADRE_US_PER_MS)), 1);
+        assert_int_equal(poll(&ready, 1, (int)(speed_scaled_us(WAIT_TIMEOUT_US) / CADRE_US_PER_MS)), 1);
         assert_error(with_dead[i]->ops->form_test(with_dead[i], &error), CADRE_ABORTED, &error,
             "a task was killed");
     }
@@ -228,31 +228,31 @@ static void a_dead_address_costs_nothing(void **state)
 }
 
 /* What a task hears of who keeps it waiting. */
-struct heard {
+struct received {
     uint32_t rank;
     uint64_t waited_us;
     atomic_uint times;
 };
 
-static void hear(void *user, uint32_t rank, uint64_t waited_us)
+static void receive(void *user, uint32_t rank, uint64_t waited_us)
 {
-    struct heard *heard = user;
-    heard->rank = rank;
-    heard->waited_us = waited_us;
-    atomic_fetch_add(&heard->times, 1);
+    struct received *received = user;
+    received->rank = rank;
+    received->waited_us = waited_us;
+    atomic_fetch_add(&received->times, 1);
 }
 
-static struct heard heard[TASKS];
+static struct received received[TASKS];
 
 static bool all_have_heard(void *data)
 {
     (void)data;
-    return atomic_load(&heard[0].times) > 0 && atomic_load(&heard[2].times) > 0;
+    return atomic_load(&received[0].times) > 0 && atomic_load(&received[2].times) > 0;
 }
 
 static void *add_late(void *user)
 {
-    (void)test_wait(all_have_heard, NULL, PATIENCE_US); /* it is the late one */
+    (void)test_wait(all_have_heard, NULL, WAIT_TIMEOUT_US); /* it is the late one */
     return add_one(user);
 }
 
@@ -268,9 +268,9 @@ static void who_is_late_is_named(void **state)
             .members = members,
             .member_count = TASKS,
             .listener = listeners[rank],
-            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US),
-            .stalled = hear,
-            .stalled_user = &heard[rank]};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US),
+            .stalled = receive,
+            .stalled_user = &received[rank]};
         assert_ok(mesh_host_ops.form_post(&config, &meshes[rank], &error), &error);
     }
     form(meshes, TASKS);
@@ -280,9 +280,9 @@ static void who_is_late_is_named(void **state)
     }
     for (uint32_t rank = 0; rank < TASKS; rank++) {
         pthread_join(threads[rank], NULL);
-        assert_int_equal(heard[rank].times > 0, rank != 1);
-        assert_int_equal(heard[rank].rank, rank == 1 ? 0 : 1);
-        assert_true(rank == 1 || heard[rank].waited_us >= CADRE_US_PER_S);
+        assert_int_equal(received[rank].times > 0, rank != 1);
+        assert_int_equal(received[rank].rank, rank == 1 ? 0 : 1);
+        assert_true(rank == 1 || received[rank].waited_us >= CADRE_US_PER_S);
     }
     close_all(meshes, TASKS);
 }

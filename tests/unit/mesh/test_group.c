@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The control page by itself: words that are waited for, spinning and asleep, the ways in which a
  * wait ends without them, and pages that are not mapped. */
-#include "worker/library/mesh/group.h"
+#include "worker/library/mesh/wire/group.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
 struct waiter {
     struct group *group;
     uint32_t value;
-    struct group_patience patience;
+    struct group_wait_limits wait_limits;
     cadre_status status;
     uint64_t ended_us;
     pthread_t thread;
@@ -30,7 +30,7 @@ static void *wait_for(void *argument)
 {
     struct waiter *waiter = argument;
     waiter->status = group_wait(
-        waiter->group, 1, &waiter->group->slots[1].done, waiter->value, &waiter->patience);
+        waiter->group, 1, &waiter->group->slots[1].done, waiter->value, &waiter->wait_limits);
     waiter->ended_us = clock_monotonic_us();
     return NULL;
 }
@@ -90,12 +90,12 @@ static void *race(void *argument)
     struct racer *racer = argument;
     struct group *group = racer->group;
     for (uint32_t round = 1; round <= ROUNDS; round++) {
-        struct group_patience patience = {.timeout_us = 0};
+        struct group_wait_limits wait_limits = {.timeout_us = 0};
         racer->counters[racer->slot] = round;
         group_raise(group, racer->slot, &group->slots[racer->slot].done, round * 2 * GROUP_STEP);
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
             const _Atomic uint32_t *word = &group->slots[slot].done;
-            racer->wrong |= group_wait(group, slot, word, round * 2 * GROUP_STEP, &patience) != 0;
+            racer->wrong |= group_wait(group, slot, word, round * 2 * GROUP_STEP, &wait_limits) != 0;
             racer->wrong |= racer->counters[slot] != round;
         }
         /* Nobody writes before all have read. */
@@ -104,7 +104,7 @@ static void *race(void *argument)
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
             const _Atomic uint32_t *word = &group->slots[slot].done;
             racer->wrong |=
-                group_wait(group, slot, word, (round * 2 + 1) * GROUP_STEP, &patience) != 0;
+                group_wait(group, slot, word, (round * 2 + 1) * GROUP_STEP, &wait_limits) != 0;
         }
     }
     return NULL;
@@ -176,7 +176,7 @@ static void test_break(void **state)
         /* Who has come has come. */
         atomic_store(&group.slots[0].done, GROUP_STEP);
         assert_int_equal(
-            group_wait(&group, 0, &group.slots[0].done, GROUP_STEP, &waiter.patience), CADRE_OK);
+            group_wait(&group, 0, &group.slots[0].done, GROUP_STEP, &waiter.wait_limits), CADRE_OK);
         group_close(&group);
     }
 }
@@ -211,7 +211,7 @@ static void test_leave(void **state)
     group_leave(&group, 2, 1);
     pthread_join(waiter.thread, NULL);
     assert_int_equal(waiter.status, CADRE_UNAVAILABLE);
-    assert_int_equal(waiter.patience.leaver, 2);
+    assert_int_equal(waiter.wait_limits.leaver, 2);
     waiter = (struct waiter){.group = &group, .value = GROUP_STEP};
     start(&waiter);
     await_sleep(&group);
@@ -226,14 +226,14 @@ static void test_deadline(void **state)
     (void)state;
     struct group group = group_of(2, false);
     uint64_t began_us = clock_monotonic_us();
-    struct group_patience patience = {.timeout_us = 20 * CADRE_US_PER_MS};
-    assert_int_equal(group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &patience),
+    struct group_wait_limits wait_limits = {.timeout_us = 20 * CADRE_US_PER_MS};
+    assert_int_equal(group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &wait_limits),
         CADRE_DEADLINE_EXCEEDED);
     assert_true(clock_monotonic_us() - began_us >= 20 * CADRE_US_PER_MS);
     group_close(&group);
 }
 
-struct heard {
+struct received {
     struct group *group;
     uint32_t slot;
     uint64_t waited_us;
@@ -241,21 +241,21 @@ struct heard {
 
 static void on_stall(void *user, uint32_t slot, uint64_t waited_us)
 {
-    struct heard *heard = user;
-    heard->slot = slot;
-    heard->waited_us = waited_us;
-    group_raise(heard->group, 1, &heard->group->slots[1].done, GROUP_STEP);
+    struct received *received = user;
+    received->slot = slot;
+    received->waited_us = waited_us;
+    group_raise(received->group, 1, &received->group->slots[1].done, GROUP_STEP);
 }
 
 static void test_stall(void **state)
 {
     (void)state;
     struct group group = group_of(2, false);
-    struct heard heard = {.group = &group};
-    struct group_patience patience = {.stalled = on_stall, .user = &heard};
-    assert_int_equal(group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &patience), CADRE_OK);
-    assert_int_equal(heard.slot, 1);
-    assert_true(heard.waited_us >= CADRE_US_PER_S);
+    struct received received = {.group = &group};
+    struct group_wait_limits wait_limits = {.stalled = on_stall, .user = &received};
+    assert_int_equal(group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &wait_limits), CADRE_OK);
+    assert_int_equal(received.slot, 1);
+    assert_true(received.waited_us >= CADRE_US_PER_S);
     group_close(&group);
 }
 

@@ -12,8 +12,8 @@
 #include "common/base/clock.h"
 #include "tests/unit/mesh/hostile.h"
 #include "worker/library/mesh/bytes.h"
-#include "worker/library/mesh/links.h"
-#include "worker/library/mesh/wire_frame.h"
+#include "worker/library/mesh/connect/links.h"
+#include "worker/library/mesh/wire/wire_frame.h"
 
 #define MAGIC     UINT32_C(0x47524443)
 #define HAS_PAGE  1u
@@ -45,7 +45,7 @@ static int memory(uint64_t bytes, int seals)
 static void give(int to, uint32_t magic, uint32_t flags, uint64_t page, uint64_t arena, size_t size,
     const int *fds, size_t count)
 {
-    uint8_t bytes[LINK_GIFT_BYTES + 8] = {0};
+    uint8_t bytes[LINK_HANDOVER_BYTES + 8] = {0};
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(8 * sizeof(int))];
@@ -76,7 +76,7 @@ static void refused(uint32_t magic, uint32_t flags, uint64_t page, uint64_t aren
     struct cadre_error error;
     int before = count_descriptors();
     hostile_post(&hostile, true);
-    hostile_prove(&hostile);
+    hostile_authenticate(&hostile);
     give(hostile.fd, magic, flags, page, arena, size, fds, count);
     assert_error(hostile_finish(&hostile, &error), CADRE_DATA_LOSS, &error,
         "rank 1 handed over something that is no shared memory");
@@ -91,7 +91,7 @@ static void test_no_gifts(void **state)
     int loose = memory(SIZE, F_SEAL_GROW);
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int many[8] = {good, good, good, good, good, good, good, good};
-    size_t size = LINK_GIFT_BYTES;
+    size_t size = LINK_HANDOVER_BYTES;
     refused(MAGIC + 1, 0, 0, 0, size, NULL, 0);
     refused(MAGIC, 0, 0, 0, size - 1, NULL, 0);
     refused(MAGIC, HAS_ARENA, 0, SIZE, size, NULL, 0);
@@ -121,10 +121,10 @@ static void test_early_descriptors(void **state)
     uint8_t byte;
     hostile_post(&hostile, true);
     int standing = count_descriptors();
-    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_GIFT_BYTES, &good, 1);
-    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_GIFT_BYTES, &good, 1);
-    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_GIFT_BYTES, &good, 1);
-    hostile_step_until_heard(&hostile);
+    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_HANDOVER_BYTES, &good, 1);
+    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_HANDOVER_BYTES, &good, 1);
+    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_HANDOVER_BYTES, &good, 1);
+    hostile_step_until_readable(&hostile);
     assert_true(recv(hostile.fd, &byte, 1, 0) <= 0); /* no hello of this version */
     assert_int_equal(count_descriptors(), standing);
     hostile_leave(&hostile);
@@ -140,10 +140,10 @@ static void test_second_try(void **state)
     struct cadre_error error;
     int good = memory(SIZE, F_SEAL_SHRINK);
     hostile_post(&hostile, true);
-    hostile_prove(&hostile);
+    hostile_authenticate(&hostile);
     hostile_connect(&hostile);
-    hostile_prove(&hostile);
-    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_GIFT_BYTES, &good, 1);
+    hostile_authenticate(&hostile);
+    give(hostile.fd, MAGIC, HAS_ARENA, 0, SIZE, LINK_HANDOVER_BYTES, &good, 1);
     assert_ok(hostile_finish(&hostile, &error), &error);
     hostile_leave(&hostile);
     close(good);
@@ -165,12 +165,12 @@ static void say(
     uint8_t bytes[WIRE_FRAME_BYTES + 2 * WIRE_REASON_BYTES];
     memset(bytes, 'n', sizeof bytes);
     hostile_post(&hostile, true);
-    hostile_prove(&hostile);
-    give(hostile.fd, MAGIC, 0, 0, 0, LINK_GIFT_BYTES, NULL, 0);
+    hostile_authenticate(&hostile);
+    give(hostile.fd, MAGIC, 0, 0, 0, LINK_HANDOVER_BYTES, NULL, 0);
     assert_ok(hostile_finish(&hostile, &error), &error);
     mesh_wire_frame_encode(frame, bytes);
     if (size + tail > 0) {
-        hostile_say(hostile.fd, bytes, size + tail);
+        hostile_send(hostile.fd, bytes, size + tail);
     }
     if (wanted == CADRE_ABORTED && frame->type == WIRE_CALL) {
         close(hostile.fd);
@@ -181,7 +181,7 @@ static void say(
     hostile_leave(&hostile);
 }
 
-static void test_words(void **state)
+static void test_messages(void **state)
 {
     (void)state;
     const struct wire_frame usual = {.type = WIRE_FAULT,
@@ -223,11 +223,11 @@ static void test_goodbye(void **state)
     const struct wire_frame frame = {
         .type = WIRE_GOODBYE, .generation = HOSTILE_GENERATION, .nonce = HOSTILE_NONCE, .rank = 1};
     hostile_post(&hostile, true);
-    hostile_prove(&hostile);
-    give(hostile.fd, MAGIC, 0, 0, 0, LINK_GIFT_BYTES, NULL, 0);
+    hostile_authenticate(&hostile);
+    give(hostile.fd, MAGIC, 0, 0, 0, LINK_HANDOVER_BYTES, NULL, 0);
     assert_ok(hostile_finish(&hostile, &error), &error);
     mesh_wire_frame_encode(&frame, bytes);
-    hostile_say(hostile.fd, bytes, sizeof bytes);
+    hostile_send(hostile.fd, bytes, sizeof bytes);
     close(hostile.fd);
     hostile.fd = -1;
     assert_false(test_wait(has_ended, &hostile, 50 * CADRE_US_PER_MS));
@@ -250,7 +250,7 @@ int main(void)
         cmocka_unit_test(test_no_gifts),
         cmocka_unit_test(test_early_descriptors),
         cmocka_unit_test(test_second_try),
-        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_messages),
         cmocka_unit_test(test_goodbye),
     };
     return cmocka_run_group_tests(tests, open_first, NULL);

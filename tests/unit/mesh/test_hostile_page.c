@@ -17,13 +17,13 @@
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/library/arena/arena.h"
-#include "worker/library/mesh/host.h"
+#include "worker/library/mesh/wire/host.h"
 
 #define TASKS       3
 #define ELEMENTS    20000
 #define TIMEOUT_US  (30 * CADRE_US_PER_MS)
 #define FORM_US     (20 * CADRE_US_PER_S)
-#define PATIENCE_US (10 * CADRE_US_PER_S) /* nobody waits for so long, whatever was written */
+#define WAIT_TIMEOUT_US (10 * CADRE_US_PER_S) /* nobody waits for so long, whatever was written */
 
 struct world {
     struct mesh_listener *listeners[TASKS];
@@ -84,16 +84,16 @@ static void *scribble(void *argument)
     struct prng prng = {.state = vandal->seed};
     static const uint64_t nasty[] = {0, 1, 2, 0xff, UINT64_MAX, UINT64_MAX / 2, 4096, 1ull << 40};
     while (!atomic_load(&vandal->stop)) {
-        uint64_t value = prng_below(&prng, 2) == 0
+        uint64_t value = prng_uniform(&prng, 2) == 0
                              ? prng_next(&prng)
-                             : nasty[prng_below(&prng, CADRE_COUNT_OF(nasty))];
+                             : nasty[prng_uniform(&prng, CADRE_COUNT_OF(nasty))];
         size_t span = vandal->harm.bytes > 0 ? vandal->harm.bytes : vandal->page_bytes - 8;
         size_t at = vandal->harm.bytes > 0 ? vandal->harm.at : 0;
         for (size_t i = 0; i < 8 && i < span; i++) {
-            size_t place = at + (vandal->harm.bytes > 0 ? i : prng_below(&prng, span));
+            size_t place = at + (vandal->harm.bytes > 0 ? i : prng_uniform(&prng, span));
             ((volatile uint8_t *)vandal->page)[place] = (uint8_t)(value >> (8 * i));
         }
-        if (prng_below(&prng, 4) == 0) {
+        if (prng_uniform(&prng, 4) == 0) {
             sched_yield();
         }
     }
@@ -176,7 +176,7 @@ static void endure(struct world *world, struct harm harm, uint64_t seed)
     }
     for (uint32_t i = 0; i < TASKS; i++) {
         pthread_join(threads[i], NULL);
-        assert_true(victims[i].slowest_us < speed_scaled_us(PATIENCE_US));
+        assert_true(victims[i].slowest_us < speed_scaled_us(WAIT_TIMEOUT_US));
         if (victims[i].status != CADRE_OK) {
             assert_true(strlen(victims[i].error.text) > 0);
         }

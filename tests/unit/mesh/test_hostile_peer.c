@@ -10,12 +10,12 @@
 #include "common/base/clock.h"
 #include "common/pure/prng.h"
 #include "tests/unit/mesh/hostile.h"
-#include "worker/library/mesh/wire.h"
-#include "worker/library/mesh/wire_frame.h"
+#include "worker/library/mesh/wire/wire.h"
+#include "worker/library/mesh/wire/wire_frame.h"
 
 /* The acceptor's own proof is no proof of the connector, and a wrong one does not end the forming.
  */
-static void test_reflected_proof(void **state)
+static void test_reflected_mac(void **state)
 {
     (void)state;
     struct hostile hostile;
@@ -24,14 +24,14 @@ static void test_reflected_proof(void **state)
     uint8_t byte;
     hostile_post(&hostile, false);
     hostile_greet(&hostile, hello, reply);
-    hostile_say(hostile.fd, reply + HANDSHAKE_CHALLENGE_BYTES, HANDSHAKE_MAC_BYTES);
-    hostile_step_until_heard(&hostile);
+    hostile_send(hostile.fd, reply + HANDSHAKE_CHALLENGE_BYTES, HANDSHAKE_MAC_BYTES);
+    hostile_step_until_readable(&hostile);
     assert_int_equal(recv(hostile.fd, &byte, 1, 0), 0); /* refused: the connection is closed */
     hostile_leave(&hostile);
 }
 
 /* A handshake that was listened to opens nothing the next time. */
-static void test_replayed_proof(void **state)
+static void test_replayed_mac(void **state)
 {
     (void)state;
     struct hostile hostile;
@@ -43,11 +43,11 @@ static void test_replayed_proof(void **state)
     hostile_greet(&hostile, hello, reply);
     mesh_handshake_mac(hostile.key, HANDSHAKE_CONNECTOR, hello, reply, mac);
     hostile_connect(&hostile);
-    hostile_say(hostile.fd, hello, sizeof hello);
-    hostile_step_until_heard(&hostile);
+    hostile_send(hostile.fd, hello, sizeof hello);
+    hostile_step_until_readable(&hostile);
     hostile_receive(hostile.fd, reply, sizeof reply);
-    hostile_say(hostile.fd, mac, sizeof mac);
-    hostile_step_until_heard(&hostile);
+    hostile_send(hostile.fd, mac, sizeof mac);
+    hostile_step_until_readable(&hostile);
     assert_int_equal(recv(hostile.fd, &byte, 1, 0), 0);
     hostile_leave(&hostile);
 }
@@ -84,7 +84,7 @@ static void *reduce(void *argument)
         }
     }
     reduce->holds = mesh_agreement_holds(&call.agreement);
-    mesh_agreement_say(&call.agreement, reduce->sentence, sizeof reduce->sentence);
+    mesh_agreement_explain(&call.agreement, reduce->sentence, sizeof reduce->sentence);
     if (reduce->status != CADRE_OK) {
         reduce->status = mesh_host_ops.form_test(&host->mesh, &reduce->error);
     }
@@ -107,7 +107,7 @@ static void answer(size_t bytes, void (*change)(struct wire_frame *frame), size_
     static uint8_t noise[1 << 18];
     struct wire_frame frame;
     hostile_post(&hostile, false);
-    hostile_prove(&hostile);
+    hostile_authenticate(&hostile);
     assert_ok(hostile_finish(&hostile, &error), &error);
     memset(&call, 0, sizeof call);
     call.host = (struct host_mesh *)hostile.mesh;
@@ -120,8 +120,8 @@ static void answer(size_t bytes, void (*change)(struct wire_frame *frame), size_
     frame.agreement.first.replica = 1;
     change(&frame);
     mesh_wire_frame_encode(&frame, frame_bytes);
-    hostile_say(hostile.fd, frame_bytes, sizeof frame_bytes);
-    hostile_say(hostile.fd, noise, tail);
+    hostile_send(hostile.fd, frame_bytes, sizeof frame_bytes);
+    hostile_send(hostile.fd, noise, tail);
     if (close_after) {
         close(hostile.fd);
         hostile.fd = -1;
@@ -261,7 +261,7 @@ static void test_crumbs(void **state)
     uint8_t bytes[WIRE_FRAME_BYTES + 64];
     struct wire_frame frame;
     hostile_post(&hostile, false);
-    hostile_prove(&hostile);
+    hostile_authenticate(&hostile);
     assert_ok(hostile_finish(&hostile, &error), &error);
     memset(&call, 0, sizeof call);
     call.host = (struct host_mesh *)hostile.mesh;
@@ -276,7 +276,7 @@ static void test_crumbs(void **state)
         memcpy(bytes + WIRE_FRAME_BYTES + 4 * i, &one, sizeof one);
     }
     for (size_t i = 0; i < sizeof bytes; i++) {
-        hostile_say(hostile.fd, bytes + i, 1);
+        hostile_send(hostile.fd, bytes + i, 1);
     }
     pthread_join(thread, NULL);
     assert_int_equal(call.status, CADRE_OK);
@@ -306,13 +306,13 @@ static void hang_up(
     uint8_t noise[WIRE_REASON_BYTES];
     memset(noise, 'n', sizeof noise);
     hostile_post(&hostile, false);
-    hostile_prove(&hostile);
+    hostile_authenticate(&hostile);
     assert_ok(hostile_finish(&hostile, &error), &error);
     if (frame != NULL) {
         mesh_wire_frame_encode(frame, bytes);
-        hostile_say(hostile.fd, bytes, sizeof bytes);
+        hostile_send(hostile.fd, bytes, sizeof bytes);
     }
-    hostile_say(hostile.fd, noise, tail);
+    hostile_send(hostile.fd, noise, tail);
     close(hostile.fd);
     hostile.fd = -1;
     assert_true(test_wait(has_ended, &hostile, 10 * CADRE_US_PER_S));
@@ -344,8 +344,8 @@ static void test_end_while_idle(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reflected_proof),
-        cmocka_unit_test(test_replayed_proof),
+        cmocka_unit_test(test_reflected_mac),
+        cmocka_unit_test(test_replayed_mac),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_crumbs),

@@ -10,7 +10,7 @@
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
 #include "worker/library/arena/arena.h"
-#include "worker/library/mesh/host.h"
+#include "worker/library/mesh/wire/host.h"
 
 #define TASKS      2
 #define ELEMENTS   20000 /* more than travels with a post */

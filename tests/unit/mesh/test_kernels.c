@@ -9,7 +9,7 @@
 #include "tests/lib/test.h"
 #include "common/pure/half.h"
 #include "worker/library/mesh/names.h"
-#include "worker/library/mesh/reduce_kernels.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
 
 static bool is_nan16(uint16_t half, unsigned exponent_mask, unsigned mantissa_mask)
 {
@@ -144,8 +144,8 @@ static void test_addresses_and_lengths(void **state)
         size_t size = mesh_dtype_bytes((enum mesh_dtype)dtype);
         for (unsigned round = 0; round < 200; round++) {
             enum mesh_op op = (enum mesh_op)(round % MESH_OP_COUNT);
-            size_t skew = prng_below(&prng, 8);
-            size_t bytes = prng_below(&prng, BYTES / size) * size;
+            size_t skew = prng_uniform(&prng, 8);
+            size_t bytes = prng_uniform(&prng, BYTES / size) * size;
             for (size_t i = 0; i < sizeof left; i++) {
                 /* Without all ones in the exponent there is no NaN, whose payload is not promised.
                  */

@@ -46,13 +46,13 @@ static void test_parts_cover_everything(void **state)
         uint8_t packed[512];
         struct mesh_buffer source[8];
         struct mesh_buffer target[8];
-        size_t count = prng_below(&prng, 9);
-        uint32_t parts = (uint32_t)prng_below(&prng, 9) + 1;
+        size_t count = prng_uniform(&prng, 9);
+        uint32_t parts = (uint32_t)prng_uniform(&prng, 9) + 1;
         for (size_t i = 0; i < count; i++) {
-            enum mesh_dtype dtype = (enum mesh_dtype)prng_below(&prng, 9);
+            enum mesh_dtype dtype = (enum mesh_dtype)prng_uniform(&prng, 9);
             size_t size = mesh_dtype_bytes(dtype);
             source[i] = (struct mesh_buffer){
-                .data = from[i], .bytes = prng_below(&prng, 64 / size + 1) * size, .dtype = dtype};
+                .data = from[i], .bytes = prng_uniform(&prng, 64 / size + 1) * size, .dtype = dtype};
             target[i] = source[i];
             target[i].data = to[i];
             for (size_t k = 0; k < 64; k++) {

@@ -4,9 +4,9 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/library/mesh/address.h"
-#include "worker/library/mesh/handshake.h"
-#include "worker/library/mesh/wire_frame.h"
+#include "worker/library/mesh/connect/address.h"
+#include "worker/library/mesh/connect/handshake.h"
+#include "worker/library/mesh/wire/wire_frame.h"
 
 static const struct handshake_hello hello = {
     .generation = 7, .nonce = UINT64_MAX - 3, .roster = 99, .from_rank = 2, .to_rank = 1};

@@ -10,8 +10,8 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "common/pure/half.h"
-#include "worker/library/mesh/reduce_isa.h"
-#include "worker/library/mesh/reduce_kernels.h"
+#include "worker/library/mesh/reduce/reduce_isa.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
 
 enum {
     INS_MAX = 70,
@@ -169,7 +169,7 @@ static const uint32_t corners[] = {0x7fc00001, 0x7f800001, 0xffc00000, 0x7f80000
 static void fill_element(struct prng *prng, enum mesh_dtype dtype, uint8_t *into)
 {
     uint64_t bits = prng_next(prng);
-    uint32_t corner = corners[prng_below(prng, CADRE_COUNT_OF(corners))];
+    uint32_t corner = corners[prng_uniform(prng, CADRE_COUNT_OF(corners))];
     bool special = prng_chance(prng, 1, 8);
     float value = special ? half_float_of(corner)
                           : (float)((double)(int64_t)bits / 0x1p63 * (double)(1 + bits % 97));
@@ -209,9 +209,9 @@ struct trial {
 static void lay_out(struct trial *trial, struct prng *prng)
 {
     size_t size = mesh_dtype_bytes(trial->dtype);
-    trial->at = prng_below(prng, 8) * size;
+    trial->at = prng_uniform(prng, 8) * size;
     for (size_t i = 0; i < trial->in_count; i++) {
-        uint8_t *vector = memory[i] + GUARD / 2 + prng_below(prng, 8);
+        uint8_t *vector = memory[i] + GUARD / 2 + prng_uniform(prng, 8);
         trial->ins[i] = vector;
         for (size_t e = 0; e < trial->count; e++) {
             fill_element(prng, trial->dtype, vector + trial->at + e * size);
@@ -222,7 +222,7 @@ static void lay_out(struct trial *trial, struct prng *prng)
             size_t turned = (i + trial->in_count / 2) % trial->in_count;
             trial->outs[i] = (uint8_t *)(uintptr_t)trial->ins[turned];
         } else {
-            trial->outs[i] = memory[INS_MAX + i] + GUARD / 2 + prng_below(prng, 8);
+            trial->outs[i] = memory[INS_MAX + i] + GUARD / 2 + prng_uniform(prng, 8);
         }
         trial->outs[i][trial->at - 1] = 0xa5;
         trial->outs[i][trial->at + trial->count * size] = 0xa5;
@@ -286,9 +286,9 @@ static size_t some_count(struct prng *prng, size_t in_count)
 {
     static const size_t counts[] = {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 100, 257};
     if (prng_chance(prng, 1, 6)) { /* several tiles */
-        return COUNT_MAX / 2 / in_count + prng_below(prng, COUNT_MAX / 2);
+        return COUNT_MAX / 2 / in_count + prng_uniform(prng, COUNT_MAX / 2);
     }
-    return counts[prng_below(prng, CADRE_COUNT_OF(counts))];
+    return counts[prng_uniform(prng, CADRE_COUNT_OF(counts))];
 }
 
 static void many(struct prng *prng)
@@ -302,7 +302,7 @@ static void many(struct prng *prng)
                         .dtype = (enum mesh_dtype)dtype,
                         .in_count = in_counts[i],
                         .out_count = out_count,
-                        .count = in_counts[i] > 16 ? prng_below(prng, 40)
+                        .count = in_counts[i] > 16 ? prng_uniform(prng, 40)
                                                    : some_count(prng, in_counts[i])};
                     run_trial(&trial, prng);
                     trial.in_place = true;
@@ -330,7 +330,7 @@ static void parts(struct prng *prng)
                 .dtype = (enum mesh_dtype)dtype,
                 .in_count = in_count,
                 .out_count = 1,
-                .count = prng_below(prng, 1500)};
+                .count = prng_uniform(prng, 1500)};
             enum mesh_dtype part_dtype = mesh_reduce_part_dtype(trial.dtype);
             size_t bytes = trial.count * mesh_dtype_bytes(trial.dtype);
             size_t part_bytes = trial.count * mesh_dtype_bytes(part_dtype);
@@ -406,7 +406,7 @@ static void divisions(struct prng *prng)
                 .in_count = 1,
                 .out_count = 1,
                 .in_place = true,
-                .count = prng_below(prng, 1000)};
+                .count = prng_uniform(prng, 1000)};
             size_t size = mesh_dtype_bytes(trial.dtype);
             lay_out(&trial, prng);
             for (size_t e = 0; e < trial.count; e++) {

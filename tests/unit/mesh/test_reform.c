@@ -19,7 +19,7 @@
 #define TASKS       5
 #define REFORMS     TEST_ROUNDS(1000)
 #define WARM        200 /* until the allocator has what it keeps */
-#define PATIENCE_US (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 /* Two hosts, of three tasks and of two. */
 static const char *const hosts[TASKS] = {
@@ -74,7 +74,7 @@ static struct mesh *post(uint64_t generation, uint32_t rank, uint32_t count)
         .members = members,
         .member_count = count,
         .listener = listeners[rank],
-        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US)};
+        .form_deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US)};
     struct mesh *mesh;
     struct cadre_error error;
     memset(config.key, 3, sizeof config.key);
@@ -216,7 +216,7 @@ static void nothing_is_left_of_a_thousand_generations(void **state)
         }
     }
     struct leftovers now = look();
-    if (!test_wait(nothing_left, NULL, PATIENCE_US)) {
+    if (!test_wait(nothing_left, NULL, WAIT_TIMEOUT_US)) {
         fail_msg("descriptors %d -> %d, threads %d -> %d, shared mappings %d -> %d",
             before.descriptors, now.descriptors, before.threads, now.threads, before.shared_maps,
             now.shared_maps);
@@ -267,7 +267,7 @@ static void kill_one(uint64_t generation, uint32_t victim, uint32_t count)
         meshes[rank] = rank != victim ? post(generation, rank, count) : NULL;
     }
     bool formed = false;
-    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US);
     while (!formed && clock_monotonic_us() < end_us) {
         formed = true;
         for (uint32_t rank = 0; rank < count; rank++) {

@@ -10,7 +10,7 @@
 #include "worker/library/mesh/mesh.h"
 
 #define TASKS       3
-#define PATIENCE_US (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 static struct mesh_listener *listeners[TASKS];
 static struct mesh_member members[TASKS];
@@ -43,7 +43,7 @@ static void post_all(void)
             .members = members,
             .member_count = TASKS,
             .listener = listeners[rank],
-            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US)};
+            .form_deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US)};
         assert_ok(mesh_host_ops.form_post(&config, &meshes[rank], &error), &error);
     }
 }
@@ -59,7 +59,7 @@ static void close_all(void)
 /* Polls all until every one has formed, or one fails with its error. */
 static cadre_status form_all(struct cadre_error *error)
 {
-    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
+    uint64_t end_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US);
     while (clock_monotonic_us() < end_us) {
         uint32_t formed = 0;
         for (uint32_t i = 0; i < TASKS; i++) {
@@ -108,7 +108,7 @@ static void a_task_without_a_local_socket_is_reached_over_tcp(void **state)
     }
 }
 
-static void a_refused_local_connection_is_said(void **state)
+static void a_refused_local_connection_is_reported(void **state)
 {
     (void)state;
     struct cadre_error error;
@@ -139,7 +139,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_task_without_a_local_socket_is_reached_over_tcp),
-        cmocka_unit_test(a_refused_local_connection_is_said),
+        cmocka_unit_test(a_refused_local_connection_is_reported),
         cmocka_unit_test(a_mesh_that_cannot_be_watched_does_not_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

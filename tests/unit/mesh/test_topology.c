@@ -6,7 +6,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
-#include "worker/library/mesh/topology.h"
+#include "worker/library/mesh/connect/topology.h"
 
 static void make(struct topology *topology, const char *const addresses[],
     const uint32_t replicas[], uint32_t count)
@@ -33,7 +33,7 @@ static void test_one_task(void **state)
     assert_int_equal(topology.host_count, 1);
     assert_int_equal(topology.hosts[0].slot_count, 3);
     check_list(mesh_topology_replicas(&topology, 0), 3, (const uint32_t[]){0, 1, 2});
-    assert_int_equal(mesh_topology_way(&topology, 0, 0), TOPOLOGY_NO_WAY);
+    assert_int_equal(mesh_topology_connection(&topology, 0, 0), TOPOLOGY_UNCONNECTED);
     mesh_topology_finish(&topology);
 }
 
@@ -55,13 +55,13 @@ static void test_mixed_hosts(void **state)
     check_list(topology.task_slots, 5, (const uint32_t[]){0, 0, 2, 1, 0});
     assert_true(mesh_topology_is_lead(&topology, 0) && mesh_topology_is_lead(&topology, 1));
     assert_true(mesh_topology_is_lead(&topology, 4) && !mesh_topology_is_lead(&topology, 2));
-    assert_int_equal(mesh_topology_way(&topology, 0, 1), TOPOLOGY_WIRE);
-    assert_int_equal(mesh_topology_way(&topology, 4, 1), TOPOLOGY_WIRE);
-    assert_int_equal(mesh_topology_way(&topology, 2, 0), TOPOLOGY_LINK);
-    assert_int_equal(mesh_topology_way(&topology, 2, 3), TOPOLOGY_NO_WAY);
-    assert_int_equal(mesh_topology_way(&topology, 2, 1), TOPOLOGY_NO_WAY);
-    assert_int_equal(topology.places[3].host, 0);
-    assert_int_equal(topology.places[3].slot, 2);
+    assert_int_equal(mesh_topology_connection(&topology, 0, 1), TOPOLOGY_WIRE);
+    assert_int_equal(mesh_topology_connection(&topology, 4, 1), TOPOLOGY_WIRE);
+    assert_int_equal(mesh_topology_connection(&topology, 2, 0), TOPOLOGY_LINK);
+    assert_int_equal(mesh_topology_connection(&topology, 2, 3), TOPOLOGY_UNCONNECTED);
+    assert_int_equal(mesh_topology_connection(&topology, 2, 1), TOPOLOGY_UNCONNECTED);
+    assert_int_equal(topology.locations[3].host, 0);
+    assert_int_equal(topology.locations[3].slot, 2);
     mesh_topology_finish(&topology);
 }
 
@@ -75,7 +75,7 @@ static void test_without_token(void **state)
         (const uint32_t[]){1, 1, 1, 1}, 4);
     assert_int_equal(topology.host_count, 3);
     check_list(mesh_topology_tasks(&topology, 1), 2, (const uint32_t[]){1, 3});
-    assert_int_equal(mesh_topology_way(&topology, 0, 2), TOPOLOGY_WIRE);
+    assert_int_equal(mesh_topology_connection(&topology, 0, 2), TOPOLOGY_WIRE);
     mesh_topology_finish(&topology);
 }
 
@@ -109,8 +109,8 @@ static void test_random_rosters(void **state)
             }
             for (uint32_t slot = 0; slot < topology.hosts[host].slot_count; slot++, seen++) {
                 assert_true(slot == 0 || replicas[slot] > replicas[slot - 1]);
-                assert_int_equal(topology.places[replicas[slot]].host, host);
-                assert_int_equal(topology.places[replicas[slot]].slot, slot);
+                assert_int_equal(topology.locations[replicas[slot]].host, host);
+                assert_int_equal(topology.locations[replicas[slot]].slot, slot);
             }
         }
         assert_int_equal(seen, topology.replica_count);

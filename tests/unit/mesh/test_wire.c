@@ -11,9 +11,9 @@
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/library/mesh/host.h"
-#include "worker/library/mesh/reduce_kernels.h"
-#include "worker/library/mesh/wire.h"
+#include "worker/library/mesh/wire/host.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
+#include "worker/library/mesh/wire/wire.h"
 
 #define HOSTS_MAX 9
 
@@ -25,7 +25,7 @@ struct world {
 };
 
 /* One host's speaker during a run. */
-struct speaker {
+struct leader {
     struct world *world;
     struct host_mesh *host;
     uint32_t own;
@@ -34,15 +34,15 @@ struct speaker {
     char failure[CADRE_ERROR_TEXT_BYTES * 2];
 };
 
-typedef void speaker_body(struct speaker *speaker);
+typedef void leader_body(struct leader *leader);
 
-#define CHECK(speaker, condition)                                                                  \
+#define CHECK(leader, condition)                                                                  \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            snprintf((speaker)->failure, sizeof(speaker)->failure,                                 \
-                "line %d: host %u: %s (%.200s)", __LINE__, (speaker)->own, #condition,             \
-                (speaker)->host->fault.text);                                                      \
-            (speaker)->host->mesh.ops->abort(&(speaker)->host->mesh, "a check failed");            \
+            snprintf((leader)->failure, sizeof(leader)->failure,                                 \
+                "line %d: host %u: %s (%.200s)", __LINE__, (leader)->own, #condition,             \
+                (leader)->host->fault.text);                                                      \
+            (leader)->host->mesh.ops->abort(&(leader)->host->mesh, "a check failed");            \
             return;                                                                                \
         }                                                                                          \
     } while (0)
@@ -88,25 +88,25 @@ static void close_world(struct world *world)
 }
 
 struct start {
-    struct speaker *speaker;
-    speaker_body *body;
+    struct leader *leader;
+    leader_body *body;
 };
 
 static void *speak(void *argument)
 {
     const struct start *start = argument;
-    start->body(start->speaker);
+    start->body(start->leader);
     return NULL;
 }
 
-static void run(struct world *world, speaker_body *body, const void *data)
+static void run(struct world *world, leader_body *body, const void *data)
 {
-    struct speaker speakers[HOSTS_MAX];
+    struct leader speakers[HOSTS_MAX];
     struct start starts[HOSTS_MAX];
     for (uint32_t i = 0; i < world->hosts; i++) {
-        speakers[i] = (struct speaker){
+        speakers[i] = (struct leader){
             .world = world, .host = (struct host_mesh *)world->meshes[i], .own = i, .data = data};
-        starts[i] = (struct start){.speaker = &speakers[i], .body = body};
+        starts[i] = (struct start){.leader = &speakers[i], .body = body};
         assert_int_equal(pthread_create(&speakers[i].thread, NULL, speak, &starts[i]), 0);
     }
     for (uint32_t i = 0; i < world->hosts; i++) {
@@ -120,9 +120,9 @@ static void run(struct world *world, speaker_body *body, const void *data)
 }
 
 /* The same call on all hosts. */
-static struct wire_call call_of(const struct speaker *speaker, uint64_t sequence, size_t bytes)
+static struct wire_call call_of(const struct leader *leader, uint64_t sequence, size_t bytes)
 {
-    uint32_t replica = mesh_topology_replicas(&speaker->host->topology, speaker->own)[0];
+    uint32_t replica = mesh_topology_replicas(&leader->host->topology, leader->own)[0];
     return (struct wire_call){.sequence = sequence,
         .timeout_us = 20 * CADRE_US_PER_S,
         .agreement.first = {
@@ -170,10 +170,10 @@ static struct layout layout_of(const struct mesh_buffer *buffers, size_t count)
 
 /* --- small --- */
 
-static void agree_and_sum(struct speaker *speaker)
+static void agree_and_sum(struct leader *leader)
 {
     static const size_t counts[] = {0, 1, 3, 250, 4096};
-    struct host_mesh *host = speaker->host;
+    struct host_mesh *host = leader->host;
     uint64_t sequence = 0;
     for (unsigned round = 0; round < 50; round++) {
         size_t count = counts[round % 5];
@@ -181,41 +181,41 @@ static void agree_and_sum(struct speaker *speaker)
         struct mesh_buffer buffer = {.bytes = count * sizeof(float), .dtype = MESH_F32};
         struct layout layout = layout_of(&buffer, 1);
         for (size_t i = 0; i < count; i++) {
-            values[i] = value(speaker->own, i + round);
+            values[i] = value(leader->own, i + round);
         }
-        struct wire_call call = call_of(speaker, ++sequence, buffer.bytes);
+        struct wire_call call = call_of(leader, ++sequence, buffer.bytes);
         cadre_status status =
             mesh_wire_all_reduce_small(host, &call, MESH_SUM, &layout, (uint8_t *)values);
         mesh_layout_finish(&layout);
-        CHECK(speaker, status == CADRE_OK && mesh_agreement_holds(&call.agreement));
+        CHECK(leader, status == CADRE_OK && mesh_agreement_holds(&call.agreement));
         for (size_t i = 0; i < count; i++) {
-            CHECK(speaker, values[i] == sum_of_all(speaker->world->hosts, i + round));
+            CHECK(leader, values[i] == sum_of_all(leader->world->hosts, i + round));
         }
-        call = call_of(speaker, ++sequence, 0);
-        CHECK(speaker, mesh_wire_agree(host, &call) == CADRE_OK);
-        CHECK(speaker, mesh_agreement_holds(&call.agreement));
+        call = call_of(leader, ++sequence, 0);
+        CHECK(leader, mesh_wire_agree(host, &call) == CADRE_OK);
+        CHECK(leader, mesh_agreement_holds(&call.agreement));
     }
 }
 
-static void broadcast_small(struct speaker *speaker)
+static void broadcast_small(struct leader *leader)
 {
     uint64_t sequence = 0;
-    for (uint32_t root = 0; root < speaker->world->hosts; root++) {
+    for (uint32_t root = 0; root < leader->world->hosts; root++) {
         uint8_t bytes[777];
-        memset(bytes, speaker->own == root ? (int)(root + 1) : 0, sizeof bytes);
-        struct wire_call call = call_of(speaker, ++sequence, sizeof bytes);
-        CHECK(speaker,
-            mesh_wire_broadcast_small(speaker->host, &call, root, bytes, sizeof bytes) == CADRE_OK);
+        memset(bytes, leader->own == root ? (int)(root + 1) : 0, sizeof bytes);
+        struct wire_call call = call_of(leader, ++sequence, sizeof bytes);
+        CHECK(leader,
+            mesh_wire_broadcast_small(leader->host, &call, root, bytes, sizeof bytes) == CADRE_OK);
         for (size_t i = 0; i < sizeof bytes; i++) {
-            CHECK(speaker, bytes[i] == root + 1);
+            CHECK(leader, bytes[i] == root + 1);
         }
     }
 }
 
 /* Replica r gives r bytes (so one gives none). */
-static void gather(struct speaker *speaker, size_t unit, bool small)
+static void gather(struct leader *leader, size_t unit, bool small)
 {
-    const struct topology *topology = &speaker->host->topology;
+    const struct topology *topology = &leader->host->topology;
     size_t offsets[64] = {0};
     for (uint32_t replica = 0; replica < topology->replica_count; replica++) {
         offsets[replica + 1] = offsets[replica] + replica * unit;
@@ -223,22 +223,22 @@ static void gather(struct speaker *speaker, size_t unit, bool small)
     size_t total = offsets[topology->replica_count];
     uint8_t *into = calloc(total + 1, 1);
     for (uint32_t i = 0; i < topology->replica_count; i++) {
-        if (topology->places[i].host == speaker->own) {
+        if (topology->locations[i].host == leader->own) {
             memset(into + offsets[i], (int)i + 1, i * unit);
         }
     }
-    struct wire_call call = call_of(speaker, 1000 + unit, total);
+    struct wire_call call = call_of(leader, 1000 + unit, total);
     cadre_status status;
     if (small) {
-        status = mesh_wire_all_gather_small(speaker->host, &call, offsets, into);
+        status = mesh_wire_all_gather_small(leader->host, &call, offsets, into);
     } else {
-        status = mesh_wire_agree(speaker->host, &call);
+        status = mesh_wire_agree(leader->host, &call);
         size_t middle = total / 3;
         if (status == CADRE_OK) {
-            status = mesh_wire_all_gather(speaker->host, offsets, 0, middle, into);
+            status = mesh_wire_all_gather(leader->host, offsets, 0, middle, into);
         }
         if (status == CADRE_OK) {
-            status = mesh_wire_all_gather(speaker->host, offsets, middle, total, into + middle);
+            status = mesh_wire_all_gather(leader->host, offsets, middle, total, into + middle);
         }
     }
     bool right = status == CADRE_OK;
@@ -248,13 +248,13 @@ static void gather(struct speaker *speaker, size_t unit, bool small)
         }
     }
     free(into);
-    CHECK(speaker, right);
+    CHECK(leader, right);
 }
 
-static void gather_small(struct speaker *speaker)
+static void gather_small(struct leader *leader)
 {
-    gather(speaker, 1, true);
-    gather(speaker, 40, true);
+    gather(leader, 1, true);
+    gather(leader, 40, true);
 }
 
 static void test_small(void **state)
@@ -278,40 +278,40 @@ static void test_small(void **state)
 /* --- disagreement --- */
 
 /* Host `odd` calls something else each time; afterwards the mesh still works. */
-static void differ(struct speaker *speaker)
+static void differ(struct leader *leader)
 {
-    uint32_t hosts = speaker->world->hosts;
+    uint32_t hosts = leader->world->hosts;
     uint64_t sequence = 0;
     for (uint32_t odd = 0; odd < hosts; odd++) {
-        struct wire_call call = call_of(speaker, ++sequence, 4096);
+        struct wire_call call = call_of(leader, ++sequence, 4096);
         struct mesh_buffer buffer = {.bytes = 4096, .dtype = MESH_F32};
         struct layout layout = layout_of(&buffer, 1);
         float values[1024] = {1.0f};
         snprintf(call.agreement.first.text, sizeof call.agreement.first.text,
-            "replica %u called %s", speaker->own, speaker->own == odd ? "that" : "this");
+            "replica %u called %s", leader->own, leader->own == odd ? "that" : "this");
         cadre_status status;
-        if (speaker->own == odd && odd % 2 == 0) {
+        if (leader->own == odd && odd % 2 == 0) {
             call.agreement.first.shape.kind = MESH_BARRIER;
-            status = mesh_wire_agree(speaker->host, &call);
+            status = mesh_wire_agree(leader->host, &call);
         } else {
-            call.agreement.first.shape.op = speaker->own == odd ? 3 : 0;
+            call.agreement.first.shape.op = leader->own == odd ? 3 : 0;
             status = mesh_wire_all_reduce_small(
-                speaker->host, &call, MESH_SUM, &layout, (uint8_t *)values);
+                leader->host, &call, MESH_SUM, &layout, (uint8_t *)values);
         }
-        CHECK(speaker, status == CADRE_OK);
-        CHECK(speaker, !mesh_agreement_holds(&call.agreement));
+        CHECK(leader, status == CADRE_OK);
+        CHECK(leader, !mesh_agreement_holds(&call.agreement));
         char text[400];
         char wanted[400];
-        mesh_agreement_say(&call.agreement, text, sizeof text);
+        mesh_agreement_explain(&call.agreement, text, sizeof text);
         snprintf(wanted, sizeof wanted, "replica 0 called %s, replica %u called %s",
             odd == 0 ? "that" : "this", odd == 0 ? 1 : odd, odd == 0 ? "this" : "that");
-        CHECK(speaker, strcmp(text, wanted) == 0);
-        call = call_of(speaker, ++sequence, 4096);
+        CHECK(leader, strcmp(text, wanted) == 0);
+        call = call_of(leader, ++sequence, 4096);
         values[0] = 1.0f;
         status =
-            mesh_wire_all_reduce_small(speaker->host, &call, MESH_SUM, &layout, (uint8_t *)values);
+            mesh_wire_all_reduce_small(leader->host, &call, MESH_SUM, &layout, (uint8_t *)values);
         mesh_layout_finish(&layout);
-        CHECK(speaker, status == CADRE_OK && values[0] == (float)hosts);
+        CHECK(leader, status == CADRE_OK && values[0] == (float)hosts);
     }
 }
 
@@ -332,9 +332,9 @@ static void test_disagreement(void **state)
 #define HALVES 70003
 
 /* Two types and odd sizes, read elsewhere than written. */
-static void sum_large(struct speaker *speaker)
+static void sum_large(struct leader *leader)
 {
-    uint32_t hosts = speaker->world->hosts;
+    uint32_t hosts = leader->world->hosts;
     float *from = malloc(FLOATS * sizeof *from);
     float *into = calloc(FLOATS, sizeof *into);
     uint16_t *halves = malloc(HALVES * sizeof *halves);
@@ -348,20 +348,20 @@ static void sum_large(struct speaker *speaker)
     };
     struct layout layout = layout_of(buffers, 3);
     for (size_t i = 0; i < FLOATS; i++) {
-        from[i] = value(speaker->own, i);
+        from[i] = value(leader->own, i);
     }
     for (size_t i = 0; i < HALVES; i++) {
-        halves[i] = small_value(speaker->own, i);
+        halves[i] = small_value(leader->own, i);
     }
-    struct wire_call call = call_of(speaker, 1, layout.bytes);
+    struct wire_call call = call_of(leader, 1, layout.bytes);
     struct wire_vector vector = {.layout = &layout, .high = layout.bytes, .buffers = buffers};
-    cadre_status status = mesh_wire_agree(speaker->host, &call);
+    cadre_status status = mesh_wire_agree(leader->host, &call);
     if (status == CADRE_OK) {
-        status = mesh_wire_all_reduce(speaker->host, MESH_SUM, &vector);
+        status = mesh_wire_all_reduce(leader->host, MESH_SUM, &vector);
     }
     bool right = status == CADRE_OK;
     for (size_t i = 0; i < FLOATS; i++) {
-        right = right && into[i] == sum_of_all(hosts, i) && from[i] == value(speaker->own, i);
+        right = right && into[i] == sum_of_all(hosts, i) && from[i] == value(leader->own, i);
     }
     for (size_t i = 0; i < HALVES; i++) {
         uint16_t all[HOSTS_MAX];
@@ -380,74 +380,74 @@ static void sum_large(struct speaker *speaker)
     free(halves);
     free(into);
     free(from);
-    CHECK(speaker, right);
+    CHECK(leader, right);
 }
 
 /* Packed, and in two calls cut anywhere. */
-static void sum_packed(struct speaker *speaker)
+static void sum_packed(struct leader *leader)
 {
     float *values = malloc(FLOATS * sizeof *values);
     struct mesh_buffer buffer = {.bytes = FLOATS * sizeof *values, .dtype = MESH_F32};
     struct layout layout = layout_of(&buffer, 1);
     for (size_t i = 0; i < FLOATS; i++) {
-        values[i] = value(speaker->own, i);
+        values[i] = value(leader->own, i);
     }
-    struct wire_call call = call_of(speaker, 1, layout.bytes);
+    struct wire_call call = call_of(leader, 1, layout.bytes);
     size_t middle = 4 * 33333;
     struct wire_vector lower = {.layout = &layout, .high = middle, .packed = (uint8_t *)values};
     struct wire_vector upper = {.layout = &layout,
         .low = middle,
         .high = layout.bytes,
         .packed = (uint8_t *)values + middle};
-    cadre_status status = mesh_wire_agree(speaker->host, &call);
-    status = status == CADRE_OK ? mesh_wire_all_reduce(speaker->host, MESH_SUM, &lower) : status;
-    status = status == CADRE_OK ? mesh_wire_all_reduce(speaker->host, MESH_SUM, &upper) : status;
+    cadre_status status = mesh_wire_agree(leader->host, &call);
+    status = status == CADRE_OK ? mesh_wire_all_reduce(leader->host, MESH_SUM, &lower) : status;
+    status = status == CADRE_OK ? mesh_wire_all_reduce(leader->host, MESH_SUM, &upper) : status;
     bool right = status == CADRE_OK;
     for (size_t i = 0; i < FLOATS; i++) {
-        right = right && values[i] == sum_of_all(speaker->world->hosts, i);
+        right = right && values[i] == sum_of_all(leader->world->hosts, i);
     }
     mesh_layout_finish(&layout);
     free(values);
-    CHECK(speaker, right);
+    CHECK(leader, right);
 }
 
-static void broadcast_large(struct speaker *speaker)
+static void broadcast_large(struct leader *leader)
 {
-    for (uint32_t root = 0; root < speaker->world->hosts; root++) {
+    for (uint32_t root = 0; root < leader->world->hosts; root++) {
         uint8_t *from = malloc(FLOATS);
         uint8_t *into = calloc(FLOATS, 1);
-        bool is_root = speaker->own == root;
+        bool is_root = leader->own == root;
         struct mesh_buffer buffer = {
             .data = into, .bytes = FLOATS, .dtype = MESH_U8, .from = is_root ? from : NULL};
         struct layout layout = layout_of(&buffer, 1);
         for (size_t i = 0; i < FLOATS; i++) {
             from[i] = (uint8_t)prng_mix(root + i * 31);
         }
-        struct wire_call call = call_of(speaker, root + 1, FLOATS);
+        struct wire_call call = call_of(leader, root + 1, FLOATS);
         struct wire_vector vector = {.layout = &layout, .high = FLOATS, .buffers = &buffer};
-        cadre_status status = mesh_wire_agree(speaker->host, &call);
-        status = status == CADRE_OK ? mesh_wire_broadcast(speaker->host, root, &vector) : status;
+        cadre_status status = mesh_wire_agree(leader->host, &call);
+        status = status == CADRE_OK ? mesh_wire_broadcast(leader->host, root, &vector) : status;
         bool right = status == CADRE_OK && (is_root || memcmp(from, into, FLOATS) == 0);
         mesh_layout_finish(&layout);
         free(into);
         free(from);
-        CHECK(speaker, right);
+        CHECK(leader, right);
     }
 }
 
 /* Each replica's row is a run of the same vector. */
-static void scatter(struct speaker *speaker)
+static void scatter(struct leader *leader)
 {
-    const struct topology *topology = &speaker->host->topology;
-    const uint32_t *own = mesh_topology_replicas(topology, speaker->own);
-    uint32_t slots = topology->hosts[speaker->own].slot_count;
+    const struct topology *topology = &leader->host->topology;
+    const uint32_t *own = mesh_topology_replicas(topology, leader->own);
+    uint32_t slots = topology->hosts[leader->own].slot_count;
     size_t length = 20011;
     float *vector = malloc(topology->replica_count * length * sizeof *vector);
     float *results = malloc(slots * length * sizeof *results);
     const uint8_t *rows[64];
     uint8_t *into[8];
     for (size_t i = 0; i < topology->replica_count * length; i++) {
-        vector[i] = value(speaker->own, i);
+        vector[i] = value(leader->own, i);
     }
     for (uint32_t i = 0; i < topology->replica_count; i++) {
         rows[i] = (const uint8_t *)(vector + i * length);
@@ -455,33 +455,33 @@ static void scatter(struct speaker *speaker)
     for (uint32_t i = 0; i < slots; i++) {
         into[i] = (uint8_t *)(results + i * length);
     }
-    struct wire_call call = call_of(speaker, 1, length);
-    cadre_status status = mesh_wire_agree(speaker->host, &call);
+    struct wire_call call = call_of(leader, 1, length);
+    cadre_status status = mesh_wire_agree(leader->host, &call);
     if (status == CADRE_OK) {
         status = mesh_wire_reduce_scatter(
-            speaker->host, MESH_SUM, MESH_F32, rows, into, length * sizeof *vector, true);
+            leader->host, MESH_SUM, MESH_F32, rows, into, length * sizeof *vector, true);
     }
     bool right = status == CADRE_OK;
     for (uint32_t slot = 0; slot < slots; slot++) {
         for (size_t i = 0; i < length; i++) {
-            float wanted = sum_of_all(speaker->world->hosts, own[slot] * length + i);
+            float wanted = sum_of_all(leader->world->hosts, own[slot] * length + i);
             right = right && results[slot * length + i] == wanted;
         }
     }
     free(results);
     free(vector);
-    CHECK(speaker, right);
+    CHECK(leader, right);
 }
 
-static void gather_large(struct speaker *speaker)
+static void gather_large(struct leader *leader)
 {
-    gather(speaker, 30000, false);
+    gather(leader, 30000, false);
 }
 
 static void test_large(void **state)
 {
     (void)state;
-    static speaker_body *const bodies[] = {
+    static leader_body *const bodies[] = {
         sum_large, sum_packed, broadcast_large, scatter, gather_large};
     static const uint32_t replicas[HOSTS_MAX] = {2, 1, 3, 1, 1, 2, 4, 1, 1};
     for (uint32_t hosts = 2; hosts <= 5; hosts++) {

@@ -265,11 +265,11 @@ static void run_job(const struct stage_job *job, uint32_t dead, struct stage_end
     stage_run(job, ret_end);
     bool good = ret_end->done;
     for (uint32_t life = 0; life < ret_end->started; life++) {
-        good = good && (life == dead || strstr(ret_end->said[life], "learned the same") != NULL);
+        good = good && (life == dead || strstr(ret_end->printed[life], "learned the same") != NULL);
     }
     for (uint32_t life = 0; !good && life < ret_end->started; life++) {
         print_error("%s\nlife %u: %d\n%s%s", ret_end->text, life, ret_end->exit_code[life],
-            ret_end->said[life], ret_end->erred[life]);
+            ret_end->printed[life], ret_end->erred[life]);
     }
     assert_true(good);
 }
@@ -410,8 +410,8 @@ static void test_what_a_checkpoint_need_not_hold_begins_anew(void **state)
     const struct stage_job job = {
         .self = self, .what = "with", .tasks = 2, .replicas = 1, .resume = 5, .restore = path};
     run_job(&job, UINT32_MAX, &end);
-    assert_non_null(strstr(end.said[0], "rate 0.5, iterations 7"));
-    assert_non_null(strstr(end.said[1], "rate 0.5, iterations 7"));
+    assert_non_null(strstr(end.printed[0], "rate 0.5, iterations 7"));
+    assert_non_null(strstr(end.printed[1], "rate 0.5, iterations 7"));
     stage_end_free(&end);
 }
 

@@ -165,16 +165,16 @@ static void check(const struct kind *kind, const struct stage_job *job, uint32_t
     }
     if (!end.done) {
         for (uint32_t i = 0; i < end.started; i++) {
-            print_error("life %u: %s%s\n", i, end.said[i], end.erred[i]);
+            print_error("life %u: %s%s\n", i, end.printed[i], end.erred[i]);
         }
         fail_msg("%s", end.text);
     }
     for (uint32_t i = 0; i < end.started; i++) {
         if (i == dead) {
-            assert_string_equal(end.said[i], "");
+            assert_string_equal(end.printed[i], "");
             assert_int_equal(end.exit_code[i], -1);
         } else {
-            assert_string_equal(end.said[i], kind->alone);
+            assert_string_equal(end.printed[i], kind->alone);
         }
     }
     stage_end_free(&end);
@@ -188,7 +188,7 @@ static int find_alone(void **state)
         struct stage_end end;
         const struct stage_job job = job_of(&kinds[i], 1, NULL);
         stage_run(&job, &end);
-        snprintf(kinds[i].alone, sizeof kinds[i].alone, "%s", end.said[0]);
+        snprintf(kinds[i].alone, sizeof kinds[i].alone, "%s", end.printed[0]);
         done = done && end.done && strlen(kinds[i].alone) > 20;
         stage_end_free(&end);
     }

@@ -160,15 +160,15 @@ static void nothing_is_lost_beside_a_large_mean(void **state)
 {
     (void)state;
     double values[300];
-    double whole[MOMENTS_WORDS(1)];
-    double merged[MOMENTS_WORDS(1)] = {0};
+    double whole[MOMENTS_COUNT(1)];
+    double merged[MOMENTS_COUNT(1)] = {0};
     for (int i = 0; i < 300; i++) {
         values[i] = 1e9 + i % 3; /* variance 2/3 */
     }
     for (int part = 0; part < 30; part++) {
         cadre_tensor *tensor = list(10, values + 10 * part);
         const struct moments_layout layout = {.outer = 10, .features = 1, .inner = 1};
-        double of_part[MOMENTS_WORDS(1)];
+        double of_part[MOMENTS_COUNT(1)];
         moments_of(tensor, &layout, of_part);
         moments_merge(merged, of_part, 1);
         cadre_tensor_release(tensor);
@@ -185,9 +185,9 @@ static void nothing_is_lost_beside_a_large_mean(void **state)
 static void nothing_adds_nothing(void **state)
 {
     (void)state;
-    double moments[MOMENTS_WORDS(2)] = {3, 1, 2, 3, 4};
-    const double before[MOMENTS_WORDS(2)] = {3, 1, 2, 3, 4};
-    double none[MOMENTS_WORDS(2)];
+    double moments[MOMENTS_COUNT(2)] = {3, 1, 2, 3, 4};
+    const double before[MOMENTS_COUNT(2)] = {3, 1, 2, 3, 4};
+    double none[MOMENTS_COUNT(2)];
     const int64_t dims[2] = {0, 2};
     cadre_tensor *empty;
     assert_public_ok(cadre_tensor_from_data(CADRE_F32, 2, dims, NULL, &empty));
@@ -210,7 +210,7 @@ static void fill_table(void)
     struct prng prng = {.state = 7};
     for (int row = 0; row < ROWS; row++) {
         for (int column = 0; column < COLUMNS; column++) {
-            table[row][column] = (float)prng_below(&prng, 1000) / 100.0F + 50.0F * (float)column;
+            table[row][column] = (float)prng_uniform(&prng, 1000) / 100.0F + 50.0F * (float)column;
         }
     }
 }

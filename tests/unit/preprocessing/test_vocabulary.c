@@ -149,7 +149,7 @@ static void all_ways_of_reading_give_the_same(void **state)
     struct prng prng = {.state = 11};
     int64_t count = 0;
     for (int i = 0; i < NUMBERS; i++) {
-        numbers[i] = (int64_t)prng_below(&prng, 1 + prng_below(&prng, DIFFERENT));
+        numbers[i] = (int64_t)prng_uniform(&prng, 1 + prng_uniform(&prng, DIFFERENT));
         times[numbers[i]]++;
     }
     for (int64_t i = 0; i < DIFFERENT; i++) {

@@ -201,16 +201,16 @@ static void the_option_is_read(void **state)
 {
     (void)state;
     uint32_t wanted = 7;
-    assert_ok(host_gpus_wanted("all", &wanted, &error), &error);
+    assert_ok(host_gpus_parse_count("all", &wanted, &error), &error);
     assert_int_equal(wanted, HOST_GPUS_ALL);
-    assert_ok(host_gpus_wanted("none", &wanted, &error), &error);
+    assert_ok(host_gpus_parse_count("none", &wanted, &error), &error);
     assert_int_equal(wanted, 0);
-    assert_ok(host_gpus_wanted("64", &wanted, &error), &error);
+    assert_ok(host_gpus_parse_count("64", &wanted, &error), &error);
     assert_int_equal(wanted, 64);
     static const char *const wrong[] = {
         "", "al", "none ", "65", "-1", "+1", " 1", "1x", "99999999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_error(host_gpus_wanted(wrong[i], &wanted, &error), CADRE_INVALID_ARGUMENT, &error,
+        assert_error(host_gpus_parse_count(wrong[i], &wanted, &error), CADRE_INVALID_ARGUMENT, &error,
             "is neither \"all\" nor \"none\" nor a number from 0 to 64");
     }
 }

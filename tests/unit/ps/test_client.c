@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "common/pure/prng.h"
-#include "test_server_rig.h"
+#include "server_rig.h"
 #include "tests/lib/speed.h"
-#include "worker/library/mesh/address.h"
+#include "worker/library/mesh/connect/address.h"
 
 #define ROWS     ((uint64_t)96)
 #define ELEMENTS ((uint64_t)4096) /* of a row: 1.5 MiB in all, some blocks */
@@ -186,7 +186,7 @@ static void cut_anywhere_each_push_counts_once(void **state)
     rig_start(&rig, 0, -1);
     proxy_start(&proxy, rig.addresses[0], 11, 4 << 20);
     snprintf(rig.told[0], sizeof rig.told[0], "%s", proxy.address);
-    rig_tell(&rig);
+    rig_send_members(&rig);
     struct store_spec spec = rig_spec("v", ROWS, ELEMENTS);
     uint32_t shard = rig_create(&rig, 0, &spec);
     float *ones = filled(1);
@@ -210,7 +210,7 @@ static void cut_anywhere_each_push_counts_once(void **state)
     assert_true(atomic_load(&proxy.cuts) > 5);
     rig.told[0][0] = '\0';
     proxy_stop(&proxy);
-    rig_tell(&rig);
+    rig_send_members(&rig);
     struct request pull = {.kind = REQUEST_PULL,
         .shard = shard,
         .rows = ROWS,
@@ -272,7 +272,7 @@ static int serve(int memory_fd, int shared_fd)
     const struct server_options options = {.memory_fd = memory_fd,
         .threads = 2,
         .listener = listener,
-        .directory = rig_directory(&rig, crew_first(&rig.crew, ROLE_SERVER), 77)};
+        .directory = rig_directory(&rig, ps_job_first_slot(&rig.ps_job, ROLE_SERVER), 77)};
     if (server_start(&options, &server, &error) != CADRE_OK) {
         return 1;
     }
@@ -318,7 +318,7 @@ static void tell_process(struct rig *rig, const char *shared)
 {
     memcpy(rig->addresses[0], shared, LIMIT_ADDRESS_BYTES);
     rig->incarnations[0] = 77;
-    rig_tell(rig);
+    rig_send_members(rig);
 }
 
 static void killed_servers_go_on_with_their_memory(void **state)
@@ -367,7 +367,7 @@ static void killed_servers_go_on_with_their_memory(void **state)
     close(shared_fd);
 }
 
-static void a_memory_that_is_lost_is_told(void **state)
+static void a_memory_that_is_lost_is_reported(void **state)
 {
     (void)state;
     struct rig rig;
@@ -387,7 +387,7 @@ static void a_memory_that_is_lost_is_told(void **state)
         client_call(rig.client, &push, 1, 0, &error), CADRE_DATA_LOSS, &error, "ps 1 on 127.0.0.1");
     /* Of the other one too, and for good. */
     assert_error(
-        client_call(rig.client, &(struct request){.kind = REQUEST_NOTED_NAMES}, 1, 0, &error),
+        client_call(rig.client, &(struct request){.kind = REQUEST_NOTE_NAMES}, 1, 0, &error),
         CADRE_DATA_LOSS, &error, "lost its memory");
     free(ones);
     rig_close(&rig);
@@ -456,7 +456,7 @@ static void whoever_sends_it_again_takes_a_push_over(void **state)
     /* Another worker that runs the same closures at the same time. */
     struct directory *other = rig_directory(&rig, 2, 1);
     struct cadre_error error = {0};
-    struct client_options options = {.directory = other, .patience_us = RIG_PATIENCE_US};
+    struct client_options options = {.directory = other, .wait_timeout_us = RIG_PATIENCE_US};
     assert_ok(link_program_digest(options.program, &error), &error);
     struct client *client = NULL;
     assert_ok(client_open(&options, &client, &error), &error);
@@ -488,7 +488,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(killed_servers_go_on_with_their_memory),
         cmocka_unit_test(cut_anywhere_each_push_counts_once),
-        cmocka_unit_test(a_memory_that_is_lost_is_told),
+        cmocka_unit_test(a_memory_that_is_lost_is_reported),
         cmocka_unit_test(patience_ends),
         cmocka_unit_test(waiting_ends_with_the_directory),
         cmocka_unit_test(whoever_sends_it_again_takes_a_push_over),

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test_server_rig.h"
+#include "server_rig.h"
 #include "worker/library/ps/request.h"
 
 enum { SERVERS = 2, PARTS = 3, ROWS = 4, WIDTH = 5, ALL = PARTS * ROWS * WIDTH };
@@ -167,7 +167,7 @@ static void push_parts(struct pair *pair)
     for (size_t i = 0; i < PARTS; i++) {
         pushes[i] = push_part(pair, i, PUSH_UPDATE, pair->gradient);
     }
-    assert_ok(client_push_parts(rig.client, pushes, PARTS, 0, &error), &error);
+    assert_ok(client_push_shards(rig.client, pushes, PARTS, 0, &error), &error);
 }
 
 static void push_both(struct pair *pair)
@@ -214,7 +214,7 @@ static void parts_of_rows_have_theirs(void **state)
         pushes[i].push.rows = counts[i];
     }
     pushes[1].values = pair.gradient + 3 * WIDTH;
-    assert_ok(client_push_parts(rig.client, pushes, 2, 0, &error), &error);
+    assert_ok(client_push_shards(rig.client, pushes, 2, 0, &error), &error);
     rig_call(&rig, &pushes[2]);
     const float zeros[ALL] = {0};
     struct request nothing = push_part(&pair, 1, PUSH_ADD, zeros);
@@ -334,7 +334,7 @@ static void next_contribution(struct pair *pair, uint64_t step, struct request p
 static void contribute(struct request pushes[PARTS])
 {
     struct cadre_error error = {0};
-    assert_ok(client_push_parts(rig.client, pushes, PARTS, 0, &error), &error);
+    assert_ok(client_push_shards(rig.client, pushes, PARTS, 0, &error), &error);
 }
 
 static double settle(const struct request *push, double ratio)
@@ -342,7 +342,7 @@ static double settle(const struct request *push, double ratio)
     struct request request = {.kind = REQUEST_SETTLE,
         .server = push->server,
         .shard = push->shard,
-        .least_steps = push->push.step,
+        .min_steps = push->push.step,
         .trust = ratio};
     rig_call(&rig, &request);
     return request.ret_trust;
@@ -357,7 +357,7 @@ static double step_ratio_by_hand(const struct request pushes[PARTS])
         struct request request = {.kind = REQUEST_STEP_NORMS,
             .server = pushes[i].server,
             .shard = pushes[i].shard,
-            .least_steps = pushes[i].push.step,
+            .min_steps = pushes[i].push.step,
             .into = bytes};
         rig_call(&rig, &request);
         assert_int_equal(request.ret_steps, STEP_WAITS);

@@ -178,8 +178,8 @@ static void counts_stay_right(void **state)
     for (int round = 0; round < 2000; round++) {
         open(state);
         for (int event = 0; event < 40; event++) {
-            struct closure *closure = &fixture.closures[prng_below(&random, 8)];
-            uint64_t what = prng_below(&random, 6);
+            struct closure *closure = &fixture.closures[prng_uniform(&random, 8)];
+            uint64_t what = prng_uniform(&random, 6);
             if (closure->state == CLOSURE_NEW && what < 2) {
                 closure_queue_put(&fixture.queue, closure);
             } else if (closure->state == CLOSURE_RUNNING && what == 0) {
@@ -191,7 +191,7 @@ static void counts_stay_right(void **state)
             } else if (what == 3) {
                 (void)settle();
             } else {
-                (void)get((uint32_t)prng_below(&random, WORKERS));
+                (void)get((uint32_t)prng_uniform(&random, WORKERS));
             }
             size_t queued = 0;
             size_t running = 0;

@@ -11,7 +11,7 @@
 
 /* The chief, 2 workers, 2 servers, an evaluator: slots 0, 1 2, 3 4, 5. */
 static const struct directory_self self = {
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1}, .slot = 0, .incarnation = 7};
+    .ps_job = {.workers = 2, .servers = 2, .evaluators = 1}, .slot = 0, .incarnation = 7};
 
 static struct directory *directory;
 
@@ -35,7 +35,7 @@ static void tell(uint64_t number, uint32_t slot, uint64_t incarnation, bool here
 {
     const struct task_member member = {.slot = slot,
         .incarnation = incarnation,
-        .lives = 1,
+        .attempts = 1,
         .here = here,
         .address = here ? "127.0.0.1:9" : ""};
     struct task_members members = {
@@ -48,17 +48,17 @@ static void who_is_where_follows_from_slots(void **state)
 {
     (void)state;
     struct directory_member member;
-    directory_look(directory, ROLE_SERVER, 1, &member);
+    directory_lookup(directory, ROLE_SERVER, 1, &member);
     assert_int_equal(member.slot, 4);
     assert_int_equal(member.role, ROLE_SERVER);
     assert_int_equal(member.index, 1);
     assert_false(member.here);
     tell(1, 4, 11, true);
-    directory_look(directory, ROLE_SERVER, 1, &member);
+    directory_lookup(directory, ROLE_SERVER, 1, &member);
     assert_true(member.here);
     assert_int_equal(member.incarnation, 11);
     assert_string_equal(member.address, "127.0.0.1:9");
-    directory_look(directory, ROLE_EVALUATOR, 0, &member);
+    directory_lookup(directory, ROLE_EVALUATOR, 0, &member);
     assert_int_equal(member.slot, 5);
     assert_int_equal(directory_self(directory)->incarnation, 7);
 }
@@ -69,14 +69,14 @@ static void each_word_is_the_full_state(void **state)
     struct directory_member member;
     tell(2, 4, 11, true);
     tell(2, 3, 12, true); /* and says nothing of 4 any more */
-    directory_look(directory, ROLE_SERVER, 1, &member);
+    directory_lookup(directory, ROLE_SERVER, 1, &member);
     assert_false(member.here);
     assert_int_equal(member.incarnation, 0);
     tell(1, 4, 11, true); /* of an older generation */
-    directory_look(directory, ROLE_SERVER, 1, &member);
+    directory_lookup(directory, ROLE_SERVER, 1, &member);
     assert_false(member.here);
     tell(2, 6, 1, true); /* there is no such slot */
-    directory_look(directory, ROLE_SERVER, 0, &member);
+    directory_lookup(directory, ROLE_SERVER, 0, &member);
     assert_false(member.here);
     assert_int_equal(directory_await_change(directory, 0, 0), 3);
 }
@@ -149,10 +149,10 @@ static void *look_often(void *user)
     uint64_t seen = 0;
     bool *whole = user;
     *whole = true;
-    directory_look(directory, ROLE_SERVER, 1, &member);
+    directory_lookup(directory, ROLE_SERVER, 1, &member);
     while (member.incarnation < 100) {
         seen = directory_await_change(directory, seen, LONG_US);
-        directory_look(directory, ROLE_SERVER, 1, &member);
+        directory_lookup(directory, ROLE_SERVER, 1, &member);
         /* A word is seen whole or not at all. */
         *whole = *whole && (!member.here || strcmp(member.address, "127.0.0.1:9") == 0);
     }

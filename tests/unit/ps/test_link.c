@@ -11,9 +11,9 @@
 
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "worker/library/ps/link.h"
+#include "worker/library/ps/link/link.h"
 
-#define PATIENCE_US (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 #define SHORT_US    (50 * CADRE_US_PER_MS)
 
 /* An acceptor in slot 2 that keeps what it admits. */
@@ -34,7 +34,7 @@ static struct link_terms terms_of(uint32_t slot)
         .generation = {.number = 7, .nonce = 99},
         .slot = slot,
         .incarnation = 100 + slot,
-        .crew = {.workers = 1, .servers = 1},
+        .ps_job = {.workers = 1, .servers = 1},
     };
     memset(terms.key, 5, sizeof terms.key);
     memset(terms.program, 6, sizeof terms.program);
@@ -101,9 +101,9 @@ static void end(struct acceptor *acceptor)
 }
 
 static cadre_status connect_as(const struct link_terms *terms, const struct acceptor *acceptor,
-    uint64_t patience_us, struct link **ret_link, struct cadre_error *error)
+    uint64_t wait_timeout_us, struct link **ret_link, struct cadre_error *error)
 {
-    return link_connect(terms, "ps 0", acceptor->address, 2, patience_us, ret_link, error);
+    return link_connect(terms, "ps 0", acceptor->address, 2, wait_timeout_us, ret_link, error);
 }
 
 static struct link *connect_good(const struct acceptor *acceptor)
@@ -111,7 +111,7 @@ static struct link *connect_good(const struct acceptor *acceptor)
     struct cadre_error error = {0};
     struct link_terms terms = terms_of(1);
     struct link *link = NULL;
-    assert_ok(connect_as(&terms, acceptor, PATIENCE_US, &link, &error), &error);
+    assert_ok(connect_as(&terms, acceptor, WAIT_TIMEOUT_US, &link, &error), &error);
     return link;
 }
 
@@ -125,8 +125,8 @@ static void both_know_each_other(void **state)
     struct link *there = admitted(&acceptor, 0);
     char who[128];
     snprintf(who, sizeof who, "ps 0 on %s", acceptor.address);
-    assert_string_equal(link_who(here), who);
-    assert_string_equal(link_who(there), "worker 0");
+    assert_string_equal(link_peer_name(here), who);
+    assert_string_equal(link_peer_name(there), "worker 0");
     assert_int_equal(link_peer(here)->slot, 2);
     assert_int_equal(link_peer(here)->incarnation, 102);
     assert_int_equal(link_peer(there)->slot, 1);
@@ -151,8 +151,8 @@ static void *send_frames(void *argument)
         size_t size = sizes[i % 5];
         memset(bytes, (int)(i & 127), size);
         struct frame frame = {.kind = 3, .code = 4, .id = i, .bytes = size};
-        frame.words[0] = size;
-        frame.words[4] = sender->words;
+        frame.args[0] = size;
+        frame.args[4] = sender->words;
         struct iovec pieces[] = {{bytes, size / 3}, {bytes, size - size / 3}};
         struct cadre_error error = {0};
         if (link_send(sender->link, &frame, pieces, 2, &error) != CADRE_OK) {
@@ -182,13 +182,13 @@ static void frames_of_threads_do_not_mix(void **state)
     }
     for (size_t i = 0; i < 150; i++) {
         struct frame frame;
-        assert_ok(link_receive(there, PATIENCE_US, &frame, &error), &error);
+        assert_ok(link_receive(there, WAIT_TIMEOUT_US, &frame, &error), &error);
         assert_ok(link_receive_bytes(there, bytes, frame.bytes, &error), &error);
         assert_int_equal(frame.kind, 3);
         assert_int_equal(frame.code, 4);
-        assert_int_equal(frame.bytes, frame.words[0]);
-        assert_true(frame.words[4] < 3);
-        assert_int_equal(frame.id, next[frame.words[4]]++);
+        assert_int_equal(frame.bytes, frame.args[0]);
+        assert_true(frame.args[4] < 3);
+        assert_int_equal(frame.id, next[frame.args[4]]++);
         for (size_t k = 0; k < frame.bytes; k++) {
             if (bytes[k] != (frame.id & 127)) {
                 fail_msg("byte %zu of frame %d", k, (int)frame.id);
@@ -224,7 +224,7 @@ static void patience_loses_nothing(void **state)
     assert_int_equal(send(link_fd(here), header + 30, 34, 0), 34);
     assert_ok(link_receive(there, UINT64_MAX, &frame, &error), &error);
     assert_int_equal(frame.kind, 9);
-    link_shut(here);
+    link_shutdown(here);
     assert_error(link_receive(there, UINT64_MAX, &frame, &error), CADRE_UNAVAILABLE, &error,
         "worker 0 is lost");
     assert_error(link_receive(here, UINT64_MAX, &frame, &error), CADRE_UNAVAILABLE, &error, "lost");
@@ -245,16 +245,16 @@ static void who_may_not_in(void **state)
     struct link *link = NULL;
     struct link_terms terms = terms_of(1);
     terms.key[3]++;
-    assert_error(connect_as(&terms, &acceptor, PATIENCE_US, &link, &error), CADRE_PERMISSION_DENIED,
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error), CADRE_PERMISSION_DENIED,
         &error, "did not prove the key");
     assert_null(link);
     terms = terms_of(1);
     terms.generation.number--;
-    assert_error(connect_as(&terms, &acceptor, PATIENCE_US, &link, &error), CADRE_PERMISSION_DENIED,
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error), CADRE_PERMISSION_DENIED,
         &error, "of another generation than 6");
     terms = terms_of(1);
     terms.program[0]++;
-    assert_error(connect_as(&terms, &acceptor, PATIENCE_US, &link, &error),
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error),
         CADRE_FAILED_PRECONDITION, &error, "runs another version of the program");
     pthread_mutex_lock(&acceptor.lock);
     while (!acceptor.refused) {
@@ -265,13 +265,13 @@ static void who_may_not_in(void **state)
     pthread_mutex_unlock(&acceptor.lock);
     /* Another slot than it listens for. */
     terms = terms_of(1);
-    assert_error(link_connect(&terms, "ps 1", acceptor.address, 3, PATIENCE_US, &link, &error),
+    assert_error(link_connect(&terms, "ps 1", acceptor.address, 3, WAIT_TIMEOUT_US, &link, &error),
         CADRE_PERMISSION_DENIED, &error, "ps 1 on 127.0.0.1");
     assert_int_equal(acceptor.count, 0);
     end(&acceptor);
-    assert_error(connect_as(&terms, &acceptor, PATIENCE_US, &link, &error), CADRE_UNAVAILABLE,
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error), CADRE_UNAVAILABLE,
         &error, "ps 0 on 127.0.0.1");
-    assert_error(link_connect(&terms, "ps 1", "nowhere", 3, PATIENCE_US, &link, &error),
+    assert_error(link_connect(&terms, "ps 1", "nowhere", 3, WAIT_TIMEOUT_US, &link, &error),
         CADRE_INVALID_ARGUMENT, &error, "ps 1");
 }
 
@@ -284,7 +284,7 @@ static int dial_raw(const struct acceptor *acceptor)
     return fd;
 }
 
-static void strangers_hold_up_nobody(void **state)
+static void unauthenticated_connections_delay_none(void **state)
 {
     (void)state;
     struct acceptor acceptor;
@@ -325,7 +325,7 @@ static void *connect_in_thread(void *argument)
 {
     struct connecting *self = argument;
     struct link_terms terms = terms_of(1);
-    self->status = connect_as(&terms, self->acceptor, PATIENCE_US, &self->link, &self->error);
+    self->status = connect_as(&terms, self->acceptor, WAIT_TIMEOUT_US, &self->link, &self->error);
     return NULL;
 }
 
@@ -384,7 +384,7 @@ int main(void)
         cmocka_unit_test(frames_of_threads_do_not_mix),
         cmocka_unit_test(patience_loses_nothing),
         cmocka_unit_test(who_may_not_in),
-        cmocka_unit_test(strangers_hold_up_nobody),
+        cmocka_unit_test(unauthenticated_connections_delay_none),
         cmocka_unit_test(they_wait_until_it_is_started),
         cmocka_unit_test(closing_lets_go_of_those_that_connect),
         cmocka_unit_test(the_digest_is_the_executables),

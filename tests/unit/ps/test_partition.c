@@ -69,17 +69,17 @@ static void what_a_function_gives_is_checked(void **state)
     const int64_t dims[] = {5, 6};
     struct cadre_error error = {0};
     uint64_t shards = 0;
-    assert_ok(partition_take((const int64_t[]){3, 1}, 2, dims, 2, &shards, &error), &error);
+    assert_ok(partition_from_counts((const int64_t[]){3, 1}, 2, dims, 2, &shards, &error), &error);
     assert_int_equal(shards, 3);
-    assert_ok(partition_take((const int64_t[]){9, 1}, 2, dims, 2, &shards, &error), &error);
+    assert_ok(partition_from_counts((const int64_t[]){9, 1}, 2, dims, 2, &shards, &error), &error);
     assert_int_equal(shards, 5);
-    assert_error(partition_take((const int64_t[]){3}, 1, dims, 2, &shards, &error),
+    assert_error(partition_from_counts((const int64_t[]){3}, 1, dims, 2, &shards, &error),
         CADRE_INVALID_ARGUMENT, &error, "1 numbers of pieces for 2 axes");
-    assert_error(partition_take(NULL, 0, dims, 2, &shards, &error), CADRE_INVALID_ARGUMENT, &error,
+    assert_error(partition_from_counts(NULL, 0, dims, 2, &shards, &error), CADRE_INVALID_ARGUMENT, &error,
         "0 numbers");
-    assert_error(partition_take((const int64_t[]){0, 1}, 2, dims, 2, &shards, &error),
+    assert_error(partition_from_counts((const int64_t[]){0, 1}, 2, dims, 2, &shards, &error),
         CADRE_INVALID_ARGUMENT, &error, "axis 0 into 0 pieces");
-    assert_error(partition_take((const int64_t[]){2, 2}, 2, dims, 2, &shards, &error),
+    assert_error(partition_from_counts((const int64_t[]){2, 2}, 2, dims, 2, &shards, &error),
         CADRE_INVALID_ARGUMENT, &error, "axis 1 into 2 pieces");
 }
 
@@ -114,7 +114,7 @@ static void servers_take_turns(void **state)
     static const uint32_t wanted[] = {0, 1, 2, 0, 1, 2, 0};
     uint64_t counter = 0;
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        assert_int_equal(partition_place(&counter, 3), wanted[i]);
+        assert_int_equal(partition_next_server(&counter, 3), wanted[i]);
     }
 }
 

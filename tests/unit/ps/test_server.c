@@ -8,10 +8,10 @@
 
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
-#include "test_server_rig.h"
-#include "worker/library/ps/frame.h"
+#include "server_rig.h"
+#include "worker/library/ps/link/frame.h"
 #include "worker/library/ps/request.h"
-#include "worker/library/ps/server_state.h"
+#include "worker/library/ps/server/server_internal.h"
 
 static struct rig rig;
 
@@ -218,12 +218,12 @@ static void notes_are_kept(void **state)
     note.name = "b";
     note.rows = 0;
     rig_call(&rig, &note);
-    struct request noted = {.kind = REQUEST_NOTED, .name = "a"};
+    struct request noted = {.kind = REQUEST_FIND_NOTE, .name = "a"};
     rig_call(&rig, &noted);
     assert_int_equal(noted.ret_text_bytes, 4);
     assert_string_equal(noted.ret_text, "text");
     free(noted.ret_text);
-    struct request names = {.kind = REQUEST_NOTED_NAMES};
+    struct request names = {.kind = REQUEST_NOTE_NAMES};
     rig_call(&rig, &names);
     assert_int_equal(names.ret_text_bytes, 4);
     assert_memory_equal(names.ret_text, "a\0b", 4);
@@ -289,14 +289,14 @@ static struct link *raw_link(void)
     struct cadre_error error = {0};
     struct link_terms terms = rig_terms(&rig, 2);
     struct link *link = NULL;
-    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], crew_first(&rig.crew, ROLE_SERVER),
+    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], ps_job_first_slot(&rig.ps_job, ROLE_SERVER),
                   RIG_PATIENCE_US, &link, &error),
         &error);
     return link;
 }
 
 /* Whatever the numbers in a frame are, a server answers, or ends the connection; and goes on. */
-static void random_frames_hurt_nobody(void **state)
+static void random_frames_do_no_harm(void **state)
 {
     (void)state;
     const struct store_spec spec = rig_spec("v", 4, 2);
@@ -317,7 +317,7 @@ static void random_frames_hurt_nobody(void **state)
             frame.bytes = prng_next(&prng) % 4 == 0 ? prng_next(&prng) % 64 * 8 : 80 + 8 * i;
             for (size_t k = 0; k < 4; k++) {
                 uint64_t drawn = prng_next(&prng);
-                frame.words[k] = drawn % 4 == 0 ? drawn : drawn % 4;
+                frame.args[k] = drawn % 4 == 0 ? drawn : drawn % 4;
             }
             struct iovec piece = {payload, frame.bytes};
             bool lies = prng_next(&prng) % 8 == 0;
@@ -329,7 +329,7 @@ static void random_frames_hurt_nobody(void **state)
                 break;
             }
             if (link_send(link, &frame, &piece, 1, &error) != CADRE_OK ||
-                frame.words[WORD_LEAST] > 4) { /* it may wait for that version */
+                frame.args[ARG_MIN_STEPS] > 4) { /* it may wait for that version */
                 break;
             }
         }
@@ -361,7 +361,7 @@ static void a_pull_waits_for_a_step(void **state)
     float rows[8] = {0};
     const float ones[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_steps = 3;
+    waiting.request.min_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     for (uint64_t i = 1; i <= 3; i++) {
@@ -403,7 +403,7 @@ static void a_step_is_begun_anew(void **state)
     push.push.contributions = 2;
     rig_call(&rig, &push);
     struct request hangs = push_of(shard, PUSH_ADD, 2, ones, 4, 2);
-    uint8_t part[REQUEST_PART_BYTES];
+    uint8_t part[REQUEST_HEADER_BYTES];
     struct frame frame;
     hangs.push.contributions = 2;
     size_t bytes = request_write(&hangs, 0, &frame, part);
@@ -413,7 +413,7 @@ static void a_step_is_begun_anew(void **state)
     assert_int_equal(send(link_fd(link), header, sizeof header, MSG_NOSIGNAL), sizeof header);
     assert_int_equal(send(link_fd(link), part, bytes, MSG_NOSIGNAL), bytes);
     assert_true(test_wait(somebody_pushes, rig.servers[0], RIG_PATIENCE_US));
-    struct request again = {.kind = REQUEST_BEGIN_STEP, .shard = shard, .least_steps = 0};
+    struct request again = {.kind = REQUEST_BEGIN_STEP, .shard = shard, .min_steps = 0};
     struct cadre_error error = {0};
     assert_ok(client_call(rig.client, &again, 1, 3, &error), &error);
     push.push.closure = 2; /* whatever comes late of closures that are done counts as applied */
@@ -423,7 +423,7 @@ static void a_step_is_begun_anew(void **state)
         rig_call(&rig, &push);
     }
     struct request pull = pull_of(shard, rows, 4, 2);
-    pull.least_steps = 1;
+    pull.min_steps = 1;
     rig_call(&rig, &pull);
     assert_true(rows[0] == 2 && rows[7] == 2);
     link_free(link);
@@ -464,7 +464,7 @@ static void synchronous_pushes_wait_for_each_other(void **state)
     }
     float rows[8];
     struct request pull = pull_of(shard, rows, 4, 2);
-    pull.least_steps = 20;
+    pull.min_steps = 20;
     rig_call(&rig, &pull);
     assert_int_equal(pull.ret_version, 20);
     assert_true(rows[0] == -40 && rows[7] == -40);
@@ -513,7 +513,7 @@ static void waits_end_with_the_client(void **state)
     uint32_t shard = rig_create(&rig, 0, &spec);
     float rows[8];
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_steps = 3;
+    waiting.request.min_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
@@ -530,7 +530,7 @@ static void waits_end_with_the_server(void **state)
     uint32_t shard = rig_create(&rig, 0, &spec);
     float rows[8];
     struct waiting waiting = {.request = pull_of(shard, rows, 4, 2)};
-    waiting.request.least_steps = 3;
+    waiting.request.min_steps = 3;
     pthread_t thread;
     pthread_create(&thread, NULL, call_in_thread, &waiting);
     assert_true(test_wait(somebody_is_parked, rig.servers[0], RIG_PATIENCE_US));
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(optimizers_are_read_and_set, setup, teardown),
         cmocka_unit_test_setup_teardown(notes_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_requests_are_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(random_frames_hurt_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_frames_do_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(a_pull_waits_for_a_step, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_is_begun_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(synchronous_pushes_wait_for_each_other, setup, teardown),

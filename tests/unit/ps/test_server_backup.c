@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "test_server_rig.h"
-#include "worker/library/ps/server_state.h"
+#include "server_rig.h"
+#include "worker/library/ps/server/server_internal.h"
 
 enum { ROWS = 16, ROW_ELEMENTS = 8, COUNT = 600, STOPS = 20 };
 
@@ -106,7 +106,7 @@ static void what_one_loses_another_has(void **state)
     lose(&rig, 1);
     check(&rig, 0, pusher.shards[0], -COUNT, -COUNT);
     check(&rig, 1, pusher.shards[1], 3 * COUNT, COUNT);
-    struct request noted = {.kind = REQUEST_NOTED, .server = 1, .name = "a"};
+    struct request noted = {.kind = REQUEST_FIND_NOTE, .server = 1, .name = "a"};
     rig_call(&rig, &noted);
     assert_string_equal(noted.ret_text, "text");
     free(noted.ret_text);
@@ -126,7 +126,7 @@ static void *read_late(void *argument)
     float rows[ROWS * ROW_ELEMENTS];
     struct request pull = {.kind = REQUEST_PULL,
         .shard = self->shard,
-        .least_steps = 1,
+        .min_steps = 1,
         .rows = ROWS,
         .row_bytes = ROW_ELEMENTS * sizeof(float),
         .into = rows};
@@ -153,7 +153,7 @@ static void *tell_on(void *argument)
 {
     struct teller *self = argument;
     while (!atomic_load(&self->ends)) {
-        rig_tell(self->rig);
+        rig_send_members(self->rig);
         atomic_fetch_add(&self->told, 1);
     }
     return NULL;

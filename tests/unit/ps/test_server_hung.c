@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "test_server_rig.h"
+#include "server_rig.h"
 #include "tests/lib/speed.h"
-#include "worker/library/ps/server_state.h"
+#include "worker/library/ps/server/server_internal.h"
 
 enum { ROWS = 1024, ROW_ELEMENTS = 16384 };
 #define VALUES_BYTES ((size_t)ROWS * ROW_ELEMENTS * sizeof(float))
@@ -68,15 +68,15 @@ static void admit(void *user, struct link *link)
 static void hold(struct rig *rig, struct holder *holder)
 {
     struct cadre_error error = {0};
-    struct link_terms terms = rig_terms(rig, crew_first(&rig->crew, ROLE_SERVER) + 1);
+    struct link_terms terms = rig_terms(rig, ps_job_first_slot(&rig->ps_job, ROLE_SERVER) + 1);
     const struct link_admission admission = {.admit = admit, .user = holder};
     terms.incarnation = 1000;
     assert_ok(
         link_listener_open("127.0.0.1", &holder->listener, rig->addresses[1], &error), &error);
     assert_ok(link_listener_start(holder->listener, &terms, &admission, &error), &error);
     rig->incarnations[1] = terms.incarnation;
-    rig->lives[1] = 1;
-    rig_tell(rig);
+    rig->attempts[1] = 1;
+    rig_send_members(rig);
 }
 
 struct push_call {
@@ -172,7 +172,7 @@ static void a_push_waits_no_longer_than_the_directory(void **state)
     static struct hung hung;
     begin(&hung);
     hung.rig.incarnations[1] = 0;
-    rig_tell(&hung.rig);
+    rig_send_members(&hung.rig);
     assert_true(test_wait(is_set, &hung.call.done, SOON_US));
     assert_int_equal(hung.rig.backed[0].by, 0);
     end(&hung);
@@ -195,18 +195,18 @@ static void nothing_is_answered_before_it_is_recorded(void **state)
     (void)state;
     static struct hung hung;
     begin(&hung);
-    rig_mute(&hung.rig, true);
-    link_shut(atomic_load(&hung.holder.link));
+    rig_disconnect(&hung.rig, true);
+    link_shutdown(atomic_load(&hung.holder.link));
     assert_false(test_wait(is_set, &hung.call.done, 2 * CADRE_US_PER_S));
     assert_int_equal(hung.rig.backed[0].by, 1000);
-    rig_mute(&hung.rig, false);
+    rig_disconnect(&hung.rig, false);
     assert_true(test_wait(is_set, &hung.call.done, SOON_US));
     assert_int_equal(hung.rig.backed[0].by, 0);
     end(&hung);
 }
 
 /* A loop holds the lock of the change, and the backup's threads wait for it. */
-static void a_server_that_stops_waits_for_nobody(void **state)
+static void a_server_that_stops_waits_for_no_client(void **state)
 {
     (void)state;
     static struct hung hung;
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(a_push_waits_no_longer_than_the_directory),
         cmocka_unit_test(who_takes_nothing_is_lost_after_a_while),
         cmocka_unit_test(nothing_is_answered_before_it_is_recorded),
-        cmocka_unit_test(a_server_that_stops_waits_for_nobody),
+        cmocka_unit_test(a_server_that_stops_waits_for_no_client),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,10 @@
 #include <sys/socket.h>
 
 #include "common/pure/assert.h"
-#include "test_server_rig.h"
-#include "worker/library/ps/frame.h"
+#include "server_rig.h"
+#include "worker/library/ps/link/frame.h"
 #include "worker/library/ps/request.h"
-#include "worker/library/ps/server_state.h"
+#include "worker/library/ps/server/server_internal.h"
 
 #define ROWS 40000 /* of one f32: some blocks */
 
@@ -94,12 +94,12 @@ static void begin(struct sent *sent, struct request request, size_t given)
 {
     struct cadre_error error = {0};
     struct link_terms terms = rig_terms(&rig, 2);
-    uint8_t part[REQUEST_PART_BYTES];
+    uint8_t part[REQUEST_HEADER_BYTES];
     uint8_t header[FRAME_BYTES];
     struct frame frame;
     size_t wanted = under_way() + 1;
     *sent = (struct sent){.request = request, .left = ROWS - given};
-    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], crew_first(&rig.crew, ROLE_SERVER),
+    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], ps_job_first_slot(&rig.ps_job, ROLE_SERVER),
                   RIG_PATIENCE_US, &sent->link, &error),
         &error);
     size_t bytes = request_write(&sent->request, 0, &frame, part);

@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include "common/pure/prng.h"
-#include "store_help.h"
-#include "worker/library/ps/store_parts.h"
+#include "store_fixture.h"
+#include "worker/library/ps/store/store_internal.h"
 
 static struct store *store;
 
 static int open_one(void **state)
 {
     (void)state;
-    store = help_open(-1);
+    store = fixture_store_open(-1);
     return 0;
 }
 
@@ -41,9 +41,9 @@ static struct push push_of(uint32_t shard, enum push_kind kind, uint64_t rows, u
 static void a_shard_is_made_once(void **state)
 {
     (void)state;
-    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
-    assert_int_equal(help_create(store, "b", CADRE_I8, 0, 7, OPTIMIZER_NONE), 1);
-    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
+    assert_int_equal(fixture_store_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
+    assert_int_equal(fixture_store_create(store, "b", CADRE_I8, 0, 7, OPTIMIZER_NONE), 1);
+    assert_int_equal(fixture_store_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_ADAM), 0);
     assert_int_equal(store_count(store), 2);
     assert_string_equal(store_spec(store, 0)->name, "a");
     const float *rows = store_rows(store, 0, 0, 4);
@@ -111,12 +111,12 @@ static void there_is_an_end_of_memory(void **state)
 static void addresses_stay(void **state)
 {
     (void)state;
-    uint32_t first = help_create(store, "first", CADRE_F32, 10, 10, OPTIMIZER_NONE);
+    uint32_t first = fixture_store_create(store, "first", CADRE_F32, 10, 10, OPTIMIZER_NONE);
     const void *rows = store_rows(store, first, 0, 10);
     for (uint32_t i = 0; i < 300; i++) {
         char name[16];
         snprintf(name, sizeof name, "v%u", i);
-        assert_int_equal(help_create(store, name, CADRE_F32, 1000, 10, OPTIMIZER_SGD), i + 1);
+        assert_int_equal(fixture_store_create(store, name, CADRE_F32, 1000, 10, OPTIMIZER_SGD), i + 1);
     }
     assert_ptr_equal(store_rows(store, first, 0, 10), rows);
 }
@@ -128,13 +128,13 @@ static void notes_are_replaced(void **state)
     char text[300];
     memset(text, 'x', sizeof text);
     size_t count = 1;
-    assert_null(store_noted(store, "a", &count));
+    assert_null(store_note_find(store, "a", &count));
     assert_int_equal(count, 0);
     assert_ok(store_note(store, "a", "one", 3, &error), &error);
     assert_ok(store_note(store, "b", NULL, 0, &error), &error);
     for (size_t i = 0; i < sizeof text; i += 7) {
         assert_ok(store_note(store, "a", text, i, &error), &error);
-        const char *noted = store_noted(store, "a", &count);
+        const char *noted = store_note_find(store, "a", &count);
         assert_int_equal(count, i);
         assert_memory_equal(noted, text, i);
     }
@@ -143,9 +143,9 @@ static void notes_are_replaced(void **state)
         assert_ok(store_note(store, "a", text, 1, &error), &error);
     }
     assert_true(atomic_load(&store->head->end) <= end + 512);
-    assert_string_equal(store_noted_at(store, 0), "a");
-    assert_string_equal(store_noted_at(store, 1), "b");
-    assert_null(store_noted_at(store, 2));
+    assert_string_equal(store_note_at(store, 0), "a");
+    assert_string_equal(store_note_at(store, 1), "b");
+    assert_null(store_note_at(store, 2));
     memset(text, 'n', sizeof text);
     text[sizeof text - 1] = 0;
     assert_error(store_note(store, text, "", 0, &error), CADRE_INVALID_ARGUMENT, &error,
@@ -157,27 +157,27 @@ static void notes_are_replaced(void **state)
 static void a_push_is_applied_once(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
     const int64_t ones[] = {1, 2, 3};
     struct push push = push_of(0, PUSH_ADD, 3, 7);
     for (int i = 0; i < 3; i++) {
-        help_push(store, &push, ones);
+        fixture_store_push(store, &push, ones);
     }
     push.ordinal = 1;
-    help_push(store, &push, ones);
+    fixture_store_push(store, &push, ones);
     push.closure = 8;
-    help_push(store, &push, ones);
+    fixture_store_push(store, &push, ones);
     assert_memory_equal(store_rows(store, 0, 0, 3), ((int64_t[]){3, 6, 9}), 24);
     assert_int_equal(store_version(store, 0), 3);
     assert_true(store_applied(store, 0, 7, 1));
     assert_false(store_applied(store, 0, 8, 0));
     push.closure = 0; /* not recorded */
-    help_push(store, &push, ones);
-    help_push(store, &push, ones);
+    fixture_store_push(store, &push, ones);
+    fixture_store_push(store, &push, ones);
     assert_memory_equal(store_rows(store, 0, 1, 1), ((int64_t[]){10}), 8);
     assert_int_equal(store_version(store, 0), 5);
     push.kind = PUSH_ASSIGN;
-    help_push(store, &push, ones);
+    fixture_store_push(store, &push, ones);
     assert_int_equal(store_version(store, 0), 5);
     assert_memory_equal(store_rows(store, 0, 0, 3), ones, 24);
 }
@@ -185,7 +185,7 @@ static void a_push_is_applied_once(void **state)
 static void what_was_left_goes_on(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 4, 10000, OPTIMIZER_NONE); /* a row is two pieces */
+    fixture_store_create(store, "a", CADRE_I64, 4, 10000, OPTIMIZER_NONE); /* a row is two pieces */
     static int64_t values[4 * 10000];
     for (int i = 0; i < 4 * 10000; i++) {
         values[i] = i;
@@ -197,19 +197,19 @@ static void what_was_left_goes_on(void **state)
     assert_ok(store_push_begin(store, 0, &push, &pushing, &error), &error);
     store_push_block(store, &pushing, values, 2);
     assert_int_equal(store_push_begin(store, 1, &push, &again, &error), CADRE_PENDING);
-    store_push_leave(store, &pushing);
+    store_push_abandon(store, &pushing);
     assert_ok(store_push_begin(store, 1, &push, &again, &error), &error);
     assert_false(again.applied);
     assert_int_equal(again.rows_done, 2);
-    store_push_leave(store, &again);
+    store_push_abandon(store, &again);
     /* As if somebody had died between the pieces of a row. */
     for (uint64_t i = 0; i < store->table->capacity; i++) {
-        if (atomic_load(&store->table->places[i].closure) == 1) {
+        if (atomic_load(&store->table->entries[i].closure) == 1) {
             int64_t *rows = (int64_t *)(uintptr_t)store_rows(store, 0, 0, 4);
             for (int element = 20000; element < 25000; element++) {
                 rows[element] += values[element];
             }
-            atomic_store(&store->table->places[i].progress, 25000);
+            atomic_store(&store->table->entries[i].progress, 25000);
         }
     }
     assert_ok(store_push_begin(store, 1, &push, &again, &error), &error);
@@ -222,7 +222,7 @@ static void what_was_left_goes_on(void **state)
     push.ordinal = 1;
     assert_ok(store_push_begin(store, 0, &push, &pushing, &error), &error);
     store_push_block(store, &pushing, values, 2);
-    store_push_leave(store, &pushing);
+    store_push_abandon(store, &pushing);
     push.rows = 1; /* another one under its number */
     assert_error(store_push_begin(store, 0, &push, &pushing, &error), CADRE_INVALID_ARGUMENT,
         &error, "push 1 of closure 1 was begun with other rows");
@@ -231,8 +231,8 @@ static void what_was_left_goes_on(void **state)
 static void what_cannot_be_pushed(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
-    help_create(store, "b", CADRE_BOOL, 3, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "a", CADRE_I64, 3, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "b", CADRE_BOOL, 3, 1, OPTIMIZER_NONE);
     static const int64_t ids[] = {2, -1};
     const struct {
         struct push push;
@@ -265,11 +265,11 @@ static void what_cannot_be_pushed(void **state)
 static void stale_ones_are_refused(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
     const int64_t one = 1;
     for (uint64_t i = 1; i <= 5; i++) {
         struct push push = push_of(0, PUSH_ADD, 1, i);
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
     }
     struct push push = push_of(0, PUSH_ADD, 1, 9);
     push.based_on = 2;
@@ -279,9 +279,9 @@ static void stale_ones_are_refused(void **state)
     assert_error(store_push_begin(store, 0, &push, &pushing, &error), CADRE_ABORTED, &error,
         "shard 0 of `a` has version 5, 3 pushes after the 2 that this one is based on, and 2 may");
     push.staleness = 3;
-    help_push(store, &push, &one);
+    fixture_store_push(store, &push, &one);
     push.staleness = 0; /* it was applied: it is not asked again */
-    help_push(store, &push, &one);
+    fixture_store_push(store, &push, &one);
     assert_int_equal(store_version(store, 0), 6);
 }
 
@@ -289,12 +289,12 @@ static void stale_ones_are_refused(void **state)
 static void what_is_forgotten_makes_room(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "a", CADRE_I64, 1, 1, OPTIMIZER_NONE);
     const int64_t one = 1;
     const uint64_t count = 60000;
     for (uint64_t i = 1; i <= count; i++) {
         struct push push = push_of(0, PUSH_ADD, 1, i);
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
         if (i % 500 == 0) {
             store_forget(store, i - 100);
             assert_true(store_applied(store, 0, i, 0));
@@ -305,14 +305,14 @@ static void what_is_forgotten_makes_room(void **state)
     assert_true(atomic_load(&store->head->end) < 2 << 20);
     assert_memory_equal(store_rows(store, 0, 0, 1), &count, 8);
     struct push late = push_of(0, PUSH_ADD, 1, 3); /* nobody waits for it */
-    help_push(store, &late, &one);
+    fixture_store_push(store, &late, &one);
     store_forget(store, 1); /* never back */
-    help_push(store, &late, &one);
+    fixture_store_push(store, &late, &one);
     assert_memory_equal(store_rows(store, 0, 0, 1), &count, 8);
     for (uint64_t i = 0; i < 20000; i++) { /* and many are remembered */
         struct push push = push_of(0, PUSH_ADD, 1, count + i);
         push.ordinal = 1;
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
     }
     for (uint64_t i = 0; i < 20000; i++) {
         assert_true(store_applied(store, 0, count + i, 1));
@@ -323,30 +323,30 @@ static void what_is_forgotten_makes_room(void **state)
 /* ---- memory that was kept ---- */
 
 static cadre_status open_again(
-    int fd, uint64_t nonce, struct store **ret_store, bool *ret_kept, struct cadre_error *error)
+    int fd, uint64_t nonce, struct store **ret_store, bool *ret_existing, struct cadre_error *error)
 {
     struct store_options options = {.fd = fd, .generation = {.number = 1, .nonce = nonce}};
-    return store_open(&options, ret_store, ret_kept, error);
+    return store_open(&options, ret_store, ret_existing, error);
 }
 
 static void fill_some(struct store *one)
 {
     struct cadre_error error = {0};
-    help_create(one, "a", CADRE_F64, 4, 2, OPTIMIZER_ADAM);
-    help_create(one, "b", CADRE_I8, 5, 1, OPTIMIZER_NONE);
+    fixture_store_create(one, "a", CADRE_F64, 4, 2, OPTIMIZER_ADAM);
+    fixture_store_create(one, "b", CADRE_I8, 5, 1, OPTIMIZER_NONE);
     assert_ok(store_note(one, "a", "four rows", 9, &error), &error);
     const double values[] = {1, 2, 3, 4, 5, 6, 7, 8};
     struct push push = push_of(0, PUSH_UPDATE, 4, 1);
-    help_push(one, &push, values);
+    fixture_store_push(one, &push, values);
     push.ordinal = 1;
     push.contributions = 2;
-    help_push(one, &push, values);
+    fixture_store_push(one, &push, values);
 }
 
 static void memory_is_of_a_generation(void **state)
 {
     (void)state;
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     struct cadre_error error = {0};
     struct store *one = NULL;
     bool kept = true;
@@ -354,12 +354,12 @@ static void memory_is_of_a_generation(void **state)
     assert_false(kept);
     fill_some(one);
     uint64_t nonce = store_nonce(one);
-    uint64_t digest = help_digest(one);
+    uint64_t digest = fixture_store_digest(one);
     store_close(one);
     assert_ok(open_again(fd, 2, &one, &kept, &error), &error);
     assert_true(kept);
     assert_true(store_nonce(one) == nonce);
-    assert_true(help_digest(one) == digest);
+    assert_true(fixture_store_digest(one) == digest);
     assert_true(store_applied(one, 0, 1, 0));
     store_close(one);
     assert_ok(open_again(fd, 3, &one, &kept, &error), &error);
@@ -367,7 +367,7 @@ static void memory_is_of_a_generation(void **state)
     assert_int_equal(store_count(one), 0);
     assert_true(store_nonce(one) != nonce);
     fill_some(one);
-    assert_true(help_digest(one) == digest);
+    assert_true(fixture_store_digest(one) == digest);
     store_close(one);
     close(fd);
 }
@@ -378,7 +378,7 @@ static void what_no_server_wrote_is_refused(void **state)
     struct cadre_error error = {0};
     struct store *one = NULL;
     bool kept = false;
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     assert_int_equal(write(fd, "something else", 14), 14);
     assert_error(open_again(fd, 2, &one, &kept, &error), CADRE_DATA_LOSS, &error, "is cut");
     assert_int_equal(ftruncate(fd, 8192), 0);
@@ -391,7 +391,7 @@ static void what_no_server_wrote_is_refused(void **state)
     struct stat found;
     assert_int_equal(fstat(fd, &found), 0);
     for (off_t size = 1; size < found.st_size; size += 5000) {
-        int cut = help_memory();
+        int cut = fixture_store_memory();
         char bytes[4096];
         for (off_t at = 0; at < size; at += (off_t)sizeof bytes) {
             size_t count = size - at < (off_t)sizeof bytes ? (size_t)(size - at) : sizeof bytes;
@@ -424,7 +424,7 @@ static void any_bit_may_be_wrong(void **state)
     struct cadre_error error = {0};
     struct store *one = NULL;
     bool kept = false;
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     assert_ok(open_again(fd, 2, &one, &kept, &error), &error);
     fill_some(one);
     uint64_t end = atomic_load(&one->head->end);
@@ -436,9 +436,9 @@ static void any_bit_may_be_wrong(void **state)
     for (int round = 0; round < 1500; round++) {
         uint64_t at = 0;
         while (bytes[at] == 0 && !prng_chance(&random, 1, 3000)) { /* rather where something is */
-            at = prng_below(&random, end);
+            at = prng_uniform(&random, end);
         }
-        char wrong = (char)(bytes[at] ^ (char)(1 << prng_below(&random, 8)));
+        char wrong = (char)(bytes[at] ^ (char)(1 << prng_uniform(&random, 8)));
         assert_int_equal(ftruncate(fd, 0), 0);
         assert_int_equal(pwrite(fd, bytes, end, 0), (ssize_t)end);
         assert_int_equal(ftruncate(fd, (off_t)((end + 4095) / 4096 * 4096)), 0);
@@ -454,11 +454,11 @@ static void any_bit_may_be_wrong(void **state)
             struct push push = push_of(0, PUSH_UPDATE, 4, 1);
             push.ordinal = 2;
             push.contributions = 2;
-            (void)help_push_blocks(one, 1, &push, values, 1, &error);
+            (void)fixture_store_push_blocks(one, 1, &push, values, 1, &error);
             push.ordinal = 3;
             push.contributions = 0;
-            (void)help_push_blocks(one, 2, &push, values, 0, &error);
-            assert_true(help_digest(one) != 0);
+            (void)fixture_store_push_blocks(one, 2, &push, values, 0, &error);
+            assert_true(fixture_store_digest(one) != 0);
         }
         store_close(one);
     }

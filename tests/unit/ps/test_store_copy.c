@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "common/pure/prng.h"
-#include "store_help.h"
+#include "store_fixture.h"
 
 struct stream {
     char *bytes;
@@ -43,13 +43,13 @@ static void push_any(struct store *store, struct prng *random, uint64_t closure)
     double values[60 * 3];
     int64_t ids[20];
     for (size_t i = 0; i < 60 * 3; i++) {
-        values[i] = (double)prng_below(random, 100) - 50;
+        values[i] = (double)prng_uniform(random, 100) - 50;
     }
     for (size_t i = 0; i < 20; i++) {
-        ids[i] = (int64_t)prng_below(random, 60);
+        ids[i] = (int64_t)prng_uniform(random, 60);
     }
-    struct push push = {.shard = (uint32_t)prng_below(random, 7),
-        .kind = (enum push_kind)(1 + prng_below(random, 4)),
+    struct push push = {.shard = (uint32_t)prng_uniform(random, 7),
+        .kind = (enum push_kind)(1 + prng_uniform(random, 4)),
         .closure = closure,
         .rows = 60,
         .rate = (double)NAN,
@@ -59,12 +59,12 @@ static void push_any(struct store *store, struct prng *random, uint64_t closure)
         push.ids = ids;
         push.rows = 20;
     }
-    help_push(store, &push, values);
+    fixture_store_push(store, &push, values);
     push.shard = 7;
     push.kind = PUSH_UPDATE;
     push.contributions = 2;
     push.step = store_steps(store, 7);
-    help_push(store, &push, values);
+    fixture_store_push(store, &push, values);
 }
 
 static void create_all(struct store *store)
@@ -73,7 +73,7 @@ static void create_all(struct store *store)
         "sgd", "momentum", "adagrad", "rmsprop", "adam", "adamw", "lamb", "step"};
     struct cadre_error error = {0};
     for (uint32_t i = 0; i < 8; i++) {
-        help_create(store, names[i], CADRE_F64, 60, 3,
+        fixture_store_create(store, names[i], CADRE_F64, 60, 3,
             i == 7 ? OPTIMIZER_ADAGRAD : (enum optimizer_kind)(OPTIMIZER_SGD + i));
         assert_ok(store_note(store, names[i], names[i], i % 4, &error), &error);
     }
@@ -90,7 +90,7 @@ static struct stream copy_of(const struct store *store)
 static void a_copy_goes_on_the_same(void **state)
 {
     (void)state;
-    struct store *store = help_open(-1);
+    struct store *store = fixture_store_open(-1);
     struct prng random = {.state = 1};
     struct cadre_error error = {0};
     create_all(store);
@@ -103,8 +103,8 @@ static void a_copy_goes_on_the_same(void **state)
     struct pushing pushing;
     assert_ok(store_push_begin(store, 0, &left, &pushing, &error), &error);
     store_push_block(store, &pushing, ones, 20);
-    store_push_leave(store, &pushing);
-    help_create(store, "passes", CADRE_F64, 1, 1, OPTIMIZER_SGD);
+    store_push_abandon(store, &pushing);
+    fixture_store_create(store, "passes", CADRE_F64, 1, 1, OPTIMIZER_SGD);
     struct push step = {.shard = 8,
         .kind = PUSH_ADD,
         .closure = 997,
@@ -112,26 +112,26 @@ static void a_copy_goes_on_the_same(void **state)
         .rate = (double)NAN,
         .based_on = PUSH_ANY_VERSION,
         .contributions = 1};
-    help_push(store, &step, ones);
+    fixture_store_push(store, &step, ones);
     assert_int_equal(store_begin_step(store, 8, 0), CADRE_OK);
     struct stream stream = copy_of(store);
-    struct store *copy = help_open(-1);
+    struct store *copy = fixture_store_open(-1);
     assert_ok(store_load(copy, give, &stream, &error), &error);
     assert_int_equal(stream.at, stream.count);
-    assert_true(help_digest(copy) == help_digest(store));
+    assert_true(fixture_store_digest(copy) == fixture_store_digest(store));
     step.closure = 998; /* the step that it had before it was begun anew */
-    help_push(copy, &step, ones);
-    assert_true(help_digest(copy) == help_digest(store));
+    fixture_store_push(copy, &step, ones);
+    assert_true(fixture_store_digest(copy) == fixture_store_digest(store));
     assert_true(store_nonce(copy) == store_nonce(store));
     assert_true(store_applied(copy, 7, 60, 0));
-    help_push(store, &left, ones);
-    help_push(copy, &left, ones);
+    fixture_store_push(store, &left, ones);
+    fixture_store_push(copy, &left, ones);
     struct prng again = random;
     for (uint64_t i = 202; i < 260; i++) {
         push_any(store, &random, i);
         push_any(copy, &again, i);
     }
-    assert_true(help_digest(copy) == help_digest(store));
+    assert_true(fixture_store_digest(copy) == fixture_store_digest(store));
     assert_error(store_load(copy, give, &stream, &error), CADRE_FAILED_PRECONDITION, &error,
         "this one holds 9 shards");
     store_close(store);
@@ -142,17 +142,17 @@ static void a_copy_goes_on_the_same(void **state)
 static void a_bad_stream_is_refused(void **state)
 {
     (void)state;
-    struct store *store = help_open(-1);
+    struct store *store = fixture_store_open(-1);
     struct prng random = {.state = 1};
     struct cadre_error error = {0};
     create_all(store);
     push_any(store, &random, 1);
     struct stream stream = copy_of(store);
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     for (size_t at = 0; at < stream.count; at += at < 200 ? 1 : 61) {
         stream.bytes[at] ^= 4;
         stream.at = 0;
-        struct store *copy = help_open(fd);
+        struct store *copy = fixture_store_open(fd);
         assert_int_equal(store_count(copy), 0); /* what was loaded in part is gone */
         assert_error(
             store_load(copy, give, &stream, &error), CADRE_DATA_LOSS, &error, "is not what was");
@@ -161,18 +161,18 @@ static void a_bad_stream_is_refused(void **state)
     }
     stream.count--;
     stream.at = 0;
-    struct store *copy = help_open(fd);
+    struct store *copy = fixture_store_open(fd);
     assert_int_equal(store_load(copy, give, &stream, &error), CADRE_UNAVAILABLE);
     store_close(copy);
-    copy = help_open(fd);
+    copy = fixture_store_open(fd);
     stream.count++;
     stream.at = 0;
     assert_ok(store_load(copy, give, &stream, &error), &error);
-    uint64_t digest = help_digest(store);
-    assert_true(help_digest(copy) == digest);
+    uint64_t digest = fixture_store_digest(store);
+    assert_true(fixture_store_digest(copy) == digest);
     store_close(copy);
-    copy = help_open(fd);
-    assert_true(help_digest(copy) == digest);
+    copy = fixture_store_open(fd);
+    assert_true(fixture_store_digest(copy) == digest);
     store_close(copy);
     store_close(store);
     free(stream.bytes);

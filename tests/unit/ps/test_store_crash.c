@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "common/pure/prng.h"
-#include "store_help.h"
-#include "worker/library/ps/store_parts.h"
+#include "store_fixture.h"
+#include "worker/library/ps/store/store_internal.h"
 
 #define DIED   9
 #define PUSHES 29
@@ -63,7 +63,7 @@ static void push_lamb(struct store *store, unsigned number, struct push *push)
         push->ids = ids + 1;
         push->contributions = number < 26 ? 0 : 2;
         push->step = 1;
-        help_push(store, push, values);
+        fixture_store_push(store, push, values);
         return;
     }
     if (number == 16 || number == 17 || number == 18) {
@@ -75,14 +75,14 @@ static void push_lamb(struct store *store, unsigned number, struct push *push)
     if (number >= 18) {
         push->contributions = number == 18 ? 1 : 2;
     }
-    help_push(store, push, values);
+    fixture_store_push(store, push, values);
 }
 
 /* One that gets its optimizer between two pushes: slots that the first one's journal has not. */
 static void push_late(struct store *store, unsigned number, struct push *push)
 {
     struct cadre_error error = {0};
-    struct optimizer_rule rule = help_rule(OPTIMIZER_RMSPROP);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_RMSPROP);
     rule.centered = true;
     push->shard = 6;
     push->rows = 5;
@@ -91,7 +91,7 @@ static void push_late(struct store *store, unsigned number, struct push *push)
         return;
     }
     push->kind = number == 21 ? PUSH_ADD : PUSH_UPDATE;
-    help_push(store, push, values);
+    fixture_store_push(store, push, values);
 }
 
 /* Adam in several pieces; sparse momentum with rows that repeat; a synchronous step of two, and
@@ -178,19 +178,19 @@ static void push_number(struct store *store, unsigned number)
         push.rows = 3;
         break;
     }
-    help_push(store, &push, values);
+    fixture_store_push(store, &push, values);
 }
 
 static void create_all(struct store *store)
 {
     struct cadre_error error = {0};
-    help_create(store, "adam", CADRE_F64, 2, WIDE / 2, OPTIMIZER_ADAM);
-    help_create(store, "momentum", CADRE_F64, 8, 3, OPTIMIZER_MOMENTUM);
-    help_create(store, "step", CADRE_F64, 8, 2, OPTIMIZER_ADAGRAD);
-    help_create(store, "sum", CADRE_I64, 3, 1, OPTIMIZER_NONE);
-    help_create(store, "lamb", CADRE_F64, 1, 9000, OPTIMIZER_LAMB);
-    help_create(store, "lambs", CADRE_F64, 4, 3, OPTIMIZER_LAMB);
-    help_create(store, "late", CADRE_F64, 5, 2, OPTIMIZER_NONE);
+    fixture_store_create(store, "adam", CADRE_F64, 2, WIDE / 2, OPTIMIZER_ADAM);
+    fixture_store_create(store, "momentum", CADRE_F64, 8, 3, OPTIMIZER_MOMENTUM);
+    fixture_store_create(store, "step", CADRE_F64, 8, 2, OPTIMIZER_ADAGRAD);
+    fixture_store_create(store, "sum", CADRE_I64, 3, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "lamb", CADRE_F64, 1, 9000, OPTIMIZER_LAMB);
+    fixture_store_create(store, "lambs", CADRE_F64, 4, 3, OPTIMIZER_LAMB);
+    fixture_store_create(store, "late", CADRE_F64, 5, 2, OPTIMIZER_NONE);
     assert_ok(store_note(store, "adam", "two rows", 8, &error), &error);
     assert_ok(store_note(store, "adam", "2 x 10000", 9, &error), &error);
     assert_ok(store_note(store, "adam", "2x10000", 7, &error), &error);
@@ -213,8 +213,8 @@ static bool dies_at(int fd, uint64_t point, bool works)
     assert_true(pid >= 0);
     if (pid == 0) {
         points_left = point;
-        store_between = count_down;
-        struct store *store = help_open(fd);
+        store_fault_hook = count_down;
+        struct store *store = fixture_store_open(fd);
         if (works) {
             create_all(store);
             push_all(store);
@@ -238,27 +238,27 @@ static void a_kill_at_each_point_changes_nothing(void **state)
     for (unsigned i = 0; i < WIDE; i++) {
         values[i] = (double)(i % 7) - 2;
     }
-    struct store *model = help_open(-1);
+    struct store *model = fixture_store_open(-1);
     forget_acknowledged();
     create_all(model);
     push_all(model);
-    const uint64_t digest = help_digest(model);
+    const uint64_t digest = fixture_store_digest(model);
     store_close(model);
     uint64_t point = 1;
     for (bool died = true; died; point++) {
-        int fd = help_memory();
+        int fd = fixture_store_memory();
         forget_acknowledged();
         died = dies_at(fd, point, true);
         /* Who settles it may die as well. */
         for (uint64_t again = 1; died && again < 1 + point % 4 * 3; again += 2) {
             (void)dies_at(fd, again, false);
         }
-        struct store *store = help_open(fd);
+        struct store *store = fixture_store_open(fd);
         create_all(store);
         push_all(store);
         forget_acknowledged();
         push_all(store); /* all were applied: nothing happens */
-        assert_true(help_digest(store) == digest);
+        assert_true(fixture_store_digest(store) == digest);
         store_close(store);
         close(fd);
     }
@@ -276,7 +276,7 @@ static void add_ones(struct store *store, uint64_t from, uint64_t to)
     for (uint64_t closure = from; closure < to; closure++) {
         struct push push = {
             .closure = closure, .kind = PUSH_ADD, .rows = 1, .based_on = PUSH_ANY_VERSION};
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
     }
 }
 
@@ -285,9 +285,9 @@ static bool dies_while_it_moves(int fd, uint64_t point)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        struct store *store = help_open(fd);
+        struct store *store = fixture_store_open(fd);
         points_left = point;
-        store_between = count_down;
+        store_fault_hook = count_down;
         add_ones(store, TABLE_FULL, TABLE_FULL + TABLE_MORE);
         _exit(0);
     }
@@ -301,15 +301,15 @@ static void a_kill_while_the_table_moves(void **state)
     (void)state;
     /* Most points are in the middle of the move, each like the one before. */
     for (uint64_t point = 1, died = 1; died; point += point > 40 && point < 750 ? 35 : 1) {
-        int fd = help_memory();
-        struct store *store = help_open(fd);
-        help_create(store, "sum", CADRE_I64, 1, 1, OPTIMIZER_NONE);
+        int fd = fixture_store_memory();
+        struct store *store = fixture_store_open(fd);
+        fixture_store_create(store, "sum", CADRE_I64, 1, 1, OPTIMIZER_NONE);
         add_ones(store, 1, TABLE_FULL);
         store_forget(store, point % 3 == 0 ? 5 : 0); /* their places are taken */
         uint64_t capacity = store->table->capacity;
         store_close(store);
         died = dies_while_it_moves(fd, point);
-        store = help_open(fd);
+        store = fixture_store_open(fd);
         add_ones(store, 1, TABLE_FULL + TABLE_MORE);
         assert_true(point % 3 == 0 || store->table->capacity > capacity);
         assert_int_equal(*(const int64_t *)store_rows(store, 0, 0, 1), TABLE_FULL + TABLE_MORE - 1);
@@ -346,7 +346,7 @@ static void push_some(struct store *store, uint32_t thread, uint64_t number)
         for (uint64_t i = 0; i < ROWS; i++) {
             integers[i] = (int64_t)(number + i);
         }
-        assert_ok(help_push_blocks(store, thread, &push, integers, 1000, &error), &error);
+        assert_ok(fixture_store_push_blocks(store, thread, &push, integers, 1000, &error), &error);
         return;
     }
     push.shard = 1;
@@ -358,7 +358,7 @@ static void push_some(struct store *store, uint32_t thread, uint64_t number)
         gradients[2 * i] = 2;
         gradients[2 * i + 1] = (double)thread;
     }
-    assert_ok(help_push_blocks(store, thread, &push, gradients, 0, &error), &error);
+    assert_ok(fixture_store_push_blocks(store, thread, &push, gradients, 0, &error), &error);
 }
 
 static void *push_on(void *user)
@@ -375,8 +375,8 @@ static void *push_on(void *user)
 
 static void create_two(struct store *store)
 {
-    help_create(store, "integers", CADRE_I64, ROWS, 1, OPTIMIZER_NONE);
-    help_create(store, "sgd", CADRE_F64, 100, 2, OPTIMIZER_SGD);
+    fixture_store_create(store, "integers", CADRE_I64, ROWS, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "sgd", CADRE_F64, 100, 2, OPTIMIZER_SGD);
 }
 
 static void run_threads(struct store *store)
@@ -399,7 +399,7 @@ static void kill_one(int fd, uint64_t more)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        run_threads(help_open(fd));
+        run_threads(fixture_store_open(fd));
         atomic_store(&common->finished, true);
         _exit(0);
     }
@@ -414,23 +414,23 @@ static void kills_anywhere_change_nothing(void **state)
 {
     (void)state;
     struct prng random = {.state = 7};
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     forget_acknowledged();
     unsigned kills = 0;
     for (; !atomic_load(&common->finished); kills++) {
-        kill_one(fd, prng_below(&random, 20));
+        kill_one(fd, prng_uniform(&random, 20));
     }
     assert_true(kills > 1); /* some hundred, where the machine has time for this */
-    struct store *store = help_open(fd);
+    struct store *store = fixture_store_open(fd);
     run_threads(store);
     forget_acknowledged();
-    struct store *model = help_open(-1);
+    struct store *model = fixture_store_open(-1);
     run_threads(model);
-    uint64_t digest = help_digest(model);
-    assert_true(help_digest(store) == digest);
+    uint64_t digest = fixture_store_digest(model);
+    assert_true(fixture_store_digest(store) == digest);
     forget_acknowledged();
     run_threads(store);
-    assert_true(help_digest(store) == digest);
+    assert_true(fixture_store_digest(store) == digest);
     store_close(model);
     store_close(store);
     close(fd);

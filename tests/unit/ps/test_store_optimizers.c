@@ -8,15 +8,15 @@
 
 #include "common/pure/half.h"
 #include "common/pure/prng.h"
-#include "store_help.h"
-#include "worker/library/ps/store_isa.h"
+#include "store_fixture.h"
+#include "worker/library/ps/store/store_isa.h"
 
 static struct store *store;
 
 static int open_one(void **state)
 {
     (void)state;
-    store = help_open(-1);
+    store = fixture_store_open(-1);
     return 0;
 }
 
@@ -74,7 +74,7 @@ static void each_type_is_added_to(void **state)
     for (int i = CADRE_F64; i <= CADRE_U8; i++) {
         cadre_dtype dtype = (cadre_dtype)i;
         size_t bytes = cadre_dtype_bytes(dtype);
-        uint32_t shard = help_create(store, cadre_dtype_name(dtype), dtype, 37, 1, OPTIMIZER_NONE);
+        uint32_t shard = fixture_store_create(store, cadre_dtype_name(dtype), dtype, 37, 1, OPTIMIZER_NONE);
         char values[37 * 8];
         char wanted[37 * 8];
         for (size_t k = 0; k < 37; k++) {
@@ -82,38 +82,38 @@ static void each_type_is_added_to(void **state)
             put(wanted + k * bytes, dtype, 2.0 * (double)k);
         }
         struct push add = push_of(shard, PUSH_ADD, 37);
-        help_push(store, &add, values);
+        fixture_store_push(store, &add, values);
         assert_memory_equal(store_rows(store, shard, 0, 37), values, 37 * bytes);
-        help_push(store, &add, values);
+        fixture_store_push(store, &add, values);
         assert_memory_equal(store_rows(store, shard, 0, 37), wanted, 37 * bytes);
         struct push sub = push_of(shard, PUSH_SUB, 36);
         sub.first_row = 1;
-        help_push(store, &sub, values + bytes);
+        fixture_store_push(store, &sub, values + bytes);
         assert_memory_equal(store_rows(store, shard, 0, 37), values, 37 * bytes);
         struct push assign = push_of(shard, PUSH_ASSIGN, 37);
-        help_push(store, &assign, wanted);
+        fixture_store_push(store, &assign, wanted);
         assert_memory_equal(store_rows(store, shard, 0, 37), wanted, 37 * bytes);
     }
-    uint32_t shard = help_create(store, "bool", CADRE_BOOL, 3, 1, OPTIMIZER_NONE);
+    uint32_t shard = fixture_store_create(store, "bool", CADRE_BOOL, 3, 1, OPTIMIZER_NONE);
     struct push assign = push_of(shard, PUSH_ASSIGN, 3);
-    help_push(store, &assign, "\1\0\1");
+    fixture_store_push(store, &assign, "\1\0\1");
     assert_memory_equal(store_rows(store, shard, 0, 3), "\1\0\1", 3);
 }
 
 static void integers_wrap(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "i8", CADRE_I8, 2, 1, OPTIMIZER_NONE);
+    uint32_t shard = fixture_store_create(store, "i8", CADRE_I8, 2, 1, OPTIMIZER_NONE);
     const int8_t values[] = {127, -128};
     const int8_t more[] = {1, -1};
     struct push assign = push_of(shard, PUSH_ASSIGN, 2);
     struct push add = push_of(shard, PUSH_ADD, 2);
-    help_push(store, &assign, values);
-    help_push(store, &add, more);
+    fixture_store_push(store, &assign, values);
+    fixture_store_push(store, &add, more);
     assert_memory_equal(store_rows(store, shard, 0, 2), ((int8_t[]){-128, 127}), 2);
 }
 
-/* One element, step by step; the numbers of help_rule. By hand: Keras' definitions. */
+/* One element, step by step; the numbers of fixture_store_rule. By hand: Keras' definitions. */
 struct model {
     struct optimizer_rule rule;
     double v;
@@ -185,13 +185,13 @@ static void check_optimizer(cadre_dtype dtype, struct optimizer_rule rule)
         float narrow[35];
         double rate = step % 2 == 0 ? 0.5 : 0.125;
         for (size_t i = 0; i < 35; i++) {
-            gradients[i] = ((double)prng_below(&random, 2000) - 1000) / 512;
+            gradients[i] = ((double)prng_uniform(&random, 2000) - 1000) / 512;
             narrow[i] = (float)gradients[i];
             model_step(&models[i], gradients[i], rate);
         }
         struct push push = push_of(shard, PUSH_UPDATE, 5);
         push.rate = step % 2 == 0 ? (double)NAN : rate;
-        help_push(store, &push, dtype == CADRE_F64 ? (void *)gradients : narrow);
+        fixture_store_push(store, &push, dtype == CADRE_F64 ? (void *)gradients : narrow);
     }
     double near = dtype == CADRE_F64 ? 1e-12 : 1e-5;
     for (size_t i = 0; i < 35; i++) {
@@ -208,7 +208,7 @@ static void optimizers_do_as_keras_does(void **state)
     (void)state;
     for (int dtype = CADRE_F64; dtype <= CADRE_F32; dtype++) {
         for (int kind = OPTIMIZER_SGD; kind <= OPTIMIZER_ADAMW; kind++) {
-            struct optimizer_rule rule = help_rule((enum optimizer_kind)kind);
+            struct optimizer_rule rule = fixture_store_rule((enum optimizer_kind)kind);
             check_optimizer((cadre_dtype)dtype, rule);
             rule.nesterov = true;
             rule.centered = true;
@@ -222,7 +222,7 @@ static void optimizers_do_as_keras_does(void **state)
 static void rates_follow_their_schedule(void **state)
 {
     (void)state;
-    struct optimizer_rule rule = help_rule(OPTIMIZER_SGD);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_SGD);
     rule.schedule = (struct schedule){
         .kind = SCHEDULE_PIECEWISE, .boundaries = 2, .bounds = {0, 2}, .values = {0.25, 0.125}};
     uint32_t shard = create_by(CADRE_F64, &rule);
@@ -231,14 +231,14 @@ static void rates_follow_their_schedule(void **state)
     for (unsigned step = 0; step < 5; step++) {
         struct push push = push_of(shard, PUSH_UPDATE, 1);
         push.closure = 1 + step;
-        help_push(store, &push, ones);
-        help_push(store, &push, ones); /* once more is not another step */
+        fixture_store_push(store, &push, ones);
+        fixture_store_push(store, &push, ones); /* once more is not another step */
         assert_true(*(const double *)store_rows(store, shard, 0, 1) == wanted[step]);
     }
     struct push synchronous = push_of(shard, PUSH_UPDATE, 1);
     synchronous.closure = 9;
     synchronous.contributions = 1;
-    help_push(store, &synchronous, ones);
+    fixture_store_push(store, &synchronous, ones);
     assert_true(*(const double *)store_rows(store, shard, 0, 1) == -1.375);
     assert_int_equal(store_updates(store, shard), 6);
 }
@@ -247,7 +247,7 @@ static void rates_follow_their_schedule(void **state)
 static void momentum_by_hand(void **state)
 {
     (void)state;
-    struct optimizer_rule rule = help_rule(OPTIMIZER_MOMENTUM);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_MOMENTUM);
     uint32_t plain = create_by(CADRE_F64, &rule);
     rule.nesterov = true;
     uint32_t nesterov = create_by(CADRE_F64, &rule);
@@ -257,9 +257,9 @@ static void momentum_by_hand(void **state)
             gradients[i] = step == 0 ? 2 : 1;
         }
         struct push push = push_of(plain, PUSH_UPDATE, 1);
-        help_push(store, &push, gradients);
+        fixture_store_push(store, &push, gradients);
         push.shard = nesterov;
-        help_push(store, &push, gradients);
+        fixture_store_push(store, &push, gradients);
     }
     /* a: -1, then -1; v: -1, -2. Nesterov: -1.5, then -1.5 - 0.5 - 0.5. */
     assert_true(*(const double *)store_rows(store, plain, 0, 1) == -2);
@@ -269,7 +269,7 @@ static void momentum_by_hand(void **state)
 
 /* ---- LAMB ---- */
 
-/* One update of `count` elements by the paper's formulas, the numbers of help_rule. */
+/* One update of `count` elements by the paper's formulas, the numbers of fixture_store_rule. */
 static void lamb_step(double *v, double *m, double *w, const double *g, size_t count, unsigned t)
 {
     double u[35];
@@ -292,7 +292,7 @@ static void lamb_step(double *v, double *m, double *w, const double *g, size_t c
 
 static struct optimizer_rule lamb(void)
 {
-    struct optimizer_rule rule = help_rule(OPTIMIZER_LAMB);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_LAMB);
     rule.weight_decay = 0.0625;
     return rule;
 }
@@ -319,7 +319,7 @@ static void lamb_does_as_its_paper(void **state)
         v[i] = 1 + (double)(i % 5);
     }
     struct push assign = push_of(shard, PUSH_ASSIGN, 5);
-    help_push(store, &assign, v);
+    fixture_store_push(store, &assign, v);
     for (unsigned t = 1; t <= 4; t++) {
         for (size_t i = 0; i < 35; i++) {
             g[i] = (double)((i * t) % 7) - 2;
@@ -328,10 +328,10 @@ static void lamb_does_as_its_paper(void **state)
         struct push push = push_of(shard, PUSH_UPDATE, 5);
         push.closure = t;
         push.contributions = t == 2 ? 2 : 0;
-        help_push(store, &push, g);
+        fixture_store_push(store, &push, g);
         if (t == 2) {
             push.ordinal = 1;
-            help_push(store, &push, g);
+            fixture_store_push(store, &push, g);
         }
         assert_rows(shard, v, 35);
     }
@@ -352,7 +352,7 @@ static void lamb_of_rows_has_their_norms(void **state)
         v[i] = 2 - (double)(i % 3);
     }
     struct push assign = push_of(shard, PUSH_ASSIGN, 5);
-    help_push(store, &assign, v);
+    fixture_store_push(store, &assign, v);
     for (size_t i = 0; i < 21; i++) {
         pushed[i] = (double)(i % 4) + 0.5;
     }
@@ -363,8 +363,8 @@ static void lamb_of_rows_has_their_norms(void **state)
     lamb_step(v, m, w, g, 14, 1);
     struct push push = sparse_of(shard, PUSH_UPDATE, (int64_t[]){1, 0, 1}, 3);
     push.closure = 1;
-    help_push(store, &push, pushed);
-    help_push(store, &push, pushed);
+    fixture_store_push(store, &push, pushed);
+    fixture_store_push(store, &push, pushed);
     assert_rows(shard, v, 35);
     uint32_t other = create_by(CADRE_F64, &rule); /* and the same as a step */
     assign.shard = other;
@@ -373,8 +373,8 @@ static void lamb_of_rows_has_their_norms(void **state)
     for (size_t i = 0; i < 35; i++) {
         v[i] = 2 - (double)(i % 3);
     }
-    help_push(store, &assign, v);
-    help_push(store, &push, pushed);
+    fixture_store_push(store, &assign, v);
+    fixture_store_push(store, &push, pushed);
     assert_memory_equal(store_rows(store, other, 0, 5), store_rows(store, shard, 0, 5), 35 * 8);
 }
 
@@ -384,14 +384,14 @@ static void repeated_rows_are_added_up_first(void **state)
 {
     (void)state;
     for (int i = OPTIMIZER_SGD; i <= OPTIMIZER_ADAMW; i++) {
-        struct optimizer_rule rule = help_rule((enum optimizer_kind)i);
+        struct optimizer_rule rule = fixture_store_rule((enum optimizer_kind)i);
         uint32_t shard = create_by(CADRE_F64, &rule);
         double gradients[4 * 7];
         for (int k = 0; k < 4 * 7; k++) {
             gradients[k] = k % 4 + 1;
         }
         struct push push = sparse_of(shard, PUSH_UPDATE, (int64_t[]){3, 1, 3, 3}, 4);
-        help_push(store, &push, gradients);
+        fixture_store_push(store, &push, gradients);
         const double *rows = store_rows(store, shard, 0, 5);
         for (int k = 0; k < 7; k++) {
             struct model once = model_of(&rule);
@@ -403,7 +403,7 @@ static void repeated_rows_are_added_up_first(void **state)
             assert_true(rows[k] == 0 && rows[14 + k] == 0 && rows[28 + k] == 0);
         }
         if (rule.kind == OPTIMIZER_ADAM) { /* rows that it does not name keep their slots */
-            help_push(store, &push, gradients);
+            fixture_store_push(store, &push, gradients);
             assert_true(((double *)store_slot(store, shard, 0))[0] == 0);
         }
     }
@@ -412,13 +412,13 @@ static void repeated_rows_are_added_up_first(void **state)
 static void of_what_is_assigned_the_last_counts(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_I32, 9, 1, OPTIMIZER_NONE);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_I32, 9, 1, OPTIMIZER_NONE);
     struct push push = sparse_of(shard, PUSH_ASSIGN, (int64_t[]){8, 2, 8, 2, 5}, 5);
-    help_push(store, &push, ((int32_t[]){1, 2, 3, 4, 5}));
+    fixture_store_push(store, &push, ((int32_t[]){1, 2, 3, 4, 5}));
     push = sparse_of(shard, PUSH_SUB, (int64_t[]){0, 0, 8}, 3);
-    help_push(store, &push, ((int32_t[]){1, 2, 3}));
+    fixture_store_push(store, &push, ((int32_t[]){1, 2, 3}));
     push.rows = 0;
-    help_push(store, &push, NULL);
+    fixture_store_push(store, &push, NULL);
     assert_memory_equal(
         store_rows(store, shard, 0, 9), ((int32_t[]){-3, 0, 4, 0, 0, 5, 0, 0, 0}), 36);
     int32_t gathered[4];
@@ -440,20 +440,20 @@ static void many_rows(void **state)
         uint64_t count = rows < 20000 ? rows : 20000;
         char name[8];
         snprintf(name, sizeof name, "w%zu", w);
-        uint32_t shard = help_create(store, name, CADRE_I64, rows, widths[w], OPTIMIZER_NONE);
+        uint32_t shard = fixture_store_create(store, name, CADRE_I64, rows, widths[w], OPTIMIZER_NONE);
         memset(wanted, 0, sizeof wanted);
         for (uint64_t i = 0; i < count; i++) {
-            ids[i] = (int64_t)prng_below(&random, rows);
+            ids[i] = (int64_t)prng_uniform(&random, rows);
             for (uint64_t k = 0; k < widths[w]; k++) {
-                int64_t value = (int64_t)prng_below(&random, 1000);
+                int64_t value = (int64_t)prng_uniform(&random, 1000);
                 values[i * widths[w] + k] = value;
                 wanted[(uint64_t)ids[i] * widths[w] + k] += value;
             }
         }
         struct push push = sparse_of(shard, PUSH_ADD, ids, count);
         push.closure = 1;
-        help_push(store, &push, values);
-        help_push(store, &push, values);
+        fixture_store_push(store, &push, values);
+        fixture_store_push(store, &push, values);
         assert_memory_equal(
             store_rows(store, shard, 0, rows), wanted, (size_t)(rows * widths[w]) * 8);
     }
@@ -462,17 +462,17 @@ static void many_rows(void **state)
 static void nothing_is_a_push_too(void **state)
 {
     (void)state;
-    uint32_t empty = help_create(store, "empty", CADRE_F32, 0, 4, OPTIMIZER_ADAM);
-    uint32_t flat = help_create(store, "flat", CADRE_F32, 3, 0, OPTIMIZER_SGD);
+    uint32_t empty = fixture_store_create(store, "empty", CADRE_F32, 0, 4, OPTIMIZER_ADAM);
+    uint32_t flat = fixture_store_create(store, "flat", CADRE_F32, 3, 0, OPTIMIZER_SGD);
     struct push push = push_of(empty, PUSH_UPDATE, 0);
     push.closure = 1;
-    help_push(store, &push, NULL);
+    fixture_store_push(store, &push, NULL);
     assert_int_equal(store_version(store, empty), 1);
     push.shard = flat;
     push.rows = 3;
-    help_push(store, &push, NULL);
+    fixture_store_push(store, &push, NULL);
     push = sparse_of(flat, PUSH_ADD, (int64_t[]){1, 2}, 2);
-    help_push(store, &push, NULL);
+    fixture_store_push(store, &push, NULL);
     assert_int_equal(store_version(store, flat), 2);
     assert_true(store_block_rows(store, flat) > 0);
 }
@@ -510,7 +510,7 @@ static void compare_means(const struct store_isa *other, int dtype)
     struct prng random = {.state = (uint64_t)dtype};
     for (size_t i = 0; i < MANY; i++) {
         put((char *)parts[0] + i * cadre_dtype_bytes((cadre_dtype)dtype), (cadre_dtype)dtype,
-            (double)prng_below(&random, 1000000) / 1e6);
+            (double)prng_uniform(&random, 1000000) / 1e6);
     }
     store_isa_baseline.mean[dtype](parts[1], parts[0], 3, MANY);
     other->mean[dtype](parts[2], parts[0], 3, MANY);

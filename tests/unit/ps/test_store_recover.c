@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "store_help.h"
-#include "worker/library/ps/store_parts.h"
+#include "store_fixture.h"
+#include "worker/library/ps/store/store_internal.h"
 
 #define ROWS 4
 
@@ -44,18 +44,18 @@ static void begin(struct store *store, const struct push *push, uint64_t rows)
 static struct store *open_again(struct store *store, int fd)
 {
     store_close(store);
-    return help_open(fd);
+    return fixture_store_open(fd);
 }
 
 /* Of three contributions `whole` are in, and `begun` under way. */
 static void recover_step(uint64_t whole, uint64_t begun)
 {
-    int fd = help_memory();
-    struct store *store = help_open(fd);
-    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
+    int fd = fixture_store_memory();
+    struct store *store = fixture_store_open(fd);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
     for (uint64_t i = 1; i <= whole; i++) {
         const struct push push = part_of(i, 3);
-        help_push(store, &push, ones);
+        fixture_store_push(store, &push, ones);
     }
     for (uint64_t i = whole + 1; i <= whole + begun; i++) {
         const struct push push = part_of(i, 3);
@@ -74,7 +74,7 @@ static void recover_step(uint64_t whole, uint64_t begun)
     for (uint64_t i = 1; i <= 3; i++) { /* all of them come again */
         const struct push push = part_of(i, 3);
         assert_int_equal(store_steps(store, shard), 0);
-        help_push(store, &push, ones);
+        fixture_store_push(store, &push, ones);
     }
     assert_int_equal(store_steps(store, shard), 1);
     assert_int_equal(store_version(store, shard), 1);
@@ -100,19 +100,19 @@ static void contributions_before_a_crash_count(void **state)
 static void updates_before_a_crash_count(void **state)
 {
     (void)state;
-    int fd = help_memory();
-    struct store *store = help_open(fd);
-    uint32_t shard = help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_ADAM);
+    int fd = fixture_store_memory();
+    struct store *store = fixture_store_open(fd);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_ADAM);
     const struct push first = part_of(1, 0);
     const struct push second = part_of(2, 0);
     const struct push third = part_of(3, 0);
-    help_push(store, &first, ones);
+    fixture_store_push(store, &first, ones);
     begin(store, &second, 2);
     store = open_again(store, fd);
     assert_int_equal(store_updates(store, shard), 2);
-    help_push(store, &third, ones);
+    fixture_store_push(store, &third, ones);
     assert_int_equal(store_updates(store, shard), 3);
-    help_push(store, &second, ones);
+    fixture_store_push(store, &second, ones);
     assert_int_equal(store_updates(store, shard), 3);
     assert_int_equal(store_version(store, shard), 3);
     store_close(store);
@@ -139,12 +139,12 @@ static bool dies_at(int fd, uint32_t thread, uint64_t point)
     assert_true(pid >= 0);
     if (pid == 0) {
         struct cadre_error error = {0};
-        struct store *store = help_open(fd);
+        struct store *store = fixture_store_open(fd);
         struct push push = part_of(1, 0);
         push.kind = PUSH_ADD;
         points_left = point;
-        store_between = count_down;
-        _exit(help_push_blocks(store, thread, &push, ones, 1, &error) == CADRE_OK ? 0 : 1);
+        store_fault_hook = count_down;
+        _exit(fixture_store_push_blocks(store, thread, &push, ones, 1, &error) == CADRE_OK ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == DIED));
@@ -157,15 +157,15 @@ static void what_any_thread_left_is_settled(void **state)
     for (uint32_t thread = 0; thread < STORE_THREADS; thread++) {
         bool died = true;
         for (uint64_t point = 1; died; point++) {
-            int fd = help_memory();
-            struct store *store = help_open(fd);
-            help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_NONE);
+            int fd = fixture_store_memory();
+            struct store *store = fixture_store_open(fd);
+            fixture_store_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_NONE);
             store_close(store);
             died = dies_at(fd, thread, point);
-            store = help_open(fd);
+            store = fixture_store_open(fd);
             struct push push = part_of(1, 0);
             push.kind = PUSH_ADD;
-            help_push(store, &push, ones);
+            fixture_store_push(store, &push, ones);
             assert_memory_equal(store_rows(store, 0, 0, ROWS), ones, sizeof ones);
             assert_int_equal(store_version(store, 0), 1);
             store_close(store);

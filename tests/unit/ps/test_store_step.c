@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "common/pure/half.h"
-#include "store_help.h"
+#include "store_fixture.h"
 
 static struct store *store;
 
 static int open_one(void **state)
 {
     (void)state;
-    store = help_open(-1);
+    store = fixture_store_open(-1);
     return 0;
 }
 
@@ -40,12 +40,12 @@ static struct push part_of(
 static void the_mean_is_applied_once(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F32, 2, 2, OPTIMIZER_SGD);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F32, 2, 2, OPTIMIZER_SGD);
     for (uint64_t i = 1; i <= 3; i++) {
         const float gradients[] = {(float)i, 6, 0, -1};
         struct push push = part_of(shard, PUSH_UPDATE, 2, i, 0);
-        help_push(store, &push, gradients);
-        help_push(store, &push, gradients); /* counts once */
+        fixture_store_push(store, &push, gradients);
+        fixture_store_push(store, &push, gradients); /* counts once */
         assert_int_equal(store_version(store, shard), i / 3);
     }
     assert_int_equal(store_steps(store, shard), 1);
@@ -53,7 +53,7 @@ static void the_mean_is_applied_once(void **state)
     assert_memory_equal(store_rows(store, shard, 0, 2), ((float[]){-1, -3, 0, .5f}), 16);
     for (uint64_t i = 1; i <= 3; i++) { /* and the next step begins at nothing */
         struct push push = part_of(shard, PUSH_UPDATE, 2, 10 + i, 1);
-        help_push(store, &push, ((float[]){0, 0, 0, 2}));
+        fixture_store_push(store, &push, ((float[]){0, 0, 0, 2}));
     }
     assert_memory_equal(store_rows(store, shard, 0, 2), ((float[]){-1, -3, 0, -.5f}), 16);
     assert_int_equal(store_steps(store, shard), 2);
@@ -62,17 +62,17 @@ static void the_mean_is_applied_once(void **state)
 static void sums_are_added(void **state)
 {
     (void)state;
-    uint32_t ints = help_create(store, "i", CADRE_I16, 2, 1, OPTIMIZER_NONE);
-    uint32_t halves = help_create(store, "h", CADRE_BF16, 1, 1, OPTIMIZER_NONE);
+    uint32_t ints = fixture_store_create(store, "i", CADRE_I16, 2, 1, OPTIMIZER_NONE);
+    uint32_t halves = fixture_store_create(store, "h", CADRE_BF16, 1, 1, OPTIMIZER_NONE);
     uint16_t one = half_to_bf16(1);
     uint16_t tiny = half_to_bf16(0.00390625f); /* too small to be added to 1 alone */
     struct push assign = {.shard = halves, .kind = PUSH_ASSIGN, .rows = 1};
-    help_push(store, &assign, &one);
+    fixture_store_push(store, &assign, &one);
     for (uint64_t i = 1; i <= 3; i++) {
         struct push push = part_of(ints, PUSH_SUB, 2, i, 0);
-        help_push(store, &push, ((int16_t[]){(int16_t)i, 5}));
+        fixture_store_push(store, &push, ((int16_t[]){(int16_t)i, 5}));
         push = part_of(halves, PUSH_ADD, 1, i, 0);
-        help_push(store, &push, &tiny);
+        fixture_store_push(store, &push, &tiny);
     }
     assert_memory_equal(store_rows(store, ints, 0, 2), ((int16_t[]){-6, -15}), 4);
     uint16_t wanted = half_to_bf16(1 + 3 * 0.00390625f);
@@ -83,7 +83,7 @@ static void sums_are_added(void **state)
 static void only_rows_that_are_named_change(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 200, 1, OPTIMIZER_ADAM);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 200, 1, OPTIMIZER_ADAM);
     double *slot = store_slot(store, shard, 0);
     for (int i = 0; i < 200; i++) {
         slot[i] = 1;
@@ -93,7 +93,7 @@ static void only_rows_that_are_named_change(void **state)
         const int64_t ids[] = {(int64_t)i * 60, 7};
         push.sparse = true;
         push.ids = ids;
-        help_push(store, &push, ((double[]){3, 0}));
+        fixture_store_push(store, &push, ((double[]){3, 0}));
     }
     const double *rows = store_rows(store, shard, 0, 200);
     for (int i = 0; i < 200; i++) {
@@ -108,7 +108,7 @@ static void only_rows_that_are_named_change(void **state)
 static void sparse_step_after_dense_ones(const char *name, bool anew)
 {
     enum { WIDTH = 100 };
-    uint32_t shard = help_create(store, name, CADRE_F64, WIDTH, 1, OPTIMIZER_MOMENTUM);
+    uint32_t shard = fixture_store_create(store, name, CADRE_F64, WIDTH, 1, OPTIMIZER_MOMENTUM);
     double all[WIDTH];
     double before[WIDTH];
     const int64_t id = 70;
@@ -117,7 +117,7 @@ static void sparse_step_after_dense_ones(const char *name, bool anew)
     }
     for (uint64_t i = 0; i < (anew ? 8 : 6); i++) {
         struct push push = part_of(shard, PUSH_UPDATE, WIDTH, 1 + i, i / 3);
-        help_push(store, &push, all);
+        fixture_store_push(store, &push, all);
     }
     if (anew) {
         assert_int_equal(store_begin_step(store, shard, 2), CADRE_OK);
@@ -127,7 +127,7 @@ static void sparse_step_after_dense_ones(const char *name, bool anew)
         struct push push = part_of(shard, PUSH_UPDATE, 1, 30 + i, 2);
         push.sparse = true;
         push.ids = &id;
-        help_push(store, &push, all);
+        fixture_store_push(store, &push, all);
     }
     const double *rows = store_rows(store, shard, 0, WIDTH);
     assert_int_equal(store_steps(store, shard), 3);
@@ -143,17 +143,17 @@ static void rows_of_a_step_before_do_not_change(void **state)
     sparse_step_after_dense_ones("b", true);
 }
 
-static void who_is_early_waits_and_who_is_late_hears_it(void **state)
+static void the_early_wait_and_the_late_are_refused(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double one = 1;
     struct push early = part_of(shard, PUSH_UPDATE, 1, 9, 1);
     assert_int_equal(store_push_begin(store, 0, &early, &pushing, &error), CADRE_PENDING);
     struct push first = part_of(shard, PUSH_UPDATE, 1, 1, 0);
-    help_push(store, &first, &one);
+    fixture_store_push(store, &first, &one);
     struct push other = part_of(shard, PUSH_UPDATE, 1, 2, 0);
     other.contributions = 2;
     assert_error(store_push_begin(store, 0, &other, &pushing, &error), CADRE_INVALID_ARGUMENT,
@@ -165,19 +165,19 @@ static void who_is_early_waits_and_who_is_late_hears_it(void **state)
     assert_error(store_push_begin(store, 0, &other, &pushing, &error), CADRE_INVALID_ARGUMENT,
         &error, "a synchronous push updates, adds or subtracts");
     other = part_of(shard, PUSH_UPDATE, 1, 2, 0);
-    help_push(store, &other, &one);
+    fixture_store_push(store, &other, &one);
     struct push third = part_of(shard, PUSH_UPDATE, 1, 3, 0);
     assert_ok(store_push_begin(store, 0, &third, &pushing, &error), &error);
     struct push fourth = part_of(shard, PUSH_UPDATE, 1, 4, 0);
     struct pushing extra;
     assert_error(store_push_begin(store, 1, &fourth, &extra, &error), CADRE_FAILED_PRECONDITION,
         &error, "step 0 has its 3 contributions already; closure 4 is one too many");
-    store_push_leave(store, &pushing); /* it is sent again */
-    help_push(store, &third, &one);
+    store_push_abandon(store, &pushing); /* it is sent again */
+    fixture_store_push(store, &third, &one);
     assert_error(store_push_begin(store, 1, &fourth, &extra, &error), CADRE_FAILED_PRECONDITION,
         &error, "step 0 is over, 1 steps were applied; closure 4 comes too late");
-    help_push(store, &first, &one); /* was applied: no error */
-    help_push(store, &early, &one);
+    fixture_store_push(store, &first, &one); /* was applied: no error */
+    fixture_store_push(store, &early, &one);
     assert_true(*(const double *)store_rows(store, shard, 0, 1) == -0.5);
 }
 
@@ -185,26 +185,26 @@ static void who_is_early_waits_and_who_is_late_hears_it(void **state)
 static void a_step_begun_anew_is_without_the_old(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 4, 1, OPTIMIZER_SGD);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 4, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double wrong[] = {100, 100, 100, 100};
     const double right[] = {2, 2, 2, 2};
     struct push push = part_of(shard, PUSH_UPDATE, 4, 1, 0);
-    help_push(store, &push, wrong);
+    fixture_store_push(store, &push, wrong);
     struct push second = part_of(shard, PUSH_UPDATE, 4, 2, 0);
     assert_ok(store_push_begin(store, 0, &second, &pushing, &error), &error);
     store_push_block(store, &pushing, wrong, 2);
     assert_int_equal(store_begin_step(store, shard, 0), CADRE_PENDING);
-    store_push_leave(store, &pushing);
+    store_push_abandon(store, &pushing);
     for (int times = 0; times < 2; times++) {
         assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
     }
-    help_push(store, &second, wrong); /* of those that were dropped: it counts as applied */
+    fixture_store_push(store, &second, wrong); /* of those that were dropped: it counts as applied */
     for (uint64_t closure = 3; closure <= 5; closure++) {
         assert_int_equal(store_steps(store, shard), 0);
         push = part_of(shard, PUSH_UPDATE, 4, closure, 0);
-        help_push(store, &push, right);
+        fixture_store_push(store, &push, right);
     }
     assert_int_equal(store_steps(store, shard), 1);
     assert_int_equal(store_updates(store, shard), 1);
@@ -215,18 +215,18 @@ static void a_step_begun_anew_is_without_the_old(void **state)
 static void a_shard_that_is_ahead_passes_a_step_over(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 1, 1, OPTIMIZER_SGD);
     struct cadre_error error = {0};
     struct pushing pushing;
     const double one = 1;
     for (uint64_t closure = 1; closure <= 3; closure++) {
         struct push push = part_of(shard, PUSH_UPDATE, 1, closure, 0);
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
     }
     assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
     for (uint64_t closure = 4; closure <= 9; closure++) { /* step 0 once more, and step 1 */
         struct push push = part_of(shard, PUSH_UPDATE, 1, closure, closure >= 7);
-        help_push(store, &push, &one);
+        fixture_store_push(store, &push, &one);
     }
     assert_int_equal(store_steps(store, shard), 2);
     assert_true(*(const double *)store_rows(store, shard, 0, 1) == -1);
@@ -266,7 +266,7 @@ static void *push_steps(void *user)
         push.contributions = THREADS;
         cadre_status status = CADRE_PENDING;
         while (status == CADRE_PENDING) {
-            status = help_push_blocks(store, thread, &push, gradients, 3000, &error);
+            status = fixture_store_push_blocks(store, thread, &push, gradients, 3000, &error);
         }
         assert_ok(status, &error);
         struct push sparse = {.shard = 1,
@@ -277,7 +277,7 @@ static void *push_steps(void *user)
             .ids = ids,
             .rows = 50,
             .based_on = PUSH_ANY_VERSION};
-        assert_ok(help_push_blocks(store, thread, &sparse, gradients, 0, &error), &error);
+        assert_ok(fixture_store_push_blocks(store, thread, &sparse, gradients, 0, &error), &error);
         /* Others may still have the sparse push of the step before this one to make. */
         store_forget(store, step == 0 ? 0 : (step - 1) * THREADS);
     }
@@ -288,8 +288,8 @@ static void *push_steps(void *user)
 static void threads_take_steps_together(void **state)
 {
     (void)state;
-    help_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
-    help_create(store, "b", CADRE_F64, 100, 1, OPTIMIZER_NONE);
+    fixture_store_create(store, "a", CADRE_F64, ROWS, 1, OPTIMIZER_SGD);
+    fixture_store_create(store, "b", CADRE_F64, 100, 1, OPTIMIZER_NONE);
     pthread_t threads[THREADS];
     uint32_t numbers[THREADS];
     for (uint32_t i = 0; i < THREADS; i++) {
@@ -321,7 +321,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_rows_that_are_named_change, open_one, close_one),
         cmocka_unit_test_setup_teardown(rows_of_a_step_before_do_not_change, open_one, close_one),
         cmocka_unit_test_setup_teardown(
-            who_is_early_waits_and_who_is_late_hears_it, open_one, close_one),
+            the_early_wait_and_the_late_are_refused, open_one, close_one),
         cmocka_unit_test_setup_teardown(a_step_begun_anew_is_without_the_old, open_one, close_one),
         cmocka_unit_test_setup_teardown(
             a_shard_that_is_ahead_passes_a_step_over, open_one, close_one),

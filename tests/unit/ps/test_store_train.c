@@ -4,14 +4,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "store_help.h"
+#include "store_fixture.h"
 
 static struct store *store;
 
 static int open_one(void **state)
 {
     (void)state;
-    store = help_open(-1);
+    store = fixture_store_open(-1);
     return 0;
 }
 
@@ -26,10 +26,10 @@ static void a_shard_is_trained_once(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    uint32_t shard = help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_NONE);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_NONE);
     assert_int_equal(store_rule(store, shard)->kind, OPTIMIZER_NONE);
     assert_null(store_slot(store, shard, 0));
-    struct optimizer_rule rule = help_rule(OPTIMIZER_RMSPROP);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_RMSPROP);
     rule.centered = true;
     assert_ok(store_train(store, shard, &rule, &error), &error);
     assert_int_equal(store_rule(store, shard)->kind, OPTIMIZER_RMSPROP);
@@ -48,13 +48,13 @@ static void a_shard_is_trained_once(void **state)
     rule.schedule.warmup_steps = 3;
     assert_error(store_train(store, shard, &rule, &error), CADRE_ALREADY_EXISTS, &error,
         "shard 0 of `a` has an optimizer already, of another kind or with other numbers");
-    assert_int_equal(help_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_NONE), shard);
+    assert_int_equal(fixture_store_create(store, "a", CADRE_F32, 4, 3, OPTIMIZER_NONE), shard);
 }
 
 static void slots_begin_with_what_they_are_to(void **state)
 {
     (void)state;
-    uint32_t shard = help_create(store, "a", CADRE_F64, 1000, 3, OPTIMIZER_ADAGRAD);
+    uint32_t shard = fixture_store_create(store, "a", CADRE_F64, 1000, 3, OPTIMIZER_ADAGRAD);
     const double *slot = store_slot(store, shard, 0);
     for (size_t i = 0; i < 3000; i++) {
         assert_true(slot[i] == 0.25);
@@ -65,24 +65,24 @@ static void what_is_no_rule_is_refused(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    uint32_t whole = help_create(store, "whole", CADRE_F32, 4, 1, OPTIMIZER_NONE);
-    uint32_t integers = help_create(store, "integers", CADRE_I32, 4, 1, OPTIMIZER_NONE);
+    uint32_t whole = fixture_store_create(store, "whole", CADRE_F32, 4, 1, OPTIMIZER_NONE);
+    uint32_t integers = fixture_store_create(store, "integers", CADRE_I32, 4, 1, OPTIMIZER_NONE);
     struct store_spec spec = {.name = "part", .shard = 1, .dtype = CADRE_F32, .rows = 1};
     uint32_t part = 0;
     assert_ok(store_create(store, &spec, &part, &error), &error);
-    struct optimizer_rule rule = help_rule(OPTIMIZER_ADAM);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_ADAM);
     assert_error(store_train(store, integers, &rule, &error), CADRE_INVALID_ARGUMENT, &error,
         "`integers`: optimizers need f32 or f64, and it is i32");
     rule.beta2 = (double)NAN;
     assert_error(store_train(store, whole, &rule, &error), CADRE_INVALID_ARGUMENT, &error,
         "`whole`: the optimizer's beta2 is nan");
-    rule = help_rule(OPTIMIZER_NONE);
+    rule = fixture_store_rule(OPTIMIZER_NONE);
     assert_error(store_train(store, whole, &rule, &error), CADRE_INVALID_ARGUMENT, &error,
         "optimizer of no kind");
-    rule = help_rule((enum optimizer_kind)99);
+    rule = fixture_store_rule((enum optimizer_kind)99);
     assert_error(store_train(store, whole, &rule, &error), CADRE_INVALID_ARGUMENT, &error,
         "99 is no kind of optimizer");
-    rule = help_rule(OPTIMIZER_LAMB);
+    rule = fixture_store_rule(OPTIMIZER_LAMB);
     assert_ok(store_train(store, whole, &rule, &error), &error);
     assert_int_equal(store_rule(store, part)->kind, OPTIMIZER_NONE);
 }
@@ -95,12 +95,12 @@ static void slots_need_room(void **state)
     bool kept = true;
     struct cadre_error error = {0};
     assert_ok(store_open(&options, &small, &kept, &error), &error);
-    uint32_t shard = help_create(small, "wide", CADRE_F32, 1 << 18, 1, OPTIMIZER_NONE); /* 1 MiB */
-    struct optimizer_rule rule = help_rule(OPTIMIZER_ADAM);
+    uint32_t shard = fixture_store_create(small, "wide", CADRE_F32, 1 << 18, 1, OPTIMIZER_NONE); /* 1 MiB */
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_ADAM);
     assert_error(store_train(small, shard, &rule, &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "ps has no room for what the optimizer of shard 0 of `wide` remembers: 2.0 MiB");
     assert_int_equal(store_rule(small, shard)->kind, OPTIMIZER_NONE);
-    rule = help_rule(OPTIMIZER_MOMENTUM);
+    rule = fixture_store_rule(OPTIMIZER_MOMENTUM);
     assert_ok(store_train(small, shard, &rule, &error), &error);
     store_close(small);
 }
@@ -119,29 +119,29 @@ static struct push update_of(uint32_t shard, uint64_t closure)
 static void it_is_kept_with_its_slots(void **state)
 {
     (void)state;
-    int fd = help_memory();
+    int fd = fixture_store_memory();
     struct cadre_error error = {0};
     const double values[] = {1, 2, 3, 4};
-    struct store *one = help_open(fd);
-    uint32_t shard = help_create(one, "a", CADRE_F64, 4, 1, OPTIMIZER_NONE);
+    struct store *one = fixture_store_open(fd);
+    uint32_t shard = fixture_store_create(one, "a", CADRE_F64, 4, 1, OPTIMIZER_NONE);
     struct push push = update_of(shard, 1);
     struct pushing pushing;
     assert_error(store_push_begin(one, 0, &push, &pushing, &error), CADRE_FAILED_PRECONDITION,
         &error, "`a` has no optimizer; build one for it, or assign or add to it instead");
     push.kind = PUSH_ADD;
-    help_push(one, &push, values);
-    struct optimizer_rule rule = help_rule(OPTIMIZER_ADAM);
+    fixture_store_push(one, &push, values);
+    struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_ADAM);
     rule.schedule =
         (struct schedule){.kind = SCHEDULE_EXPONENTIAL, .decay_steps = 2, .decay_rate = 0.5};
     assert_ok(store_train(one, shard, &rule, &error), &error);
     push = update_of(shard, 2);
-    help_push(one, &push, values);
-    uint64_t digest = help_digest(one);
+    fixture_store_push(one, &push, values);
+    uint64_t digest = fixture_store_digest(one);
     store_close(one);
-    one = help_open(fd);
+    one = fixture_store_open(fd);
     assert_int_equal(store_rule(one, shard)->kind, OPTIMIZER_ADAM);
     assert_int_equal(store_rule(one, shard)->schedule.decay_steps, 2);
-    assert_true(help_digest(one) == digest);
+    assert_true(fixture_store_digest(one) == digest);
     assert_ok(store_train(one, shard, &rule, &error), &error);
     store_close(one);
     close(fd);

@@ -24,12 +24,12 @@ static void heap_gives_the_earliest(void **state)
     struct prng prng = {.state = 1};
     heap_init(&heap, entries, places, ITEMS);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint32_t item = (uint32_t)prng_below(&prng, ITEMS);
+        uint32_t item = (uint32_t)prng_uniform(&prng, ITEMS);
         if (prng_chance(&prng, 1, 3)) {
             heap_remove(&heap, item);
             armed[item] = false;
         } else {
-            due[item] = prng_below(&prng, 8); /* few values: ties are common */
+            due[item] = prng_uniform(&prng, 8); /* few values: ties are common */
             armed[item] = true;
             heap_set(&heap, item, due[item]);
         }
@@ -56,12 +56,12 @@ static void map_finds_what_was_added(void **state)
     struct map map;
     bool added[8][4] = {{false}};
     struct prng prng = {.state = 2};
-    assert_int_equal(map_places(1), 8);
-    assert_int_equal(map_places(32), 64);
+    assert_int_equal(map_capacity(1), 8);
+    assert_int_equal(map_capacity(32), 64);
     map_init(&map, entries, 64);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint64_t key = prng_below(&prng, 8);
-        uint32_t value = (uint32_t)prng_below(&prng, 4);
+        uint64_t key = prng_uniform(&prng, 8);
+        uint32_t value = (uint32_t)prng_uniform(&prng, 4);
         if (added[key][value]) {
             map_remove(&map, key, value);
         } else {
@@ -136,7 +136,7 @@ static void draws_are_fixed(void **state)
     assert_int_equal(prng_next(&prng), UINT64_C(3203168211198807973));
     unsigned counts[5] = {0};
     for (unsigned i = 0; i < 5000; i++) {
-        uint64_t drawn = prng_below(&prng, 5);
+        uint64_t drawn = prng_uniform(&prng, 5);
         assert_true(drawn < 5);
         counts[drawn]++;
     }

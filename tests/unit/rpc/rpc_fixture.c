@@ -131,7 +131,7 @@ static void fail_open(struct rpc_call *call, void *user)
     rpc_call_finish(call, CADRE_INTERNAL, "ignored: it is finished already");
 }
 
-static void bye_shutdown(struct rpc_call *call, void *user)
+static void end_shutdown(struct rpc_call *call, void *user)
 {
     note_shutdown(call, user);
     send_text(call, "bye");
@@ -175,10 +175,10 @@ static const struct rpc_server_ops hold_ops = {
     .on_shutdown = note_shutdown,
     .on_closed = note_closed,
 };
-static const struct rpc_server_ops bye_ops = {
+static const struct rpc_server_ops end_ops = {
     .on_open = note_open,
     .on_message = note_message,
-    .on_shutdown = bye_shutdown,
+    .on_shutdown = end_shutdown,
     .on_closed = note_closed,
 };
 
@@ -237,7 +237,7 @@ struct rpc_call *fixture_call(
         .client_streams = up,
         .server_streams = down,
         .wait_for_ready = true,
-        .deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US),
+        .deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US),
         .metadata = metadata,
         .metadata_count = 1,
         .ops = &client_ops,
@@ -249,7 +249,7 @@ struct rpc_call *fixture_call(
 
 void fixture_until(struct fixture *fixture, const bool *done)
 {
-    uint64_t deadline_us = clock_monotonic_us() + speed_scaled_us(PATIENCE_US);
+    uint64_t deadline_us = clock_monotonic_us() + speed_scaled_us(WAIT_TIMEOUT_US);
     assert_int_equal(rpc_loop_run_until(fixture->loop, done, deadline_us), CADRE_OK);
 }
 
@@ -294,7 +294,7 @@ void fixture_server(struct fixture *fixture, struct rpc_server_options options)
         {FLOOD, false, true, REQUEST_BYTES_MAX, &flood_ops, fixture},
         {FAIL, true, true, REQUEST_BYTES_MAX, &fail_ops, fixture},
         {HOLD, true, true, REQUEST_BYTES_MAX, &hold_ops, fixture},
-        {BYE, true, true, REQUEST_BYTES_MAX, &bye_ops, fixture},
+        {END_AT_SHUTDOWN, true, true, REQUEST_BYTES_MAX, &end_ops, fixture},
     };
     options.methods = methods;
     options.method_count = sizeof methods / sizeof methods[0];

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #define REQUEST_BYTES_MAX 4096
-#define PATIENCE_US       (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US       (20 * CADRE_US_PER_S)
 
 /* What the server's handlers saw. */
 struct server_seen {
@@ -57,7 +57,7 @@ struct fixture {
 #define FLOOD    "/test.Echo/Flood"
 #define FAIL     "/test.Echo/Fail"
 #define HOLD     "/test.Echo/Hold"
-#define BYE      "/test.Echo/Bye"
+#define END_AT_SHUTDOWN      "/test.Echo/Bye"
 
 /* cmocka's setup and teardown: a server on a Unix socket in a new folder, started, and a channel to
  * it. The teardown closes what a test left (a pointer that a test closed itself must be NULL) and

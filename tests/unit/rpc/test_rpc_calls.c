@@ -276,7 +276,7 @@ static void server_finishes_before_the_client(void **state)
     assert_false(fixture->seen.cancelled);
 }
 
-static void nobody_there_is_unavailable_at_once(void **state)
+static void no_server_is_unavailable_at_once(void **state)
 {
     struct fixture *fixture = *state;
     struct client_seen seen = {0};
@@ -369,7 +369,7 @@ int main(void)
         TEST(deadline_ends_both_sides),
         TEST(server_aborts_an_open_stream),
         TEST(server_finishes_before_the_client),
-        TEST(nobody_there_is_unavailable_at_once),
+        TEST(no_server_is_unavailable_at_once),
         TEST(bad_paths_and_metadata_are_refused),
         TEST(blocking_call),
     };

@@ -10,7 +10,7 @@
 
 struct piece {
     struct file_work work;
-    struct file_works *works;
+    struct file_work_pool *file_pool;
     unsigned left; /* so often it goes on */
     unsigned acted;
     unsigned done;
@@ -27,11 +27,11 @@ static void act(void *user)
 static void after(void *user)
 {
     struct piece *piece = user;
-    assert_false(piece->work.runs);
+    assert_false(piece->work.running);
     assert_int_equal(piece->acted, ++piece->done);
     assert_false(pthread_equal(piece->thread, pthread_self()));
     if (piece->left-- > 0) {
-        file_work_start(&piece->work, piece->works, act, after, piece);
+        file_work_start(&piece->work, piece->file_pool, act, after, piece);
     }
 }
 
@@ -39,38 +39,38 @@ static void each_piece_ends_on_the_loop(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct file_works works = {0};
+    struct file_work_pool file_pool = {0};
     struct piece pieces[PIECES] = {0};
-    assert_ok(rpc_loop_open(&works.loop, &error), &error);
+    assert_ok(rpc_loop_open(&file_pool.loop, &error), &error);
     for (unsigned i = 0; i < PIECES; i++) {
-        pieces[i].works = &works;
+        pieces[i].file_pool = &file_pool;
         pieces[i].left = i;
-        file_work_start(&pieces[i].work, &works, act, after, &pieces[i]);
-        assert_int_equal(works.count, i + 1);
-        assert_true(pieces[i].work.runs);
+        file_work_start(&pieces[i].work, &file_pool, act, after, &pieces[i]);
+        assert_int_equal(file_pool.count, i + 1);
+        assert_true(pieces[i].work.running);
     }
     assert_int_equal(pieces[0].done, 0); /* not before the loop runs */
-    file_works_wait(&works);
-    assert_int_equal(works.count, 0);
+    file_work_pool_wait(&file_pool);
+    assert_int_equal(file_pool.count, 0);
     for (unsigned i = 0; i < PIECES; i++) {
         assert_int_equal(pieces[i].done, i + 1);
     }
-    file_works_wait(&works); /* there is nothing to wait for */
-    rpc_loop_close(works.loop);
+    file_work_pool_wait(&file_pool); /* there is nothing to wait for */
+    rpc_loop_close(file_pool.loop);
 }
 
 static void a_stop_does_not_end_the_wait(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    struct file_works works = {0};
-    struct piece piece = {.works = &works, .left = 2};
-    assert_ok(rpc_loop_open(&works.loop, &error), &error);
-    file_work_start(&piece.work, &works, act, after, &piece);
-    rpc_loop_stop(works.loop);
-    file_works_wait(&works);
+    struct file_work_pool file_pool = {0};
+    struct piece piece = {.file_pool = &file_pool, .left = 2};
+    assert_ok(rpc_loop_open(&file_pool.loop, &error), &error);
+    file_work_start(&piece.work, &file_pool, act, after, &piece);
+    rpc_loop_stop(file_pool.loop);
+    file_work_pool_wait(&file_pool);
     assert_int_equal(piece.done, 3);
-    rpc_loop_close(works.loop);
+    rpc_loop_close(file_pool.loop);
 }
 
 int main(void)

@@ -147,11 +147,11 @@ static void watch_ends_with_the_server(void **state)
     assert_int_equal(rpc_call_send(call, "", 0, NULL), CADRE_OK);
     fixture_until(health->fixture, &seen.got_message);
     uint64_t began_us = clock_monotonic_us();
-    rpc_server_shutdown(health->fixture->server, PATIENCE_US, NULL, NULL);
+    rpc_server_shutdown(health->fixture->server, WAIT_TIMEOUT_US, NULL, NULL);
     health->fixture->server = NULL;
     fixture_until(health->fixture, &seen.ended);
     assert_int_equal(seen.status, CADRE_UNAVAILABLE);
-    assert_true(clock_monotonic_us() - began_us < PATIENCE_US / 2);
+    assert_true(clock_monotonic_us() - began_us < WAIT_TIMEOUT_US / 2);
 }
 
 static void limits_of_the_table(void **state)

@@ -106,7 +106,7 @@ static int play_holder(const char *address)
         .client_streams = true,
         .server_streams = true,
         .wait_for_ready = true,
-        .deadline_us = clock_monotonic_us() + 2 * PATIENCE_US,
+        .deadline_us = clock_monotonic_us() + 2 * WAIT_TIMEOUT_US,
         .ops = &client_ops,
         .user = &seen,
     };
@@ -132,7 +132,7 @@ static int play_server(const char *address)
     }
     fixture_server(&fixture, (struct rpc_server_options){0});
     const bool never = false;
-    rpc_loop_run_until(fixture.loop, &never, clock_monotonic_us() + 2 * PATIENCE_US);
+    rpc_loop_run_until(fixture.loop, &never, clock_monotonic_us() + 2 * WAIT_TIMEOUT_US);
     return 0;
 }
 

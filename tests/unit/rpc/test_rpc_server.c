@@ -218,7 +218,7 @@ static void graceful_shutdown(void **state)
 {
     struct fixture *fixture = *state;
     struct client_seen bye, hold, late;
-    fixture_call(fixture, BYE, true, true, &bye);
+    fixture_call(fixture, END_AT_SHUTDOWN, true, true, &bye);
     fixture_call(fixture, HOLD, true, true, &hold);
     fixture_until_check(fixture, two_open, &fixture->seen);
     uint64_t began_us = clock_monotonic_us();
@@ -252,10 +252,10 @@ static void shutdown_without_calls_is_quick(void **state)
     struct client_seen seen;
     fixture_unary(fixture, UNARY, "x", 1, &seen);
     uint64_t began_us = clock_monotonic_us();
-    rpc_server_shutdown(fixture->server, PATIENCE_US, gone, fixture);
+    rpc_server_shutdown(fixture->server, WAIT_TIMEOUT_US, gone, fixture);
     fixture->server = NULL;
     fixture_until(fixture, &fixture->server_gone);
-    assert_true(clock_monotonic_us() - began_us < PATIENCE_US / 2);
+    assert_true(clock_monotonic_us() - began_us < WAIT_TIMEOUT_US / 2);
 }
 
 /* The channel finds a server that comes back at the same address by itself. */
@@ -298,7 +298,7 @@ static void the_socket_of_a_successor_stays(void **state)
     fixture_call(fixture, HOLD, true, true, &hold);
     fixture_until_check(fixture, has_opened, &fixture->seen);
     struct rpc_call *held = fixture->seen.call;
-    rpc_server_shutdown(fixture->server, PATIENCE_US, gone, fixture);
+    rpc_server_shutdown(fixture->server, WAIT_TIMEOUT_US, gone, fixture);
     fixture_until_check(fixture, has_successor, fixture);
     rpc_server_start(fixture->server);
     assert_false(fixture->server_gone);

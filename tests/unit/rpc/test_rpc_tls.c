@@ -14,11 +14,11 @@
 
 #define WHO         "/test.Tls/Who"
 #define HOLD        "/test.Tls/Hold"
-#define PATIENCE_US (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 struct fixture {
     struct rpc_loop *loop;
-    struct tls_pair ca, other_ca;
+    struct tls_key_pair ca, other_ca;
     const char *server_folder;
     struct rpc_tls *server_tls;
     struct rpc_server *server;
@@ -127,8 +127,8 @@ static int tear_down(void **state)
     rpc_server_close(fixture->server);
     rpc_tls_close(fixture->server_tls);
     rpc_loop_close(fixture->loop);
-    tls_pair_free(&fixture->ca);
-    tls_pair_free(&fixture->other_ca);
+    tls_key_pair_free(&fixture->ca);
+    tls_key_pair_free(&fixture->other_ca);
     free(fixture);
     return 0;
 }
@@ -219,7 +219,7 @@ static void who_it_is(void **state)
 
 static bool was_told_of(struct fixture *fixture, enum rpc_tls_event event)
 {
-    uint64_t deadline_us = clock_monotonic_us() + PATIENCE_US;
+    uint64_t deadline_us = clock_monotonic_us() + WAIT_TIMEOUT_US;
     while (fixture->told[event] == 0 && clock_monotonic_us() < deadline_us) {
         fixture->was_told = false;
         (void)rpc_loop_run_until(fixture->loop, &fixture->was_told, deadline_us);
@@ -229,7 +229,7 @@ static bool was_told_of(struct fixture *fixture, enum rpc_tls_event event)
 
 static bool hears(struct fixture *fixture, const char *text)
 {
-    uint64_t deadline_us = clock_monotonic_us() + PATIENCE_US;
+    uint64_t deadline_us = clock_monotonic_us() + WAIT_TIMEOUT_US;
     while (strstr(fixture->all, text) == NULL && clock_monotonic_us() < deadline_us) {
         fixture->was_told = false;
         (void)rpc_loop_run_until(fixture->loop, &fixture->was_told, deadline_us);
@@ -320,7 +320,7 @@ static void certificates_that_expire_in_use(void **state)
     open_tls_server(fixture);
     tls_files_issue_for(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna", tls_files_validity(-60, 3));
     open_client(fixture, folder, &client);
-    assert_true(test_wait(has_expired, client.tls, PATIENCE_US));
+    assert_true(test_wait(has_expired, client.tls, WAIT_TIMEOUT_US));
     assert_error(ask(&client), CADRE_UNAUTHENTICATED, &client.error, "expired on");
     assert_non_null(strstr(client.error.text, "cert.pem"));
     assert_true(was_refused(fixture));
@@ -341,7 +341,7 @@ static void servers_that_expire_in_use(void **state)
         tls_files_validity(-60, 3));
     tls_files_issue(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna");
     open_tls_server(fixture);
-    assert_true(test_wait(has_expired, fixture->server_tls, PATIENCE_US));
+    assert_true(test_wait(has_expired, fixture->server_tls, WAIT_TIMEOUT_US));
     assert_error(
         ask_once(fixture, folder, &client), CADRE_UNAUTHENTICATED, &client.error, "expired on");
     assert_non_null(strstr(client.error.text, "the server at"));
@@ -378,7 +378,7 @@ static void echo(struct fixture *fixture, struct rpc_call *call, struct held *he
     held->got = false;
     assert_int_equal(rpc_call_send(call, "x", 1, NULL), CADRE_OK);
     assert_int_equal(
-        rpc_loop_run_until(fixture->loop, &held->got, clock_monotonic_us() + PATIENCE_US),
+        rpc_loop_run_until(fixture->loop, &held->got, clock_monotonic_us() + WAIT_TIMEOUT_US),
         CADRE_OK);
 }
 
@@ -402,7 +402,7 @@ static void new_files_while_streams_run(void **state)
     /* A broken file changes nothing. */
     test_write(test_path(path, fixture->server_folder, "cert.pem"), "broken");
     rpc_tls_reload(fixture->server_tls);
-    assert_int_equal(fixture->told[RPC_TLS_KEPT], 1);
+    assert_int_equal(fixture->told[RPC_TLS_RELOAD_FAILED], 1);
     assert_non_null(strstr(fixture->last, "no PEM certificate"));
     struct client second;
     assert_ok(ask_once(fixture, folder, &second), &second.error);
@@ -410,7 +410,7 @@ static void new_files_while_streams_run(void **state)
     /* Nor may another identity slip in. */
     tls_files_issue(fixture->server_folder, &fixture->ca, TLS_ROLE_COORDINATOR, "another");
     rpc_tls_reload(fixture->server_tls);
-    assert_int_equal(fixture->told[RPC_TLS_KEPT], 2);
+    assert_int_equal(fixture->told[RPC_TLS_RELOAD_FAILED], 2);
     assert_non_null(strstr(fixture->last, "until it is started again"));
 
     /* Both ends move to a new CA: what runs stays, what is new uses the new files. */
@@ -430,7 +430,7 @@ static void new_files_while_streams_run(void **state)
 
     rpc_call_cancel(call);
     assert_int_equal(
-        rpc_loop_run_until(fixture->loop, &held.ended, clock_monotonic_us() + PATIENCE_US),
+        rpc_loop_run_until(fixture->loop, &held.ended, clock_monotonic_us() + WAIT_TIMEOUT_US),
         CADRE_OK);
     close_client(&client);
 }

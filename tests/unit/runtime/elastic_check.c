@@ -11,9 +11,9 @@
 const char *elastic_self;
 char elastic_undisturbed[256];
 
-void elastic_outcome(const char *said, char line[256])
+void elastic_outcome(const char *printed, char line[256])
 {
-    const char *at = said == NULL ? NULL : strstr(said, "sum ");
+    const char *at = printed == NULL ? NULL : strstr(printed, "sum ");
     const char *end = at == NULL ? NULL : strstr(at, " tasks");
     snprintf(line, 256, "%.*s", end == NULL ? 0 : (int)(end - at), end == NULL ? "" : at);
 }
@@ -24,7 +24,7 @@ void elastic_show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
+            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 
@@ -43,7 +43,7 @@ void elastic_check(const struct stage_job *job, uint32_t dead, struct stage_end 
     bool good = ret_end->done && ret_end->position == ELASTIC_POSITIONS;
     for (uint32_t i = 0; i < ret_end->started; i++) {
         char line[256];
-        elastic_outcome(ret_end->said[i], line);
+        elastic_outcome(ret_end->printed[i], line);
         good = good && (i == dead ||
                            (ret_end->exit_code[i] == 0 && strcmp(line, elastic_undisturbed) == 0));
     }
@@ -54,16 +54,16 @@ void elastic_check(const struct stage_job *job, uint32_t dead, struct stage_end 
     assert_true(good);
 }
 
-void elastic_check_feeds(const struct stage_end *end)
+void elastic_check_consumption(const struct stage_end *end)
 {
-    assert_int_equal(end->feed_count, 2 * ELASTIC_EPOCHS);
-    for (size_t i = 0; i < end->feed_count; i++) {
-        const struct feed *feed = &end->feeds[i].feed;
-        bool test = end->feeds[i].cursor.stream == 2;
-        assert_int_equal(feed->steps, test ? ELASTIC_TEST_STEPS : ELASTIC_STEPS);
-        assert_int_equal(feed->samples, test ? ELASTIC_TEST_SAMPLES : ELASTIC_SAMPLES);
-        assert_true(feed->provable);
-        assert_true(feed->fed[0] == feed->expected[0] && feed->fed[1] == feed->expected[1]);
+    assert_int_equal(end->consumption_count, 2 * ELASTIC_EPOCHS);
+    for (size_t i = 0; i < end->consumption_count; i++) {
+        const struct consumption *consumption = &end->consumptions[i].consumption;
+        bool test = end->consumptions[i].cursor.stream == 2;
+        assert_int_equal(consumption->steps, test ? ELASTIC_TEST_STEPS : ELASTIC_STEPS);
+        assert_int_equal(consumption->samples, test ? ELASTIC_TEST_SAMPLES : ELASTIC_SAMPLES);
+        assert_true(consumption->provable);
+        assert_true(consumption->consumed[0] == consumption->expected[0] && consumption->consumed[1] == consumption->expected[1]);
     }
     assert_int_equal(end->stream_count, 2);
     assert_string_equal(end->stream_names[0], "train");
@@ -79,12 +79,12 @@ int elastic_learn(void **state)
     struct stage_job job = elastic_job(1, 1, NULL);
     (void)state;
     stage_run(&job, &end);
-    elastic_outcome(end.said[0], elastic_undisturbed);
+    elastic_outcome(end.printed[0], elastic_undisturbed);
     if (!end.done || elastic_undisturbed[0] == '\0') {
         elastic_show(&end);
         return -1;
     }
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     stage_end_free(&end);
     return 0;
 }

@@ -14,7 +14,7 @@ int elastic_learn(void **state);
 struct stage_job elastic_job(uint32_t tasks, uint32_t replicas, const char *const *environment);
 
 /* The line that a life printed at its end, without its number of tasks. */
-void elastic_outcome(const char *said, char line[256]);
+void elastic_outcome(const char *printed, char line[256]);
 void elastic_show(const struct stage_end *end);
 
 /* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
@@ -22,6 +22,6 @@ void elastic_show(const struct stage_end *end);
 void elastic_check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end);
 
 /* Every epoch was fed what it is defined to hold. */
-void elastic_check_feeds(const struct stage_end *end);
+void elastic_check_consumption(const struct stage_end *end);
 
 #endif

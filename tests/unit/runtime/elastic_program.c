@@ -15,7 +15,7 @@
 #include "tests/lib/test.h"
 #include "training.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_strategy *strategy;
@@ -94,7 +94,7 @@ static void shake(uint64_t position)
     }
 }
 
-static void say_growth(void)
+static void print_growth(void)
 {
     struct held held = now_held();
     if (getenv("SHAKE") != NULL) {
@@ -236,7 +236,7 @@ struct counting {
 
 /* What it counts is only known by the collective: a task that is frozen after it and did not get
  * the others' result would count another number. */
-static cadre_status count_here(
+static cadre_status count_on_replica(
     cadre_strategy *of, uint32_t local, void *user, struct cadre_error *error)
 {
     struct counting *counting = user;
@@ -284,7 +284,7 @@ static void between_steps(cadre_per_replica *output)
     fault_die("DIE_OUTSIDE", position);
     struct counting counting = {.position = position};
     struct cadre_error error;
-    if (strategy_outside(strategy, "counting", count_here, &counting, &error) != CADRE_OK) {
+    if (strategy_between_steps(strategy, "counting", count_on_replica, &counting, &error) != CADRE_OK) {
         fprintf(stderr, "counting: %s\n", error.text);
         exit(1);
     }
@@ -386,7 +386,7 @@ int elastic_program(void)
         held_early = epoch == 0 ? now_held() : held_early;
     }
     fault_die("DIE_FINISH", 0);
-    say_growth();
+    print_growth();
     printf("sum %lld order %llu evaluated %llu passes %llu %llu %llu %llu position %llu tasks %u\n",
         (long long)*(const int64_t *)cadre_variable_read(NULL, sum),
         (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),

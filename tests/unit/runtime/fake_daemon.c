@@ -95,7 +95,7 @@ static void serve(struct fake_daemon *daemon, int fd)
     if (daemon->manner == FAKE_OTHER_FRAME) {
         preamble[6] = 77;
     }
-    if (daemon->manner == FAKE_STRANGER) {
+    if (daemon->manner == FAKE_UNREGISTERED) {
         memcpy(preamble, "SSH-2.0-", sizeof preamble);
     }
     transmit(fd, preamble, sizeof preamble);

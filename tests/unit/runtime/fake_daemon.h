@@ -12,7 +12,7 @@ enum fake_manner {
     FAKE_PROPER,      /* answers all */
     FAKE_SILENT,      /* takes the connection, says nothing more than its preamble */
     FAKE_OTHER_FRAME, /* a preamble of another version */
-    FAKE_STRANGER,    /* no Cadre at all */
+    FAKE_UNREGISTERED,    /* no Cadre at all */
     FAKE_CLOSES,      /* closes before the preamble */
     FAKE_GARBAGE,     /* a proper preamble, then a frame of nonsense */
     FAKE_HUGE_FRAME,  /* a proper preamble, then a length over all limits */

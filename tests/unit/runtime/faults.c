@@ -11,11 +11,11 @@
 bool fault_due(const char *fault, uint64_t position)
 {
     const char *value = getenv(fault);
-    const char *life = getenv("STAGE_LIFE");
+    const char *attempt = getenv("STAGE_LIFE");
     unsigned whose = 0;
     unsigned long long where = 0;
-    return value != NULL && life != NULL && sscanf(value, "%u:%llu", &whose, &where) == 2 &&
-           strtoul(life, NULL, 10) == whose && where == position;
+    return value != NULL && attempt != NULL && sscanf(value, "%u:%llu", &whose, &where) == 2 &&
+           strtoul(attempt, NULL, 10) == whose && where == position;
 }
 
 void fault_die(const char *fault, uint64_t position)

@@ -15,12 +15,12 @@ static void append(char *to, size_t size, const char *bytes, size_t count)
     to[used + count] = '\0';
 }
 
-static void hear(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
+static void receive(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size)
 {
     struct job_end *end = user;
     (void)slot;
     (void)stream;
-    append(end->said, sizeof end->said, (const char *)bytes, size);
+    append(end->printed, sizeof end->printed, (const char *)bytes, size);
 }
 
 static void changed(void *user, const struct job_info *info)
@@ -34,7 +34,7 @@ static void changed(void *user, const struct job_info *info)
 
 void job_run(const struct local_options *options, struct job_end *ret_end)
 {
-    const struct local_watch watch = {.output = hear, .changed = changed};
+    const struct local_watch watch = {.output = receive, .changed = changed};
     struct cadre_error error;
     memset(ret_end, 0, sizeof *ret_end);
     ret_end->exit_code = -1;
@@ -42,9 +42,9 @@ void job_run(const struct local_options *options, struct job_end *ret_end)
         local_run(options, &watch, ret_end, &ret_end->exit_code, ret_end->message, &error), &error);
 }
 
-bool job_told(const struct job_end *end, const char *part)
+bool job_reported(const struct job_end *end, const char *part)
 {
-    return strstr(end->message, part) != NULL || strstr(end->said, part) != NULL;
+    return strstr(end->message, part) != NULL || strstr(end->printed, part) != NULL;
 }
 
 void job_run_self(
@@ -74,7 +74,7 @@ void job_must_fail(
 {
     struct job_end end;
     job_run_self(self, what, tasks, replicas, &end);
-    if (end.exit_code == 0 || !job_told(&end, part)) {
+    if (end.exit_code == 0 || !job_reported(&end, part)) {
         job_wrong(what, &end);
     }
 }

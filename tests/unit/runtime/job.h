@@ -12,7 +12,7 @@
 struct job_end {
     int exit_code;
     char message[LIMIT_TEXT_BYTES];
-    char said[16384];     /* what its tasks wrote; what does not fit is left out */
+    char printed[16384];     /* what its tasks wrote; what does not fit is left out */
     char messages[16384]; /* of the job while it ran, a line each */
 };
 
@@ -20,12 +20,12 @@ struct job_end {
 void job_run(const struct local_options *options, struct job_end *ret_end);
 
 /* Whether its message or its tasks say so. */
-bool job_told(const struct job_end *end, const char *part);
+bool job_reported(const struct job_end *end, const char *part);
 
 /* What is shown of a job that should have ended otherwise. */
 #define job_wrong(what, end)                                                                       \
     fail_msg("%s: exit code %d, message: %s\nthe tasks said:\n%s", (what), (end)->exit_code,       \
-        (end)->message, (end)->said)
+        (end)->message, (end)->printed)
 
 /* `self what` as a job of so many tasks, started once, on a fresh folder. */
 void job_run_self(

@@ -166,7 +166,7 @@ static cadre_status train(
         CADRE_TRY(create("seen", CADRE_I64, 1, true, &seen));
         CADRE_TRY(count_rows(replica, seen, inputs[0]));
     }
-    if (position >= LATE_WORDS) {
+    if (position >= LATE_ARGUMENTS) {
         CADRE_TRY(create("words", CADRE_STRING, 2, false, &words));
     }
     fault_die("DIE_AFTER", position);

@@ -15,57 +15,57 @@ static cadre_status inside(
 {
     (void)inputs;
     (void)outputs;
-    struct stand *stand = user;
-    return stand->mistake->inside(replica, stand);
+    struct fixture *fixture = user;
+    return fixture->mistake->inside(replica, fixture);
 }
 
-static void open_stand(struct stand *stand)
+static void open_mistake_fixture(struct fixture *fixture)
 {
     const cadre_variable_options sum = {.aggregation = CADRE_AGGREGATION_SUM};
     const cadre_variable_options first = {.aggregation = CADRE_AGGREGATION_ONLY_FIRST_REPLICA};
-    stand->strategy = training_strategy(STAND_REPLICAS);
-    cadre_strategy *strategy = stand->strategy;
+    fixture->strategy = training_strategy(FIXTURE_REPLICAS);
+    cadre_strategy *strategy = fixture->strategy;
     assert_public_ok(cadre_variable_create(
-        strategy, "weight", CADRE_F32, 1, (const int64_t[]){2}, NULL, &stand->weight));
+        strategy, "weight", CADRE_F32, 1, (const int64_t[]){2}, NULL, &fixture->weight));
     assert_public_ok(
-        cadre_variable_create(strategy, "steps", CADRE_I64, 0, NULL, &first, &stand->steps));
+        cadre_variable_create(strategy, "steps", CADRE_I64, 0, NULL, &first, &fixture->steps));
     assert_public_ok(
-        cadre_variable_create(strategy, "truth", CADRE_BOOL, 0, NULL, NULL, &stand->truth));
-    assert_public_ok(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, &sum, &stand->sum));
+        cadre_variable_create(strategy, "truth", CADRE_BOOL, 0, NULL, NULL, &fixture->truth));
+    assert_public_ok(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, &sum, &fixture->sum));
     assert_public_ok(cadre_distribute_dataset(strategy,
         cadre_dataset_batch(cadre_dataset_range(0, 6, 1), 2, false),
-        &(cadre_input_options){.name = "data"}, &stand->data));
-    stand->pair = training_f32(2, (const float[]){1, 2});
-    stand->triple = training_f32(3, (const float[]){1, 2, 3});
-    assert_public_ok(cadre_tensor_from_f32(1, &stand->scalar));
+        &(cadre_input_options){.name = "data"}, &fixture->data));
+    fixture->pair = training_f32(2, (const float[]){1, 2});
+    fixture->triple = training_f32(3, (const float[]){1, 2, 3});
+    assert_public_ok(cadre_tensor_from_f32(1, &fixture->scalar));
 }
 
-static void close_stand(struct stand *stand)
+static void close_mistake_fixture(struct fixture *fixture)
 {
-    cadre_tensor_release(stand->pair);
-    cadre_tensor_release(stand->triple);
-    cadre_tensor_release(stand->scalar);
-    cadre_strategy_release(stand->strategy);
+    cadre_tensor_release(fixture->pair);
+    cadre_tensor_release(fixture->triple);
+    cadre_tensor_release(fixture->scalar);
+    cadre_strategy_release(fixture->strategy);
 }
 
 static bool look(const struct mistake *mistake)
 {
-    struct stand stand = {.mistake = mistake};
-    open_stand(&stand);
-    cadre_status status = mistake->outside != NULL
-                              ? mistake->outside(&stand)
-                              : cadre_run(stand.strategy, inside, &stand, NULL, 0, NULL);
-    const char *said = status == CADRE_OK ? "" : cadre_error_message();
-    bool good = status == mistake->status && said[0] != '\0' && strstr(said, mistake->says) != NULL;
+    struct fixture fixture = {.mistake = mistake};
+    open_mistake_fixture(&fixture);
+    cadre_status status = mistake->between_steps != NULL
+                              ? mistake->between_steps(&fixture)
+                              : cadre_run(fixture.strategy, inside, &fixture, NULL, 0, NULL);
+    const char *printed = status == CADRE_OK ? "" : cadre_error_message();
+    bool good = status == mistake->status && printed[0] != '\0' && strstr(printed, mistake->expected_text) != NULL;
     if (!good) {
-        print_error("%s: %s: %s\n", mistake->what, cadre_status_name(status), said);
+        print_error("%s: %s: %s\n", mistake->what, cadre_status_name(status), printed);
     }
     /* What was wrong is over. */
-    if (cadre_run(stand.strategy, training_nothing, NULL, NULL, 0, NULL) != CADRE_OK) {
+    if (cadre_run(fixture.strategy, training_nothing, NULL, NULL, 0, NULL) != CADRE_OK) {
         print_error("%s: then %s\n", mistake->what, cadre_error_message());
         good = false;
     }
-    close_stand(&stand);
+    close_mistake_fixture(&fixture);
     return good;
 }
 

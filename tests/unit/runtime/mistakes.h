@@ -7,10 +7,10 @@
 
 #include "training.h"
 
-#define STAND_REPLICAS 2
+#define FIXTURE_REPLICAS 2
 
 /* What a row has at hand: a strategy of two replicas, and what a first program has. */
-struct stand {
+struct fixture {
     cadre_strategy *strategy;
     cadre_variable *weight;          /* f32 [2] */
     cadre_variable *steps;           /* i64, of the first replica */
@@ -28,18 +28,18 @@ struct stand {
 struct mistake {
     const char *what;
     cadre_status status;
-    const char *says;
-    cadre_status (*outside)(struct stand *stand);
-    cadre_status (*inside)(cadre_replica *replica, struct stand *stand);
+    const char *expected_text;
+    cadre_status (*between_steps)(struct fixture *fixture);
+    cadre_status (*inside)(cadre_replica *replica, struct fixture *fixture);
 };
 
-#define OUTSIDE(function, status, says)                                                            \
+#define BETWEEN_STEPS(function, status, expected_text)                                                            \
     {                                                                                              \
-#function, (status), (says), .outside = (function)                                         \
+#function, (status), (expected_text), .between_steps = (function)                                         \
     }
-#define INSIDE(function, status, says)                                                             \
+#define INSIDE(function, status, expected_text)                                                             \
     {                                                                                              \
-#function, (status), (says), .inside = (function)                                          \
+#function, (status), (expected_text), .inside = (function)                                          \
     }
 #define BAD   CADRE_INVALID_ARGUMENT
 #define EARLY CADRE_FAILED_PRECONDITION

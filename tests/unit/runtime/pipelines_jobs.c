@@ -32,13 +32,13 @@ void show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
+            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 
-bool read_counted(const char *said, struct counted *ret_counted)
+bool read_counted(const char *printed, struct counted *ret_counted)
 {
-    const char *at = said == NULL ? NULL : strstr(said, "fed ");
+    const char *at = printed == NULL ? NULL : strstr(printed, "fed ");
     return at != NULL &&
            sscanf(at, "fed %lld records, each %lld to %lld times; order %llu; position %llu",
                &ret_counted->records, &ret_counted->least, &ret_counted->most, &ret_counted->order,
@@ -56,7 +56,7 @@ struct counted run(const struct stage_job *job, uint32_t dead, struct stage_end 
         if (i == dead) {
             continue;
         }
-        good = good && ret_end->exit_code[i] == 0 && read_counted(ret_end->said[i], &counted);
+        good = good && ret_end->exit_code[i] == 0 && read_counted(ret_end->printed[i], &counted);
         good = good && (!any || memcmp(&counted, &first, sizeof first) == 0);
         first = any ? first : counted;
         any = true;
@@ -76,10 +76,10 @@ void check_exact(
     const uint64_t samples = zipped ? PIPELINES_ZIPPED : PIPELINES_RECORDS;
     bool exact = counted.records == PIPELINES_RECORDS * PIPELINES_EPOCHS &&
                  counted.least == PIPELINES_EPOCHS && counted.most == PIPELINES_EPOCHS;
-    for (size_t i = 0; i < ret_end->feed_count; i++) {
-        const struct stage_feed *feed = &ret_end->feeds[i];
-        exact = exact && (feed->cursor.stream != 1 || (feed->feed.samples == samples &&
-                                                          feed->feed.steps == feed->cursor.steps));
+    for (size_t i = 0; i < ret_end->consumption_count; i++) {
+        const struct stage_consumption *consumption = &ret_end->consumptions[i];
+        exact = exact && (consumption->cursor.stream != 1 || (consumption->consumption.samples == samples &&
+                                                          consumption->consumption.steps == consumption->cursor.steps));
     }
     if (!exact) {
         print_error("%s: %lld records, each %lld to %lld times\n", what, counted.records,
@@ -91,15 +91,15 @@ void check_exact(
 
 const char *const losses[4] = {"DIE_NEXT", "DIE_RUN", "DIE_BEFORE", "DIE_BETWEEN"};
 
-void check_loss(const char *kind, const char *fault, uint32_t life, uint64_t position,
+void check_loss(const char *kind, const char *fault, uint32_t attempt, uint64_t position,
     uint32_t tasks, uint32_t replicas)
 {
     char what[64];
     struct stage_end end;
-    snprintf(what, sizeof what, "%s=%u:%" PRIu64, fault, life, position);
+    snprintf(what, sizeof what, "%s=%u:%" PRIu64, fault, attempt, position);
     const char *const environment[] = {kind, pipelines_files, what, NULL};
     struct stage_job job = job_of(tasks, replicas, environment);
-    check_exact(&job, life, &end, what);
+    check_exact(&job, attempt, &end, what);
     assert_int_equal(end.roster, tasks - 1);
     stage_end_free(&end);
 }

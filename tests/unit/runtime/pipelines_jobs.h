@@ -28,7 +28,7 @@ struct counted {
 };
 
 /* What a task said at its end. */
-bool read_counted(const char *said, struct counted *ret_counted);
+bool read_counted(const char *printed, struct counted *ret_counted);
 
 /* Runs it; all that live to its end have counted the same. `dead`: a life that does not;
  * UINT32_MAX: none. */
@@ -42,7 +42,7 @@ void check_exact(
 extern const char *const losses[4];
 
 /* One task dies there. */
-void check_loss(const char *kind, const char *fault, uint32_t life, uint64_t position,
+void check_loss(const char *kind, const char *fault, uint32_t attempt, uint64_t position,
     uint32_t tasks, uint32_t replicas);
 
 /* Runs a job of which one task dies at step 2, and the other when the checkpoint of `position` is

@@ -234,9 +234,9 @@ static cadre_status check_rows(cadre_replica *replica, int64_t rows)
     cadre_status status = all_of(replica, tensor);
     int64_t all = *(const int64_t *)cadre_tensor_const_data(tensor);
     cadre_tensor_release(tensor);
-    int64_t said = cadre_replica_global_rows(replica);
-    if (status == CADRE_OK && all != said && !(all == 0 && said == 1)) {
-        return cadre_fail(CADRE_INTERNAL, "%lld rows of %lld", (long long)all, (long long)said);
+    int64_t printed = cadre_replica_global_rows(replica);
+    if (status == CADRE_OK && all != printed && !(all == 0 && printed == 1)) {
+        return cadre_fail(CADRE_INTERNAL, "%lld rows of %lld", (long long)all, (long long)printed);
     }
     return status;
 }
@@ -370,7 +370,7 @@ static void evaluate(cadre_distributed_dataset *tests, uint64_t epochs)
     }
 }
 
-static void say_counts(void)
+static void print_sample_counts(void)
 {
     const int64_t *counts = cadre_variable_read(NULL, seen);
     int64_t least = INT64_MAX;
@@ -413,6 +413,6 @@ int pipelines_program(void)
         }
         evaluate(tests, epoch + 1);
     }
-    say_counts();
+    print_sample_counts();
     return cadre_finish(strategy);
 }

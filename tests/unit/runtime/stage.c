@@ -15,14 +15,14 @@
 
 /* --- saying --- */
 
-static void tell_roster(struct stage *stage, const struct task_down *down)
+static void send_roster(struct stage *stage, const struct task_down *down)
 {
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        stage_tell(stage->roster[i], down);
+        stage_send(stage->roster[i], down);
     }
 }
 
-static void say_release(struct stage *stage)
+static void send_release(struct stage *stage)
 {
     struct task_down down = {.type = TASK_DOWN_RELEASE, .generation = stage->generation};
     down.release = (struct task_release){.generation = stage->generation,
@@ -32,58 +32,58 @@ static void say_release(struct stage *stage)
         .halt_kind = stage->halt_at == POSITION_NONE ? HALT_NONE : HALT_REGROUP,
         .halt_stream = stage->halt_stream,
         .published = stage->end->published};
-    tell_roster(stage, &down);
+    send_roster(stage, &down);
 }
 
-static void say_warm(struct stage *stage, struct life *life)
+static void send_warm(struct stage *stage, struct attempt *attempt)
 {
-    struct stream_position streams[STAGE_FEEDS_MAX];
+    struct stream_position streams[STAGE_CONSUMPTIONS_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < stage->end->feed_count; i++) {
-        const struct stage_feed *feed = &stage->end->feeds[i];
+    for (size_t i = 0; i < stage->end->consumption_count; i++) {
+        const struct stage_consumption *consumption = &stage->end->consumptions[i];
         size_t at = 0;
-        while (at < count && streams[at].stream != feed->cursor.stream) {
+        while (at < count && streams[at].stream != consumption->cursor.stream) {
             at++;
         }
         count = at == count ? count + 1 : count;
-        streams[at] = (struct stream_position){.stream = feed->cursor.stream,
-            .epoch = feed->cursor.epoch,
-            .steps = feed->cursor.steps,
-            .applied = feed->feed.steps};
+        streams[at] = (struct stream_position){.stream = consumption->cursor.stream,
+            .epoch = consumption->cursor.epoch,
+            .steps = consumption->cursor.steps,
+            .applied = consumption->consumption.steps};
     }
     struct task_down down = {.type = TASK_DOWN_WARM};
     down.warm =
         (struct task_warm){.streams = streams, .stream_count = count, .tasks = stage->roster_count};
-    life->phase = LIFE_WARM;
-    stage_tell(life, &down);
+    attempt->phase = ATTEMPT_WARM;
+    stage_send(attempt, &down);
 }
 
 /* --- generations --- */
 
-static struct life *reported_at(struct stage *stage, uint64_t position)
+static struct attempt *reported_at(struct stage *stage, uint64_t position)
 {
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        struct life *life = stage->roster[i];
-        if (life->phase == LIFE_REPORTED && life->report.clean &&
-            life->report.position == position) {
-            return life;
+        struct attempt *attempt = stage->roster[i];
+        if (attempt->phase == ATTEMPT_REPORTED && attempt->report.clean &&
+            attempt->report.position == position) {
+            return attempt;
         }
     }
     return NULL;
 }
 
-static void say_plan(struct stage *stage, uint32_t source)
+static void send_plan(struct stage *stage, uint32_t source)
 {
     struct roster_entry entries[STAGE_TASKS_MAX];
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        struct life *life = stage->roster[i];
-        entries[i] = (struct roster_entry){.slot = life->slot,
-            .incarnation = life->incarnation,
+        struct attempt *attempt = stage->roster[i];
+        entries[i] = (struct roster_entry){.slot = attempt->slot,
+            .incarnation = attempt->incarnation,
             .replicas = stage->job->replicas,
-            .mesh_address = life->mesh_address};
-        life->phase = LIFE_RUNS;
-        life->member = true;
-        life->has_arrived = false;
+            .mesh_address = attempt->mesh_address};
+        attempt->phase = ATTEMPT_RUNS;
+        attempt->member = true;
+        attempt->has_arrived = false;
     }
     stage->generation.number++;
     stage->generation.nonce = stage->generation.number * 7919;
@@ -103,37 +103,37 @@ static void say_plan(struct stage *stage, uint32_t source)
         .checkpoint_at = POSITION_NONE,
         .halt_at = POSITION_NONE};
     memset(down.plan.key, (int)stage->generation.number, sizeof down.plan.key);
-    tell_roster(stage, &down);
+    send_roster(stage, &down);
     if (stage->generation.number == stage->job->kills_at_generation) {
-        program_signal(&stage->lives[stage->job->kills].program, SIGKILL);
+        program_signal(&stage->attempts[stage->job->kills].program, SIGKILL);
     }
 }
 
 static void first_plan(struct stage *stage)
 {
     for (uint32_t i = 0; i < stage->job->tasks; i++) {
-        if (stage->lives[i].mesh_address[0] == '\0') {
+        if (stage->attempts[i].mesh_address[0] == '\0') {
             return;
         }
     }
     stage->roster_count = stage->job->tasks;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        stage->roster[i] = &stage->lives[i];
+        stage->roster[i] = &stage->attempts[i];
     }
     stage->resume = stage->job->resume;
-    say_plan(stage, SOURCE_NONE);
+    send_plan(stage, SOURCE_NONE);
 }
 
 /* A joiner comes in where all survivors have begun the step that it waits for. */
-static bool is_aligned(const struct stage *stage, const struct life *joiner)
+static bool is_aligned(const struct stage *stage, const struct attempt *joiner)
 {
-    bool aligned = joiner->phase == LIFE_JOINS;
+    bool aligned = joiner->phase == ATTEMPT_JOINS;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *life = stage->roster[i];
+        const struct attempt *attempt = stage->roster[i];
         aligned =
-            aligned && (life->report.position < stage->resume ||
-                           (life->report.begun && life->report.stream == joiner->join_stream &&
-                               !life->report.nested));
+            aligned && (attempt->report.position < stage->resume ||
+                           (attempt->report.begun && attempt->report.stream == joiner->join_stream &&
+                               !attempt->report.nested));
     }
     return aligned;
 }
@@ -144,17 +144,17 @@ static bool all_reported(struct stage *stage, bool *ret_finished)
     uint32_t survivors = 0;
     *ret_finished = true;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *life = stage->roster[i];
-        if (life->phase != LIFE_GONE && life->phase != LIFE_REPORTED) {
+        const struct attempt *attempt = stage->roster[i];
+        if (attempt->phase != ATTEMPT_GONE && attempt->phase != ATTEMPT_REPORTED) {
             return false;
         }
     }
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        struct life *life = stage->roster[i];
-        life->member = life->phase == LIFE_REPORTED;
-        *ret_finished = *ret_finished && life->member && life->report.reason == REPORT_FINISHED;
-        if (life->member) {
-            stage->roster[survivors++] = life;
+        struct attempt *attempt = stage->roster[i];
+        attempt->member = attempt->phase == ATTEMPT_REPORTED;
+        *ret_finished = *ret_finished && attempt->member && attempt->report.reason == REPORT_FINISHED;
+        if (attempt->member) {
+            stage->roster[survivors++] = attempt;
         }
     }
     stage->roster_count = survivors;
@@ -181,14 +181,14 @@ static void next_plan(struct stage *stage)
     }
     if (finished && !stage->collecting) {
         stage->end->done = true;
-        stage->end->published_at_bye = stage->end->published;
+        stage->end->published_at_goodbye = stage->end->published;
         stage->end->position = stage->resume;
-        tell_roster(
-            stage, &(struct task_down){.type = TASK_DOWN_BYE, .generation = stage->generation});
+        send_roster(
+            stage, &(struct task_down){.type = TASK_DOWN_GOODBYE, .generation = stage->generation});
         return;
     }
     if (stage->job->rotates) {
-        struct life *first = stage->roster[0];
+        struct attempt *first = stage->roster[0];
         memmove(
             stage->roster, stage->roster + 1, (stage->roster_count - 1) * sizeof stage->roster[0]);
         stage->roster[stage->roster_count - 1] = first;
@@ -198,16 +198,16 @@ static void next_plan(struct stage *stage)
         source++;
     }
     uint32_t joiners = 0;
-    struct life *joining[STAGE_TASKS_MAX];
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        if (is_aligned(stage, &stage->lives[i])) {
-            joining[joiners++] = &stage->lives[i];
+    struct attempt *joining[STAGE_TASKS_MAX];
+    for (uint32_t i = 0; i < stage->attempt_count; i++) {
+        if (is_aligned(stage, &stage->attempts[i])) {
+            joining[joiners++] = &stage->attempts[i];
         }
     }
     for (uint32_t i = 0; i < joiners; i++) {
         stage->roster[stage->roster_count++] = joining[i];
     }
-    say_plan(stage, source);
+    send_plan(stage, source);
 }
 
 static void begin_collecting(struct stage *stage, const char *why)
@@ -216,18 +216,18 @@ static void begin_collecting(struct stage *stage, const char *why)
         return;
     }
     stage->collecting = true;
-    tell_roster(
+    send_roster(
         stage, &(struct task_down){
                    .type = TASK_DOWN_ABORT, .generation = stage->generation, .reason = why});
 }
 
 /* --- hearing --- */
 
-static const struct life *last_joiner(const struct stage *stage)
+static const struct attempt *last_joiner(const struct stage *stage)
 {
-    const struct life *joiner = NULL;
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        joiner = stage->lives[i].phase == LIFE_JOINS ? &stage->lives[i] : joiner;
+    const struct attempt *joiner = NULL;
+    for (uint32_t i = 0; i < stage->attempt_count; i++) {
+        joiner = stage->attempts[i].phase == ATTEMPT_JOINS ? &stage->attempts[i] : joiner;
     }
     return joiner;
 }
@@ -241,48 +241,48 @@ static bool may_join(const struct stage *stage)
 /* Wherever a member stands, it begins a step of the joiner's stream next, or the halt is lifted. */
 static void steer_joiners(struct stage *stage)
 {
-    const struct life *joiner = last_joiner(stage);
+    const struct attempt *joiner = last_joiner(stage);
     if (stage->collecting || stage->end->done || stage->roster_count == 0 || !may_join(stage)) {
         return;
     }
     bool all_begun = true;
     bool other = false;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *life = stage->roster[i];
-        bool here = life->has_arrived && life->arrived.wanted == stage->released + 1;
-        all_begun = all_begun && life->has_arrived;
+        const struct attempt *attempt = stage->roster[i];
+        bool here = attempt->has_arrived && attempt->arrived.wanted == stage->released + 1;
+        all_begun = all_begun && attempt->has_arrived;
         other = other || (here && joiner != NULL &&
-                             (life->arrived.cursor.stream != joiner->join_stream ||
-                                 life->arrived.cursor.nested));
+                             (attempt->arrived.cursor.stream != joiner->join_stream ||
+                                 attempt->arrived.cursor.nested));
     }
     bool gone_on = joiner != NULL && joiner->join_stream != stage->halt_stream;
     if (stage->halt_at != POSITION_NONE && (other || gone_on)) {
         stage->halt_at = POSITION_NONE;
-        say_release(stage);
+        send_release(stage);
     }
     if (stage->halt_at == POSITION_NONE && joiner != NULL && all_begun && !other) {
         stage->halt_at = stage->released;
         stage->halt_stream = joiner->join_stream;
-        say_release(stage);
+        send_release(stage);
     }
 }
 
 /* True: it is of an epoch that nobody told of before. */
-static bool keep_feed(struct stage *stage, const struct task_arrive *arrive)
+static bool keep_consumption(struct stage *stage, const struct task_arrive *arrive)
 {
     struct stage_end *end = stage->end;
     size_t at = 0;
-    while (at < end->feed_count && (end->feeds[at].cursor.stream != arrive->cursor.stream ||
-                                       end->feeds[at].cursor.epoch != arrive->cursor.epoch)) {
+    while (at < end->consumption_count && (end->consumptions[at].cursor.stream != arrive->cursor.stream ||
+                                       end->consumptions[at].cursor.epoch != arrive->cursor.epoch)) {
         at++;
     }
-    if (arrive->cursor.stream == 0 || at == STAGE_FEEDS_MAX) {
+    if (arrive->cursor.stream == 0 || at == STAGE_CONSUMPTIONS_MAX) {
         return false;
     }
-    bool next = at == end->feed_count;
-    end->feed_count += next ? 1 : 0;
-    if (arrive->feed.steps >= end->feeds[at].feed.steps) {
-        end->feeds[at] = (struct stage_feed){.cursor = arrive->cursor, .feed = arrive->feed};
+    bool next = at == end->consumption_count;
+    end->consumption_count += next ? 1 : 0;
+    if (arrive->consumption.steps >= end->consumptions[at].consumption.steps) {
+        end->consumptions[at] = (struct stage_consumption){.cursor = arrive->cursor, .consumption = arrive->consumption};
     }
     return next;
 }
@@ -290,10 +290,10 @@ static bool keep_feed(struct stage *stage, const struct task_arrive *arrive)
 static bool is_over(const struct stage *stage, uint32_t stream)
 {
     bool over = false;
-    for (size_t i = 0; i < stage->end->feed_count; i++) { /* the newest epoch of it is the last */
-        const struct stage_feed *feed = &stage->end->feeds[i];
-        if (feed->cursor.stream == stream) {
-            over = feed->cursor.steps > 0 && feed->feed.steps >= feed->cursor.steps;
+    for (size_t i = 0; i < stage->end->consumption_count; i++) { /* the newest epoch of it is the last */
+        const struct stage_consumption *consumption = &stage->end->consumptions[i];
+        if (consumption->cursor.stream == stream) {
+            over = consumption->cursor.steps > 0 && consumption->consumption.steps >= consumption->cursor.steps;
         }
     }
     return over;
@@ -302,8 +302,8 @@ static bool is_over(const struct stage *stage, uint32_t stream)
 static bool is_past(const struct stage *stage, uint32_t stream, uint64_t epoch)
 {
     bool past = false;
-    for (size_t i = 0; i < stage->end->feed_count; i++) {
-        const struct cursor *cursor = &stage->end->feeds[i].cursor;
+    for (size_t i = 0; i < stage->end->consumption_count; i++) {
+        const struct cursor *cursor = &stage->end->consumptions[i].cursor;
         past = past || (cursor->stream == stream && cursor->epoch > epoch);
     }
     return past;
@@ -312,11 +312,11 @@ static bool is_past(const struct stage *stage, uint32_t stream, uint64_t epoch)
 /* They wait for the next epoch, or say so again of another stream. */
 static void outdate_joiners(struct stage *stage, uint32_t stream)
 {
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        struct life *life = &stage->lives[i];
-        if (life->phase == LIFE_JOINS && life->join_stream == stream) {
-            say_warm(stage, life);
-            life->phase = LIFE_JOINS;
+    for (uint32_t i = 0; i < stage->attempt_count; i++) {
+        struct attempt *attempt = &stage->attempts[i];
+        if (attempt->phase == ATTEMPT_JOINS && attempt->join_stream == stream) {
+            send_warm(stage, attempt);
+            attempt->phase = ATTEMPT_JOINS;
         }
     }
 }
@@ -327,8 +327,8 @@ static uint64_t limit(const struct stage *stage)
     const struct stage_job *job = stage->job;
     uint64_t at = stage->halt_at;
     uint32_t greeted = 0;
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        greeted += stage->lives[i].mesh_address[0] != '\0' ? 1 : 0;
+    for (uint32_t i = 0; i < stage->attempt_count; i++) {
+        greeted += stage->attempts[i].mesh_address[0] != '\0' ? 1 : 0;
     }
     bool complete = stage->met || stage->roster_count == job->tasks + job->grows;
     if (job->waits_at > 0 && !complete && at > job->waits_at) {
@@ -350,7 +350,7 @@ static void release_more(struct stage *stage)
 {
     uint64_t up_to = limit(stage);
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *member = stage->roster[i];
+        const struct attempt *member = stage->roster[i];
         uint64_t theirs = member->has_arrived ? member->arrived.up_to : stage->resume;
         up_to = theirs < up_to ? theirs : up_to;
     }
@@ -364,24 +364,24 @@ static void release_more(struct stage *stage)
         stage->lost_us = 0;
     }
     stage->released = up_to;
-    say_release(stage);
+    send_release(stage);
 }
 
-static void on_arrive(struct stage *stage, struct life *life, const struct task_arrive *arrive)
+static void on_arrive(struct stage *stage, struct attempt *attempt, const struct task_arrive *arrive)
 {
     if (!generation_equal(arrive->generation, stage->generation)) {
         return;
     }
-    life->arrived = *arrive;
-    life->has_arrived = true;
+    attempt->arrived = *arrive;
+    attempt->has_arrived = true;
     bool was_over = is_over(stage, arrive->cursor.stream);
-    bool next = keep_feed(stage, arrive);
+    bool next = keep_consumption(stage, arrive);
     if (next || (!was_over && is_over(stage, arrive->cursor.stream))) {
         outdate_joiners(stage, arrive->cursor.stream);
     }
     uint64_t applied = UINT64_MAX;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *member = stage->roster[i];
+        const struct attempt *member = stage->roster[i];
         uint64_t done = member->has_arrived ? member->arrived.applied : stage->resume;
         applied = done < applied ? done : applied;
     }
@@ -402,8 +402,8 @@ static void mark_aligned(const struct stage *stage)
     char path[TEST_PATH_BYTES];
     uint32_t begun = 0;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
-        const struct life *life = stage->roster[i];
-        begun += life->phase == LIFE_REPORTED && life->report.begun ? 1 : 0;
+        const struct attempt *attempt = stage->roster[i];
+        begun += attempt->phase == ATTEMPT_REPORTED && attempt->report.begun ? 1 : 0;
     }
     if (stage->job->joins_behind > 0 && last_joiner(stage) != NULL &&
         begun + 1 == stage->roster_count) {
@@ -412,7 +412,7 @@ static void mark_aligned(const struct stage *stage)
     }
 }
 
-static void on_report(struct stage *stage, struct life *life, const struct task_report *report)
+static void on_report(struct stage *stage, struct attempt *attempt, const struct task_report *report)
 {
     if (!generation_equal(report->generation, stage->generation)) {
         return;
@@ -422,8 +422,8 @@ static void on_report(struct stage *stage, struct life *life, const struct task_
         snprintf(stage->end->text, sizeof stage->end->text, "%s", report->text);
         return;
     }
-    life->phase = LIFE_REPORTED;
-    life->report = *report;
+    attempt->phase = ATTEMPT_REPORTED;
+    attempt->report = *report;
     mark_aligned(stage);
     if (report->reason != REPORT_FINISHED && report->reason != REPORT_HALT) {
         begin_collecting(stage, "a task lost another one");
@@ -440,10 +440,10 @@ static void on_stream(struct stage *stage, const struct task_stream *stream)
     end->stream_count = stream->stream > end->stream_count ? stream->stream : end->stream_count;
 }
 
-static void on_join(struct stage *stage, struct life *life, const struct task_join *join)
+static void on_join(struct stage *stage, struct attempt *attempt, const struct task_join *join)
 {
-    life->phase = LIFE_JOINS;
-    life->join_stream = join->stream;
+    attempt->phase = ATTEMPT_JOINS;
+    attempt->join_stream = join->stream;
     if (is_over(stage, join->stream) || is_past(stage, join->stream, join->epoch)) {
         outdate_joiners(stage, join->stream);
     }
@@ -456,58 +456,58 @@ static void on_part(struct stage *stage, const struct task_part *part)
 {
     if (++stage->end->parts > stage->job->parts_lost) {
         stage->end->published = part->position;
-        say_release(stage);
+        send_release(stage);
     }
     if (stage->end->parts == 1 && stage->job->kills_at_part > 0) {
-        program_signal(&stage->lives[stage->job->kills_at_part - 1].program, SIGKILL);
+        program_signal(&stage->attempts[stage->job->kills_at_part - 1].program, SIGKILL);
     }
 }
 
-static void on_stall(struct stage *stage, const struct life *life, const struct task_stall *stall)
+static void on_stall(struct stage *stage, const struct attempt *attempt, const struct task_stall *stall)
 {
     stage->end->stalls++;
     stage->end->stall_slot = stall->slot;
-    struct life *other = &stage->lives[stall->slot];
-    if (stage->job->kills_stalled && other != life) {
+    struct attempt *other = &stage->attempts[stall->slot];
+    if (stage->job->kills_stalled && other != attempt) {
         program_signal(&other->program, SIGKILL);
     }
-    if (stage->job->drops_stalled && other != life && !other->dropped) {
+    if (stage->job->drops_stalled && other != attempt && !other->dropped) {
         other->dropped = true;
-        other->phase = LIFE_GONE;
+        other->phase = ATTEMPT_GONE;
         stage->collecting = true;
         next_plan(stage);
     }
 }
 
-void stage_on_up(struct stage *stage, struct life *life, const struct task_up *up)
+void stage_on_up(struct stage *stage, struct attempt *attempt, const struct task_up *up)
 {
     switch (up->type) {
     case TASK_UP_HELLO:
-        snprintf(life->mesh_address, sizeof life->mesh_address, "%s", up->hello.mesh_address);
+        snprintf(attempt->mesh_address, sizeof attempt->mesh_address, "%s", up->hello.mesh_address);
         if (stage->generation.number == 0) {
             first_plan(stage);
         } else if (up->hello.generation.number == 0) {
-            say_warm(stage, life);
+            send_warm(stage, attempt);
             release_more(stage);
         }
         break;
     case TASK_UP_ARRIVE:
-        on_arrive(stage, life, &up->arrive);
+        on_arrive(stage, attempt, &up->arrive);
         break;
     case TASK_UP_REPORT:
-        on_report(stage, life, &up->report);
+        on_report(stage, attempt, &up->report);
         break;
     case TASK_UP_PART:
         on_part(stage, &up->part);
         break;
     case TASK_UP_JOIN:
-        on_join(stage, life, &up->join);
+        on_join(stage, attempt, &up->join);
         break;
     case TASK_UP_STREAM:
         on_stream(stage, &up->stream);
         break;
     case TASK_UP_STALL:
-        on_stall(stage, life, &up->stall);
+        on_stall(stage, attempt, &up->stall);
         break;
     case TASK_UP_PREEMPT:
     case TASK_UP_PROGRESS:
@@ -517,29 +517,29 @@ void stage_on_up(struct stage *stage, struct life *life, const struct task_up *u
     }
 }
 
-void stage_on_gone(struct stage *stage, struct life *life)
+void stage_on_gone(struct stage *stage, struct attempt *attempt)
 {
-    close(life->fd);
-    life->fd = -1;
-    bool was_member = life->member && !stage->end->done;
-    life->phase = LIFE_GONE;
+    close(attempt->fd);
+    attempt->fd = -1;
+    bool was_member = attempt->member && !stage->end->done;
+    attempt->phase = ATTEMPT_GONE;
     if (!was_member) {
         return;
     }
     stage->lost_us = clock_monotonic_us();
     begin_collecting(stage, "a task was killed");
     if (stage->job->replaces) {
-        stage_start(stage, life->slot);
+        stage_start(stage, attempt->slot);
     }
     next_plan(stage);
 }
 
 static void send_away_joiners(struct stage *stage)
 {
-    for (uint32_t i = 0; i < stage->life_count; i++) {
-        struct life *life = &stage->lives[i];
-        if (!life->member && life->phase != LIFE_GONE) {
-            stage_tell(life, &(struct task_down){.type = TASK_DOWN_SUPERSEDED});
+    for (uint32_t i = 0; i < stage->attempt_count; i++) {
+        struct attempt *attempt = &stage->attempts[i];
+        if (!attempt->member && attempt->phase != ATTEMPT_GONE) {
+            stage_send(attempt, &(struct task_down){.type = TASK_DOWN_SUPERSEDED});
         }
     }
 }
@@ -579,7 +579,7 @@ void stage_run(const struct stage_job *job, struct stage_end *ret_end)
 void stage_end_free(struct stage_end *end)
 {
     for (uint32_t i = 0; i < end->started; i++) {
-        free(end->said[i]);
+        free(end->printed[i]);
         free(end->erred[i]);
     }
 }

@@ -12,7 +12,7 @@
 #include "common/model/task_message.h"
 
 #define STAGE_TASKS_MAX    8 /* lives of all tasks together */
-#define STAGE_FEEDS_MAX    64
+#define STAGE_CONSUMPTIONS_MAX    64
 #define STAGE_FOLDER_BYTES 80
 
 struct stage_job {
@@ -41,9 +41,9 @@ struct stage_job {
     const char *const *environment; /* for all tasks; ended by NULL; or NULL */
 };
 
-struct stage_feed {
+struct stage_consumption {
     struct cursor cursor;
-    struct feed feed;
+    struct consumption consumption;
 };
 
 /* What became of it. */
@@ -55,18 +55,18 @@ struct stage_end {
     uint32_t roster;             /* of the last one */
     uint32_t started;            /* lives */
     char text[512];              /* why it failed */
-    char *said[STAGE_TASKS_MAX]; /* by each life, on stdout; owned */
+    char *printed[STAGE_TASKS_MAX]; /* by each life, on stdout; owned */
     char *erred[STAGE_TASKS_MAX];
     int exit_code[STAGE_TASKS_MAX]; /* -1: by a signal */
-    struct stage_feed feeds[STAGE_FEEDS_MAX];
-    size_t feed_count;
+    struct stage_consumption consumptions[STAGE_CONSUMPTIONS_MAX];
+    size_t consumption_count;
     struct task_stream streams[4]; /* as last said; names are copies below */
     char stream_names[4][128];
     uint32_t stream_count;
     uint32_t stalls;
     uint32_t stall_slot; /* of the last */
     uint64_t published;
-    uint64_t published_at_bye; /* when the members said goodbye */
+    uint64_t published_at_goodbye; /* when the members said goodbye */
     uint32_t parts;            /* checkpoints that were said to be written */
     uint64_t regroup_us;       /* the longest from a task's end to the next release */
 };

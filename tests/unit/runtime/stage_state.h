@@ -9,11 +9,11 @@
 #include "tests/lib/program.h"
 #include "tests/lib/test.h"
 
-enum life_phase { LIFE_STARTED = 1, LIFE_WARM, LIFE_JOINS, LIFE_RUNS, LIFE_REPORTED, LIFE_GONE };
+enum attempt_phase { ATTEMPT_STARTED = 1, ATTEMPT_WARM, ATTEMPT_JOINS, ATTEMPT_RUNS, ATTEMPT_REPORTED, ATTEMPT_GONE };
 
 /* One life of a task. */
-struct life {
-    enum life_phase phase;
+struct attempt {
+    enum attempt_phase phase;
     uint32_t slot;
     uint64_t incarnation;
     struct program program;
@@ -36,11 +36,11 @@ struct stage {
     struct stage_end *end;
     const char *folder;
     struct wire_arena *arena;
-    struct life lives[STAGE_TASKS_MAX];
-    uint32_t life_count;
+    struct attempt attempts[STAGE_TASKS_MAX];
+    uint32_t attempt_count;
     uint64_t incarnations;
     struct generation generation;
-    struct life *roster[STAGE_TASKS_MAX];
+    struct attempt *roster[STAGE_TASKS_MAX];
     uint32_t roster_count;
     uint64_t resume;
     bool collecting;
@@ -54,9 +54,9 @@ struct stage {
     bool met;   /* those that the job grew by have been in it */
 };
 
-/* stage_lives.c */
+/* stage_attempts.c */
 void stage_start(struct stage *stage, uint32_t slot);
-void stage_tell(struct life *life, const struct task_down *down);
+void stage_send(struct attempt *attempt, const struct task_down *down);
 void stage_make_folder(char folder[STAGE_FOLDER_BYTES]);
 /* Waits for something to hear, and hears it. False when nobody lives. */
 bool stage_turn(struct stage *stage);
@@ -64,7 +64,7 @@ bool stage_turn(struct stage *stage);
 void stage_collect(struct stage *stage);
 
 /* stage.c */
-void stage_on_up(struct stage *stage, struct life *life, const struct task_up *up);
-void stage_on_gone(struct stage *stage, struct life *life);
+void stage_on_up(struct stage *stage, struct attempt *attempt, const struct task_up *up);
+void stage_on_gone(struct stage *stage, struct attempt *attempt);
 
 #endif

@@ -53,7 +53,7 @@ static void assert_summed(const struct bucketed *bucketed, size_t count)
     }
 }
 
-static cadre_status say_ready(const struct bucketed *bucketed, uint32_t id, cadre_buckets *buckets)
+static cadre_status send_ready_to_peer(const struct bucketed *bucketed, uint32_t id, cadre_buckets *buckets)
 {
     for (size_t i = 0; i < bucketed->count; i++) {
         size_t index = bucketed->order == 0 ? i : (i * bucketed->order + id) % bucketed->count;
@@ -76,7 +76,7 @@ static cadre_status step(
     cadre_buckets *buckets;
     CADRE_TRY(cadre_buckets_begin(
         replica, CADRE_SUM, bucketed->tensors[id], bucketed->count, &options, &buckets));
-    CADRE_TRY(say_ready(bucketed, id, buckets));
+    CADRE_TRY(send_ready_to_peer(bucketed, id, buckets));
     if (id == 0) {
         bucketed->kept = buckets;
     }
@@ -173,7 +173,7 @@ static void a_bucket_starts_when_its_last_gradient_is_ready(void **state)
     cadre_strategy_release(strategy);
 }
 
-static void replicas_that_disagree_are_told(void **state)
+static void replicas_that_disagree_are_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -205,7 +205,7 @@ static void one_that_was_never_ready_is_named(void **state)
 }
 
 /* What was started is waited for when the function returns; a bucket that is not full is none. */
-static void buckets_that_nobody_waits_for_end_with_the_function(void **state)
+static void unwaited_buckets_end_with_the_function(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -321,9 +321,9 @@ int main(void)
         cmocka_unit_test(all_come_to_the_sum_in_any_order_and_size),
         cmocka_unit_test(a_bucket_closes_once_it_is_as_large),
         cmocka_unit_test(a_bucket_starts_when_its_last_gradient_is_ready),
-        cmocka_unit_test(replicas_that_disagree_are_told),
+        cmocka_unit_test(replicas_that_disagree_are_reported),
         cmocka_unit_test(one_that_was_never_ready_is_named),
-        cmocka_unit_test(buckets_that_nobody_waits_for_end_with_the_function),
+        cmocka_unit_test(unwaited_buckets_end_with_the_function),
         cmocka_unit_test(misuse_is_refused),
         cmocka_unit_test(without_memory_the_step_fails),
     };

@@ -14,10 +14,10 @@
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 #include "training.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpoint_sum.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/format/checkpoint_sum.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -186,7 +186,7 @@ static void equal_states_give_equal_bytes(void **state)
 }
 
 /* Each byte of both files, changed, must be noticed or not matter; none may crash. */
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -243,7 +243,7 @@ static void flip(const char *path, off_t at)
 }
 
 /* Also in one that holds nothing that is asked for, and in the last, which is not full. */
-static void damage_in_any_block_is_told(void **state)
+static void damage_in_any_block_is_reported(void **state)
 {
     (void)state;
     enum { COUNT = LIMIT_CHECKPOINT_BLOCK_BYTES * 3 / 2 / sizeof(double) };
@@ -325,7 +325,7 @@ static void they_are_taken_on_the_way(void **state)
 }
 
 /* Whatever fails, the training goes on, what was published stays, and no temporary file does. */
-static void a_full_disk_is_told(void **state)
+static void a_full_disk_is_reported(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -432,7 +432,7 @@ static cadre_status save_in_step(
     return cadre_save(cadre_replica_strategy(replica), false);
 }
 
-static void misuse_is_told(void **state)
+static void misuse_is_reported(void **state)
 {
     (void)state;
     assert_public_error(cadre_save(NULL, true), CADRE_INVALID_ARGUMENT, "strategy");
@@ -459,15 +459,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_is_read_back_at_another_number_of_replicas),
         cmocka_unit_test(equal_states_give_equal_bytes),
-        cmocka_unit_test(damage_is_told),
-        cmocka_unit_test(damage_in_any_block_is_told),
+        cmocka_unit_test(damage_is_reported),
+        cmocka_unit_test(damage_in_any_block_is_reported),
         cmocka_unit_test(old_ones_are_deleted_and_nothing_else),
         cmocka_unit_test(they_are_taken_on_the_way),
-        cmocka_unit_test(a_full_disk_is_told),
+        cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(a_full_disk_leaves_the_one_that_is_there),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_an_error),
         cmocka_unit_test(finish_writes_the_last_one),
-        cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(misuse_is_reported),
         cmocka_unit_test(checksums_are_those_of_the_world),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

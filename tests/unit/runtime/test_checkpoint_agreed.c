@@ -2,9 +2,9 @@
  * Which copies are said to be what all replicas held: by their own digest, whatever is compared
  * first, and each once. The task's word is taken here. */
 #include "tests/lib/test.h"
-#include "worker/library/runtime/state/checkpoint_agreed.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/task/task.h"
 
@@ -14,14 +14,14 @@
 static struct checkpointer checkpointer;
 static struct state_part state = {.checkpointer = &checkpointer};
 static struct cadre_strategy strategy = {.state_part = &state};
-static struct task_part told;
-static int told_count;
+static struct task_part reported;
+static int reported_count;
 
 void task_part(struct task *task, const struct task_part *part)
 {
     assert_ptr_equal(task, strategy.task);
-    told = *part;
-    told_count++;
+    reported = *part;
+    reported_count++;
 }
 
 /* A copy of the state at `position` is taken and not written yet. */
@@ -30,8 +30,8 @@ static void copy_at(uint64_t position, uint64_t held)
     checkpointer = (struct checkpointer){.writing = true, .written = POSITION_NONE};
     assert_int_equal(pthread_mutex_init(&checkpointer.lock, NULL), 0);
     checkpointer.copy.position = position;
-    told_count = 0;
-    agreed_begin(&checkpointer, held);
+    reported_count = 0;
+    checkpoint_agreed_begin(&checkpointer, held);
 }
 
 /* The writer is done: what it says has this digest. */
@@ -41,7 +41,7 @@ static void written_as(uint64_t digest)
     checkpointer.written = checkpointer.copy.position;
     checkpointer.part = (struct task_part){.position = checkpointer.copy.position,
         .digest = digest,
-        .compared = agreed_on(&checkpointer, digest)};
+        .compared = checkpoint_agreed_on(&checkpointer, digest)};
 }
 
 static void done(void)
@@ -55,11 +55,11 @@ static void what_was_compared_before_it_is_written(void **unused)
     (void)unused;
     copy_at(6, 0);
     checkpoint_agreed(&strategy, 6, A);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     written_as(A);
     assert_true(checkpointer.part.compared);
     checkpoint_agreed(&strategy, 6, A);
-    assert_int_equal(told_count, 0); /* it is no news */
+    assert_int_equal(reported_count, 0); /* it is no news */
     done();
 }
 
@@ -70,29 +70,29 @@ static void what_is_compared_after_it_is_written(void **unused)
     written_as(A);
     assert_false(checkpointer.part.compared);
     checkpoint_agreed(&strategy, 6, A);
-    assert_int_equal(told_count, 1);
-    assert_true(told.compared && told.digest == A && told.position == 6);
+    assert_int_equal(reported_count, 1);
+    assert_true(reported.compared && reported.digest == A && reported.position == 6);
     assert_true(checkpointer.part.compared);
     checkpoint_agreed(&strategy, 6, A);
-    assert_int_equal(told_count, 1);
+    assert_int_equal(reported_count, 1);
     done();
 }
 
 /* The program saves there once more: what is on disk is being replaced, and is not spoken of. */
-static void what_is_being_written_again_is_not_said(void **unused)
+static void what_is_being_written_again_is_not_reported(void **unused)
 {
     (void)unused;
     copy_at(6, 0);
     written_as(A);
     checkpointer.writing = true;
-    agreed_begin(&checkpointer, 0);
+    checkpoint_agreed_begin(&checkpointer, 0);
     checkpoint_agreed(&strategy, 6, A);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     done();
 }
 
 /* A bit has flipped in it. */
-static void a_copy_with_another_digest_is_never_said(void **unused)
+static void a_copy_with_another_digest_is_never_reported(void **unused)
 {
     (void)unused;
     copy_at(6, A);
@@ -101,7 +101,7 @@ static void a_copy_with_another_digest_is_never_said(void **unused)
     assert_false(checkpointer.part.compared);
     checkpoint_agreed(&strategy, 6, A);
     checkpoint_agreed(&strategy, 7, A);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     done();
 }
 
@@ -111,20 +111,20 @@ static void a_later_comparison_speaks_for_what_was_held(void **unused)
     (void)unused;
     copy_at(6, A);
     checkpoint_agreed(&strategy, 5, B); /* an earlier one says nothing */
-    assert_false(agreed_on(&checkpointer, A));
+    assert_false(checkpoint_agreed_on(&checkpointer, A));
     checkpoint_agreed(&strategy, 9, B);
-    assert_true(agreed_on(&checkpointer, A));
-    assert_false(agreed_on(&checkpointer, B)); /* that is of step 9 */
+    assert_true(checkpoint_agreed_on(&checkpointer, A));
+    assert_false(checkpoint_agreed_on(&checkpointer, B)); /* that is of step 9 */
     written_as(A);
     assert_true(checkpointer.part.compared);
     copy_at(6, A);
     written_as(B);
     checkpoint_agreed(&strategy, 9, A);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     copy_at(6, 0); /* what was copied is not known */
     written_as(A);
     checkpoint_agreed(&strategy, 9, A);
-    assert_int_equal(told_count, 0);
+    assert_int_equal(reported_count, 0);
     done();
 }
 
@@ -135,8 +135,8 @@ static void what_was_held_is_asked_where_nothing_was_compared(void **unused)
     copy_at(6, A);
     checkpoint_agreed(&strategy, 6, B);
     checkpoint_agreed(&strategy, 9, B);
-    assert_true(agreed_on(&checkpointer, B));
-    assert_false(agreed_on(&checkpointer, A));
+    assert_true(checkpoint_agreed_on(&checkpointer, B));
+    assert_false(checkpoint_agreed_on(&checkpointer, A));
     done();
 }
 
@@ -148,14 +148,14 @@ static void several_are_compared_at_one_position(void **unused)
     for (uint64_t digest = 1; digest <= CHECKPOINT_AGREED_MAX; digest++) {
         checkpoint_agreed(&strategy, 6, digest);
     }
-    assert_true(agreed_on(&checkpointer, 1));
+    assert_true(checkpoint_agreed_on(&checkpointer, 1));
     checkpoint_agreed(&strategy, 6, CHECKPOINT_AGREED_MAX + 1);
-    assert_false(agreed_on(&checkpointer, 1));
-    assert_true(agreed_on(&checkpointer, 2));
-    assert_true(agreed_on(&checkpointer, CHECKPOINT_AGREED_MAX + 1));
-    assert_false(agreed_on(&checkpointer, 0)); /* not known is equal to nothing */
-    agreed_begin(&checkpointer, 0);
-    assert_false(agreed_on(&checkpointer, 2)); /* another copy */
+    assert_false(checkpoint_agreed_on(&checkpointer, 1));
+    assert_true(checkpoint_agreed_on(&checkpointer, 2));
+    assert_true(checkpoint_agreed_on(&checkpointer, CHECKPOINT_AGREED_MAX + 1));
+    assert_false(checkpoint_agreed_on(&checkpointer, 0)); /* not known is equal to nothing */
+    checkpoint_agreed_begin(&checkpointer, 0);
+    assert_false(checkpoint_agreed_on(&checkpointer, 2)); /* another copy */
     done();
 }
 
@@ -164,8 +164,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_compared_before_it_is_written),
         cmocka_unit_test(what_is_compared_after_it_is_written),
-        cmocka_unit_test(what_is_being_written_again_is_not_said),
-        cmocka_unit_test(a_copy_with_another_digest_is_never_said),
+        cmocka_unit_test(what_is_being_written_again_is_not_reported),
+        cmocka_unit_test(a_copy_with_another_digest_is_never_reported),
         cmocka_unit_test(a_later_comparison_speaks_for_what_was_held),
         cmocka_unit_test(what_was_held_is_asked_where_nothing_was_compared),
         cmocka_unit_test(several_are_compared_at_one_position),

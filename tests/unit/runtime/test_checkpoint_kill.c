@@ -13,9 +13,9 @@
 
 #include "common/base/fault.h"
 #include "training.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -80,7 +80,7 @@ static cadre_status count_step(
 }
 
 /* Says each position that is published. */
-static void train(const char *folder, unsigned calls, int say)
+static void train(const char *folder, unsigned calls, int send_line)
 {
     cadre_strategy *strategy;
     cadre_variable *variable = start(folder, &strategy);
@@ -89,7 +89,7 @@ static void train(const char *folder, unsigned calls, int say)
         CHILD_REQUIRE(cadre_run(strategy, count_step, variable, NULL, 0, NULL) == CADRE_OK);
         CHILD_REQUIRE(cadre_save(strategy, true) == CADRE_OK);
         uint64_t published = cadre_checkpoint_latest(strategy);
-        CHILD_REQUIRE(write(say, &published, sizeof published) == sizeof published);
+        CHILD_REQUIRE(write(send_line, &published, sizeof published) == sizeof published);
     }
     cadre_strategy_release(strategy);
     _exit(0);

@@ -29,7 +29,7 @@ static cadre_status step(
     return CADRE_OK;
 }
 
-static void say(cadre_strategy *strategy, const char *when, const cadre_variable *count)
+static void send_line(cadre_strategy *strategy, const char *when, const cadre_variable *count)
 {
     uint64_t positions[8];
     uint32_t kept = 0;
@@ -57,14 +57,14 @@ static int program(const char *directory, const char *how, const char *steps)
     CADRE_CHECK(cadre_checkpoint_manager(&options));
     CADRE_CHECK(cadre_strategy_default(&strategy));
     CADRE_CHECK(cadre_variable_create(strategy, "count", CADRE_I64, 0, NULL, NULL, &count));
-    say(strategy, "begins", count);
+    send_line(strategy, "begins", count);
     for (long i = strtol(steps, NULL, 10); i > 0; i--) {
         CADRE_CHECK(cadre_run(strategy, step, count, NULL, 0, NULL));
         if (strcmp(how, "every") != 0) {
             CADRE_CHECK(cadre_save(strategy, true));
         }
     }
-    say(strategy, "ends", count);
+    send_line(strategy, "ends", count);
     return cadre_finish(strategy);
 }
 
@@ -78,13 +78,13 @@ static void run(const char *const *environment, const char *directory, const cha
 }
 
 static void expect(const char *const *environment, const char *directory, const char *how,
-    const char *steps, int exit_code, const char *told)
+    const char *steps, int exit_code, const char *reported)
 {
     struct program_result result;
     run(environment, directory, how, steps, &result);
     if (result.exit_code != exit_code ||
-        (strstr(result.out, told) == NULL && strstr(result.err, told) == NULL)) {
-        fail_msg("%s %s: exit code %d, wanted '%s', said\n%s%s", how, steps, result.exit_code, told,
+        (strstr(result.out, reported) == NULL && strstr(result.err, reported) == NULL)) {
+        fail_msg("%s %s: exit code %d, wanted '%s', said\n%s%s", how, steps, result.exit_code, reported,
             result.out, result.err);
     }
     program_result_free(&result);
@@ -175,7 +175,7 @@ static void people_have_the_last_word(void **state)
 
 /* Programs of a cluster that is started by hand have to agree, and nobody is there yet to agree
  * with. */
-static void a_cluster_by_hand_is_told_by_its_environment(void **state)
+static void a_cluster_by_hand_is_reported_by_its_environment(void **state)
 {
     (void)state;
     const char *environment[] = {
@@ -188,16 +188,16 @@ static void a_cluster_by_hand_is_told_by_its_environment(void **state)
 
 /* --- as tasks of a job, whose checkpoints go where the job was told to --- */
 
-static unsigned times_said(const struct job_end *end, const char *line)
+static unsigned times_printed(const struct job_end *end, const char *line)
 {
     unsigned times = 0;
-    for (const char *at = end->said; (at = strstr(at, line)) != NULL; at++) {
+    for (const char *at = end->printed; (at = strstr(at, line)) != NULL; at++) {
         times++;
     }
     return times;
 }
 
-static void a_job_is_told_from_outside(void **state)
+static void a_job_is_reported_from_outside(void **state)
 {
     (void)state;
     struct job_end end;
@@ -215,8 +215,8 @@ static void a_job_is_told_from_outside(void **state)
         .checkpoints_kept = 3,
         .grace_us = 1000000};
     job_run(&options, &end);
-    if (end.exit_code != 0 || times_said(&end, "ends: step 3 count 3 kept 1 2 3\n") != 2 ||
-        times_said(&end, "say --checkpoint-folder where it is started") != 1) {
+    if (end.exit_code != 0 || times_printed(&end, "ends: step 3 count 3 kept 1 2 3\n") != 2 ||
+        times_printed(&end, "say --checkpoint-folder where it is started") != 1) {
         job_wrong("another directory", &end);
     }
     assert_string_equal(names_in(elsewhere, names), "");
@@ -226,16 +226,16 @@ static void a_job_is_told_from_outside(void **state)
     arguments[0] = shared;
     options.restore_path = shared;
     job_run(&options, &end);
-    if (end.exit_code != 0 || times_said(&end, "begins: step 3 count 3 kept 1 2 3\n") != 2 ||
-        times_said(&end, "ends: step 6 count 6 kept 4 5 6\n") != 2 ||
-        times_said(&end, "say --checkpoint-folder") != 0) {
+    if (end.exit_code != 0 || times_printed(&end, "begins: step 3 count 3 kept 1 2 3\n") != 2 ||
+        times_printed(&end, "ends: step 6 count 6 kept 4 5 6\n") != 2 ||
+        times_printed(&end, "say --checkpoint-folder") != 0) {
         job_wrong("the same directory", &end);
     }
 }
 
 /* --- misuse --- */
 
-static void misuse_is_told(void **state)
+static void misuse_is_reported(void **state)
 {
     (void)state;
     const cadre_checkpoint_options fine = {.max_to_keep = 2};
@@ -282,9 +282,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_damaged_one_is_passed_over),
         cmocka_unit_test(two_runs_do_not_mix),
         cmocka_unit_test(people_have_the_last_word),
-        cmocka_unit_test(a_cluster_by_hand_is_told_by_its_environment),
-        cmocka_unit_test(a_job_is_told_from_outside),
-        cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(a_cluster_by_hand_is_reported_by_its_environment),
+        cmocka_unit_test(a_job_is_reported_from_outside),
+        cmocka_unit_test(misuse_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ static const uint8_t challenge[GREETING_CHALLENGE_BYTES] = "a challenge";
 static void make_hello(uint8_t bytes[GREETING_HELLO_BYTES])
 {
     struct greeting_hello hello = {.frame_version = 2,
-        .place = 3,
+        .member_id = 3,
         .tasks = 5,
         .keyed = true,
         .restored = UINT64_C(1) << 40,
@@ -30,7 +30,7 @@ static void a_hello_says_what_was_put_in(void **state)
     make_hello(bytes);
     assert_true(greeting_hello_read(bytes, &hello));
     assert_int_equal(hello.frame_version, 2);
-    assert_int_equal(hello.place, 3);
+    assert_int_equal(hello.member_id, 3);
     assert_int_equal(hello.tasks, 5);
     assert_true(hello.keyed);
     assert_int_equal(hello.restored, UINT64_C(1) << 40);
@@ -92,20 +92,20 @@ static void an_answer_from_elsewhere_is_read_safely(void **state)
     assert_false(greeting_answer_read(bytes, &answer));
 }
 
-static void a_proof_is_good_once(void **state)
+static void a_mac_is_good_once(void **state)
 {
     (void)state;
     uint8_t hello[GREETING_HELLO_BYTES];
     uint8_t another[GREETING_CHALLENGE_BYTES] = "another challenge";
     uint8_t mac[GREETING_MAC_BYTES];
     make_hello(hello);
-    greeting_proof(key, hello, challenge, mac);
-    assert_true(greeting_proof_valid(key, hello, challenge, mac));
-    assert_false(greeting_proof_valid(other, hello, challenge, mac));
+    greeting_mac(key, hello, challenge, mac);
+    assert_true(greeting_mac_valid(key, hello, challenge, mac));
+    assert_false(greeting_mac_valid(other, hello, challenge, mac));
     assert_false(
-        greeting_proof_valid(key, hello, another, mac)); /* said again to a new challenge */
+        greeting_mac_valid(key, hello, another, mac)); /* said again to a new challenge */
     mac[31] ^= 1;
-    assert_false(greeting_proof_valid(key, hello, challenge, mac));
+    assert_false(greeting_mac_valid(key, hello, challenge, mac));
 }
 
 static void challenges_differ(void **state)
@@ -125,7 +125,7 @@ int main(void)
         cmocka_unit_test(a_hello_says_what_was_put_in),
         cmocka_unit_test(an_answer_proves_every_byte),
         cmocka_unit_test(an_answer_from_elsewhere_is_read_safely),
-        cmocka_unit_test(a_proof_is_good_once),
+        cmocka_unit_test(a_mac_is_good_once),
         cmocka_unit_test(challenges_differ),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

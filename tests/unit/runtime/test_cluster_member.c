@@ -24,7 +24,7 @@ static cadre_status open_member(const char *cluster, const char *type, uint32_t 
 {
     cadre_cluster_resolver *resolver = resolver_of(cluster, type, id);
     cadre_status status =
-        cluster_member_open(resolver, CLUSTER_CREW, &environment, ret_member, error);
+        cluster_member_open(resolver, CLUSTER_PS_JOB, &environment, ret_member, error);
     cadre_cluster_resolver_release(resolver); /* it was copied */
     return status;
 }
@@ -39,7 +39,7 @@ static cadre_status find_member(struct cluster_member **ret_member, struct cadre
         return CADRE_OK;
     }
     cadre_status status =
-        cluster_member_open(resolver, CLUSTER_CREW, &environment, ret_member, error);
+        cluster_member_open(resolver, CLUSTER_PS_JOB, &environment, ret_member, error);
     cadre_cluster_resolver_release(resolver);
     return status;
 }
@@ -62,7 +62,7 @@ static int clear(void **state)
 
 static const char four[] = "{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"localhost:2\", "
                            "\"[::1]:3\"], \"evaluator\": [\"e:5\"]}";
-static const char crew[] =
+static const char ps_job[] =
     "{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"localhost:2\", \"[::1]:3\"], "
     "\"ps\": [\"127.0.0.1:4\", \"127.0.0.1:5\"], \"evaluator\": [\"127.0.0.1:6\"]}";
 
@@ -76,7 +76,7 @@ static void a_task_knows_its_place(void **state)
     environment.cluster_wait_us = 7;
     environment.cluster_grace_us = 8;
     assert_ok(open_member(four, "worker", 1, &member, &error), &error);
-    assert_int_equal(member->place, 2);
+    assert_int_equal(member->member_id, 2);
     assert_int_equal(member->tasks, 3);
     assert_int_equal(member->wait_us, 7);
     assert_int_equal(member->grace_us, 8);
@@ -98,14 +98,14 @@ static void a_task_knows_its_place(void **state)
     cluster_member_close(member);
 }
 
-static void a_crew_is_in_order_of_slots(void **state)
+static void a_ps_job_is_in_order_of_slots(void **state)
 {
     (void)state;
     static const struct {
         const char *type;
         uint32_t id;
         enum role role;
-        uint32_t place;
+        uint32_t member_id;
     } cases[] = {
         {"chief", 0, ROLE_CHIEF, 0},
         {"worker", 1, ROLE_WORKER, 2},
@@ -117,12 +117,12 @@ static void a_crew_is_in_order_of_slots(void **state)
         struct cadre_error error = {0};
         struct cluster_member *member;
         char text[CLUSTER_MEMBER_TEXT_BYTES];
-        assert_ok(open_member(crew, cases[i].type, cases[i].id, &member, &error), &error);
-        assert_int_equal(member->place, cases[i].place);
+        assert_ok(open_member(ps_job, cases[i].type, cases[i].id, &member, &error), &error);
+        assert_int_equal(member->member_id, cases[i].member_id);
         assert_int_equal(member->role, cases[i].role);
         assert_int_equal(member->tasks, 6);
-        assert_int_equal(member->crew.servers, 2);
-        assert_int_equal(member->crew.evaluators, 1);
+        assert_int_equal(member->ps_job.servers, 2);
+        assert_int_equal(member->ps_job.evaluators, 1);
         assert_string_equal(cluster_member_text(member, 4, text), "task 4 (ps 1 at 127.0.0.1:5)");
         cluster_member_close(member);
     }
@@ -135,15 +135,15 @@ static void peers_leave_ps_tasks_out(void **state)
     static const struct {
         const char *type;
         uint32_t id;
-        uint32_t place;
+        uint32_t member_id;
     } cases[] = {{"chief", 0, 0}, {"worker", 0, 1}, {"worker", 1, 2}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct cadre_error error = {0};
         struct cluster_member *member;
-        cadre_cluster_resolver *resolver = resolver_of(crew, cases[i].type, cases[i].id);
+        cadre_cluster_resolver *resolver = resolver_of(ps_job, cases[i].type, cases[i].id);
         assert_ok(
             cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error), &error);
-        assert_int_equal(member->place, cases[i].place);
+        assert_int_equal(member->member_id, cases[i].member_id);
         assert_int_equal(member->tasks, 3);
         assert_int_equal(member->role, ROLE_NONE);
         cluster_member_close(member);
@@ -151,11 +151,11 @@ static void peers_leave_ps_tasks_out(void **state)
     }
     struct cadre_error error = {0};
     struct cluster_member *member;
-    cadre_cluster_resolver *resolver = resolver_of(crew, "ps", 1);
+    cadre_cluster_resolver *resolver = resolver_of(ps_job, "ps", 1);
     assert_error(cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error),
         CADRE_FAILED_PRECONDITION, &error, "ps 1 of the cluster");
     cadre_cluster_resolver_release(resolver);
-    resolver = resolver_of(crew, "evaluator", 0);
+    resolver = resolver_of(ps_job, "evaluator", 0);
     assert_ok(cluster_member_open(resolver, CLUSTER_PEERS, &environment, &member, &error), &error);
     assert_null(member);
     cadre_cluster_resolver_release(resolver);
@@ -195,8 +195,8 @@ static void what_is_no_cluster(void **state)
         const char *part;
     } cases[] = {
         {four, "ps", 0, CADRE_INVALID_ARGUMENT, "no such job"},
-        {crew, "ps", 2, CADRE_INVALID_ARGUMENT, "index 2"},
-        {crew, NULL, 0, CADRE_INVALID_ARGUMENT, "6 chief, worker, ps and evaluator tasks"},
+        {ps_job, "ps", 2, CADRE_INVALID_ARGUMENT, "index 2"},
+        {ps_job, NULL, 0, CADRE_INVALID_ARGUMENT, "6 chief, worker, ps and evaluator tasks"},
         {"{\"chief\": [\"a:1\"], \"ps\": [\"b:1\", \"c:1\"]}", "chief", 0,
             CADRE_FAILED_PRECONDITION, "2 ps tasks and no worker task"},
         {"{\"worker\": [\"a:1\"], \"ps\": [\"b:1\"]}", "worker", 0, CADRE_FAILED_PRECONDITION,
@@ -354,7 +354,7 @@ static void the_environment_says_which_cluster(void **state)
     set_slurm();
     environment.cluster_port = 4000;
     assert_ok(find_member(&member, &error), &error);
-    assert_int_equal(member->place, 1);
+    assert_int_equal(member->member_id, 1);
     assert_string_equal(cluster_member_address(member, 1), "localhost:4001");
     cluster_member_close(member);
     setenv("TF_CONFIG",
@@ -362,7 +362,7 @@ static void the_environment_says_which_cluster(void **state)
         "\"worker\", \"index\": 0}}",
         1);
     assert_ok(find_member(&member, &error), &error);
-    assert_int_equal(member->place, 0); /* TF_CONFIG goes before */
+    assert_int_equal(member->member_id, 0); /* TF_CONFIG goes before */
     cluster_member_close(member);
     setenv("TF_CONFIG", "[", 1);
     assert_error(find_member(&member, &error), CADRE_INVALID_ARGUMENT, &error, "TF_CONFIG");
@@ -402,7 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_task_knows_its_place, clear),
-        cmocka_unit_test_setup(a_crew_is_in_order_of_slots, clear),
+        cmocka_unit_test_setup(a_ps_job_is_in_order_of_slots, clear),
         cmocka_unit_test_setup(peers_leave_ps_tasks_out, clear),
         cmocka_unit_test_setup(who_is_a_job_by_itself, clear),
         cmocka_unit_test_setup(what_is_no_cluster, clear),

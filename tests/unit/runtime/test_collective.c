@@ -162,7 +162,7 @@ static void what_cannot_be_reduced_is_refused(void **state)
 }
 
 /* The same bytes in other shapes: the mesh alone would not see it. */
-static void shapes_of_one_size_are_told_apart(void **state)
+static void shapes_of_one_size_are_reported_apart(void **state)
 {
     (void)state;
     for (uint32_t n = 2; n <= 4; n++) {
@@ -440,7 +440,7 @@ int main(void)
         cmocka_unit_test(unsigned_words_wrap),
         cmocka_unit_test(an_inner_axis_is_summed),
         cmocka_unit_test(what_cannot_be_reduced_is_refused),
-        cmocka_unit_test(shapes_of_one_size_are_told_apart),
+        cmocka_unit_test(shapes_of_one_size_are_reported_apart),
         cmocka_unit_test(all_reduce_gives_each_replica_the_sum),
         cmocka_unit_test(every_op_combines_element_by_element),
         cmocka_unit_test(results_may_go_elsewhere),

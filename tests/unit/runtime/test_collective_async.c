@@ -188,7 +188,7 @@ static cadre_status failing_step(
     return async->statuses[0];
 }
 
-static void a_disagreement_fails_the_step_also_if_nobody_looks(void **state)
+static void a_disagreement_fails_the_step_also_if_none_looks(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -242,7 +242,7 @@ static cadre_status fewer_step(
     return CADRE_OK;
 }
 
-static void other_numbers_of_starts_are_told(void **state)
+static void other_numbers_of_starts_are_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -324,9 +324,9 @@ int main(void)
         cmocka_unit_test(communication_overlaps_with_computation),
         cmocka_unit_test(they_are_done_in_the_order_of_their_starts),
         cmocka_unit_test(what_is_called_directly_comes_after),
-        cmocka_unit_test(a_disagreement_fails_the_step_also_if_nobody_looks),
+        cmocka_unit_test(a_disagreement_fails_the_step_also_if_none_looks),
         cmocka_unit_test(a_replica_that_fails_ends_what_is_under_way),
-        cmocka_unit_test(other_numbers_of_starts_are_told),
+        cmocka_unit_test(other_numbers_of_starts_are_reported),
         cmocka_unit_test(a_handle_is_used_once_and_in_its_step),
         cmocka_unit_test(a_start_without_memory_fails),
     };

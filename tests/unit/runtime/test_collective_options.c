@@ -81,7 +81,7 @@ static void a_call_overrides_the_strategy_field_by_field(void **state)
 
 struct late {
     pthread_mutex_t lock;
-    pthread_cond_t told;
+    pthread_cond_t reported;
     bool over; /* replica 0 has been told that nobody came */
     cadre_collective_options options;
     bool broadcasts; /* which takes no options */
@@ -100,7 +100,7 @@ static cadre_status late_step(
     if (cadre_replica_id(replica) == 1) {
         pthread_mutex_lock(&late->lock);
         while (!late->over) {
-            pthread_cond_wait(&late->told, &late->lock);
+            pthread_cond_wait(&late->reported, &late->lock);
         }
         pthread_mutex_unlock(&late->lock);
     }
@@ -114,7 +114,7 @@ static cadre_status late_step(
             snprintf(late->message, sizeof late->message, "%s", cadre_error_message());
         }
         late->over = true;
-        pthread_cond_signal(&late->told);
+        pthread_cond_signal(&late->reported);
         pthread_mutex_unlock(&late->lock);
     }
     cadre_tensor_release(one);
@@ -141,15 +141,15 @@ static void who_does_not_come_in_time_is_named(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     struct late late = {.lock = PTHREAD_MUTEX_INITIALIZER,
-        .told = PTHREAD_COND_INITIALIZER,
+        .reported = PTHREAD_COND_INITIALIZER,
         .options = {.timeout_seconds = 0.05}};
     check_late(strategy, &late);
     assert_public_ok(cadre_strategy_set_communication(
         strategy, &(cadre_collective_options){.timeout_seconds = 0.05}));
-    struct late by_default = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER};
+    struct late by_default = {.lock = PTHREAD_MUTEX_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER};
     check_late(strategy, &by_default);
     struct late broadcast = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .broadcasts = true};
+        .lock = PTHREAD_MUTEX_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER, .broadcasts = true};
     check_late(strategy, &broadcast);
     cadre_strategy_release(strategy);
 }

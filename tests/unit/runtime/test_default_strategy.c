@@ -154,7 +154,7 @@ static void its_variables_are_regular(void **state)
 
 /* ---- beside other strategies ---- */
 
-static void it_is_not_the_only_one_that_lives(void **state)
+static void it_is_not_the_only_one_that_attempts(void **state)
 {
     (void)state;
     cadre_strategy *it = cadre_strategy_current();
@@ -184,7 +184,7 @@ static void it_is_not_the_only_one_that_lives(void **state)
     cadre_strategy_release(s);
 }
 
-static void nobody_ends_it(void **state)
+static void none_ends_it(void **state)
 {
     (void)state;
     cadre_strategy *it = cadre_strategy_current();
@@ -240,8 +240,8 @@ int main(void)
         cmocka_unit_test(it_runs_distributes_and_reduces),
         cmocka_unit_test(it_reduces_and_gathers_a_plain_tensor),
         cmocka_unit_test(its_variables_are_regular),
-        cmocka_unit_test(it_is_not_the_only_one_that_lives),
-        cmocka_unit_test(nobody_ends_it),
+        cmocka_unit_test(it_is_not_the_only_one_that_attempts),
+        cmocka_unit_test(none_ends_it),
         cmocka_unit_test(all_threads_see_one),
         cmocka_unit_test(it_takes_nobodys_place),
     };

@@ -383,10 +383,10 @@ static void read_all(int from, char *text, size_t size)
     close(from);
 }
 
-static void a_terminal_is_told_the_devices(void **state)
+static void a_terminal_is_reported_the_devices(void **state)
 {
     (void)state;
-    char said[4096];
+    char printed[4096];
     int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(terminal >= 0);
     assert_int_equal(grantpt(terminal), 0);
@@ -395,14 +395,14 @@ static void a_terminal_is_told_the_devices(void **state)
     assert_true(inside >= 0);
     assert_int_equal(run_again("teller", "NO=1", inside), 0);
     close(inside);
-    read_all(terminal, said, sizeof said);
+    read_all(terminal, printed, sizeof printed);
     static const char *const lines[] = {
         "cadre: a mirrored strategy: its replicas here are on CPU:1, CPU:0\r\n",
         "cadre: a strategy with central storage: its replicas here are on CPU:1, CPU:0, its "
         "variables on CPU:3\r\n",
         "cadre: a mirrored strategy: its replicas here are on CPU:0, CPU:1, CPU:2, CPU:3, CPU:4, "
         "CPU:5, CPU:6, CPU:7 and 3 others\r\n"};
-    const char *at = said;
+    const char *at = printed;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         const char *line = strstr(at, lines[i]);
         if (line == NULL) {
@@ -415,8 +415,8 @@ static void a_terminal_is_told_the_devices(void **state)
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     assert_int_equal(run_again("teller", "NO=1", ends[1]), 0);
     close(ends[1]);
-    read_all(ends[0], said, sizeof said);
-    assert_null(strstr(said, "its replicas here"));
+    read_all(ends[0], printed, sizeof printed);
+    assert_null(strstr(printed, "its replicas here"));
 }
 
 int main(int argc, char **argv)
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(variables_have_devices),
         cmocka_unit_test(central_storage_replicates_the_computation),
         cmocka_unit_test(the_number_that_was_asked_for_at_the_start_counts),
-        cmocka_unit_test(a_terminal_is_told_the_devices),
+        cmocka_unit_test(a_terminal_is_reported_the_devices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

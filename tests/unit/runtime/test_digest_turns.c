@@ -7,9 +7,9 @@
 #include "job.h"
 #include "training.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 

@@ -16,7 +16,7 @@
 #include "training.h"
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/state/state_hash.h"
+#include "worker/library/runtime/state/layout/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -92,7 +92,7 @@ static void two_that_are_the_same_go_on(void **state)
     }
 }
 
-static void of_two_that_differ_nobody_knows_who_is_right(void **state)
+static void of_two_that_differ_none_knows_who_is_right(void **state)
 {
     (void)state;
     for (uint32_t who = 0; who < 2; who++) {
@@ -136,16 +136,16 @@ static void the_one_that_is_not_as_most_is_named(void **state)
 }
 
 /* One that stood still, and holds something else now, may have passed that on to all others. */
-static void what_changed_where_it_stood_still_is_found(void **state)
+static void what_changed_where_it_paused_still_is_found(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     struct fault fault = variables_of(strategy);
     strategy->digests->interval.fixed = 1;
     assert_public_ok(run(strategy, &fault));
-    strategy->digests->stood = (struct verified){.position = 0, .digest = 4711};
+    strategy->digests->paused = (struct verified){.position = 0, .digest = 4711};
     assert_public_ok(run(strategy, &fault)); /* that step is applied */
-    strategy->digests->stood =
+    strategy->digests->paused =
         (struct verified){.position = 2, .digest = state_digest(&strategy->digests->hashes[0])};
     assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
         "differ after 2 steps: replica 0 and 1 other do not hold in their variables what they held "
@@ -155,10 +155,10 @@ static void what_changed_where_it_stood_still_is_found(void **state)
     strategy = training_strategy(3);
     fault = variables_of(strategy);
     assert_public_ok(run(strategy, &fault));
-    struct verified *stood = &strategy->digests->stood;
-    stood->position = 1;
+    struct verified *paused = &strategy->digests->paused;
+    paused->position = 1;
     fault_arm("state_hash.flip", 1);
-    assert_int_equal(digests_at_end(strategy, &stood->digest, &(struct cadre_error){0}), CADRE_OK);
+    assert_int_equal(digests_at_end(strategy, &paused->digest, &(struct cadre_error){0}), CADRE_OK);
     assert_true(fault_disarm());
     assert_public_error(run(strategy, &fault), CADRE_DATA_LOSS,
         " does not hold in variable 'counted' what it held before that step when the job "
@@ -221,7 +221,7 @@ static void what_differs_is_not_saved(void **state)
     }
 }
 
-static void what_differs_at_the_end_is_told(void **state)
+static void what_differs_at_the_end_is_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
@@ -334,7 +334,7 @@ static void tasks_that_are_the_same_go_on(void **state)
     job_must_succeed(self, "every", 1, 3);
 }
 
-static void nobody_compares_where_it_is_off(void **state)
+static void none_compares_where_it_is_off(void **state)
 {
     (void)state;
     job_must_succeed(self, "off", 2, 1);
@@ -570,15 +570,15 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_that_are_the_same_go_on),
-        cmocka_unit_test(of_two_that_differ_nobody_knows_who_is_right),
+        cmocka_unit_test(of_two_that_differ_none_knows_who_is_right),
         cmocka_unit_test(the_one_that_is_not_as_most_is_named),
-        cmocka_unit_test(what_changed_where_it_stood_still_is_found),
+        cmocka_unit_test(what_changed_where_it_paused_still_is_found),
         cmocka_unit_test(whatever_the_first_collective_is),
         cmocka_unit_test(what_differs_is_not_saved),
-        cmocka_unit_test(what_differs_at_the_end_is_told),
+        cmocka_unit_test(what_differs_at_the_end_is_reported),
         cmocka_unit_test(a_checkpoint_has_the_digest_that_was_compared),
         cmocka_unit_test(tasks_that_are_the_same_go_on),
-        cmocka_unit_test(nobody_compares_where_it_is_off),
+        cmocka_unit_test(none_compares_where_it_is_off),
         cmocka_unit_test(a_task_that_differs_is_named),
         cmocka_unit_test(a_job_goes_on_from_what_was_verified),
         cmocka_unit_test(a_joiner_that_differs_by_a_bit_is_found),

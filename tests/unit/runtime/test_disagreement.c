@@ -198,7 +198,7 @@ static void create_large(cadre_strategy *strategy)
 }
 
 /* Neither ends before both have said what they were told. */
-static void tell(bool less, cadre_status status)
+static void send_down(bool less, cadre_status status)
 {
     printf(
         "%s: %s: %s\n", less ? "chief" : "other", cadre_status_name(status), cadre_error_message());
@@ -247,13 +247,13 @@ static void meet_differently(cadre_strategy *strategy, const char *what, bool le
         return;
     }
     if (strcmp(what, "out-gather") == 0 && less) {
-        tell(less, gather_one(strategy));
+        send_down(less, gather_one(strategy));
     } else if (strcmp(what, "out-barrier") == 0 && less) {
-        tell(less, cadre_barrier());
+        send_down(less, cadre_barrier());
     } else if (strcmp(what, "out-variable") == 0 && less) {
-        tell(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, NULL, &variable));
+        send_down(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, NULL, &variable));
     } else {
-        tell(less, reduce_differently(strategy, what, less));
+        send_down(less, reduce_differently(strategy, what, less));
     }
 }
 
@@ -262,7 +262,7 @@ static void create_in_vain(cadre_strategy *strategy, bool less)
     cadre_variable *variable;
     const cadre_variable_options options = {
         .initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = refuse}};
-    tell(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, &options, &variable));
+    send_down(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, &options, &variable));
 }
 
 static void save_in_vain(cadre_strategy *strategy, bool less)
@@ -274,7 +274,7 @@ static void save_in_vain(cadre_strategy *strategy, bool less)
     }
     cadre_status status = cadre_save(strategy, true);
     fault_disarm();
-    tell(less, status);
+    send_down(less, status);
 }
 
 static int program(const char *what)
@@ -347,7 +347,7 @@ static void check(const char *what, const char *part)
 {
     struct job_end end;
     run_job(what, &end);
-    if (end.exit_code == 0 || !job_told(&end, part)) {
+    if (end.exit_code == 0 || !job_reported(&end, part)) {
         job_wrong(what, &end);
     }
 }
@@ -365,7 +365,7 @@ static void equal_programs_succeed(void **state)
     }
 }
 
-static void other_numbers_of_steps_are_told(void **state)
+static void other_numbers_of_steps_are_reported(void **state)
 {
     (void)state;
     check("no-steps", "called cadre_finish after 0 steps: all tasks must take the same steps");
@@ -374,13 +374,13 @@ static void other_numbers_of_steps_are_told(void **state)
 }
 
 /* The step that one leaves out is released already: the mesh tells, or the coordinator. */
-static void an_epoch_that_one_leaves_is_told(void **state)
+static void an_epoch_that_one_leaves_is_reported(void **state)
 {
     (void)state;
     check("leave", "cadre_finish");
 }
 
-static void other_numbers_of_collectives_are_told(void **state)
+static void other_numbers_of_collectives_are_reported(void **state)
 {
     (void)state;
     check("collectives", "the replicas disagree in a collective");
@@ -390,7 +390,7 @@ static void other_numbers_of_collectives_are_told(void **state)
 }
 
 /* Both are told, and named: the mesh stays usable, and nobody hangs. */
-static void other_calls_are_told_on_all(void **state)
+static void other_calls_are_reported_on_all(void **state)
 {
     (void)state;
     static const char *const whats[] = {
@@ -398,18 +398,18 @@ static void other_calls_are_told_on_all(void **state)
     for (size_t i = 0; i < sizeof whats / sizeof whats[0]; i++) {
         struct job_end end;
         run_job(whats[i], &end);
-        const char *const told[] = {
+        const char *const reported[] = {
             "chief: INVALID_ARGUMENT: the replicas disagree in a collective: ",
             "other: INVALID_ARGUMENT: the replicas disagree in a collective: "};
-        if (end.exit_code == 0 || strstr(end.said, told[0]) == NULL ||
-            strstr(end.said, told[1]) == NULL) {
+        if (end.exit_code == 0 || strstr(end.printed, reported[0]) == NULL ||
+            strstr(end.printed, reported[1]) == NULL) {
             job_wrong(whats[i], &end);
         }
     }
 }
 
 /* Outside of steps, too: each side reads what the other calls. */
-static void other_calls_between_steps_are_told(void **state)
+static void other_calls_between_steps_are_reported(void **state)
 {
     (void)state;
     static const char *const usual = "replica 1 calls cadre_reduce(CADRE_SUM) of f32 [2, 3]";
@@ -425,7 +425,7 @@ static void other_calls_between_steps_are_told(void **state)
         char both[512];
         run_job(whats[i][0], &end);
         snprintf(both, sizeof both, "%s%s", whats[i][1], usual);
-        const char *first = strstr(end.said, both);
+        const char *first = strstr(end.printed, both);
         if (end.exit_code != 0 || first == NULL || strstr(first + 1, both) == NULL) {
             job_wrong(whats[i][0], &end);
         }
@@ -446,7 +446,7 @@ static void waiting_for_each_other_ends(void **state)
     unsetenv("CADRE_COLLECTIVE_TIMEOUT_S");
 }
 
-static void other_values_are_told(void **state)
+static void other_values_are_reported(void **state)
 {
     (void)state;
     check("assign", "replica 0 calls cadre_variable_assign('weight', 3) (collective 1 of step 3), "
@@ -460,14 +460,14 @@ static void other_values_are_told(void **state)
         "replica 1 calls cadre_variable_assign_literal('pair', 0.5) (collective 1 of step 3)");
 }
 
-static void other_folders_are_told(void **state)
+static void other_folders_are_reported(void **state)
 {
     (void)state;
     check("folders", "is not the one that the chief sees");
 }
 
 /* Whichever task is heard first is the job's reason. */
-static void why_the_chief_could_not_is_told_by_all(void **state)
+static void why_the_chief_could_not_is_reported_by_all(void **state)
 {
     (void)state;
     static const char *const whats[][2] = {
@@ -477,7 +477,7 @@ static void why_the_chief_could_not_is_told_by_all(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct job_end end;
         run_job(whats[i][0], &end);
-        if (end.exit_code != 0 || strstr(end.said, whats[i][1]) == NULL) {
+        if (end.exit_code != 0 || strstr(end.printed, whats[i][1]) == NULL) {
             job_wrong(whats[i][0], &end);
         }
     }
@@ -491,15 +491,15 @@ int main(int argc, char **argv)
     self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_programs_succeed),
-        cmocka_unit_test(other_numbers_of_steps_are_told),
-        cmocka_unit_test(an_epoch_that_one_leaves_is_told),
-        cmocka_unit_test(other_numbers_of_collectives_are_told),
-        cmocka_unit_test(other_calls_are_told_on_all),
-        cmocka_unit_test(other_calls_between_steps_are_told),
+        cmocka_unit_test(other_numbers_of_steps_are_reported),
+        cmocka_unit_test(an_epoch_that_one_leaves_is_reported),
+        cmocka_unit_test(other_numbers_of_collectives_are_reported),
+        cmocka_unit_test(other_calls_are_reported_on_all),
+        cmocka_unit_test(other_calls_between_steps_are_reported),
         cmocka_unit_test(waiting_for_each_other_ends),
-        cmocka_unit_test(other_values_are_told),
-        cmocka_unit_test(other_folders_are_told),
-        cmocka_unit_test(why_the_chief_could_not_is_told_by_all),
+        cmocka_unit_test(other_values_are_reported),
+        cmocka_unit_test(other_folders_are_reported),
+        cmocka_unit_test(why_the_chief_could_not_is_reported_by_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,14 +55,14 @@ static void check_hang(const char *fault, uint32_t dead)
     struct stage_job job = elastic_job(3, 1, environment);
     job.kills_stalled = true;
     elastic_check(&job, dead, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_true(end.stalls > 0);
     assert_int_equal(end.stall_slot, dead);
     assert_int_equal(end.generations, 2);
     assert_int_equal(end.roster, 2);
     for (uint32_t i = 0; i < end.started; i++) {
-        assert_null(strstr(end.said[i], "reduced"));
-        assert_null(strstr(end.said[i], "counted"));
+        assert_null(strstr(end.printed[i], "reduced"));
+        assert_null(strstr(end.printed[i], "counted"));
     }
     stage_end_free(&end);
 }
@@ -120,7 +120,7 @@ static void a_creation_that_others_completed_is_taken_over(void **state)
 
 /* One was frozen in step 7, the other has applied it and dies before the first has it: the step is
  * taken again, on the state that the first has still. */
-static void a_step_that_nobody_has_any_more_is_taken_again(void **state)
+static void a_step_that_none_has_any_more_is_taken_again(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -129,10 +129,10 @@ static void a_step_that_nobody_has_any_more_is_taken_again(void **state)
     job.kills_at_generation = 2;
     job.kills = 0;
     elastic_check(&job, 0, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.generations, 3);
     assert_int_equal(end.roster, 1);
-    assert_non_null(strstr(end.said[1], "once more 7\n"));
+    assert_non_null(strstr(end.printed[1], "once more 7\n"));
     stage_end_free(&end);
 }
 
@@ -154,11 +154,11 @@ static void a_joiner_that_was_slow_joins_at_the_next_dataset(void **state)
     job.waits_at = ELASTIC_PHASE_STEPS + 4;
     stage_run(&job, &end);
     bool good = end.done && end.roster == 2 && end.position == 2 * ELASTIC_PHASE_STEPS + 1;
-    if (!good || strcmp(end.said[0], end.said[1]) != 0) {
+    if (!good || strcmp(end.printed[0], end.printed[1]) != 0) {
         elastic_show(&end);
     }
     assert_true(good);
-    assert_string_equal(end.said[0], end.said[1]);
+    assert_string_equal(end.printed[0], end.printed[1]);
     stage_end_free(&end);
 }
 
@@ -205,7 +205,7 @@ static void check_end(uint32_t dead, uint32_t parts_lost, uint32_t parts)
     job.parts_lost = parts_lost;
     elastic_check(&job, dead, &end);
     assert_int_equal(end.generations, 2);
-    assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+    assert_int_equal(end.published_at_goodbye, ELASTIC_POSITIONS);
     assert_true(end.parts >= parts);
     stage_end_free(&end);
 }
@@ -227,7 +227,7 @@ static void a_chief_that_dies_while_it_writes_is_replaced(void **state)
         struct stage_job job = elastic_job(3, 1, environment);
         elastic_check(&job, 0, &end);
         assert_int_equal(end.generations, 2);
-        assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+        assert_int_equal(end.published_at_goodbye, ELASTIC_POSITIONS);
         stage_end_free(&end);
     }
 }
@@ -246,7 +246,7 @@ static void what_the_lost_chief_had_published_is_the_last(void **state)
     job.kills_at_part = 1;
     elastic_check(&job, 0, &end);
     assert_int_equal(end.parts, 1); /* nobody writes it once more */
-    assert_int_equal(end.published_at_bye, ELASTIC_POSITIONS);
+    assert_int_equal(end.published_at_goodbye, ELASTIC_POSITIONS);
     stage_end_free(&end);
 }
 
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_loss_inside_the_end_is_survived),
         cmocka_unit_test(a_creation_that_others_completed_is_taken_over),
         cmocka_unit_test(one_that_does_not_end_is_left_behind),
-        cmocka_unit_test(a_step_that_nobody_has_any_more_is_taken_again),
+        cmocka_unit_test(a_step_that_none_has_any_more_is_taken_again),
         cmocka_unit_test(a_joiner_that_was_slow_joins_at_the_next_dataset),
         cmocka_unit_test(a_joiner_sees_the_same_folder),
         cmocka_unit_test(another_chief_publishes_the_last_checkpoint),

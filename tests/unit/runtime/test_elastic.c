@@ -38,7 +38,7 @@ static void any_number_of_tasks_is_the_same(void **state)
         struct stage_end end;
         struct stage_job job = elastic_job(tasks[i], i == 0 ? 2 : 1, NULL);
         elastic_check(&job, UINT32_MAX, &end);
-        elastic_check_feeds(&end);
+        elastic_check_consumption(&end);
         assert_int_equal(end.generations, 1);
         stage_end_free(&end);
     }
@@ -51,7 +51,7 @@ static void check_loss(const char *fault, uint32_t dead)
     const char *const environment[] = {fault, NULL};
     struct stage_job job = elastic_job(3, 1, environment);
     elastic_check(&job, dead, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.generations, 2);
     assert_int_equal(end.roster, 2);
     stage_end_free(&end);
@@ -92,11 +92,11 @@ static void check_miss(const char *fault, uint32_t tasks, uint32_t replicas)
     const char *const environment[] = {fault, NULL};
     struct stage_job job = elastic_job(tasks, replicas, environment);
     elastic_check(&job, UINT32_MAX, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.generations, 2);
     for (uint32_t i = 0; i < tasks; i++) {
-        assert_null(strstr(end.said[i], "counted"));
-        assert_null(strstr(end.said[i], "once more")); /* what was done is not done again */
+        assert_null(strstr(end.printed[i], "counted"));
+        assert_null(strstr(end.printed[i], "once more")); /* what was done is not done again */
     }
     stage_end_free(&end);
 }
@@ -123,7 +123,7 @@ static void the_last_one_goes_on_alone(void **state)
     const char *const environment[] = {"DIE_BETWEEN=0:20", NULL};
     struct stage_job job = elastic_job(2, 1, environment);
     elastic_check(&job, 0, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.roster, 1);
     stage_end_free(&end);
 }
@@ -138,15 +138,15 @@ static void losses_upon_losses_are_survived(void **state)
     job.kills = 4;
     stage_run(&job, &end);
     char line[256];
-    elastic_outcome(end.said[0], line);
+    elastic_outcome(end.printed[0], line);
     if (!end.done || strcmp(line, elastic_undisturbed) != 0) {
         elastic_show(&end);
     }
     assert_true(end.done);
     assert_string_equal(line, elastic_undisturbed);
-    elastic_outcome(end.said[2], line);
+    elastic_outcome(end.printed[2], line);
     assert_string_equal(line, elastic_undisturbed);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.roster, 2);
     assert_true(end.regroup_us < 5000000);
     stage_end_free(&end);
@@ -161,13 +161,13 @@ static void many_generations_leave_nothing(void **state)
     struct stage_job job = elastic_job(2, 2, environment);
     job.rotates = true;
     elastic_check(&job, UINT32_MAX, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_in_range(end.generations, 6 * ELASTIC_EPOCHS * ELASTIC_STEPS, UINT64_MAX);
     for (uint32_t i = 0; i < 2; i++) {
         long long grown[3] = {-1, -1, -1};
-        const char *said = strstr(end.said[i], "grown by");
-        assert_non_null(said);
-        sscanf(said, "grown by %lld descriptors, %lld threads, %lld bytes", &grown[0], &grown[1],
+        const char *printed = strstr(end.printed[i], "grown by");
+        assert_non_null(printed);
+        sscanf(printed, "grown by %lld descriptors, %lld threads, %lld bytes", &grown[0], &grown[1],
             &grown[2]);
         assert_int_equal(grown[0], 0);
         assert_in_range(grown[1] + 1, 0, 2); /* the watcher of a mesh that is over has ended */
@@ -187,7 +187,7 @@ static void a_replacement_joins(void **state)
         job.replaces = true;
         job.waits_at = 25;
         elastic_check(&job, i == 1 ? 0 : 1, &end);
-        elastic_check_feeds(&end);
+        elastic_check_consumption(&end);
         assert_int_equal(end.started, 3);
         assert_int_equal(end.generations, 3);
         assert_int_equal(end.roster, 2);
@@ -204,7 +204,7 @@ static void a_job_grows(void **state)
     job.grows_at = 4;
     job.waits_at = 25;
     elastic_check(&job, UINT32_MAX, &end);
-    elastic_check_feeds(&end);
+    elastic_check_consumption(&end);
     assert_int_equal(end.started, 3);
     assert_int_equal(end.roster, 3);
     stage_end_free(&end);
@@ -229,11 +229,11 @@ static void a_job_grows_where_a_step_is_adopted(void **state)
         job.grows_at = 4;
         job.joins_behind = 7;
         elastic_check(&job, UINT32_MAX, &end);
-        elastic_check_feeds(&end);
+        elastic_check_consumption(&end);
         assert_int_equal(end.generations, 2);
         assert_int_equal(end.roster, cases[i].tasks + 1);
-        for (uint32_t life = 0; life < end.started; life++) {
-            assert_null(strstr(end.said[life], "once more 7")); /* the next one is: it was begun */
+        for (uint32_t attempt = 0; attempt < end.started; attempt++) {
+            assert_null(strstr(end.printed[attempt], "once more 7")); /* the next one is: it was begun */
         }
         stage_end_free(&end);
     }
@@ -309,7 +309,7 @@ static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
     stage_end_free(&end);
 }
 
-static void a_sample_that_is_fed_twice_shows(void **state)
+static void a_sample_that_is_consumed_twice_shows(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -321,9 +321,9 @@ static void a_sample_that_is_fed_twice_shows(void **state)
     }
     assert_true(end.done);
     size_t wrong = 0;
-    for (size_t i = 0; i < end.feed_count; i++) {
-        const struct feed *feed = &end.feeds[i].feed;
-        wrong += feed->fed[0] != feed->expected[0] && feed->fed[1] != feed->expected[1] ? 1 : 0;
+    for (size_t i = 0; i < end.consumption_count; i++) {
+        const struct consumption *consumption = &end.consumptions[i].consumption;
+        wrong += consumption->consumed[0] != consumption->expected[0] && consumption->consumed[1] != consumption->expected[1] ? 1 : 0;
     }
     assert_int_equal(wrong, 1);
     stage_end_free(&end);
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_checkpoint_is_gone_on_from),
         cmocka_unit_test(a_loss_while_variables_are_restored_is_survived),
         cmocka_unit_test(an_epoch_that_was_divided_otherwise_is_refused),
-        cmocka_unit_test(a_sample_that_is_fed_twice_shows),
+        cmocka_unit_test(a_sample_that_is_consumed_twice_shows),
         cmocka_unit_test(a_slow_task_is_named),
     };
     return cmocka_run_group_tests(tests, elastic_learn, NULL);

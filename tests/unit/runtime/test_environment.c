@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/api/environment.h"
 
 static const char *const names[] = {"CADRE_SOCKET", "CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION",
     "CADRE_TASKS", "CADRE_TASKS_MIN", "CADRE_REPLICAS", "CADRE_STRATEGY", "CADRE_MESH_HOST",
@@ -49,8 +49,8 @@ static void nothing_means_by_hand(void **state)
     assert_int_equal(environment.cluster_wait_us, 300000000);
     assert_int_equal(environment.cluster_grace_us, 30000000);
     assert_int_equal(environment.role, ROLE_NONE);
-    assert_int_equal(environment.crew.workers, 1);
-    assert_int_equal(environment.crew.servers, 1);
+    assert_int_equal(environment.ps_job.workers, 1);
+    assert_int_equal(environment.ps_job.servers, 1);
     assert_int_equal(environment.server_memory, -1);
 }
 
@@ -310,7 +310,7 @@ static void serve(void)
     setenv("CADRE_SERVER_MEMORY", "9", 1);
 }
 
-static void a_daemon_says_what_a_task_of_a_crew_is(void **state)
+static void a_daemon_says_what_a_task_of_a_ps_job_is(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -321,17 +321,17 @@ static void a_daemon_says_what_a_task_of_a_crew_is(void **state)
     assert_int_equal(environment.index, 1);
     assert_int_equal(environment.slot, 4);
     assert_int_equal(environment.tasks, 1);
-    assert_int_equal(environment.crew.workers, 2);
-    assert_int_equal(environment.crew.servers, 3);
-    assert_int_equal(environment.crew.evaluators, 1);
-    assert_true(environment.crew.backups);
+    assert_int_equal(environment.ps_job.workers, 2);
+    assert_int_equal(environment.ps_job.servers, 3);
+    assert_int_equal(environment.ps_job.evaluators, 1);
+    assert_true(environment.ps_job.backups);
     assert_int_equal(environment.server_memory, 9);
     unsetenv("CADRE_SERVER_MEMORY");
     assert_ok(environment_read(&environment, &error), &error);
     assert_int_equal(environment.server_memory, -1);
 }
 
-static void what_a_task_of_a_crew_cannot_be(void **state)
+static void what_a_task_of_a_ps_job_cannot_be(void **state)
 {
     (void)state;
     static const struct {
@@ -371,7 +371,7 @@ static void what_a_task_of_a_crew_cannot_be(void **state)
     }
 }
 
-static void a_crew_by_hand_has_so_many_threads(void **state)
+static void a_ps_job_by_hand_has_so_many_threads(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -380,8 +380,8 @@ static void a_crew_by_hand_has_so_many_threads(void **state)
     setenv("CADRE_SERVERS", "3", 1);
     assert_ok(environment_read(&environment, &error), &error);
     assert_int_equal(environment.role, ROLE_NONE);
-    assert_int_equal(environment.crew.workers, 64);
-    assert_int_equal(environment.crew.servers, 3);
+    assert_int_equal(environment.ps_job.workers, 64);
+    assert_int_equal(environment.ps_job.servers, 3);
     setenv("CADRE_WORKERS", "65", 1);
     assert_int_equal(environment_read(&environment, &error), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "from 1 to 64"));
@@ -401,9 +401,9 @@ int main(void)
         cmocka_unit_test_setup(other_frames_are_refused, clear),
         cmocka_unit_test_setup(checkpoints_are_as_asked, clear),
         cmocka_unit_test_setup(half_an_attachment_is_refused, clear),
-        cmocka_unit_test_setup(a_daemon_says_what_a_task_of_a_crew_is, clear),
-        cmocka_unit_test_setup(what_a_task_of_a_crew_cannot_be, clear),
-        cmocka_unit_test_setup(a_crew_by_hand_has_so_many_threads, clear),
+        cmocka_unit_test_setup(a_daemon_says_what_a_task_of_a_ps_job_is, clear),
+        cmocka_unit_test_setup(what_a_task_of_a_ps_job_cannot_be, clear),
+        cmocka_unit_test_setup(a_ps_job_by_hand_has_so_many_threads, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -222,7 +222,7 @@ static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
 }
 
 /* The coordinator tells a joiner where each stands, and has a proof of each. */
-static void more_datasets_than_can_be_told_are_refused(void **state)
+static void more_datasets_than_can_be_reported_are_refused(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
@@ -342,7 +342,7 @@ int main(void)
         cmocka_unit_test(bad_datasets_are_refused),
         cmocka_unit_test(an_error_of_the_data_is_sticky),
         cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
-        cmocka_unit_test(more_datasets_than_can_be_told_are_refused),
+        cmocka_unit_test(more_datasets_than_can_be_reported_are_refused),
         cmocka_unit_test(a_state_from_elsewhere_leads_to_its_epoch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include "common/base/files.h"
 #include "tests/unit/runtime/job.h"
 #include "training.h"
-#include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/format/safetensors.h"
 
 static const char *self;
 
@@ -195,7 +195,7 @@ static void wrong_files_are_refused(void **state)
         const char *header;
         size_t data;
         cadre_status status;
-        const char *told;
+        const char *reported;
     } cases[] = {
         {"{" F32("a", "2", "0", "8") "}", 7, CADRE_DATA_LOSS, "tensor 'a' lies at bytes 0 to 8"},
         {"{" F32("a", "3", "0", "8") "}", 8, CADRE_DATA_LOSS, "which is not its shape's size"},
@@ -224,7 +224,7 @@ static void wrong_files_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char path[TEST_PATH_BYTES];
         write_tensors(cases[i].header, cases[i].data, path);
-        assert_public_error(cadre_import(strategy, path), cases[i].status, cases[i].told);
+        assert_public_error(cadre_import(strategy, path), cases[i].status, cases[i].reported);
         assert_non_null(strstr(cadre_error_message(), "wrong.safetensors"));
         assert_null(training_find(strategy, "a"));
         assert_null(training_find(strategy, "z"));
@@ -242,7 +242,7 @@ static void wrong_files_are_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
-static void misuse_is_told(void **state)
+static void misuse_is_reported(void **state)
 {
     static const cadre_signature twice[] = {{"a", "v"}, {"a", "w"}};
     static const cadre_signature absent[] = {{"a", "absent"}};
@@ -343,10 +343,10 @@ static int program(const char *how)
     return cadre_finish(strategy);
 }
 
-static unsigned times_said(const struct job_end *end, const char *line)
+static unsigned times_printed(const struct job_end *end, const char *line)
 {
     unsigned times = 0;
-    for (const char *at = end->said; (at = strstr(at, line)) != NULL; at++) {
+    for (const char *at = end->printed; (at = strstr(at, line)) != NULL; at++) {
         times++;
     }
     return times;
@@ -375,7 +375,7 @@ static void all_tasks_have_what_the_first_reads(void **state)
             job_wrong(ways[i], &end);
         }
     }
-    if (times_said(&end, "v 2.5 2.5\n") != 2 || times_said(&end, "NOT_FOUND: ") != 2) {
+    if (times_printed(&end, "v 2.5 2.5\n") != 2 || times_printed(&end, "NOT_FOUND: ") != 2) {
         job_wrong("import", &end);
     }
 }
@@ -391,7 +391,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(signatures_name_what_a_file_offers),
         cmocka_unit_test(equal_values_are_equal_files),
         cmocka_unit_test(wrong_files_are_refused),
-        cmocka_unit_test(misuse_is_told),
+        cmocka_unit_test(misuse_is_reported),
         cmocka_unit_test(a_full_disk_leaves_the_file_that_is_there),
         cmocka_unit_test(all_tasks_have_what_the_first_reads),
     };

@@ -72,15 +72,15 @@ static int program(const char *how)
     cadre_strategy *strategy;
     CADRE_CHECK(cadre_init(NULL, NULL));
     CADRE_CHECK(cadre_strategy_default(&strategy));
-    const char *life = getenv("HANGS_IN");
+    const char *attempt = getenv("HANGS_IN");
     const char *dash = strchr(how, '-');
     struct wish wish = {.how = dash + 1,
         .replica = (uint32_t)(dash[-1] - '0'),
         .others = how[0] == '!',
-        .hangs = life == NULL || access(life, F_OK) != 0};
+        .hangs = attempt == NULL || access(attempt, F_OK) != 0};
     while (cadre_strategy_position(strategy) < STEPS) {
-        if (life != NULL && cadre_strategy_position(strategy) == HANGS_AT) {
-            FILE *mark = fopen(life, "w"); /* only the first life hangs */
+        if (attempt != NULL && cadre_strategy_position(strategy) == HANGS_AT) {
+            FILE *mark = fopen(attempt, "w"); /* only the first life hangs */
             if (mark == NULL || fclose(mark) != 0) {
                 return 9;
             }
@@ -107,7 +107,7 @@ static void the_process_ends_at_the_time_of_a_collective(void **state)
 {
     static const struct {
         const char *how;
-        const char *told;
+        const char *reported;
     } cases[] = {{"1-collective", "replica 1 has not come to collective 2 of step 2 within 3 s"},
         {"0-collective", "replica 0 has not come to collective 2 of step 2 within 3 s"},
         {"1-return", "replica 1 has not returned from its function in step 2 within 3 s"},
@@ -121,7 +121,7 @@ static void the_process_ends_at_the_time_of_a_collective(void **state)
         program_finish(&program, PROGRAM_DEADLINE_US, &result);
         bool late = clock_monotonic_us() - began_us > UINT64_C(3000000);
         if (result.timed_out || !late || result.exit_code != 1 ||
-            strstr(result.err, cases[i].told) == NULL) {
+            strstr(result.err, cases[i].reported) == NULL) {
             fail_msg("%s: exit code %d, timed out %d\n%s", cases[i].how, result.exit_code,
                 result.timed_out, result.err);
         }
@@ -136,13 +136,13 @@ static void it_is_named_after_ten_seconds(void **state)
     (void)state;
     start("1-collective", "0", &program);
     uint64_t began_us = clock_monotonic_us();
-    bool told = program_wait_text(&program, true,
+    bool reported = program_wait_text(&program, true,
         "warning: replica 1 has not come to collective 2 of step 2 for 10 s, and the other "
         "replicas of its task wait for it",
         UINT64_C(120000000));
     bool late = clock_monotonic_us() - began_us >= UINT64_C(10000000);
     program_close(&program);
-    assert_true(told);
+    assert_true(reported);
     assert_true(late);
 }
 
@@ -164,7 +164,7 @@ static void run_job(
     setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
     unlink(mark);
     job_run(&options, ret_end);
-    if (ret_end->exit_code != 0 || strstr(ret_end->said, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
+    if (ret_end->exit_code != 0 || strstr(ret_end->printed, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
         job_wrong(how, ret_end);
     }
 }
@@ -182,7 +182,7 @@ static void the_coordinator_names_it(void **state)
     static const struct {
         const char *how;
         uint32_t replicas;
-        const char *told;
+        const char *reported;
     } cases[] = {
         {"1-collective", 2, ": replica 1 of task 0 on worker local has not come to collective 2\n"},
         {"0-merge", 3, ": replica 0 of task 0 on worker local has not come to cadre_merge_call\n"},
@@ -194,9 +194,9 @@ static void the_coordinator_names_it(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         run_job(cases[i].how, 1, cases[i].replicas, "14", &end);
-        if (strstr(end.messages, cases[i].told) == NULL ||
+        if (strstr(end.messages, cases[i].reported) == NULL ||
             strstr(end.messages, "step 2 has not ended for 1") == NULL) {
-            fail_msg("%s: %s\n%s", cases[i].how, end.messages, end.said);
+            fail_msg("%s: %s\n%s", cases[i].how, end.messages, end.printed);
         }
     }
 }

@@ -7,7 +7,7 @@
 
 #include "training.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/state/base64.h"
+#include "worker/library/runtime/state/format/base64.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -119,7 +119,7 @@ static void each_replica_may_have_a_pipeline(void **state)
     struct maker maker = {.stop = 5, .batch = 2};
     cadre_distributed_dataset *data = from(strategy, &maker,
         &(cadre_input_options){
-            .replication_mode = CADRE_PER_REPLICA, .keep_on_host = true, .place_on_device = true});
+            .replication_mode = CADRE_PER_REPLICA, .keep_on_host = true, .copy_to_device = true});
     assert_int_equal(maker.calls, 3);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(maker.seen[i].num_input_pipelines, 3);
@@ -138,7 +138,7 @@ static void each_replica_may_have_a_pipeline(void **state)
     cadre_strategy_release(strategy);
 }
 
-static void a_function_that_fails_is_heard(void **state)
+static void a_function_that_fails_is_received(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
@@ -177,13 +177,13 @@ static const struct combination combinations[] = {
     {false, {.keep_on_host = true, .per_replica_buffer = 3}, CADRE_OK, ""},
     {true, {.replication_mode = CADRE_PER_REPLICA}, CADRE_OK, ""},
     {true, {.replication_mode = CADRE_PER_REPLICA, .keep_on_host = true}, CADRE_OK, ""},
-    {true, {.replication_mode = CADRE_PER_REPLICA, .keep_on_host = true, .place_on_device = true},
+    {true, {.replication_mode = CADRE_PER_REPLICA, .keep_on_host = true, .copy_to_device = true},
         CADRE_OK, ""},
     /* input_options/place_needs_per_replica */
-    {true, {.keep_on_host = true, .place_on_device = true}, CADRE_INVALID_ARGUMENT,
+    {true, {.keep_on_host = true, .copy_to_device = true}, CADRE_INVALID_ARGUMENT,
         "use CADRE_PER_REPLICA with it"},
-    {false, {.place_on_device = true}, CADRE_INVALID_ARGUMENT, "use CADRE_PER_REPLICA with it"},
-    {true, {.replication_mode = CADRE_PER_REPLICA, .place_on_device = true}, CADRE_INVALID_ARGUMENT,
+    {false, {.copy_to_device = true}, CADRE_INVALID_ARGUMENT, "use CADRE_PER_REPLICA with it"},
+    {true, {.replication_mode = CADRE_PER_REPLICA, .copy_to_device = true}, CADRE_INVALID_ARGUMENT,
         "set keep_on_host"},
     {false, {.replication_mode = CADRE_PER_REPLICA}, CADRE_UNIMPLEMENTED,
         "cadre_distribute_datasets_from_function"},
@@ -546,7 +546,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(elements_go_to_the_replicas_as_they_are, clean),
         cmocka_unit_test_teardown(each_replica_may_have_a_pipeline, clean),
-        cmocka_unit_test_teardown(a_function_that_fails_is_heard, clean),
+        cmocka_unit_test_teardown(a_function_that_fails_is_received, clean),
         cmocka_unit_test_teardown(options_that_go_together, clean),
         cmocka_unit_test_teardown(a_global_batch_is_divided_evenly, clean),
         cmocka_unit_test_teardown(the_end_is_a_status, clean),

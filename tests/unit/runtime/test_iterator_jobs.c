@@ -186,9 +186,9 @@ static struct stage_job job_of(size_t which, uint32_t tasks, const char *const *
 }
 
 /* "sum 7 order 9 position 45", or without the order. */
-static void outcome(const char *said, bool ordered, char line[256])
+static void outcome(const char *printed, bool ordered, char line[256])
 {
-    elastic_outcome(said, line);
+    elastic_outcome(printed, line);
     char *from = strstr(line, " order ");
     char *to = strstr(line, " position ");
     if (!ordered && from != NULL && to != NULL) {
@@ -207,7 +207,7 @@ static void check(const struct stage_job *job, uint32_t dead, bool ordered, stru
     outcome(line, ordered, wanted);
     bool good = end->done && end->position == POSITIONS;
     for (uint32_t i = 0; i < end->started; i++) {
-        outcome(end->said[i], ordered, line);
+        outcome(end->printed[i], ordered, line);
         good = good && (i == dead || (end->exit_code[i] == 0 && strcmp(line, wanted) == 0));
     }
     if (!good) {
@@ -218,17 +218,17 @@ static void check(const struct stage_job *job, uint32_t dead, bool ordered, stru
 }
 
 /* Each iterator, and each epoch, was fed what it is defined to hold. */
-static void check_feeds(size_t which, const struct stage_end *end)
+static void check_consumptions(size_t which, const struct stage_end *end)
 {
     static const char *const names[] = {"data", "data/1", "data/2"};
-    assert_int_equal(end->feed_count, which == 0 ? 3 * EPOCHS : 2 * EPOCHS);
-    for (size_t i = 0; i < end->feed_count; i++) {
-        const struct feed *feed = &end->feeds[i].feed;
-        bool exam = which == 1 && end->feeds[i].cursor.stream == 2;
-        assert_int_equal(feed->steps, exam ? 2 * STEPS : STEPS);
-        assert_int_equal(feed->samples, (exam ? 2 * STEPS : STEPS) * BATCH);
-        assert_true(feed->provable);
-        assert_true(feed->fed[0] == feed->expected[0] && feed->fed[1] == feed->expected[1]);
+    assert_int_equal(end->consumption_count, which == 0 ? 3 * EPOCHS : 2 * EPOCHS);
+    for (size_t i = 0; i < end->consumption_count; i++) {
+        const struct consumption *consumption = &end->consumptions[i].consumption;
+        bool exam = which == 1 && end->consumptions[i].cursor.stream == 2;
+        assert_int_equal(consumption->steps, exam ? 2 * STEPS : STEPS);
+        assert_int_equal(consumption->samples, (exam ? 2 * STEPS : STEPS) * BATCH);
+        assert_true(consumption->provable);
+        assert_true(consumption->consumed[0] == consumption->expected[0] && consumption->consumed[1] == consumption->expected[1]);
     }
     assert_int_equal(end->stream_count, which == 0 ? 3 : 2);
     for (uint32_t i = 0; i < end->stream_count; i++) {
@@ -243,12 +243,12 @@ static int learn(void **state)
         struct stage_end end;
         struct stage_job job = job_of(which, 1, NULL);
         stage_run(&job, &end);
-        elastic_outcome(end.said[0], undisturbed[which]);
+        elastic_outcome(end.printed[0], undisturbed[which]);
         if (!end.done || end.position != POSITIONS || undisturbed[which][0] == '\0') {
             elastic_show(&end);
             return -1;
         }
-        check_feeds(which, &end);
+        check_consumptions(which, &end);
         stage_end_free(&end);
     }
     return 0;
@@ -262,7 +262,7 @@ static void any_number_of_tasks_is_the_same(void **state)
             struct stage_end end;
             struct stage_job job = job_of(which, tasks, NULL);
             check(&job, UINT32_MAX, true, &end);
-            check_feeds(which, &end);
+            check_consumptions(which, &end);
             stage_end_free(&end);
         }
     }
@@ -278,15 +278,15 @@ static void pipelines_of_functions_have_iterators(void **state)
         struct stage_job job = job_of(0, tasks, NULL);
         job.what = "own";
         stage_run(&job, &end);
-        elastic_outcome(end.said[0], first);
-        bool good = end.done && end.position == POSITIONS && end.feed_count == 3 * EPOCHS;
+        elastic_outcome(end.printed[0], first);
+        bool good = end.done && end.position == POSITIONS && end.consumption_count == 3 * EPOCHS;
         for (uint32_t i = 0; i < end.started; i++) {
             char line[256];
-            elastic_outcome(end.said[i], line);
+            elastic_outcome(end.printed[i], line);
             good = good && end.exit_code[i] == 0 && strcmp(line, first) == 0;
         }
-        for (size_t i = 0; i < end.feed_count; i++) {
-            good = good && end.feeds[i].feed.samples == tasks * STEPS * BATCH;
+        for (size_t i = 0; i < end.consumption_count; i++) {
+            good = good && end.consumptions[i].consumption.samples == tasks * STEPS * BATCH;
         }
         if (!good) {
             elastic_show(&end);
@@ -309,7 +309,7 @@ static void a_loss_is_survived(void **state)
             const char *const environment[] = {faults[i], NULL};
             struct stage_job job = job_of(which, 3, environment);
             check(&job, dead[i], true, &end);
-            check_feeds(which, &end);
+            check_consumptions(which, &end);
             assert_int_equal(end.roster, 2);
             stage_end_free(&end);
         }
@@ -330,7 +330,7 @@ static void a_task_that_comes_later_joins(void **state)
             job.greets_at = grows_at[i] + 1;
             job.waits_at = 2 * 3 * STEPS + 1; /* a step that it waits for, too */
             check(&job, UINT32_MAX, true, &end);
-            check_feeds(which, &end);
+            check_consumptions(which, &end);
             assert_int_equal(end.roster, 2);
             stage_end_free(&end);
         }
@@ -353,10 +353,10 @@ static void a_turn_is_not_joined_in_its_middle(void **state)
         job.asks_at = grows * 2 * STEPS;
         job.waits_at = grows * (4 * STEPS + 4); /* a step of the first of both */
         stage_run(&job, &end[grows]);
-        outcome(end[0].said[0], true, wanted);
+        outcome(end[0].printed[0], true, wanted);
         bool good = end[grows].done && end[grows].position == 2 * EPOCHS * STEPS;
         for (uint32_t i = 0; i < end[grows].started; i++) {
-            outcome(end[grows].said[i], true, line);
+            outcome(end[grows].printed[i], true, line);
             good = good && end[grows].exit_code[i] == 0 && strcmp(line, wanted) == 0;
         }
         if (!good) {

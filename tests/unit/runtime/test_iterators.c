@@ -125,11 +125,11 @@ static void several_are_read_by_turns(void **state)
     }
     for (uint32_t i = 0; i < ITERATORS; i++) {
         assert_int_equal(take(strategy, iterators[i], rows), 0);
-        assert_int_equal(iterators[i]->at.feed.samples, ROWS);
-        assert_int_equal(iterators[i]->at.feed.steps, STEPS);
-        assert_true(iterators[i]->at.feed.provable);
+        assert_int_equal(iterators[i]->at.consumption.samples, ROWS);
+        assert_int_equal(iterators[i]->at.consumption.steps, STEPS);
+        assert_true(iterators[i]->at.consumption.provable);
         assert_memory_equal(
-            iterators[i]->at.feed.fed, iterators[i]->at.feed.expected, 2 * sizeof(uint64_t));
+            iterators[i]->at.consumption.consumed, iterators[i]->at.consumption.expected, 2 * sizeof(uint64_t));
     }
     cadre_strategy_release(strategy);
 }

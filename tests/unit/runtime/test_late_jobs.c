@@ -13,9 +13,9 @@
 static const char *self;
 static char undisturbed[256];
 
-static void outcome(const char *said, char line[256])
+static void outcome(const char *printed, char line[256])
 {
-    const char *at = said == NULL ? NULL : strstr(said, "sum ");
+    const char *at = printed == NULL ? NULL : strstr(printed, "sum ");
     const char *end = at == NULL ? NULL : strstr(at, " tasks");
     snprintf(line, 256, "%.*s", end == NULL ? 0 : (int)(end - at), end == NULL ? "" : at);
 }
@@ -35,7 +35,7 @@ static void show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->said[i], end->erred[i]);
+            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 
@@ -46,7 +46,7 @@ static void check(const struct stage_job *job, uint32_t dead, struct stage_end *
     bool good = ret_end->done && ret_end->position == LATE_POSITIONS;
     for (uint32_t i = 0; i < ret_end->started; i++) {
         char line[256];
-        outcome(ret_end->said[i], line);
+        outcome(ret_end->printed[i], line);
         good =
             good && (i == dead || (ret_end->exit_code[i] == 0 && strcmp(line, undisturbed) == 0));
     }
@@ -63,7 +63,7 @@ static int learn(void **state)
     const struct stage_job job = late_job(1, 1, NULL);
     (void)state;
     stage_run(&job, &end);
-    outcome(end.said[0], undisturbed);
+    outcome(end.printed[0], undisturbed);
     if (!end.done || undisturbed[0] == '\0' || end.position != LATE_POSITIONS) {
         show(&end);
         return -1;
@@ -94,7 +94,7 @@ static bool is_between(uint64_t position)
 }
 
 static const uint64_t created_at[] = {
-    LATE_SLOTS, LATE_SEEN, LATE_WORDS, LATE_MARK, LATE_LAZY, LATE_MARK_2};
+    LATE_SLOTS, LATE_SEEN, LATE_ARGUMENTS, LATE_MARK, LATE_LAZY, LATE_MARK_2};
 
 /* Each point of each creation, of the chief and of another; the others go on. */
 static void a_loss_in_a_creation_is_survived(void **state)
@@ -106,7 +106,7 @@ static void a_loss_in_a_creation_is_survived(void **state)
         bool between = is_between(created_at[at]);
         for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
             bool inside = i == 1 || i == 2;
-            if ((!inside && between != (i == 4)) || (i == 2 && created_at[at] == LATE_WORDS)) {
+            if ((!inside && between != (i == 4)) || (i == 2 && created_at[at] == LATE_ARGUMENTS)) {
                 continue; /* that program has no such point */
             }
             for (uint32_t dead = 0; dead < 2; dead++) {
@@ -131,11 +131,11 @@ static void a_creation_that_others_applied_is_taken_over(void **state)
     (void)state;
     static const uint64_t at[] = {LATE_SLOTS, LATE_SEEN, LATE_MARK, LATE_LAZY, LATE_MARK_2};
     for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
-        for (uint32_t life = 0; life < 2; life++) {
+        for (uint32_t attempt = 0; attempt < 2; attempt++) {
             struct stage_end end;
             char fault[64];
             const char *const environment[] = {fault, NULL};
-            snprintf(fault, sizeof fault, "MISS_LAST=%u:%" PRIu64, life, at[i]);
+            snprintf(fault, sizeof fault, "MISS_LAST=%u:%" PRIu64, attempt, at[i]);
             const struct stage_job job = late_job(2 + (uint32_t)i % 2, 1, environment);
             check(&job, UINT32_MAX, &end);
             assert_int_equal(end.generations, 2);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "creating.h"
-#include "worker/library/runtime/state/manifest_variables.h"
+#include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 

@@ -20,7 +20,7 @@ struct meeting {
     uint32_t n_inputs;
     uint32_t n_outputs;
     cadre_status seen[REPLICAS]; /* what the call gave to each */
-    char said[REPLICAS][512];
+    char printed[REPLICAS][512];
 };
 
 /* ---- functions for all ---- */
@@ -134,7 +134,7 @@ static cadre_status meet_with_a_number(
     cadre_tensor_release(own);
     uint32_t local = cadre_replica_local_id(replica);
     meeting->seen[local] = status;
-    snprintf(meeting->said[local], sizeof meeting->said[local], "%s", cadre_error_message());
+    snprintf(meeting->printed[local], sizeof meeting->printed[local], "%s", cadre_error_message());
     return status;
 }
 
@@ -220,7 +220,7 @@ static void failures_reach_all_replicas(void **state)
             codes[i], "the function of cadre_merge_call: the sums do not add up");
         for (int local = 0; local < REPLICAS; local++) {
             assert_int_equal(meeting.seen[local], codes[i]);
-            assert_non_null(strstr(meeting.said[local], "the sums do not add up"));
+            assert_non_null(strstr(meeting.printed[local], "the sums do not add up"));
         }
         assert_int_equal(cadre_strategy_position(strategy), 0);
     }
@@ -235,7 +235,7 @@ static cadre_status do_not_look(
     return CADRE_OK;
 }
 
-static void failures_that_nobody_looks_at_fail_the_step(void **state)
+static void failures_that_none_looks_at_fail_the_step(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -390,7 +390,7 @@ static cadre_status cross_over(
     return status;
 }
 
-static void meetings_and_collectives_are_told_apart(void **state)
+static void meetings_and_collectives_are_reported_apart(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
@@ -484,12 +484,12 @@ int main(void)
         cmocka_unit_test(variables_are_updated_inside),
         cmocka_unit_test(collectives_and_steps_are_refused_inside),
         cmocka_unit_test(failures_reach_all_replicas),
-        cmocka_unit_test(failures_that_nobody_looks_at_fail_the_step),
+        cmocka_unit_test(failures_that_none_looks_at_fail_the_step),
         cmocka_unit_test(what_the_function_leaves_is_checked),
         cmocka_unit_test(one_that_does_not_come_is_named),
         cmocka_unit_test(one_that_fails_is_the_cause),
         cmocka_unit_test(all_come_with_the_same_call),
-        cmocka_unit_test(meetings_and_collectives_are_told_apart),
+        cmocka_unit_test(meetings_and_collectives_are_reported_apart),
         cmocka_unit_test(meetings_and_collectives_take_turns),
         cmocka_unit_test(arguments_are_checked),
     };

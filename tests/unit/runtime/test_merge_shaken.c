@@ -125,11 +125,11 @@ static void run_job(const struct stage_job *job, const char *wanted, char ret_sa
     stage_run(job, &end);
     bool good = end.done;
     for (uint32_t i = 0; i < end.started; i++) {
-        snprintf(ret_said, 64, "%s", end.said[i]);
+        snprintf(ret_said, 64, "%s", end.printed[i]);
         good = good && end.exit_code[i] == 0 && (wanted == NULL || strcmp(wanted, ret_said) == 0);
         if (!good) {
             print_error("wanted %s, exit code %d: %s%s\n", wanted == NULL ? "any" : wanted,
-                end.exit_code[i], end.said[i], end.erred[i]);
+                end.exit_code[i], end.printed[i], end.erred[i]);
         }
     }
     bool shaken = job->environment == NULL || end.generations > 3;
@@ -143,7 +143,7 @@ static void steps_with_meetings_are_done_again(void **state)
     (void)state;
     static const char *const shaken[] = {"SHAKEN=1", NULL};
     char wanted[64];
-    char said[64];
+    char printed[64];
     struct stage_job job = {.self = self, .what = "shaken", .tasks = 1, .replicas = 1};
     run_job(&job, NULL, wanted);
     job.environment = shaken;
@@ -151,7 +151,7 @@ static void steps_with_meetings_are_done_again(void **state)
         job.tasks = 2;
         job.replicas = 1 + (i + 1) % 3;
         job.rotates = i % 2 == 1;
-        run_job(&job, wanted, said);
+        run_job(&job, wanted, printed);
     }
 }
 

@@ -359,7 +359,7 @@ static void what_does_not_fit_is_named(void **state)
     cadre_metric_release(auc);
 }
 
-static cadre_status reset_here(
+static cadre_status reset_on_replica(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     (void)replica;
@@ -380,7 +380,7 @@ static void contexts_are_kept_apart(void **state)
     assert_int_equal(cadre_variable_dtype(training_find(strategy, "m")), CADRE_F64);
     assert_public_error(cadre_metric_update(NULL, metric, one, NULL, NULL),
         CADRE_FAILED_PRECONDITION, "outside of a replica function");
-    assert_public_error(cadre_run(strategy, reset_here, metric, NULL, 0, NULL),
+    assert_public_error(cadre_run(strategy, reset_on_replica, metric, NULL, 0, NULL),
         CADRE_FAILED_PRECONDITION, "cadre_metric_reset");
     cadre_strategy_release(strategy);
     assert_public_error(
@@ -450,14 +450,14 @@ static void every_sample_counts_once_when_a_task_dies(void **state)
             .environment = environment};
         stage_run(&job, &end);
         bool good = end.done;
-        for (uint32_t life = 0; life < end.started; life++) {
+        for (uint32_t attempt = 0; attempt < end.started; attempt++) {
             good = good &&
-                   (life == (i == 0 ? 1U : 0U) ||
-                       strstr(end.said[life], "sum 5356 mean 51.5 reset 5356 then 0\n") != NULL);
+                   (attempt == (i == 0 ? 1U : 0U) ||
+                       strstr(end.printed[attempt], "sum 5356 mean 51.5 reset 5356 then 0\n") != NULL);
         }
         if (!good) {
-            for (uint32_t life = 0; life < end.started; life++) {
-                print_error("life %u: %s%s\n", life, end.said[life], end.erred[life]);
+            for (uint32_t attempt = 0; attempt < end.started; attempt++) {
+                print_error("life %u: %s%s\n", attempt, end.printed[attempt], end.erred[attempt]);
             }
         }
         assert_true(good);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/notices.h"
+#include "common/base/log_ratelimit.h"
 #include "training.h"
 
 /* ---- NULL ---- */
@@ -137,7 +137,7 @@ static void batches_of_an_ended_strategy_are_refused(void **state)
     cadre_per_replica_release(batch);
 }
 
-static cadre_status say_why(
+static cadre_status print_why(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     (void)inputs;
@@ -195,12 +195,12 @@ static void a_failed_step_does_not_hold_up_the_end(void **state)
         cadre_strategy *strategy = training_strategy(replicas);
         assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
         assert_public_error(
-            cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
+            cadre_run(strategy, print_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
         assert_int_equal(cadre_finish(strategy), 1);
         assert_non_null(strstr(cadre_error_message(), "label 17"));
         strategy = training_strategy(replicas);
         assert_public_error(
-            cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
+            cadre_run(strategy, print_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE, "label 17");
         assert_public_ok(cadre_run(strategy, training_nothing, NULL, NULL, 0, NULL));
         assert_int_equal(cadre_finish(strategy), 0);
     }
@@ -231,7 +231,7 @@ static void programs_say_why_they_fail(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
-    assert_public_error(cadre_run(strategy, say_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE,
+    assert_public_error(cadre_run(strategy, print_why, NULL, NULL, 0, NULL), CADRE_OUT_OF_RANGE,
         "replica 0: label 17 is not one of 0 to 9");
     int numbers[] = {-1, 17, 1 << 20};
     for (int i = 0; i < 3; i++) {
@@ -264,7 +264,7 @@ static cadre_status too_many(
     return CADRE_OK;
 }
 
-static void outputs_that_nobody_asked_for_are_refused(void **state)
+static void outputs_that_none_asked_for_are_refused(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(3);
@@ -306,7 +306,7 @@ static cadre_status disagree(
     return status;
 }
 
-static void disagreements_are_told_in_the_programs_words(void **state)
+static void disagreements_are_reported_in_the_programs_words(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
@@ -363,7 +363,7 @@ static cadre_status do_not_look(
 }
 
 /* A program that goes on after such a call would have replicas that are not equal. */
-static void refusals_that_nobody_looks_at_fail_the_step(void **state)
+static void refusals_that_none_looks_at_fail_the_step(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
@@ -399,7 +399,7 @@ static void initial_values_make_sense(void **state)
 
 /* ---- whole programs: this test, run again ---- */
 
-#define SAID_BYTES 8192
+#define PRINTED_BYTES 8192
 #define AGAIN      1000
 
 static cadre_status make_one(
@@ -442,7 +442,7 @@ static int program(const char *what)
 }
 
 /* What it printed to stderr, and its exit code. */
-static int run_again(const char *what, const char *output_folder, char said[SAID_BYTES])
+static int run_again(const char *what, const char *output_folder, char printed[PRINTED_BYTES])
 {
     char file[TEST_PATH_BYTES];
     char mode[16];
@@ -462,31 +462,31 @@ static int run_again(const char *what, const char *output_folder, char said[SAID
     assert_int_equal(waitpid(pid, &status, 0), pid);
     FILE *output = fopen(file, "r");
     assert_non_null(output);
-    said[fread(said, 1, SAID_BYTES - 1, output)] = '\0';
+    printed[fread(printed, 1, PRINTED_BYTES - 1, output)] = '\0';
     fclose(output);
     unlink(file);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void a_forgotten_end_is_told(void **state)
+static void a_forgotten_end_is_reported(void **state)
 {
     (void)state;
-    char said[SAID_BYTES];
+    char printed[PRINTED_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "");
-    assert_int_equal(run_again("forgets", folder, said), 0);
-    assert_non_null(strstr(said, "after 1 steps without cadre_finish"));
+    assert_int_equal(run_again("forgets", folder, printed), 0);
+    assert_non_null(strstr(printed, "after 1 steps without cadre_finish"));
     /* Who says itself that it failed need not be told. */
-    assert_int_equal(run_again("fails", folder, said), 3);
-    assert_string_equal(said, "");
+    assert_int_equal(run_again("fails", folder, printed), 3);
+    assert_string_equal(printed, "");
 }
 
 /* How often the text says it: each line once, and as often more as the line says. */
-static uint64_t told_of(const char *said, const char *what, unsigned *ret_lines)
+static uint64_t told_of(const char *printed, const char *what, unsigned *ret_lines)
 {
     uint64_t times = 0;
     *ret_lines = 0;
-    for (const char *line = said; (line = strstr(line, "cadre: warning: ")) != NULL; line++) {
+    for (const char *line = printed; (line = strstr(line, "cadre: warning: ")) != NULL; line++) {
         char own[1024];
         unsigned long long more = 0;
         snprintf(own, sizeof own, "%.*s", (int)strcspn(line, "\n"), line);
@@ -507,37 +507,37 @@ static uint64_t told_of(const char *said, const char *what, unsigned *ret_lines)
 static void a_mistake_in_each_step_does_not_fill_the_log(void **state)
 {
     (void)state;
-    char said[SAID_BYTES];
+    char printed[PRINTED_BYTES];
     char folder[TEST_PATH_BYTES];
     unsigned lines;
     test_path(folder, test_temp_dir(), "");
-    assert_int_equal(run_again("releases", folder, said), 0);
+    assert_int_equal(run_again("releases", folder, printed), 0);
     static const char *const whats[] = {"a value", "tensor"};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(told_of(said, whats[i], &lines), AGAIN);
-        assert_in_range(lines, NOTICES_FIRST + 1, NOTICES_FIRST + 8); /* one a minute more */
+        assert_int_equal(told_of(printed, whats[i], &lines), AGAIN);
+        assert_in_range(lines, LOG_RATELIMIT_BURST + 1, LOG_RATELIMIT_BURST + 8); /* one a minute more */
     }
 }
 
 static void steps_without_batches_are_counted(void **state)
 {
     (void)state;
-    char said[SAID_BYTES];
+    char printed[PRINTED_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "");
-    assert_int_equal(run_again("finishes", folder, said), 0);
-    assert_string_equal(said, "step 1  loss 0.25\n");
+    assert_int_equal(run_again("finishes", folder, printed), 0);
+    assert_string_equal(printed, "step 1  loss 0.25\n");
 }
 
 static void a_missing_output_folder_is_found_before_the_training(void **state)
 {
     (void)state;
-    char said[SAID_BYTES];
+    char printed[PRINTED_BYTES];
     char folder[TEST_PATH_BYTES];
     test_path(folder, test_temp_dir(), "nowhere");
-    assert_int_equal(run_again("forgets", folder, said), 1);
-    assert_non_null(strstr(said, "cadre_variable_create"));
-    assert_non_null(strstr(said, "nowhere': No such file"));
+    assert_int_equal(run_again("forgets", folder, printed), 1);
+    assert_non_null(strstr(printed, "cadre_variable_create"));
+    assert_non_null(strstr(printed, "nowhere': No such file"));
 }
 
 int main(int argc, char **argv)
@@ -554,12 +554,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_is_known_of_an_ended_variable),
         cmocka_unit_test(a_failed_step_does_not_hold_up_the_end),
         cmocka_unit_test(programs_say_why_they_fail),
-        cmocka_unit_test(outputs_that_nobody_asked_for_are_refused),
-        cmocka_unit_test(disagreements_are_told_in_the_programs_words),
+        cmocka_unit_test(outputs_that_none_asked_for_are_refused),
+        cmocka_unit_test(disagreements_are_reported_in_the_programs_words),
         cmocka_unit_test(broadcasts_compare_types),
-        cmocka_unit_test(refusals_that_nobody_looks_at_fail_the_step),
+        cmocka_unit_test(refusals_that_none_looks_at_fail_the_step),
         cmocka_unit_test(initial_values_make_sense),
-        cmocka_unit_test(a_forgotten_end_is_told),
+        cmocka_unit_test(a_forgotten_end_is_reported),
         cmocka_unit_test(a_mistake_in_each_step_does_not_fill_the_log),
         cmocka_unit_test(steps_without_batches_are_counted),
         cmocka_unit_test(a_missing_output_folder_is_found_before_the_training),

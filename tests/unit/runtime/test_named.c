@@ -103,16 +103,16 @@ static void names_go_from_the_dataset_to_the_result(void **state)
 
 /* --- several values --- */
 
-struct heard {
+struct received {
     int64_t rate;
     int64_t id;
     int64_t rows;
 };
 
-static cadre_status hear(
+static cadre_status receive(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
-    struct heard *heard = &((struct heard *)user)[cadre_replica_local_id(replica)];
+    struct received *received = &((struct received *)user)[cadre_replica_local_id(replica)];
     cadre_tensor *image;
     cadre_tensor *rate;
     (void)outputs;
@@ -121,9 +121,9 @@ static cadre_status hear(
     if (cadre_replica_input_count(replica) != 4 || image != inputs[0] || rate != inputs[2]) {
         return cadre_fail(CADRE_INTERNAL, "inputs are those of the arguments, in their order");
     }
-    heard->rows += cadre_tensor_rows(image);
-    heard->rate = sum_of(rate);
-    heard->id = sum_of(inputs[3]);
+    received->rows += cadre_tensor_rows(image);
+    received->rate = sum_of(rate);
+    received->id = sum_of(inputs[3]);
     return CADRE_OK;
 }
 
@@ -139,7 +139,7 @@ static void a_step_takes_several_values(void **state)
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
     cadre_distributed_dataset *data = distribute(strategy, images(10));
-    struct heard heard[2] = {{0}};
+    struct received received[2] = {{0}};
     cadre_per_replica *batch;
     cadre_per_replica *ids;
     cadre_tensor *rate;
@@ -148,14 +148,14 @@ static void a_step_takes_several_values(void **state)
         assert_public_ok(cadre_tensor_from_i64(7 + (int64_t)cadre_step(data), &rate));
         const cadre_argument arguments[] = {
             {.values = batch, .name = "batch"}, {.tensor = rate, .name = "rate"}, {.values = ids}};
-        assert_public_ok(cadre_run_arguments(strategy, hear, heard, arguments, 3, 0, NULL));
+        assert_public_ok(cadre_run_arguments(strategy, receive, received, arguments, 3, 0, NULL));
         cadre_tensor_release(rate);
     }
-    assert_int_equal(heard[0].rows + heard[1].rows, 10);
+    assert_int_equal(received[0].rows + received[1].rows, 10);
     assert_int_equal(cadre_step(data), 3); /* the batch was fed */
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(heard[i].rate, 9);
-        assert_int_equal(heard[i].id, i);
+        assert_int_equal(received[i].rate, 9);
+        assert_int_equal(received[i].id, i);
     }
     assert_public_ok(cadre_run_arguments(strategy, training_nothing, NULL, NULL, 0, 0, NULL));
     cadre_per_replica_release(ids);
@@ -176,7 +176,7 @@ static cadre_status sum_both(
 
 /* Zipped they are one stream of zip's length, whose batches come apart again; here of four rows and
  * of seven. */
-static void a_step_is_fed_two_datasets(void **state)
+static void a_step_is_consumed_two_datasets(void **state)
 {
     (void)state;
     for (uint32_t replicas = 1; replicas <= 4; replicas *= 2) {
@@ -415,7 +415,7 @@ static cadre_status look_for(
     return cadre_replica_input(replica, user, &tensor);
 }
 
-static void names_that_are_missing_are_told_with_those_there_are(void **state)
+static void missing_names_are_reported_with_the_known(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(2);
@@ -455,13 +455,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_go_from_the_dataset_to_the_result),
         cmocka_unit_test(a_step_takes_several_values),
-        cmocka_unit_test(a_step_is_fed_two_datasets),
+        cmocka_unit_test(a_step_is_consumed_two_datasets),
         cmocka_unit_test(batches_of_two_datasets_are_refused),
         cmocka_unit_test(values_have_the_names_of_their_elements),
         cmocka_unit_test(structures_are_printed_as_dicts_and_tuples),
         cmocka_unit_test(there_are_64_outputs),
         cmocka_unit_test(wrong_outputs_fail_the_step),
-        cmocka_unit_test(names_that_are_missing_are_told_with_those_there_are),
+        cmocka_unit_test(missing_names_are_reported_with_the_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,21 +103,21 @@ static int listen(void)
     return before;
 }
 
-static void hear(int before, char *said, size_t bytes)
+static void receive(int before, char *printed, size_t bytes)
 {
     fflush(stderr);
-    ssize_t count = pread(STDERR_FILENO, said, bytes - 1, 0);
+    ssize_t count = pread(STDERR_FILENO, printed, bytes - 1, 0);
     assert_true(dup2(before, STDERR_FILENO) >= 0);
     close(before);
     assert_true(count >= 0);
-    said[count] = '\0';
+    printed[count] = '\0';
 }
 
 /* 20 rows in 5 batches of 4 for 3 replicas: TensorFlow's get_next ends before the second step. */
 static void what_is_left_is_counted(void **state)
 {
     (void)state;
-    char said[4096];
+    char printed[4096];
     cadre_strategy *strategy = training_strategy(3);
     struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = true};
     cadre_distributed_dataset *data = from(strategy, &maker, NULL);
@@ -134,11 +134,11 @@ static void what_is_left_is_counted(void **state)
         assert_int_equal(steps, 1);
         assert_int_equal(cadre_distributed_steps(data), 1);
     }
-    hear(before, said, sizeof said);
-    assert_non_null(strstr(said,
+    receive(before, printed, sizeof printed);
+    assert_non_null(strstr(printed,
         "warning: dataset 'dataset-1' ended after step 1 of epoch 0 with 2 elements left (8 rows), "
         "which cadre_next gives to none of the 3 replicas"));
-    assert_null(strstr(strstr(said, "elements left") + 1, "elements left"));
+    assert_null(strstr(strstr(printed, "elements left") + 1, "elements left"));
     cadre_strategy_release(strategy);
 }
 
@@ -148,7 +148,7 @@ static void partial_steps_hold_empty_tensors(void **state)
 {
     (void)state;
     for (int asked = 0; asked < 2; asked++) {
-        char said[4096];
+        char printed[4096];
         cadre_strategy *strategy = training_strategy(3);
         struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = asked == 1};
         cadre_distributed_dataset *data =
@@ -168,8 +168,8 @@ static void partial_steps_hold_empty_tensors(void **state)
         }
         assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
         assert_int_equal(cadre_distributed_steps(data), 2);
-        hear(before, said, sizeof said);
-        assert_null(strstr(said, "warning"));
+        receive(before, printed, sizeof printed);
+        assert_null(strstr(printed, "warning"));
         cadre_strategy_release(strategy);
     }
 }
@@ -178,7 +178,7 @@ static void partial_steps_hold_empty_tensors(void **state)
 static void what_pipelines_of_replicas_have_left_is_counted(void **state)
 {
     (void)state;
-    char said[4096];
+    char printed[4096];
     cadre_strategy *strategy = training_strategy(3);
     struct maker maker = {.stop = 20, .batch = 4, .drop_remainder = true};
     cadre_distributed_dataset *data =
@@ -189,8 +189,8 @@ static void what_pipelines_of_replicas_have_left_is_counted(void **state)
     assert_int_equal(cadre_distributed_steps(data), 1);
     assert_public_ok(cadre_next(data, &batch));
     assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
-    hear(before, said, sizeof said);
-    assert_non_null(strstr(said, "ended after step 1 of epoch 0 with 5 elements left (20 rows)"));
+    receive(before, printed, sizeof printed);
+    assert_non_null(strstr(printed, "ended after step 1 of epoch 0 with 5 elements left (20 rows)"));
     cadre_strategy_release(strategy);
 }
 

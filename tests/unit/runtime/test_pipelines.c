@@ -42,7 +42,7 @@ static void steps_exist_as_long_as_anybody_has_data(void **state)
         assert_int_equal(counted.records, PIPELINES_EPOCHS * 10 * tasks * (tasks + 1) / 2);
         assert_int_equal(counted.position, PIPELINES_EPOCHS * steps);
         assert_int_equal(counted.most, PIPELINES_EPOCHS);
-        assert_int_equal(end.feeds[0].cursor.steps, steps);
+        assert_int_equal(end.consumptions[0].cursor.steps, steps);
         stage_end_free(&end);
     }
 }
@@ -122,7 +122,7 @@ static void losses_upon_losses_are_survived(void **state)
     struct stage_job job = job_of(5, 1, environment);
     stage_run(&job, &end);
     struct counted counted = {0};
-    if (!end.done || !read_counted(end.said[0], &counted)) {
+    if (!end.done || !read_counted(end.printed[0], &counted)) {
         show(&end);
     }
     assert_true(end.done);
@@ -339,7 +339,7 @@ static void a_pipeline_that_cannot_be_cut_anew_says_so(void **state)
     stage_end_free(&end);
 }
 
-static void a_task_that_cannot_read_is_heard_by_all(void **state)
+static void a_task_that_cannot_read_is_received_by_all(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -351,7 +351,7 @@ static void a_task_that_cannot_read_is_heard_by_all(void **state)
     stage_end_free(&end);
 }
 
-static void expect_refused(const char *kind, const char *differs, const char *said)
+static void expect_refused(const char *kind, const char *differs, const char *printed)
 {
     struct stage_end end;
     const char *const environment[] = {kind, pipelines_files, differs, NULL};
@@ -359,7 +359,7 @@ static void expect_refused(const char *kind, const char *differs, const char *sa
     stage_run(&job, &end);
     assert_false(end.done);
     for (uint32_t i = 0; i < 3; i++) {
-        assert_non_null(strstr(end.erred[i], said));
+        assert_non_null(strstr(end.erred[i], printed));
     }
     stage_end_free(&end);
 }
@@ -417,11 +417,11 @@ static void a_checkpoint_is_gone_on_from(void **state)
             struct counted counted = run(&job, UINT32_MAX, &end);
             struct counted wanted = run(&undisturbed, UINT32_MAX, &whole);
             assert_memory_equal(&counted, &wanted, sizeof wanted); /* its order, too */
-            for (uint32_t life = 0; life < end.started; life++) {
-                bool anew = strstr(end.said[life], "read from 0 on") != NULL;
+            for (uint32_t attempt = 0; attempt < end.started; attempt++) {
+                bool anew = strstr(end.printed[attempt], "read from 0 on") != NULL;
                 assert_true(anew == (position == 5)); /* where an epoch had ended */
             }
-            assert_non_null(strstr(whole.said[0], "read from 0 on"));
+            assert_non_null(strstr(whole.printed[0], "read from 0 on"));
             stage_end_free(&whole);
         }
         stage_end_free(&end);
@@ -509,7 +509,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_joiner_agrees_with_the_others),
         cmocka_unit_test(a_joiner_in_an_evaluation_agrees),
         cmocka_unit_test(a_pipeline_that_cannot_be_cut_anew_says_so),
-        cmocka_unit_test(a_task_that_cannot_read_is_heard_by_all),
+        cmocka_unit_test(a_task_that_cannot_read_is_received_by_all),
         cmocka_unit_test(pipelines_that_differ_are_refused),
         cmocka_unit_test(a_joiner_that_differs_ends_alone),
         cmocka_unit_test(a_checkpoint_is_gone_on_from),

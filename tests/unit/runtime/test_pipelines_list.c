@@ -28,19 +28,19 @@ static void too_few_files_of_a_list_are_divided_by_samples(void **state)
             "PIPELINE=list", pipelines_files, "AUTO=1", dies == 1 ? "DIE_RUN=1:3" : NULL, NULL};
         struct stage_job job = job_of(6, 1, environment);
         check_exact(&job, dies == 1 ? 1 : UINT32_MAX, &end, "samples");
-        const char *said = strstr(end.erred[0], warning);
-        if (said == NULL) {
+        const char *printed = strstr(end.erred[0], warning);
+        if (printed == NULL) {
             show(&end);
         }
-        assert_non_null(said);
-        assert_null(strstr(said + sizeof warning, "is divided by"));
+        assert_non_null(printed);
+        assert_null(strstr(printed + sizeof warning, "is divided by"));
         assert_null(strstr(end.erred[2], "is divided by"));
         stage_end_free(&end);
     }
 }
 
 /* Each task reads all of what is no file and has no places. */
-static void who_reads_all_is_told(void **state)
+static void who_reads_all_is_reported(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loss_in_the_middle_of_a_list_is_survived),
         cmocka_unit_test(too_few_files_of_a_list_are_divided_by_samples),
-        cmocka_unit_test(who_reads_all_is_told),
+        cmocka_unit_test(who_reads_all_is_reported),
         cmocka_unit_test(a_list_stays_divided_as_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

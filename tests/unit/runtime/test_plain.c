@@ -24,7 +24,7 @@ static const char *self;
         }                                                                                          \
     } while (0)
 
-static bool says(const char *part)
+static bool expected_text(const char *part)
 {
     return strstr(cadre_error_message(), part) != NULL;
 }
@@ -32,7 +32,7 @@ static bool says(const char *part)
 /* The mesh names tasks by rank, in words of its own or in those of the call. */
 static bool names_both(void)
 {
-    return (says("rank 0") || says("task 0")) && (says("rank 1") || says("task 1"));
+    return (expected_text("rank 0") || expected_text("task 0")) && (expected_text("rank 1") || expected_text("task 1"));
 }
 
 /* --- what every number of tasks does --- */
@@ -143,11 +143,11 @@ static int refused(void)
     const bool first = cadre_rank() == 0;
     cadre_dtype dtype = first ? CADRE_STRING : CADRE_F32;
     require(cadre_plain_all_reduce(NULL, numbers, 8, dtype, CADRE_SUM) == CADRE_INVALID_ARGUMENT);
-    require(first ? says("string") : names_both());
+    require(first ? expected_text("string") : names_both());
     require(cadre_plain_broadcast(numbers, 8, CADRE_F32, first ? 2 : 0) == CADRE_INVALID_ARGUMENT);
-    require(first ? says("root 2") : names_both());
+    require(first ? expected_text("root 2") : names_both());
     require(cadre_plain_broadcast(NULL, 8, CADRE_F32, 0) == CADRE_INVALID_ARGUMENT);
-    require(says("data")); /* both of them */
+    require(expected_text("data")); /* both of them */
     check_reductions();
     return cadre_plain_finish();
 }
@@ -207,7 +207,7 @@ static int lose(bool calls)
     float number = 1;
     require(cadre_plain_all_reduce(NULL, &number, 1, CADRE_F32, CADRE_SUM) == CADRE_ABORTED);
     snprintf(first, sizeof first, "%s", cadre_error_message());
-    require(says("rank 1") || says("task 1"));
+    require(expected_text("rank 1") || expected_text("task 1"));
     require(cadre_plain_barrier() == CADRE_ABORTED && strcmp(first, cadre_error_message()) == 0);
     require(cadre_plain_broadcast(&number, 1, CADRE_STRING, 0) == CADRE_ABORTED);
     require(cadre_plain_progress(1, 1) == CADRE_ABORTED);
@@ -230,8 +230,8 @@ static int late(void)
             pause();
         }
     }
-    require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && says("rank 1"));
-    require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && says("rank 1"));
+    require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && expected_text("rank 1"));
+    require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && expected_text("rank 1"));
     fprintf(stderr, "nobody waits for ever\n");
     return 1;
 }
@@ -240,7 +240,7 @@ static int task(const char *what)
 {
     if (strcmp(what, "replicas") == 0) {
         require(cadre_plain_init(NULL, NULL) == CADRE_FAILED_PRECONDITION);
-        require(says("2 replicas"));
+        require(expected_text("2 replicas"));
         fprintf(stderr, "one in each task\n");
         return 1;
     }
@@ -270,7 +270,7 @@ static void before_the_beginning(void **state)
     (void)state;
     float number = 0;
     assert_int_equal(cadre_plain_barrier(), CADRE_FAILED_PRECONDITION);
-    assert_true(says("cadre_plain_barrier") && says("cadre_plain_init"));
+    assert_true(expected_text("cadre_plain_barrier") && expected_text("cadre_plain_init"));
     assert_int_equal(
         cadre_plain_all_reduce(NULL, &number, 1, CADRE_F32, CADRE_SUM), CADRE_FAILED_PRECONDITION);
     assert_int_equal(cadre_on_abort(on_abort, NULL), CADRE_FAILED_PRECONDITION);
@@ -291,7 +291,7 @@ static void not_beside_a_strategy(void **state)
     assert_int_equal(cadre_init(NULL, NULL), CADRE_OK);
     assert_int_equal(cadre_strategy_mirrored(1, &strategy), CADRE_OK);
     assert_int_equal(cadre_plain_init(NULL, NULL), CADRE_FAILED_PRECONDITION);
-    assert_true(says("strategy"));
+    assert_true(expected_text("strategy"));
     cadre_strategy_release(strategy);
 }
 
@@ -299,7 +299,7 @@ static void no_strategy_can_be_made(void)
 {
     cadre_strategy *strategy = NULL;
     assert_int_equal(cadre_strategy_default(&strategy), CADRE_FAILED_PRECONDITION);
-    assert_true(says("cadre_strategy_default") && says("cadre_plain_init"));
+    assert_true(expected_text("cadre_strategy_default") && expected_text("cadre_plain_init"));
     assert_null(strategy);
     assert_int_equal(cadre_strategy_mirrored(1, &strategy), CADRE_FAILED_PRECONDITION);
     assert_int_equal(cadre_strategy_one_device("CPU:0", &strategy), CADRE_FAILED_PRECONDITION);
@@ -331,35 +331,35 @@ static void arguments_that_are_none(void **state)
     const cadre_status invalid = CADRE_INVALID_ARGUMENT;
     assert_int_equal(
         cadre_plain_all_reduce(NULL, numbers, 8, CADRE_DTYPE_NONE, CADRE_SUM), invalid);
-    assert_true(says("type"));
+    assert_true(expected_text("type"));
     assert_int_equal(cadre_plain_all_reduce(NULL, numbers, 8, (cadre_dtype)99, CADRE_SUM), invalid);
-    assert_true(says("99"));
+    assert_true(expected_text("99"));
     assert_int_equal(cadre_plain_all_reduce(NULL, numbers, 8, CADRE_BOOL, CADRE_SUM), invalid);
     assert_int_equal(
         cadre_plain_all_reduce(NULL, numbers, 8, CADRE_F32, (cadre_reduce_op)7), invalid);
-    assert_true(says("7"));
+    assert_true(expected_text("7"));
     assert_int_equal(cadre_plain_all_reduce(NULL, numbers, 8, CADRE_I32, CADRE_MEAN), invalid);
-    assert_true(says("floating"));
+    assert_true(expected_text("floating"));
     assert_int_equal(cadre_plain_all_reduce(numbers, NULL, 8, CADRE_F32, CADRE_SUM), invalid);
-    assert_true(says("cadre_plain_all_reduce was given NULL as its argument 'into'"));
+    assert_true(expected_text("cadre_plain_all_reduce was given NULL as its argument 'into'"));
     assert_int_equal(
         cadre_plain_all_reduce(numbers, numbers + 1, 4, CADRE_F32, CADRE_SUM), invalid);
-    assert_true(says("overlap"));
+    assert_true(expected_text("overlap"));
     assert_int_equal(
         cadre_plain_all_reduce(numbers + 1, numbers, 4, CADRE_F32, CADRE_SUM), invalid);
     assert_int_equal(cadre_plain_all_gather(NULL, numbers, 8, CADRE_F32), invalid);
     assert_int_equal(cadre_plain_all_gather(numbers, numbers, 8, CADRE_F32), invalid);
     assert_int_equal(cadre_plain_broadcast(numbers, SIZE_MAX / 4, CADRE_F64, 0), invalid);
-    assert_true(says("memory"));
+    assert_true(expected_text("memory"));
     assert_int_equal(cadre_plain_broadcast(numbers, 1, CADRE_F32, 1), invalid);
-    assert_true(says("root 1"));
+    assert_true(expected_text("root 1"));
     assert_int_equal(cadre_plain_broadcast(NULL, 1, CADRE_F32, 0), invalid);
-    assert_true(says("cadre_plain_broadcast was given NULL as its argument 'data'"));
+    assert_true(expected_text("cadre_plain_broadcast was given NULL as its argument 'data'"));
     assert_int_equal(cadre_plain_broadcast(numbers, SIZE_MAX, CADRE_U8, 0), invalid);
-    assert_true(says("cadre_plain_broadcast was called with"));
+    assert_true(expected_text("cadre_plain_broadcast was called with"));
     assert_int_equal(cadre_on_abort(NULL, NULL), invalid);
     assert_int_equal(cadre_plain_progress(9, 2), invalid);
-    assert_true(says("step 9 of 2"));
+    assert_true(expected_text("step 9 of 2"));
     assert_int_equal(cadre_plain_progress(9, 9), CADRE_OK);
     assert_int_equal(cadre_plain_progress(9, 0), CADRE_OK);
     assert_int_equal(cadre_plain_report("", 1), invalid);
@@ -378,7 +378,7 @@ static void the_end(void **state)
     assert_int_equal(cadre_plain_finish(), 0);
     assert_int_equal(atomic_load(&aborts), 0);
     assert_int_equal(cadre_plain_barrier(), CADRE_FAILED_PRECONDITION);
-    assert_true(says("after the end"));
+    assert_true(expected_text("after the end"));
     assert_int_equal(cadre_plain_finish(), 1);
     assert_int_equal(cadre_plain_init(NULL, NULL), CADRE_FAILED_PRECONDITION);
     no_strategy_can_be_made();
@@ -394,7 +394,7 @@ static void several_tasks(void **state)
     job_must_succeed(self, "values", 4, 0);
 }
 
-static void tasks_that_differ_are_told(void **state)
+static void tasks_that_differ_are_reported(void **state)
 {
     (void)state;
     job_must_succeed(self, "disagree", 2, 0);
@@ -431,7 +431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(arguments_that_are_none),
         cmocka_unit_test(the_end),
         cmocka_unit_test(several_tasks),
-        cmocka_unit_test(tasks_that_differ_are_told),
+        cmocka_unit_test(tasks_that_differ_are_reported),
         cmocka_unit_test(a_task_is_lost),
         cmocka_unit_test(a_task_does_not_come),
     };

@@ -32,7 +32,7 @@ static int stop(const char *what)
     return 1;
 }
 
-static long count_life(const char *folder)
+static long count_attempt(const char *folder)
 {
     char path[TEST_PATH_BYTES];
     char name[32];
@@ -41,9 +41,9 @@ static long count_life(const char *folder)
     if (fd < 0 || write(fd, "x", 1) != 1) {
         exit(8);
     }
-    long lives = (long)lseek(fd, 0, SEEK_END);
+    long attempts = (long)lseek(fd, 0, SEEK_END);
     close(fd);
-    return lives;
+    return attempts;
 }
 
 /* Whole or not at all: a task may be ended at any time. */
@@ -69,10 +69,10 @@ static int give_up(const char *how)
     return strcmp(how, "leaves") == 0 ? 0 : stop("it is over");
 }
 
-static bool dies_now(const char *how, int64_t step, long life)
+static bool dies_now(const char *how, int64_t step, long attempt)
 {
     return step == DIES && cadre_rank() == cadre_world_size() - 1 &&
-           (life == 1 || strcmp(how, "always") == 0);
+           (attempt == 1 || strcmp(how, "always") == 0);
 }
 
 static int task(const char *how, const char *folder)
@@ -83,7 +83,7 @@ static int task(const char *how, const char *folder)
     if (cadre_plain_init(NULL, NULL) != CADRE_OK) {
         return stop("cadre_plain_init");
     }
-    const long life = count_life(folder);
+    const long attempt = count_attempt(folder);
     FILE *file = cadre_rank() == 0 ? fopen(path, "rb") : NULL;
     if (file != NULL) {
         if (fread(&saved, sizeof saved, 1, file) != 1) {
@@ -95,7 +95,7 @@ static int task(const char *how, const char *folder)
         return give_up(how);
     }
     for (; saved.step < STEPS; saved.step++) {
-        if (dies_now(how, saved.step, life)) {
+        if (dies_now(how, saved.step, attempt)) {
             raise(SIGKILL);
         }
         int64_t ranks = cadre_rank() + 1;
@@ -129,7 +129,7 @@ static void run(
     job_run(&options, ret_end);
 }
 
-static size_t lives(const char *folder, uint32_t slot)
+static size_t attempts(const char *folder, uint32_t slot)
 {
     char path[TEST_PATH_BYTES];
     char name[32];
@@ -152,9 +152,9 @@ static void check_restarted(const char *how, uint32_t tasks)
         job_wrong(how, &end);
     }
     snprintf(wanted, sizeof wanted, "sum %u", STEPS * tasks * (tasks + 1) / 2);
-    assert_non_null(strstr(end.said, wanted));
+    assert_non_null(strstr(end.printed, wanted));
     for (uint32_t slot = 0; slot < tasks; slot++) {
-        assert_int_equal(lives(folder, slot), 2); /* all of them, and once */
+        assert_int_equal(attempts(folder, slot), 2); /* all of them, and once */
     }
 }
 
@@ -188,7 +188,7 @@ static void the_budget_is_counted_once_for_all(void **state)
     assert_non_null(strstr(end.message, "task 2"));
     assert_non_null(strstr(end.message, "restarted 2 times"));
     for (uint32_t slot = 0; slot < 3; slot++) {
-        assert_int_equal(lives(folder, slot), 3);
+        assert_int_equal(attempts(folder, slot), 3);
     }
 }
 

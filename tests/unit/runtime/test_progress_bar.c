@@ -47,14 +47,14 @@ static void other_work_has_a_bar_too(void **state)
 {
     (void)state;
     char text[PROGRESS_BAR_TEXT_BYTES];
-    struct progress_part part = {"reading the ledger", "epochs", 500, 2000};
-    assert_string_equal(progress_bar_render_part(&part, 0, text),
+    struct progress_work part = {"reading the ledger", "epochs", 500, 2000};
+    assert_string_equal(progress_bar_render_work(&part, 0, text),
         "reading the ledger  500/2000 epochs [=====>              ]");
-    assert_string_equal(progress_bar_render_part(&part, 46, text),
+    assert_string_equal(progress_bar_render_work(&part, 46, text),
         "reading the ledger  500/2000 epochs [==>     ]");
-    assert_string_equal(progress_bar_render_part(&part, 24, text), "reading the ledger  500/");
+    assert_string_equal(progress_bar_render_work(&part, 24, text), "reading the ledger  500/");
     part.whole = 0;
-    assert_string_equal(progress_bar_render_part(&part, 0, text), "reading the ledger  500 epochs");
+    assert_string_equal(progress_bar_render_work(&part, 0, text), "reading the ledger  500 epochs");
 }
 
 static void it_never_overflows(void **state)

@@ -102,7 +102,7 @@ static cadre_status sum_one(cadre_replica *replica)
     return status;
 }
 
-static void *sum_elsewhere(void *user)
+static void *sum_remote(void *user)
 {
     struct replicas *replicas = user;
     replicas->status = sum_one(replicas->all[1]);
@@ -127,7 +127,7 @@ static cadre_status use_others(
     pthread_t thread;
     replicas->all[id] = replica;
     CADRE_TRY(cadre_barrier());
-    if (id == 1 && pthread_create(&thread, NULL, sum_elsewhere, replicas) == 0) {
+    if (id == 1 && pthread_create(&thread, NULL, sum_remote, replicas) == 0) {
         pthread_join(thread, NULL);
     }
     if (replicas->gone != NULL && replicas->gone != replica) { /* another one may lie there now */

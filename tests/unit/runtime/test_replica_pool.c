@@ -78,11 +78,11 @@ struct pair {
 static void *answer(void *user)
 {
     struct pair *pair = user;
-    struct handoff_patience patience = {.most = pair->most, .now = pair->most};
+    struct handoff_spin_budget patience = {.most = pair->most, .now = pair->most};
     for (uint32_t seen = 0; seen < ROUNDS;) {
         seen = handoff_await_change(&pair->there, seen, &patience);
         pair->sum += seen;
-        handoff_raise(&pair->back);
+        handoff_increment(&pair->back);
     }
     return NULL;
 }
@@ -96,12 +96,12 @@ static void turns_are_handed_over(void **state)
         struct pair *pair = aligned_alloc(_Alignof(struct pair), sizeof *pair);
         assert_non_null(pair);
         *pair = (struct pair){.most = most[i]};
-        struct handoff_patience patience = {.most = most[i], .now = most[i]};
+        struct handoff_spin_budget patience = {.most = most[i], .now = most[i]};
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, answer, pair), 0);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             pair->sum += round;
-            assert_int_equal(handoff_raise(&pair->there), round);
+            assert_int_equal(handoff_increment(&pair->there), round);
             assert_int_equal(handoff_await_change(&pair->back, round, &patience), round + 1);
         }
         pthread_join(thread, NULL);
@@ -119,7 +119,7 @@ static void *count_down(void *user)
 {
     struct counted *counted = user;
     atomic_fetch_add(&counted->begun, 1);
-    handoff_lower(&counted->left);
+    handoff_decrement(&counted->left);
     return NULL;
 }
 
@@ -131,7 +131,7 @@ static void the_last_one_wakes(void **state)
         assert_non_null(counted);
         *counted = (struct counted){.left = {.value = 4}};
         pthread_t threads[4];
-        struct handoff_patience patience = {.most = round % 2 == 0 ? 0 : 1000};
+        struct handoff_spin_budget patience = {.most = round % 2 == 0 ? 0 : 1000};
         for (int i = 0; i < 4; i++) {
             assert_int_equal(pthread_create(&threads[i], NULL, count_down, counted), 0);
         }
@@ -144,11 +144,11 @@ static void the_last_one_wakes(void **state)
     }
 }
 
-static void nobody_looks_who_has_no_cpu(void **state)
+static void none_looks_who_has_no_cpu(void **state)
 {
     (void)state;
-    assert_int_equal(handoff_patience(1 << 20).most, 0);
-    assert_true(handoff_patience(1).most > 0);
+    assert_int_equal(handoff_spin_budget(1 << 20).most, 0);
+    assert_true(handoff_spin_budget(1).most > 0);
 }
 
 int main(void)
@@ -158,7 +158,7 @@ int main(void)
         cmocka_unit_test(a_pool_can_be_closed_at_once),
         cmocka_unit_test(turns_are_handed_over),
         cmocka_unit_test(the_last_one_wakes),
-        cmocka_unit_test(nobody_looks_who_has_no_cpu),
+        cmocka_unit_test(none_looks_who_has_no_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

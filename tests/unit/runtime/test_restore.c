@@ -55,7 +55,7 @@ static void create(cadre_strategy *strategy)
     CADRE_CHECK(cadre_state_register(strategy, "mine", mine, sizeof mine));
 }
 
-static void say(const char *when)
+static void send_line(const char *when)
 {
     const double *values = cadre_variable_read(NULL, w);
     const cadre_string *strings = cadre_variable_read(NULL, words);
@@ -120,7 +120,7 @@ static int count(const char *how)
         return refused(strategy, how);
     }
     create(strategy);
-    say("created");
+    send_line("created");
     if (strcmp(how, "again") == 0 || strcmp(how, "first") == 0) {
         set_up(how);
     }
@@ -136,7 +136,7 @@ static int count(const char *how)
         }
     }
     if (strcmp(how, "save") == 0 || strcmp(how, "further") == 0) {
-        say("at the end");
+        send_line("at the end");
     }
     return cadre_finish(strategy);
 }
@@ -230,7 +230,7 @@ static void by_hand(uint32_t replicas, const char *how, const char *from, const 
     }
     program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
     memset(ret_end, 0, sizeof *ret_end);
-    snprintf(ret_end->said, sizeof ret_end->said, "%s%s", result.out, result.err);
+    snprintf(ret_end->printed, sizeof ret_end->printed, "%s%s", result.out, result.err);
     ret_end->exit_code = result.exit_code;
     program_result_free(&result);
 }
@@ -276,10 +276,10 @@ static void assert_same_file(const char *folder, uint32_t tasks)
     free(bytes[1]);
 }
 
-static unsigned times_said(const struct job_end *end, const char *line)
+static unsigned times_printed(const struct job_end *end, const char *line)
 {
     unsigned times = 0;
-    for (const char *at = end->said; (at = strstr(at, line)) != NULL; at++) {
+    for (const char *at = end->printed; (at = strstr(at, line)) != NULL; at++) {
         times++;
     }
     return times;
@@ -298,8 +298,8 @@ static int make_first(void **state)
     struct job_end end;
     first = test_temp_dir();
     by_hand(2, "first", NULL, first, &end);
-    if (end.exit_code != 0 || strstr(end.said, "created: w -1 -1 seen 0 words '' ''") == NULL) {
-        print_error("exit code %d: %s\n", end.exit_code, end.said);
+    if (end.exit_code != 0 || strstr(end.printed, "created: w -1 -1 seen 0 words '' ''") == NULL) {
+        print_error("exit code %d: %s\n", end.exit_code, end.printed);
         return -1;
     }
     return 0;
@@ -325,12 +325,12 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
             uint32_t tasks = shape->tasks == 0 ? 1 : shape->tasks;
             const char *held = from == first ? "created: " HELD
                                              : "created: w 9 9 seen 10 words '' '' mine nothing\n";
-            if (end.exit_code != 0 || times_said(&end, held) != tasks) {
+            if (end.exit_code != 0 || times_printed(&end, held) != tasks) {
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, ways[way], end.exit_code, end.said);
+                    shape->replicas, ways[way], end.exit_code, end.printed);
             }
             if (strcmp(ways[way], "save") == 0) {
-                assert_int_equal(times_said(&end, "at the end: " HELD), tasks);
+                assert_int_equal(times_printed(&end, "at the end: " HELD), tasks);
             }
             if (from == first) {
                 assert_same_file(folder, shape->tasks);
@@ -354,8 +354,8 @@ static void check_loop(const char *how, const char *every)
     unsetenv("CADRE_CHECKPOINT_EVERY");
     unsetenv("CADRE_CHECKPOINTS_KEPT");
     bool good = end.exit_code == (preempts ? CADRE_EXIT_PREEMPTED : 0) &&
-                (strstr(end.said, LOOP_LINE) != NULL) == !preempts;
-    const char *saved = strstr(end.said, "saved at step ");
+                (strstr(end.printed, LOOP_LINE) != NULL) == !preempts;
+    const char *saved = strstr(end.printed, "saved at step ");
     unsigned long position =
         saved == NULL ? 4 : strtoul(saved + strlen("saved at step "), NULL, 10);
     snprintf(restore, sizeof restore, "CADRE_RESTORE=%s/checkpoint-%lu.json", folder, position);
@@ -366,7 +366,7 @@ static void check_loop(const char *how, const char *every)
     program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
     if (!good || result.exit_code != 0 || strstr(result.out, LOOP_LINE) == NULL) {
         fail_msg("%s: exit code %d, said\n%s\nthen exit code %d, said\n%s%s", how, end.exit_code,
-            end.said, result.exit_code, result.out, result.err);
+            end.printed, result.exit_code, result.out, result.err);
     }
     program_result_free(&result);
 }
@@ -391,9 +391,9 @@ static void a_step_goes_on_from_it(void **state)
         run_it(shape->tasks, shape->replicas, "further", first, test_temp_dir(), &end);
         snprintf(line, sizeof line, "at the end: w 11 11 seen %u words 'first' '' mine first\n",
             20 + tasks * shape->replicas);
-        if (end.exit_code != 0 || times_said(&end, line) != tasks) {
+        if (end.exit_code != 0 || times_printed(&end, line) != tasks) {
             fail_msg("%u tasks of %u replicas: exit code %d, said\n%s", shape->tasks,
-                shape->replicas, end.exit_code, end.said);
+                shape->replicas, end.exit_code, end.printed);
         }
     }
 }
@@ -402,7 +402,7 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
 {
     static const struct {
         const char *how;
-        const char *told;
+        const char *reported;
     } cases[] = {{"absent", "checkpoint-10.json: it holds no 'absent', which the program wants"},
         {"shape", "checkpoint-10.json: it holds 'w' as f64 [3], and the program wants f64 [4]"},
         {"state", "checkpoint-10.json: it holds no 'state/other', which the program wants"}};
@@ -412,9 +412,9 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
         for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
             const struct shape *shape = &shapes[i];
             run_it(shape->tasks, shape->replicas, cases[at].how, first, test_temp_dir(), &end);
-            if (end.exit_code == 0 || !job_told(&end, cases[at].told)) {
+            if (end.exit_code == 0 || !job_reported(&end, cases[at].reported)) {
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, cases[at].how, end.exit_code, end.said);
+                    shape->replicas, cases[at].how, end.exit_code, end.printed);
             }
         }
     }
@@ -478,7 +478,7 @@ static void what_is_not_what_was_written_is_refused(void **state)
         const char *is;
         const char *until;
         const char *now;
-        const char *told;
+        const char *reported;
     } cases[] = {
         {"\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"", "variable 'w' is not what was written"},
         {"\"seen\":\"", "\"", "\"seen\":\"0123456789abcdef\"",
@@ -495,10 +495,10 @@ static void what_is_not_what_was_written_is_refused(void **state)
             const struct shape *shape = &shapes[at];
             const char *from = changed_copy(cases[i].is, cases[i].until, cases[i].now);
             run_it(shape->tasks, shape->replicas, "further", from, from, &end);
-            if (end.exit_code == 0 || !job_told(&end, cases[i].told) ||
-                !job_told(&end, "checkpoint-10.json")) {
+            if (end.exit_code == 0 || !job_reported(&end, cases[i].reported) ||
+                !job_reported(&end, "checkpoint-10.json")) {
                 fail_msg("%u tasks of %u replicas, '%s': exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, cases[i].now, end.exit_code, end.said);
+                    shape->replicas, cases[i].now, end.exit_code, end.printed);
             }
         }
     }

@@ -228,10 +228,10 @@ static void check_counted(const char *how, const char *from)
     fresh_folder(folder);
     unsetenv("PREEMPT_AT");
     run(how, folder, from, 0, &end);
-    const char *said = strstr(end.said, COUNTED);
-    if (end.exit_code != 0 || said == NULL || strstr(said + 1, COUNTED) == NULL) {
+    const char *printed = strstr(end.printed, COUNTED);
+    if (end.exit_code != 0 || printed == NULL || strstr(printed + 1, COUNTED) == NULL) {
         fail_msg("%s from %s: exit code %d, message %s, said\n%s", how, from, end.exit_code,
-            end.message, end.said);
+            end.message, end.printed);
     }
 }
 
@@ -268,9 +268,9 @@ static void check_each_preemption(const char *how)
         snprintf(text, sizeof text, "%u", position);
         setenv("PREEMPT_AT", text, 1);
         run(how, folder, NULL, 0, &end);
-        const char *said = strstr(end.message, "saved at step ");
-        if (end.exit_code != CADRE_EXIT_PREEMPTED || said == NULL ||
-            sscanf(said, "saved at step %llu", &saved) != 1) {
+        const char *printed = strstr(end.message, "saved at step ");
+        if (end.exit_code != CADRE_EXIT_PREEMPTED || printed == NULL ||
+            sscanf(printed, "saved at step %llu", &saved) != 1) {
             job_wrong(text, &end);
         }
         snprintf(text, sizeof text, "checkpoint-%llu.json", saved);

@@ -61,7 +61,7 @@ static void make_rest(cadre_strategy *strategy, struct model *model)
     CADRE_CHECK(cadre_state_register(strategy, "mine", model->mine, sizeof model->mine));
 }
 
-static void set_words(struct model *model)
+static void set_strings(struct model *model)
 {
     const cadre_string both[] = {{"first", 5}, {"", 0}};
     cadre_tensor *strings;
@@ -70,7 +70,7 @@ static void set_words(struct model *model)
     cadre_tensor_release(strings);
 }
 
-static void say(struct model *model, const char *when)
+static void send_line(struct model *model, const char *when)
 {
     const double *w = cadre_variable_read(NULL, model->w);
     const cadre_string *words = cadre_variable_read(NULL, model->words);
@@ -86,9 +86,9 @@ static void die(const char *place)
     char here[32];
     const char *dies = getenv("DIES");
     const char *slot = getenv("CADRE_SLOT");
-    const char *life = getenv("CADRE_INCARNATION");
+    const char *attempt = getenv("CADRE_INCARNATION");
     snprintf(here, sizeof here, "%s %s", slot == NULL ? "" : slot, place);
-    if (dies != NULL && strcmp(dies, here) == 0 && life != NULL && strcmp(life, "1") == 0) {
+    if (dies != NULL && strcmp(dies, here) == 0 && attempt != NULL && strcmp(attempt, "1") == 0) {
         raise(SIGKILL);
     }
 }
@@ -104,7 +104,7 @@ static int program(const char *how)
     make_w(strategy, &model);
     if (strcmp(how, "first") == 0) {
         make_rest(strategy, &model);
-        set_words(&model);
+        set_strings(&model);
         memcpy(model.mine, "mine", 5);
     } else if (strcmp(how, "here") == 0) {
         make_rest(strategy, &model);
@@ -126,11 +126,11 @@ static int program(const char *how)
     if (strcmp(how, "first") != 0) {
         CADRE_CHECK(cadre_restored(strategy, CADRE_RESTORED_CONSUMED, NULL));
     }
-    say(&model, "restored");
+    send_line(&model, "restored");
     while (cadre_strategy_position(strategy) < STEPS) {
         CADRE_CHECK(cadre_run(strategy, step, &model, NULL, 0, NULL));
     }
-    say(&model, "at the end");
+    send_line(&model, "at the end");
     return cadre_finish(strategy);
 }
 
@@ -149,7 +149,7 @@ static void by_hand(uint32_t replicas, const char *how, const char *folder, stru
     struct program_result result;
     program_run(&(struct program_spec){.argv = argv, .environment = environment}, &result);
     memset(ret_end, 0, sizeof *ret_end);
-    snprintf(ret_end->said, sizeof ret_end->said, "%s%s", result.out, result.err);
+    snprintf(ret_end->printed, sizeof ret_end->printed, "%s%s", result.out, result.err);
     ret_end->exit_code = result.exit_code;
     program_result_free(&result);
 }
@@ -173,10 +173,10 @@ static void as_job(uint32_t tasks, uint32_t replicas, const char *how, const cha
     job_run(&options, ret_end);
 }
 
-static unsigned times_said(const struct job_end *end, const char *line)
+static unsigned times_printed(const struct job_end *end, const char *line)
 {
     unsigned times = 0;
-    for (const char *at = end->said; (at = strstr(at, line)) != NULL; at++) {
+    for (const char *at = end->printed; (at = strstr(at, line)) != NULL; at++) {
         times++;
     }
     return times;
@@ -189,8 +189,8 @@ static int make_saved(void **state)
     const char *folder = test_temp_dir();
     by_hand(2, "first", folder, &end);
     if (end.exit_code != 0 ||
-        strstr(end.said, "at the end: w 2 2 seen 6 words 'first' mine mine") == NULL) {
-        print_error("exit code %d: %s\n", end.exit_code, end.said);
+        strstr(end.printed, "at the end: w 2 2 seen 6 words 'first' mine mine") == NULL) {
+        print_error("exit code %d: %s\n", end.exit_code, end.printed);
         return -1;
     }
     saved = folder;
@@ -224,11 +224,11 @@ static void all_tasks_have_the_values(void **state)
             }
             snprintf(last, sizeof last, "at the end: w 5 5 seen %u words 'first' mine mine\n",
                 6 + STEPS * tasks * shape->replicas);
-            if (end.exit_code != 0 || times_said(&end, ways[way].found) != tasks ||
-                times_said(&end, "restored: w 2 2 seen 6 words 'first' mine mine\n") != tasks ||
-                times_said(&end, last) != tasks) {
+            if (end.exit_code != 0 || times_printed(&end, ways[way].found) != tasks ||
+                times_printed(&end, "restored: w 2 2 seen 6 words 'first' mine mine\n") != tasks ||
+                times_printed(&end, last) != tasks) {
                 fail_msg("%u tasks of %u replicas, %s: exit code %d, said\n%s", shape->tasks,
-                    shape->replicas, ways[way].how, end.exit_code, end.said);
+                    shape->replicas, ways[way].how, end.exit_code, end.printed);
             }
         }
     }
@@ -259,7 +259,7 @@ static void a_task_that_dies_changes_nothing(void **state)
             .grace_us = 1000000};
         job_run(&options, &end);
         if (end.exit_code != 0 ||
-            times_said(&end, "at the end: w 5 5 seen 12 words 'first' mine mine\n") != 2) {
+            times_printed(&end, "at the end: w 5 5 seen 12 words 'first' mine mine\n") != 2) {
             job_wrong(deaths[i], &end);
         }
     }
@@ -273,13 +273,13 @@ static void a_job_that_goes_on_passes_over_it(void **state)
     (void)state;
     as_job(2, 1, "later", test_path(path, saved, "checkpoint-3.json"), &end);
     if (end.exit_code != 0 ||
-        times_said(&end, "restored 0 missing 0 unused 0 passed over 1\n") != 2 ||
-        times_said(&end, "at the end: w 2 2 seen 6 words 'first' mine mine\n") != 2) {
-        fail_msg("exit code %d, said\n%s", end.exit_code, end.said);
+        times_printed(&end, "restored 0 missing 0 unused 0 passed over 1\n") != 2 ||
+        times_printed(&end, "at the end: w 2 2 seen 6 words 'first' mine mine\n") != 2) {
+        fail_msg("exit code %d, said\n%s", end.exit_code, end.printed);
     }
 }
 
-static void all_tasks_hear_why_not(void **state)
+static void all_tasks_receive_why_not(void **state)
 {
     struct job_end end;
     const char *whole = saved;
@@ -288,9 +288,9 @@ static void all_tasks_hear_why_not(void **state)
     as_job(2, 1, "here", NULL, &end);
     const char *folder = saved;
     saved = whole;
-    if (end.exit_code != 0 || times_said(&end, "NOT_FOUND: ") != 2 ||
-        times_said(&end, "holds no checkpoint") != 2) {
-        fail_msg("%s: exit code %d, said\n%s", folder, end.exit_code, end.said);
+    if (end.exit_code != 0 || times_printed(&end, "NOT_FOUND: ") != 2 ||
+        times_printed(&end, "holds no checkpoint") != 2) {
+        fail_msg("%s: exit code %d, said\n%s", folder, end.exit_code, end.printed);
     }
 }
 
@@ -404,7 +404,7 @@ static void another_type_or_shape_is_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -475,10 +475,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(all_tasks_have_the_values),
         cmocka_unit_test(a_task_that_dies_changes_nothing),
         cmocka_unit_test(a_job_that_goes_on_passes_over_it),
-        cmocka_unit_test(all_tasks_hear_why_not),
+        cmocka_unit_test(all_tasks_receive_why_not),
         cmocka_unit_test(what_was_not_found_is_named),
         cmocka_unit_test(another_type_or_shape_is_refused),
-        cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(a_file_of_tensors_is_enough),
         cmocka_unit_test(it_is_for_the_beginning),
     };

@@ -303,12 +303,12 @@ static void a_position_that_does_not_fit_is_left_out(void **state)
     (void)state;
     static const char *const saved[] = {
         "", "x", "\0\0\0\0\0\1\3abc", "no position at all, but long enough"};
-    for (int by_place = 0; by_place < 2; by_place++) {
+    for (int by_index = 0; by_index < 2; by_index++) {
         for (size_t i = 0; i < sizeof saved / sizeof saved[0]; i++) {
             cadre_strategy *strategy = training_strategy(2);
             cadre_distributed_dataset *data;
             cadre_dataset *odd =
-                by_place != 0 ? cadre_dataset_range(1, 41, 2)
+                by_index != 0 ? cadre_dataset_range(1, 41, 2)
                               : cadre_dataset_filter(cadre_dataset_range(0, 41, 1), is_odd, NULL);
             assert_public_ok(cadre_distribute_dataset(
                 strategy, cadre_dataset_batch(odd, 4, false), NULL, &data));

@@ -5,7 +5,7 @@
 
 #include "common/model/task_message.h"
 #include "training.h"
-#include "worker/library/runtime/state/safetensors.h"
+#include "worker/library/runtime/state/format/safetensors.h"
 
 /* A whole file of entries whose data are all `data`. */
 static char *encode(struct safetensors_entry *entries, size_t count, const uint8_t *data,
@@ -14,7 +14,7 @@ static char *encode(struct safetensors_entry *entries, size_t count, const uint8
     struct cadre_error error = {0};
     char *header;
     size_t header_bytes;
-    size_t data_bytes = safetensors_place(entries, count);
+    size_t data_bytes = safetensors_set_offsets(entries, count);
     assert_ok(safetensors_header(entries, count, position, &header, &header_bytes, &error), &error);
     header = realloc(header, header_bytes + data_bytes);
     assert_non_null(header);
@@ -78,7 +78,7 @@ static void check_damaged(const char *header, size_t data_bytes, const char *par
     assert_null(entries);
 }
 
-static void damaged_files_are_told(void **state)
+static void damaged_files_are_reported(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -158,7 +158,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(data_are_aligned_and_equal_entries_give_equal_bytes),
-        cmocka_unit_test(damaged_files_are_told),
+        cmocka_unit_test(damaged_files_are_reported),
         cmocka_unit_test(tensors_lie_one_behind_the_other),
         cmocka_unit_test(a_tensor_may_be_of_a_variable_of_another_name),
     };

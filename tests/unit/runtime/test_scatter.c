@@ -426,7 +426,7 @@ static void divide_while_changing(
     changer_stop(&changer);
 }
 
-static void what_changes_during_a_call_hurts_nobody(void **state)
+static void what_changes_during_a_call_hurts_none(void **state)
 {
     (void)state;
     const int64_t rows = 2;
@@ -518,7 +518,7 @@ static cadre_status out_of_range(
     return CADRE_OK;
 }
 
-static void an_index_out_of_range_is_told_to_all_replicas(void **state)
+static void index_out_of_range_is_reported_to_all_replicas(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(4);
@@ -578,9 +578,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(in_an_update_one_component_is_changed),
         cmocka_unit_test(integers_wrap_around),
         cmocka_unit_test(each_type_can_be_scattered),
-        cmocka_unit_test(what_changes_during_a_call_hurts_nobody),
+        cmocka_unit_test(what_changes_during_a_call_hurts_none),
         cmocka_unit_test(variables_that_cannot_be_scattered_are_named),
-        cmocka_unit_test(an_index_out_of_range_is_told_to_all_replicas),
+        cmocka_unit_test(index_out_of_range_is_reported_to_all_replicas),
         cmocka_unit_test(integers_are_not_divided_by_zero),
     };
     setenv("CADRE_VERIFY_STATE", "off", 1); /* components are meant to differ here */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 
 static const cadre_status refused = CADRE_FAILED_PRECONDITION;
 

@@ -76,7 +76,7 @@ static void make(struct cluster *cluster, uint32_t tasks, uint64_t wait_us, cons
         assert_int_equal(cadre_cluster_spec_from_json(json, &spec), CADRE_OK);
         assert_int_equal(cadre_cluster_resolver_simple(spec, "worker", i, &resolver), CADRE_OK);
         assert_ok(cluster_member_open(
-                      resolver, CLUSTER_CREW, &cluster->environment, &cluster->members[i], &error),
+                      resolver, CLUSTER_PS_JOB, &cluster->environment, &cluster->members[i], &error),
             &error);
         cadre_cluster_resolver_release(resolver);
         cadre_cluster_spec_release(spec);
@@ -120,7 +120,7 @@ static void on_lost(const struct cadre_error *error, void *user)
     pthread_mutex_unlock(&ear->lock);
 }
 
-static void say_hello(struct session *session)
+static void send_hello_message(struct session *session)
 {
     struct task_up hello = {.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
@@ -150,7 +150,7 @@ static void *open_session(void *user)
         opening->cluster->members[opening->task], 0, &ear->session, &ear->error);
     if (ear->opened == CADRE_OK) {
         ear->opened = ear->session->ops->start(ear->session, &events, &ear->error);
-        say_hello(ear->session);
+        send_hello_message(ear->session);
     }
     free(opening);
     return NULL;
@@ -185,9 +185,9 @@ static bool has_plan(void *user)
 {
     struct ear *ear = user;
     pthread_mutex_lock(&ear->lock);
-    bool heard = ear->plans > 0;
+    bool received = ear->plans > 0;
     pthread_mutex_unlock(&ear->lock);
-    return heard;
+    return received;
 }
 
 static bool has_ticked_twice(void *user)
@@ -239,7 +239,7 @@ static void check_meeting(const char *key_path)
     clear(&cluster);
 }
 
-static void tasks_meet_and_hear_the_same_plan(void **state)
+static void tasks_meet_and_receive_the_same_plan(void **state)
 {
     (void)state;
     check_meeting(NULL);
@@ -270,7 +270,7 @@ static void who_leaves_is_lost_to_the_others(void **state)
     clear(&cluster);
 }
 
-static void who_is_alone_hears_who_is_missing(void **state)
+static void who_is_alone_receives_who_is_missing(void **state)
 {
     (void)state;
     struct cluster cluster;
@@ -291,7 +291,7 @@ static void who_is_alone_hears_who_is_missing(void **state)
 struct raw {
     int fd;
     uint8_t hello[GREETING_HELLO_BYTES];
-    uint8_t proof[GREETING_MAC_BYTES];
+    uint8_t mac[GREETING_MAC_BYTES];
     uint8_t answer[GREETING_ANSWER_BYTES];
 };
 
@@ -338,7 +338,7 @@ static int reach(struct cluster *cluster)
 static bool greet(struct cluster *cluster, struct raw *raw, size_t at, uint8_t change)
 {
     struct greeting_hello hello = {.frame_version = TASK_FRAME_VERSION,
-        .place = 1,
+        .member_id = 1,
         .tasks = cluster->tasks,
         .challenge = "mine"};
     memcpy(hello.cluster, cluster->members[1]->cluster, sizeof hello.cluster);
@@ -349,13 +349,13 @@ static bool greet(struct cluster *cluster, struct raw *raw, size_t at, uint8_t c
     return read_whole(raw->fd, raw->answer, sizeof raw->answer);
 }
 
-static void prove(const struct cluster *cluster, struct raw *raw)
+static void authenticate(const struct cluster *cluster, struct raw *raw)
 {
     struct greeting_answer answer;
     assert_true(greeting_answer_read(raw->answer, &answer));
     assert_int_equal(answer.code, CADRE_OK);
-    greeting_proof(cluster->members[1]->key, raw->hello, answer.challenge, raw->proof);
-    assert_int_equal(send(raw->fd, raw->proof, sizeof raw->proof, 0), sizeof raw->proof);
+    greeting_mac(cluster->members[1]->key, raw->hello, answer.challenge, raw->mac);
+    assert_int_equal(send(raw->fd, raw->mac, sizeof raw->mac, 0), sizeof raw->mac);
 }
 
 static void read_refusal(struct raw *raw, cadre_status code, const char *part)
@@ -394,12 +394,12 @@ static void hellos_that_do_not_fit_are_refused(void **state)
     read_refusal(&raw, CADRE_FAILED_PRECONDITION, "another cluster");
     /* A wrong proof, and one that says more than it may before the verdict. */
     assert_true(greet(&cluster, &raw, 0, 0));
-    memset(raw.proof, 7, sizeof raw.proof);
-    assert_int_equal(send(raw.fd, raw.proof, sizeof raw.proof, 0), sizeof raw.proof);
+    memset(raw.mac, 7, sizeof raw.mac);
+    assert_int_equal(send(raw.fd, raw.mac, sizeof raw.mac, 0), sizeof raw.mac);
     assert_false(read_whole(raw.fd, &byte, 1));
     close(raw.fd);
     assert_true(greet(&cluster, &raw, 0, 0));
-    prove(&cluster, &raw);
+    authenticate(&cluster, &raw);
     assert_int_equal(send(raw.fd, "x", 1, 0), 1);
     assert_false(read_whole(raw.fd, &byte, 1));
     close(raw.fd);
@@ -412,21 +412,21 @@ static void hellos_that_do_not_fit_are_refused(void **state)
     clear(&cluster);
 }
 
-static void what_was_overheard_cannot_be_said_again(void **state)
+static void what_was_overheard_cannot_be_reported_again(void **state)
 {
     (void)state;
     struct cluster cluster;
     struct raw raw;
-    uint8_t heard[GREETING_MAC_BYTES];
+    uint8_t received[GREETING_MAC_BYTES];
     uint8_t byte;
     make(&cluster, 3, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(&cluster, 0);
     assert_true(greet(&cluster, &raw, 0, 0));
-    prove(&cluster, &raw);
-    memcpy(heard, raw.proof, sizeof heard);
+    authenticate(&cluster, &raw);
+    memcpy(received, raw.mac, sizeof received);
     close(raw.fd);
     assert_true(greet(&cluster, &raw, 0, 0)); /* the same hello, another challenge */
-    assert_int_equal(send(raw.fd, heard, sizeof heard, 0), sizeof heard);
+    assert_int_equal(send(raw.fd, received, sizeof received, 0), sizeof received);
     assert_false(read_whole(raw.fd, &byte, 1));
     close(raw.fd);
     begin(&cluster, 1);
@@ -439,7 +439,7 @@ static void what_was_overheard_cannot_be_said_again(void **state)
 }
 
 /* The first frame that ends a connection. */
-static void read_farewell(int fd, cadre_status code, const char *part)
+static void read_goodbye(int fd, cadre_status code, const char *part)
 {
     uint8_t bytes[512];
     struct frame_reader reader = {.taken = 0};
@@ -476,13 +476,13 @@ static void check_frames(
     make(cluster, 2, speed_scaled_us(WAIT_S * CADRE_US_PER_S), NULL);
     begin(cluster, 0);
     assert_true(greet(cluster, &raw, 0, 0));
-    prove(cluster, &raw);
+    authenticate(cluster, &raw);
     assert_true(read_whole(raw.fd, raw.answer, sizeof raw.answer));
     assert_true(greeting_answer_read(raw.answer, &verdict));
     assert_int_equal(verdict.code, CADRE_OK);
     assert_int_equal(verdict.slot, 1);
     assert_int_equal(send(raw.fd, bytes, size, MSG_NOSIGNAL), size);
-    read_farewell(raw.fd, code, part);
+    read_goodbye(raw.fd, code, part);
     close(raw.fd);
 }
 
@@ -523,12 +523,12 @@ static void frames_that_are_none_end_their_connection(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_meet_and_hear_the_same_plan),
+        cmocka_unit_test(tasks_meet_and_receive_the_same_plan),
         cmocka_unit_test(tasks_meet_by_a_key),
         cmocka_unit_test(who_leaves_is_lost_to_the_others),
-        cmocka_unit_test(who_is_alone_hears_who_is_missing),
+        cmocka_unit_test(who_is_alone_receives_who_is_missing),
         cmocka_unit_test(hellos_that_do_not_fit_are_refused),
-        cmocka_unit_test(what_was_overheard_cannot_be_said_again),
+        cmocka_unit_test(what_was_overheard_cannot_be_reported_again),
         cmocka_unit_test(frames_that_are_none_end_their_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

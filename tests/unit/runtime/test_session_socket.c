@@ -105,14 +105,14 @@ static void a_connection_that_breaks_is_made_again(void **state)
     check(FAKE_DROPS_ONCE, 0, "sum 19800 of 3 replicas");
 }
 
-static void other_versions_are_told(void **state)
+static void other_versions_are_reported(void **state)
 {
     (void)state;
     check(FAKE_OTHER_FRAME, 1, "FAILED_PRECONDITION");
-    check(FAKE_STRANGER, 1, "INVALID_ARGUMENT");
+    check(FAKE_UNREGISTERED, 1, "INVALID_ARGUMENT");
 }
 
-static void broken_daemons_are_told(void **state)
+static void broken_daemons_are_reported(void **state)
 {
     (void)state;
     check(FAKE_CLOSES, 1, "closed the connection");
@@ -120,7 +120,7 @@ static void broken_daemons_are_told(void **state)
     check(FAKE_HUGE_FRAME, 1, "message of the worker daemon");
 }
 
-static void an_absent_daemon_is_told(void **state)
+static void an_absent_daemon_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -147,9 +147,9 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_trains_over_the_socket),
         cmocka_unit_test(a_connection_that_breaks_is_made_again),
-        cmocka_unit_test(other_versions_are_told),
-        cmocka_unit_test(broken_daemons_are_told),
-        cmocka_unit_test(an_absent_daemon_is_told),
+        cmocka_unit_test(other_versions_are_reported),
+        cmocka_unit_test(broken_daemons_are_reported),
+        cmocka_unit_test(an_absent_daemon_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@
 #define SHAKES    120 /* of each task, at most */
 #define PAUSE_MS  4   /* between two of them, below */
 #define TIMES     6   /* the whole, with different layouts */
-#define SAID_MOST 256
+#define PRINTED_LINES 256
 
 /* --- the program --- */
 
@@ -165,13 +165,13 @@ static int program(void)
 
 static const char *self;
 
-static bool check(const struct stage_job *job, const char *wanted, char ret_said[SAID_MOST])
+static bool check(const struct stage_job *job, const char *wanted, char ret_said[PRINTED_LINES])
 {
     struct stage_end end;
     stage_run(job, &end);
     bool good = end.done;
     for (uint32_t i = 0; i < end.started; i++) {
-        snprintf(ret_said, SAID_MOST, "%s", end.said[i]);
+        snprintf(ret_said, PRINTED_LINES, "%s", end.printed[i]);
         good = good && end.exit_code[i] == 0 && (wanted == NULL || strcmp(wanted, ret_said) == 0);
     }
     if (!good) {
@@ -179,7 +179,7 @@ static bool check(const struct stage_job *job, const char *wanted, char ret_said
             wanted == NULL ? "any\n" : wanted);
     }
     for (uint32_t i = 0; !good && i < end.started; i++) {
-        print_error("exit code %d: %s%s", end.exit_code[i], end.said[i], end.erred[i]);
+        print_error("exit code %d: %s%s", end.exit_code[i], end.printed[i], end.erred[i]);
     }
     stage_end_free(&end);
     return good;
@@ -189,8 +189,8 @@ static void what_is_shaken_at_any_moment_ends_alike(void **state)
 {
     (void)state;
     static const char *const shaken[] = {"SHAKEN=1", NULL};
-    char wanted[SAID_MOST];
-    char said[SAID_MOST];
+    char wanted[PRINTED_LINES];
+    char printed[PRINTED_LINES];
     struct stage_job job = {.self = self, .what = "shaken", .tasks = 1, .replicas = 1};
     assert_true(check(&job, NULL, wanted));
     job.environment = shaken;
@@ -198,7 +198,7 @@ static void what_is_shaken_at_any_moment_ends_alike(void **state)
         job.tasks = 2 + i % 2;
         job.replicas = 1 + i % 3;
         job.rotates = i % 2 == 1;
-        assert_true(check(&job, wanted, said));
+        assert_true(check(&job, wanted, printed));
     }
 }
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/manifest.h"
-#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/checkpoint/manifest.h"
+#include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -134,7 +134,7 @@ static void layouts_tell_programs_apart(void **state)
 
 /* --- the text --- */
 
-static void assign_words(cadre_variable *words, const cadre_string *strings)
+static void assign_value_text(cadre_variable *words, const cadre_string *strings)
 {
     cadre_tensor *tensor;
     assert_public_ok(
@@ -153,12 +153,12 @@ static void a_text_brings_strings_back(void **state)
     cadre_strategy *strategy = training_strategy(1);
     cadre_variable *words;
     assert_public_ok(cadre_variable_create(strategy, "odd", CADRE_STRING, 1, &four, NULL, &words));
-    assign_words(words, odd);
+    assign_value_text(words, odd);
     char *text;
     size_t bytes;
     assert_ok(manifest_encode(strategy, NULL, &text, &bytes, &error), &error);
     assert_int_equal(strlen(text), bytes);
-    assign_words(words, none);
+    assign_value_text(words, none);
     for (int commit = 0; commit < 2; commit++) {
         uint64_t position = 9;
         assert_ok(state_receive(strategy, true, true, &error), &error);

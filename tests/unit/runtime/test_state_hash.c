@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/library/runtime/state/state_hash.h"
+#include "worker/library/runtime/state/layout/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
-static const struct state_turn all_of_it = {.number = 0, .of = 1};
+static const struct state_hash_turn all_of_it = {.number = 0, .of = 1};
 
 static uint64_t digest_of(const cadre_strategy *strategy, uint32_t local)
 {
@@ -164,7 +164,7 @@ static uint64_t in_turn(
     const cadre_strategy *strategy, struct state_hashes *hashes, uint32_t number)
 {
     struct cadre_error error = {0};
-    const struct state_turn turn = {.number = number % OF, .of = OF};
+    const struct state_hash_turn turn = {.number = number % OF, .of = OF};
     assert_ok(state_hash_prepare(strategy, hashes, &error), &error);
     assert_ok(state_hash_shared(strategy, turn, hashes, &error), &error);
     assert_ok(state_hash_own(strategy, 1, turn, hashes, &error), &error);
@@ -173,7 +173,7 @@ static uint64_t in_turn(
 
 /* Memory that changes though nobody wrote it is hashed within as many turns as there are, whichever
  * of its bytes that is. */
-static void what_nobody_wrote_is_hashed_in_turns(void **state)
+static void what_none_wrote_is_hashed_in_turns(void **state)
 {
     (void)state;
     const size_t size = 11 * 65536 + 17;
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(strings_and_registered_state_count),
         cmocka_unit_test(names_count_too),
         cmocka_unit_test(what_is_the_tasks_is_hashed_once),
-        cmocka_unit_test(what_nobody_wrote_is_hashed_in_turns),
+        cmocka_unit_test(what_none_wrote_is_hashed_in_turns),
         cmocka_unit_test(what_was_written_is_hashed_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

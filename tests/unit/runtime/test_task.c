@@ -43,7 +43,7 @@ static void end(struct session *session)
 static const struct session_ops stand_in_ops = {
     .name = "stand-in", .start = start, .send = count, .take = take_nothing, .close = end};
 
-static void say_plan(struct stand_in *daemon, uint64_t number)
+static void send_plan(struct stand_in *daemon, uint64_t number)
 {
     const struct roster_entry entries[] = {
         {.slot = 0, .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"},
@@ -59,7 +59,7 @@ static void say_plan(struct stand_in *daemon, uint64_t number)
     daemon->events.down(&down, daemon->events.user);
 }
 
-static void say_abort(struct stand_in *daemon, uint64_t number)
+static void send_abort(struct stand_in *daemon, uint64_t number)
 {
     const struct task_down down = {.type = TASK_DOWN_ABORT,
         .generation = {.number = number, .nonce = 1},
@@ -91,11 +91,11 @@ static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
     struct task_roster roster = {0};
     struct task *task;
     assert_ok(task_open(&daemon.session, &identity, &task, &error), &error);
-    say_plan(&daemon, 1);
+    send_plan(&daemon, 1);
     assert_ok(task_await_plan(task, &roster, &error), &error);
     task_roster_clear(&roster);
-    say_abort(&daemon, 1);
-    say_plan(&daemon, 2);
+    send_abort(&daemon, 1);
+    send_plan(&daemon, 2);
     task_attach_mesh(task, &mesh);
     assert_int_equal(aborts, 1);
     task_attach_mesh(task, NULL);
@@ -108,27 +108,27 @@ static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
     task_close(task);
 }
 
-static void the_end_of_a_generation_that_is_over_is_not_told(void **state)
+static void end_of_an_ended_generation_is_not_reported(void **state)
 {
     (void)state;
     struct stand_in daemon = {.session = {.ops = &stand_in_ops}};
     struct task_identity identity = {
         .incarnation = 1, .replicas = 1, .mesh_address = "127.0.0.1:1"};
     const struct cursor cursor = {0};
-    const struct feed feed = {0};
+    const struct consumption consumption = {0};
     struct cadre_error error = {0};
     struct task_roster first = {0};
     struct task_roster second = {0};
     struct task *task;
     assert_ok(task_open(&daemon.session, &identity, &task, &error), &error);
-    say_plan(&daemon, 1);
+    send_plan(&daemon, 1);
     assert_ok(task_await_plan(task, &first, &error), &error);
-    assert_true(task_synced(task, first.generation, &cursor, &feed));
-    say_abort(&daemon, 1); /* the chief died; this task's program is about to say that it is done */
-    say_plan(&daemon, 2);
+    assert_true(task_synced(task, first.generation, &cursor, &consumption));
+    send_abort(&daemon, 1); /* the chief died; this task's program is about to say that it is done */
+    send_plan(&daemon, 2);
     assert_false(task_finish(task, first.generation, 0));
     assert_ok(task_await_plan(task, &second, &error), &error);
-    assert_true(task_synced(task, second.generation, &cursor, &feed));
+    assert_true(task_synced(task, second.generation, &cursor, &consumption));
     assert_int_equal(finished, 0); /* now it may be the chief, and has not saved yet */
     assert_true(task_finish(task, second.generation, 0));
     assert_int_equal(finished, 1);
@@ -141,7 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_mesh_of_a_generation_that_is_over_is_aborted),
-        cmocka_unit_test(the_end_of_a_generation_that_is_over_is_not_told),
+        cmocka_unit_test(end_of_an_ended_generation_is_not_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,19 +322,19 @@ static void what_does_not_fit_is_named(void **state)
 
 /* --- joined arguments --- */
 
-struct heard {
+struct received {
     int64_t rows;
     int64_t rate;
     uint32_t count;
 };
 
-static cadre_status hear_inputs(
+static cadre_status receive_inputs(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
-    struct heard *heard = &((struct heard *)user)[cadre_replica_id(replica)];
-    heard->rows = cadre_tensor_dim(inputs[0], 0);
-    heard->rate = *(const int64_t *)cadre_tensor_const_data(inputs[1]);
-    heard->count = cadre_replica_input_count(replica);
+    struct received *received = &((struct received *)user)[cadre_replica_id(replica)];
+    received->rows = cadre_tensor_dim(inputs[0], 0);
+    received->rate = *(const int64_t *)cadre_tensor_const_data(inputs[1]);
+    received->count = cadre_replica_input_count(replica);
     outputs[0] = cadre_tensor_retain(inputs[1]);
     outputs[1] = cadre_tensor_retain(inputs[2]);
     return CADRE_OK;
@@ -358,7 +358,7 @@ static void a_batch_is_joined_with_others(void **state)
     int64_t rows = 0;
     assert_true(cadre_next_epoch(data, 1, NULL));
     while (cadre_next(data, &batch) == CADRE_OK) {
-        struct heard heard[2] = {{0}};
+        struct received received[2] = {{0}};
         const cadre_argument arguments[] = {{.values = batch}, {.tensor = rate}, {.values = ids}};
         assert_public_ok(cadre_values_join(strategy, arguments, 3, &joined));
         assert_int_equal(cadre_per_replica_components(joined), 3);
@@ -366,13 +366,13 @@ static void a_batch_is_joined_with_others(void **state)
         assert_true(cadre_per_replica_is_plain(joined, 1));
         assert_false(cadre_per_replica_is_plain(joined, 2));
         assert_false(cadre_per_replica_is_plain(joined, 3));
-        assert_public_ok(cadre_run(strategy, hear_inputs, heard, joined, 2, outputs));
+        assert_public_ok(cadre_run(strategy, receive_inputs, received, joined, 2, outputs));
         assert_true(cadre_per_replica_is_plain(outputs[0], 0));
         assert_false(cadre_per_replica_is_plain(outputs[1], 0));
         for (int i = 0; i < 2; i++) {
-            rows += heard[i].rows;
-            assert_int_equal(heard[i].rate, 7);
-            assert_int_equal(heard[i].count, 3);
+            rows += received[i].rows;
+            assert_int_equal(received[i].rate, 7);
+            assert_int_equal(received[i].count, 3);
         }
         cadre_per_replica_release(joined);
         steps++;

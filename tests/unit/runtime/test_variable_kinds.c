@@ -193,7 +193,7 @@ static void regular_strings_are_assigned_at_once(void **state)
     cadre_variable_release(words);
 }
 
-static void a_variable_that_has_ended_is_told(void **state)
+static void a_variable_that_has_ended_is_reported(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(1);
@@ -560,7 +560,7 @@ int main(void)
         cmocka_unit_test(a_shared_component_is_not_written_by_pointer),
         cmocka_unit_test(regular_variables_are_plain_memory),
         cmocka_unit_test(regular_strings_are_assigned_at_once),
-        cmocka_unit_test(a_variable_that_has_ended_is_told),
+        cmocka_unit_test(a_variable_that_has_ended_is_reported),
         cmocka_unit_test(numbers_must_be_exact),
         cmocka_unit_test(types_that_cannot_be_added_to_are_named),
         cmocka_unit_test(numbers_are_the_same_on_all_replicas),

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "training.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
-#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
@@ -126,7 +126,7 @@ static void without_aggregation_the_first_is_restored(void **state)
     on_read_spread(v);
     assert_own(strategy, v, (const float[]){3, 3});
     run_change(strategy, v, CADRE_ASSIGN, (const double[]){5, 6});
-    on_read_join(v);
+    on_read_reset_components(v);
     assert_own(strategy, v, (const float[]){5, 5});
     cadre_strategy_release(strategy);
 }
@@ -210,7 +210,7 @@ static void a_fold_that_is_done_again_counts_once(void **state)
         *(float *)value += 10;
     }
     for (int i = 0; i < 3; i++) {
-        assert_ok(on_read_fold_outside(sum, &error), &error);
+        assert_ok(on_read_fold_between_steps(sum, &error), &error);
         assert_true(total_of(sum) == 22);
     }
     variables_commit(strategy);
@@ -338,20 +338,20 @@ static void a_total_begins_as_it_was_created(void **state)
     cadre_strategy *strategy = training_strategy(3);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
     assert_false(
-        outside_known(strategy->regroup->outside)); /* a task that is alone keeps nothing */
-    assert_int_equal(outside_bytes(strategy->regroup->outside), 0);
+        between_steps_known(strategy->regroup->between_steps)); /* a task that is alone keeps nothing */
+    assert_int_equal(between_steps_bytes(strategy->regroup->between_steps), 0);
     strategy->roster.member_count = 2;
     cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
     strategy->roster.member_count = 1;
     assert_true(total_of(sum) == 3);
-    uint64_t bytes = outside_bytes(strategy->regroup->outside);
+    uint64_t bytes = between_steps_bytes(strategy->regroup->between_steps);
     assert_in_range(bytes, 1, sizeof created);
-    assert_ok(outside_read(strategy->regroup->outside, 0, created, bytes, &error), &error);
+    assert_ok(between_steps_read(strategy->regroup->between_steps, 0, created, bytes, &error), &error);
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
-    assert_ok(outside_write(strategy->regroup->outside, bytes, 0, created, bytes, &error), &error);
-    outside_play(strategy->regroup->outside);
+    assert_ok(between_steps_write(strategy->regroup->between_steps, bytes, 0, created, bytes, &error), &error);
+    between_steps_replay(strategy->regroup->between_steps);
     sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
     assert_true(total_of(sum) == 3);
     cadre_strategy_release(strategy);

@@ -8,8 +8,8 @@
 #include "job.h"
 #include "stage.h"
 #include "training.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/layout.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/layout/state_layout.h"
 
 static const char *self;
 
@@ -86,13 +86,13 @@ static void a_joiner_with_another_order_has_the_right_values(void **state)
     }
     assert_true(end.done);
     assert_int_equal(end.roster, 3);
-    for (uint32_t life = 0; life < end.started; life++) {
-        assert_non_null(strstr(end.said[life], "held m 12 a 49 z 110 metric 0 b 304"));
+    for (uint32_t attempt = 0; attempt < end.started; attempt++) {
+        assert_non_null(strstr(end.printed[attempt], "held m 12 a 49 z 110 metric 0 b 304"));
     }
     stage_end_free(&end);
 }
 
-static void a_joiner_with_other_variables_is_told_which(void **state)
+static void a_joiner_with_other_variables_is_reported_which(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -123,7 +123,7 @@ static void the_first_line_that_differs_is_named(void **state)
         {"a\nbc\n", "a\nb\n", "is bc here, b there"},
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        assert_error(layout_difference(3, texts[i][0], 1, texts[i][1], &error),
+        assert_error(state_layout_difference(3, texts[i][0], 1, texts[i][1], &error),
             CADRE_INVALID_ARGUMENT, &error, texts[i][2]);
     }
 }
@@ -146,10 +146,10 @@ static void variables_may_be_missing(void **state)
         {"", "variable 'a': f32 []\ndataset 'd'\n", "is nothing here, dataset 'd' there"},
     };
     for (size_t i = 0; i < sizeof fits / sizeof fits[0]; i++) {
-        assert_ok(layout_difference(3, fits[i][0], 1, fits[i][1], &error), &error);
+        assert_ok(state_layout_difference(3, fits[i][0], 1, fits[i][1], &error), &error);
     }
     for (size_t i = 0; i < sizeof other / sizeof other[0]; i++) {
-        assert_error(layout_difference(3, other[i][0], 1, other[i][1], &error),
+        assert_error(state_layout_difference(3, other[i][0], 1, other[i][1], &error),
             CADRE_INVALID_ARGUMENT, &error, other[i][2]);
     }
 }
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_joiner_with_another_order_has_the_right_values),
-        cmocka_unit_test(a_joiner_with_other_variables_is_told_which),
+        cmocka_unit_test(a_joiner_with_other_variables_is_reported_which),
         cmocka_unit_test(the_first_line_that_differs_is_named),
         cmocka_unit_test(variables_may_be_missing),
         cmocka_unit_test(a_checkpoint_is_matched_by_name),

@@ -78,16 +78,16 @@ static bool adds_around(const struct row *row)
 /* What comes to the component of replica `id`. */
 static double given(const struct row *row, double id, double n)
 {
-    bool dealt = is_on_read(row) && !is_shared(row) && row->aggregation == CADRE_AGGREGATION_SUM;
+    bool assigned = is_on_read(row) && !is_shared(row) && row->aggregation == CADRE_AGGREGATION_SUM;
     switch (row->giver) {
     case REPLICA_TENSOR:
         return is_on_read(row) && !is_shared(row) ? own(id) : aggregated(row, id, n);
     case REPLICA_LITERAL:
     case CROSS_LITERAL:
-        return row->giver == CROSS_LITERAL && dealt ? LITERAL / n : LITERAL;
+        return row->giver == CROSS_LITERAL && assigned ? LITERAL / n : LITERAL;
     case CROSS_TENSOR:
     case MERGE_TENSOR:
-        return (dealt ? WHOLE / n : WHOLE) + (adds_around(row) ? AFTER : 0);
+        return (assigned ? WHOLE / n : WHOLE) + (adds_around(row) ? AFTER : 0);
     default:
         return own(id);
     }

@@ -10,7 +10,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/ps/request.h"
 #include "worker/library/runtime/served/served.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 
@@ -36,7 +36,7 @@ struct fake_note_text {
 static struct {
     pthread_mutex_t lock;
     cadre_strategy *strategy;
-    struct crew_state crew;
+    struct ps_job_state ps_job;
     struct directory_self self;
     struct fake_shard shards[FAKE_SERVERS_MAX][SHARDS_MAX];
     uint32_t shard_count[FAKE_SERVERS_MAX];
@@ -55,22 +55,22 @@ void fake_attach(cadre_strategy *strategy, uint32_t servers, const cadre_partiti
 {
     struct cadre_error error = {0};
     assert_true(servers <= FAKE_SERVERS_MAX);
-    fake.self = (struct directory_self){.crew = {.workers = 1, .servers = servers}};
-    fake.crew = (struct crew_state){.role = ROLE_CHIEF};
+    fake.self = (struct directory_self){.ps_job = {.workers = 1, .servers = servers}};
+    fake.ps_job = (struct ps_job_state){.role = ROLE_CHIEF};
     if (partitioner != NULL) {
-        fake.crew.options.partitioner = *partitioner;
+        fake.ps_job.options.partitioner = *partitioner;
     }
     fake.counts = (struct fake_counts){0};
     fake.strategy = strategy;
     strategy->kind = STRATEGY_PARAMETER_SERVER;
-    assert_ok(served_begin(&fake.crew, &error), &error);
+    assert_ok(served_begin(&fake.ps_job, &error), &error);
 }
 
 void fake_release(cadre_strategy *strategy)
 {
     assert_int_equal(fake.open_keys, 0);
     cadre_strategy_release(strategy);
-    served_end(&fake.crew);
+    served_end(&fake.ps_job);
     for (uint32_t server = 0; server < FAKE_SERVERS_MAX; server++) {
         for (uint32_t i = 0; i < fake.shard_count[server]; i++) {
             struct fake_shard *shard = &fake.shards[server][i];
@@ -92,9 +92,9 @@ void fake_become(enum role role)
 {
     struct cadre_error error = {0};
     fake.strategy->state_part->streamed = NULL;
-    served_end(&fake.crew);
-    fake.crew.role = role;
-    assert_ok(served_begin(&fake.crew, &error), &error);
+    served_end(&fake.ps_job);
+    fake.ps_job.role = role;
+    assert_ok(served_begin(&fake.ps_job, &error), &error);
 }
 
 struct fake_counts fake_counts(void)
@@ -114,7 +114,7 @@ const void *fake_last_memory(void)
 
 static struct fake_shard *shard_of(uint32_t server, uint32_t shard)
 {
-    assert_true(server < fake.self.crew.servers);
+    assert_true(server < fake.self.ps_job.servers);
     assert_true(shard < fake.shard_count[server]);
     return &fake.shards[server][shard];
 }
@@ -144,10 +144,10 @@ uint64_t *fake_version(uint32_t server, uint32_t shard)
     return &shard_of(server, shard)->version;
 }
 
-cadre_status __wrap_crew_push_key(
+cadre_status __wrap_ps_job_push_key(
     uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error)
 {
-    if (fake.crew.role == ROLE_EVALUATOR) {
+    if (fake.ps_job.role == ROLE_EVALUATOR) {
         return cadre_error_set(
             error, CADRE_FAILED_PRECONDITION, "an evaluator pushes nothing; it reads");
     }
@@ -160,7 +160,7 @@ cadre_status __wrap_crew_push_key(
     return CADRE_OK;
 }
 
-void __wrap_crew_push_done(uint64_t closure)
+void __wrap_ps_job_push_done(uint64_t closure)
 {
     pthread_mutex_lock(&fake.lock);
     assert_true(closure <= fake.closure && fake.open_keys > 0);
@@ -168,7 +168,7 @@ void __wrap_crew_push_done(uint64_t closure)
     pthread_mutex_unlock(&fake.lock);
 }
 
-uint64_t __wrap_crew_done_below(void)
+uint64_t __wrap_ps_job_done_watermark(void)
 {
     return 1;
 }
@@ -359,7 +359,7 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
     request->ret_version = shard->version;
     switch (request->kind) {
     case REQUEST_PULL:
-        assert_true(shard->steps >= request->least_steps);
+        assert_true(shard->steps >= request->min_steps);
         request->ret_steps = shard->steps;
         copy_range(shard->rows, request, false);
         return CADRE_OK;
@@ -392,7 +392,7 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
     case REQUEST_NORMS:
         return find_norms(shard, request, error);
     case REQUEST_BEGIN_STEP:
-        shard->steps = request->least_steps;
+        shard->steps = request->min_steps;
         return CADRE_OK;
     case REQUEST_PUSH:
         return apply(shard, request, error);
@@ -406,16 +406,16 @@ static cadre_status answer_shard(struct request *request, struct cadre_error *er
 
 static cadre_status answer(struct request *request, struct cadre_error *error)
 {
-    assert_true(request->server < fake.self.crew.servers);
+    assert_true(request->server < fake.self.ps_job.servers);
     switch (request->kind) {
     case REQUEST_CREATE:
         return create(request, error);
     case REQUEST_NOTE:
         fake_note(request->name, request->values, (size_t)request->rows);
         return CADRE_OK;
-    case REQUEST_NOTED:
+    case REQUEST_FIND_NOTE:
         return noted(request, error);
-    case REQUEST_NOTED_NAMES:
+    case REQUEST_NOTE_NAMES:
         noted_names(request);
         return CADRE_OK;
     default:
@@ -424,10 +424,10 @@ static cadre_status answer(struct request *request, struct cadre_error *error)
 }
 
 cadre_status __wrap_client_call(struct client *client, struct request *requests, size_t count,
-    uint64_t done_below, struct cadre_error *error)
+    uint64_t done_watermark, struct cadre_error *error)
 {
     (void)client;
-    assert_int_equal(done_below, 1);
+    assert_int_equal(done_watermark, 1);
     assert_true(count > 0);
     bool fails = fault_point("client.call");
     cadre_status status = CADRE_OK;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew whose servers are plain memory of the test: what worker/library/ps/client.h and
- * worker/library/runtime/crew/crew.h promise, without connections. (The linker puts these functions
+ * A crew whose servers are plain memory of the test: what worker/library/ps/client/client.h and
+ * worker/library/runtime/ps_job/ps_job.h promise, without connections. (The linker puts these functions
  * in place of those.) It checks what it is asked, and keeps count. */
 #ifndef CADRE_TESTS_SERVED_FAKE_SERVERS_H
 #define CADRE_TESTS_SERVED_FAKE_SERVERS_H
 
 #include "cadre/cadre.h"
 #include "cadre/served.h"
-#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 
 #define FAKE_SERVERS_MAX 8
 
@@ -44,11 +44,11 @@ uint64_t *fake_version(uint32_t server, uint32_t shard);
 void fake_note(const char *name, const void *bytes, size_t size);
 
 cadre_status __wrap_client_call(struct client *client, struct request *requests, size_t count,
-    uint64_t done_below, struct cadre_error *error);
-cadre_status __wrap_crew_push_key(
+    uint64_t done_watermark, struct cadre_error *error);
+cadre_status __wrap_ps_job_push_key(
     uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error);
-void __wrap_crew_push_done(uint64_t closure);
-uint64_t __wrap_crew_done_below(void);
+void __wrap_ps_job_push_done(uint64_t closure);
+uint64_t __wrap_ps_job_done_watermark(void);
 const struct directory_self *__wrap_directory_self(const struct directory *directory);
 
 #endif

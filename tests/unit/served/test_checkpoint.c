@@ -10,10 +10,10 @@
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/safetensors.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/format/safetensors.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static const cadre_optimizer_options adam = {.kind = CADRE_OPTIMIZER_ADAM, .rate = 0.5};
@@ -398,7 +398,7 @@ static void what_it_does_not_hold_is_told(void **state)
 }
 
 /* Each byte of the file, changed, is noticed before it is pushed anywhere. */
-static void damage_is_told(void **state)
+static void damage_is_reported(void **state)
 {
     (void)state;
     static const int64_t dims[] = {10, 2};
@@ -506,7 +506,7 @@ int main(void)
         cmocka_unit_test(values_move_between_placements),
         cmocka_unit_test(large_ones_are_streamed),
         cmocka_unit_test(what_it_does_not_hold_is_told),
-        cmocka_unit_test(damage_is_told),
+        cmocka_unit_test(damage_is_reported),
         cmocka_unit_test(a_lost_server_costs_one_checkpoint),
         cmocka_unit_test(a_restore_that_fails_can_be_made_again),
     };

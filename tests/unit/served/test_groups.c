@@ -17,14 +17,14 @@ static void rows_come_to_their_owners_and_back(void **state)
     struct cadre_error error = {0};
     struct prng prng = {.state = 3};
     for (int round = 0; round < 200; round++) {
-        struct partition_layout layout = {.rows = 1 + prng_below(&prng, 40)};
-        layout.shards = 1 + prng_below(&prng, layout.rows);
+        struct partition_layout layout = {.rows = 1 + prng_uniform(&prng, 40)};
+        layout.shards = 1 + prng_uniform(&prng, layout.rows);
         int64_t ids[COUNT];
         int64_t grouped[COUNT];
         int64_t back[COUNT];
-        size_t count = prng_below(&prng, COUNT + 1);
+        size_t count = prng_uniform(&prng, COUNT + 1);
         for (size_t i = 0; i < count; i++) {
-            ids[i] = (int64_t)prng_below(&prng, layout.rows);
+            ids[i] = (int64_t)prng_uniform(&prng, layout.rows);
         }
         struct row_groups groups;
         assert_ok(row_groups_make("w", layout, ids, count, &groups, &error), &error);
@@ -38,8 +38,8 @@ static void rows_come_to_their_owners_and_back(void **state)
         }
         assert_int_equal(groups.begins[layout.shards], count);
         if (groups.positions != NULL) {
-            row_groups_collect(&groups, sizeof ids[0], ids, grouped);
-            row_groups_spread(&groups, sizeof ids[0], grouped, back);
+            row_groups_gather(&groups, sizeof ids[0], ids, grouped);
+            row_groups_scatter(&groups, sizeof ids[0], grouped, back);
             assert_memory_equal(back, ids, count * sizeof ids[0]);
         }
         row_groups_clear(&groups);

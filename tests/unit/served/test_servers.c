@@ -12,9 +12,9 @@
 #include "tests/lib/test.h"
 #include "tests/unit/served/memory.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/state/checkpointer.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/state/checkpoint/checkpointer.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define ROWS  10
@@ -286,8 +286,8 @@ static void a_push_that_was_too_old_is_made_once_more(void **state)
     cadre_variable *variable = create_zeros(strategy);
     float values[ROWS * WIDTH];
     cadre_push_options options = {.staleness = 1, .rate = 1};
-    uint64_t closure = crew_next_closure();
-    crew_enter_closure(closure);
+    uint64_t closure = ps_job_next_closure();
+    ps_job_enter_closure(closure);
     assert_public_ok(memory_pull(variable, values));
     for (int i = 0; i < ROWS * WIDTH; i++) {
         values[i] = 1;
@@ -297,8 +297,8 @@ static void a_push_that_was_too_old_is_made_once_more(void **state)
     float is[ROWS * WIDTH];
     assert_public_ok(memory_pull(variable, is));
     assert_public_ok(memory_push(variable, values, &options));
-    crew_enter_closure(0);
-    crew_push_done(closure);
+    ps_job_enter_closure(0);
+    ps_job_push_done(closure);
     assert_public_ok(memory_pull(variable, is));
     for (int i = 0; i < ROWS * WIDTH; i++) {
         assert_true(is[i] >= -1 && is[i] <= -1);

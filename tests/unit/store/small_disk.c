@@ -54,7 +54,7 @@ void small_disk_grow(const char *size)
     assert_int_equal(mount(NULL, disk, NULL, MS_REMOUNT, options), 0);
 }
 
-void small_disk_leave(unsigned bytes)
+void small_disk_keep_free(unsigned bytes)
 {
     char path[TEST_PATH_BYTES];
     char filler[1024] = {0};

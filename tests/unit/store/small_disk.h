@@ -9,7 +9,7 @@
 const char *small_disk_open(const char *size);
 void small_disk_grow(const char *size);
 /* Takes all of its room but so many bytes; again: takes or gives back. */
-void small_disk_leave(unsigned bytes);
+void small_disk_keep_free(unsigned bytes);
 void small_disk_close(void);
 
 #endif

@@ -46,7 +46,7 @@ struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation
 {
     struct core_record record = {.type = CORE_RECORD_TASK,
         .job.n = job,
-        .task = {.slot = slot, .incarnation = incarnation, .lives = 2, .lives_in = 3}};
+        .task = {.slot = slot, .incarnation = incarnation, .attempts = 2, .attempts_generation = 3}};
     snprintf(record.task.worker, sizeof record.task.worker, "worker of %" PRIu32, slot);
     return record;
 }
@@ -90,18 +90,18 @@ struct core_record record_watermark(uint64_t job, uint64_t generation, uint64_t 
                 .stream = 1, .epoch = 2, .first = up_to - 1, .begin = up_to - 1, .steps = 0}}};
 }
 
-struct core_record record_feed(
+struct core_record record_consumed(
     uint64_t job, uint32_t stream, uint64_t epoch, uint64_t begin, uint64_t steps)
 {
-    return (struct core_record){.type = CORE_RECORD_FEED,
+    return (struct core_record){.type = CORE_RECORD_CONSUMED,
         .job.n = job,
-        .feed = {.cursor = {.stream = stream, .epoch = epoch, .first = begin / 2, .begin = begin},
-            .feed = {.steps = steps,
+        .consumption = {.cursor = {.stream = stream, .epoch = epoch, .first = begin / 2, .begin = begin},
+            .consumption = {.steps = steps,
                 .samples = 8 * steps,
-                .fed = {UINT64_MAX - steps, steps},
+                .consumed = {UINT64_MAX - steps, steps},
                 .expected = {UINT64_MAX - steps, 7},
                 .provable = stream == 1,
-                .files = stream == 1 ? (enum feed_files)(steps % 4) : FEED_FILES_NONE}}};
+                .files = stream == 1 ? (enum consumed_files)(steps % 4) : CONSUMED_FILES_NONE}}};
 }
 
 struct core_record record_stream(uint64_t job, uint32_t stream, const char *name)
@@ -188,7 +188,7 @@ struct core_record record_ended(uint64_t job, enum job_state state, const char *
 
 /* Every task of the job that the fixture knows, as a placement and as a roster: slot s has
  * incarnation s + 1. */
-static const struct store_place places[] = {{.slot = 0, .incarnation = 1, .worker = "worker a"},
+static const struct store_placement placements[] = {{.slot = 0, .incarnation = 1, .worker = "worker a"},
     {.slot = 1, .incarnation = 2, .worker = "worker b"},
     {.slot = 2, .incarnation = 3, .worker = "worker c"}};
 
@@ -197,7 +197,7 @@ cadre_status commit_placed(struct store *store, bool sync, const struct core_rec
 {
     struct store_record wrapped[RECORDS_MAX];
     char specs[RECORDS_MAX][32];
-    assert_true(count <= RECORDS_MAX && placed <= CADRE_COUNT_OF(places));
+    assert_true(count <= RECORDS_MAX && placed <= CADRE_COUNT_OF(placements));
     for (size_t i = 0; i < count; i++) {
         uint64_t job = records[i].job.n;
         wrapped[i] = (struct store_record){
@@ -208,8 +208,8 @@ cadre_status commit_placed(struct store *store, bool sync, const struct core_rec
             wrapped[i].spec_bytes =
                 (size_t)snprintf(specs[i], sizeof specs[i], "spec %" PRIu64 "%c.", job, '\0');
         } else if (records[i].type == CORE_RECORD_PLAN || records[i].type == CORE_RECORD_STARTED) {
-            wrapped[i].places = places;
-            wrapped[i].place_count = placed;
+            wrapped[i].placements = placements;
+            wrapped[i].target_count = placed;
         } else if (records[i].type == CORE_RECORD_ENDING) {
             wrapped[i].committed = ENDING_COMMITTED;
         }
@@ -266,16 +266,16 @@ static void write_stream(void *user, const struct store_stream *stream)
 
 static void write_epoch(void *user, const struct store_epoch *epoch)
 {
-    const struct feed *feed = &epoch->feed;
+    const struct consumption *consumption = &epoch->consumption;
     fprintf(user, "  epoch ");
     write_cursor(user, &epoch->cursor);
     fprintf(user,
         " fed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64 "/%" PRIx64
         "%s",
-        feed->steps, feed->samples, feed->fed[0], feed->fed[1], feed->expected[0],
-        feed->expected[1], feed->provable ? " provable" : "");
-    if (feed->files != FEED_FILES_NONE) {
-        fprintf(user, " files %d", (int)feed->files);
+        consumption->steps, consumption->samples, consumption->consumed[0], consumption->consumed[1], consumption->expected[0],
+        consumption->expected[1], consumption->provable ? " provable" : "");
+    if (consumption->files != CONSUMED_FILES_NONE) {
+        fprintf(user, " files %d", (int)consumption->files);
     }
     fprintf(user, "\n");
 }
@@ -327,7 +327,7 @@ static void write_restore(FILE *out, const struct core_restore_job *job)
         const struct core_restore_task *task = &job->tasks[i];
         fprintf(out, "  placed %" PRIu32 ".%" PRIu64 " rank %" PRId32 " on \"%s\"%s%s", task->slot,
             task->incarnation, (int32_t)task->rank, task->worker,
-            task->lives > 1 && task->lives_in == 3 ? " again" : "",
+            task->attempts > 1 && task->attempts_generation == 3 ? " again" : "",
             task->lost   ? " lost"
             : task->gone ? " gone"
                          : "");
@@ -436,11 +436,11 @@ cadre_status story_commit(struct store *store, unsigned index, struct cadre_erro
     case 3:
         return COMMIT(store, false, error, record_watermark(1, 1, 4), record_end_of_data(1, 0),
             record_stream(1, 1, "train"), record_stream(1, 2, "validate"),
-            record_feed(1, 1, 0, 2, 4));
+            record_consumed(1, 1, 0, 2, 4));
     case 4:
         return COMMIT(store, false, error, record_checkpoint(1, 4, "step-4"),
             record_watermark(1, 1, 6), record_control(1, 1, HALT_REGROUP, 6),
-            record_feed(1, 2, 5, 4, 2), record_checkpoint(1, 5, "step-5"));
+            record_consumed(1, 2, 5, 4, 2), record_checkpoint(1, 5, "step-5"));
     case 5:
         return COMMIT(store, false, error, record_task_exit(1, 0, 1, 3, "oh"),
             record_task_exit(1, 1, 2, 0, ""), record_task(1, 0, 7),

@@ -17,7 +17,7 @@ struct core_record record_control(
     uint64_t job, uint64_t generation, enum halt_kind kind, uint64_t halt_at);
 struct core_record record_watermark(uint64_t job, uint64_t generation, uint64_t up_to);
 /* Begun at half its run's begin; of 8 samples a step. */
-struct core_record record_feed(
+struct core_record record_consumed(
     uint64_t job, uint32_t stream, uint64_t epoch, uint64_t begin, uint64_t steps);
 struct core_record record_stream(uint64_t job, uint32_t stream, const char *name);
 struct core_record record_end_of_data(uint64_t job, uint64_t epoch);

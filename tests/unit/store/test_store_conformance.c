@@ -89,7 +89,7 @@ static void secrets_differ(void **state)
     second->ops->close(second);
 }
 
-static void tells_all_that_was_written(void **state)
+static void reports_all_that_was_written(void **state)
 {
     struct fixture *fixture = *state;
     for (unsigned i = 0; i < STORY_COMMITS; i++) {
@@ -177,8 +177,8 @@ static void what_begins_beyond_a_plan_is_void(void **state)
     struct store *store = fixture->store;
     struct cadre_error *error = &fixture->error;
     assert_ok(
-        COMMIT(store, true, error, record_job(1, 1), record_feed(1, 1, 0, 0, 20),
-            record_feed(1, 2, 0, 20, 5), record_feed(1, 1, 1, 25, 10), record_end_of_data(1, 3)),
+        COMMIT(store, true, error, record_job(1, 1), record_consumed(1, 1, 0, 0, 20),
+            record_consumed(1, 2, 0, 20, 5), record_consumed(1, 1, 1, 25, 10), record_end_of_data(1, 3)),
         error);
     assert_holds(store, "at stream 1 epoch 3 steps 5 applied 0\n");
     assert_holds(store, "at stream 2 epoch 0 steps 0 applied 5\n");
@@ -188,7 +188,7 @@ static void what_begins_beyond_a_plan_is_void(void **state)
     assert_lacks(store, "epoch (1,1:");
     assert_holds(store, "at stream 1 epoch 3 steps 5"); /* its end began before, at 10 */
     assert_ok(
-        COMMIT(store, true, error, record_feed(1, 2, 0, 20, 2), record_plan(1, 2, 10)), error);
+        COMMIT(store, true, error, record_consumed(1, 2, 0, 20, 2), record_plan(1, 2, 10)), error);
     assert_lacks(store, "at stream 1 epoch 3");
     assert_lacks(store, "epoch (2,0:");
     assert_holds(store, "at stream 1 epoch 0 steps 0 applied 20\n");
@@ -199,21 +199,21 @@ static void a_plan_goes_back_to_an_earlier_run(void **state)
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
     struct cadre_error *error = &fixture->error;
-    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_feed(1, 1, 0, 2, 10),
-                  record_feed(1, 1, 0, 20, 15), record_feed(1, 1, 0, 30, 18)),
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_consumed(1, 1, 0, 2, 10),
+                  record_consumed(1, 1, 0, 20, 15), record_consumed(1, 1, 0, 30, 18)),
         error);
     assert_holds(store, "epoch (1,0: first 15 begin 30 steps 0) fed 18 steps");
     assert_ok(COMMIT(store, true, error, record_plan(1, 1, 25)), error);
     assert_holds(store, "epoch (1,0: first 10 begin 20 steps 0) fed 15 steps");
     /* Below the newest checkpoint nobody goes back: its runs fold into one. */
     assert_ok(COMMIT(store, true, error, record_checkpoint(1, 24, "c"),
-                  record_feed(1, 1, 0, 26, 16), record_plan(1, 2, 20)),
+                  record_consumed(1, 1, 0, 26, 16), record_plan(1, 2, 20)),
         error);
     assert_lacks(store, "epoch (1,0:");
 }
 
 /* Never more than was committed: not what was only released, not what a plan undid. */
-static void it_is_told_what_is_committed(void **state)
+static void it_is_reported_what_is_committed(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
@@ -222,15 +222,15 @@ static void it_is_told_what_is_committed(void **state)
                   record_watermark(1, 1, 20)),
         error);
     assert_holds(store, " position 0 ");
-    assert_ok(COMMIT(store, false, error, record_feed(1, 1, 0, 0, 8)), error);
+    assert_ok(COMMIT(store, false, error, record_consumed(1, 1, 0, 0, 8)), error);
     assert_holds(store, " position 8 ");
-    assert_ok(COMMIT(store, false, error, record_feed(1, 2, 0, 8, 2)), error); /* 4 + 2: no less */
+    assert_ok(COMMIT(store, false, error, record_consumed(1, 2, 0, 8, 2)), error); /* 4 + 2: no less */
     assert_holds(store, " position 8 ");
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 2), record_watermark(1, 2, 30)), error);
     assert_holds(store, " position 2 ");
     assert_ok(COMMIT(store, true, error, record_ending(1, JOB_CANCELLED, "enough")), error);
     assert_holds(store, " position 3 ");
-    assert_ok(COMMIT(store, false, error, record_feed(1, 1, 0, 4, 3)), error);
+    assert_ok(COMMIT(store, false, error, record_consumed(1, 1, 0, 4, 3)), error);
     assert_holds(store, " position 5 ");
     assert_ok(COMMIT(store, true, error, record_ended(1, JOB_CANCELLED, "enough")), error);
     assert_holds(store, " position 5 ");
@@ -283,7 +283,7 @@ static void a_job_goes_back_to_the_queue(void **state)
     assert_holds(store, "placed 0.");
 }
 
-static void tasks_are_told_where_they_were_placed(void **state)
+static void tasks_are_reported_where_they_were_placed(void **state)
 {
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
@@ -342,7 +342,7 @@ static void the_newest_checkpoint_counts(void **state)
     assert_lacks(store, "newest:");
 }
 
-static void an_unknown_job_has_nothing_to_tell(void **state)
+static void an_unknown_job_has_nothing_to_report(void **state)
 {
     struct fixture *fixture = *state;
     const struct store_ops *ops = fixture->store->ops;
@@ -416,7 +416,7 @@ static void a_bad_record_spoils_its_whole_commit(void **state)
     char *before = store_text(store);
     const struct core_record bad[] = {record_job(1, 2), record_started(9, 1), record_plan(9, 1, 0),
         record_task(9, 0, 1), record_backed(9, 0, 1, 2), record_verified(9, 1, 1),
-        record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1), record_feed(9, 1, 1, 1, 1),
+        record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1), record_consumed(9, 1, 1, 1, 1),
         record_stream(9, 1, "s"), record_end_of_data(9, 1), record_checkpoint(9, 1, "p"),
         record_done(9, 1), record_task_exit(9, 0, 1, 1, ""), record_ending(9, JOB_FAILED, ""),
         record_ended(9, JOB_FAILED, "")};
@@ -484,7 +484,7 @@ static void memory_loses_what_was_not_synced(void **state)
     char *synced = store_text(store);
     assert_ok(COMMIT(store, false, error, record_job(2, 1), record_watermark(1, 1, 6),
                   record_task_exit(1, 0, 1, 1, "c"), record_task_exit(1, 1, 2, 1, "d"),
-                  record_plan(1, 1, 3), record_feed(1, 1, 0, 0, 2), record_stream(1, 1, "s"),
+                  record_plan(1, 1, 3), record_consumed(1, 1, 0, 0, 2), record_stream(1, 1, "s"),
                   record_ended(1, JOB_FAILED, "e"), record_checkpoint(1, 6, "f")),
         error);
     assert_ok(store->ops->drop_checkpoint(store, (struct job_id){1}, 6, error), error);
@@ -504,7 +504,7 @@ static void memory_loses_any_record(void **state)
     const struct core_record lost[] = {record_job(3, 1), record_started(1, 9), record_task(1, 0, 9),
         record_backed(1, 0, 1, 2), record_verified(1, 3, 4), record_plan(1, 4, 5),
         record_control(1, 2, HALT_REGROUP, 8), record_watermark(1, 2, 30),
-        record_feed(1, 1, 7, 6, 2), record_stream(1, 3, "third"), record_end_of_data(1, 8),
+        record_consumed(1, 1, 7, 6, 2), record_stream(1, 3, "third"), record_end_of_data(1, 8),
         record_checkpoint(1, 20, "new"), record_done(1, 40), record_task_exit(1, 1, 9, 1, "late"),
         record_ending(1, JOB_CANCELLED, "enough"), record_ended(2, JOB_CANCELLED, "enough")};
     for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
@@ -516,15 +516,15 @@ static void memory_loses_any_record(void **state)
         assert_ok(store->ops->commit(store, NULL, 0, true, &error), &error);
         char *synced = store_text(store);
         assert_ok(COMMIT(store, false, &error, lost[i]), &error);
-        char *told = store_text(store);
-        assert_string_not_equal(told, synced);
+        char *reported = store_text(store);
+        assert_string_not_equal(reported, synced);
         store_memory_lose_tail(store);
         assert_store_text(store, synced);
         /* Said again, it is as if it never had been lost. */
         assert_ok(COMMIT(store, true, &error, lost[i]), &error);
         store_memory_lose_tail(store);
-        assert_store_text(store, told);
-        free(told);
+        assert_store_text(store, reported);
+        free(reported);
         free(synced);
         store->ops->close(store);
     }
@@ -551,14 +551,14 @@ static void memory_loses_a_tail_and_nothing_before_it(void **state)
     struct fixture *fixture = *state;
     struct cadre_error *error = &fixture->error;
     static const unsigned synced[STORY_COMMITS + 1] = {0, 1, 2, 3, 3, 3, 3, 7, 8};
-    for (unsigned told = 0; told <= STORY_COMMITS; told++) {
+    for (unsigned reported = 0; reported <= STORY_COMMITS; reported++) {
         struct store *store = NULL;
         assert_ok(fixture->kind->open(&store, error), error);
-        for (unsigned i = 0; i < told; i++) {
+        for (unsigned i = 0; i < reported; i++) {
             assert_ok(story_commit(store, i, error), error);
         }
         store_memory_lose_tail(store);
-        char *wanted = story_text(synced[told]);
+        char *wanted = story_text(synced[reported]);
         assert_store_text(store, wanted);
         free(wanted);
         store->ops->close(store);
@@ -575,12 +575,12 @@ static void memory_loses_a_tail_and_nothing_before_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {BOTH(a_new_one_is_empty), BOTH(secrets_differ),
-        BOTH(each_start_has_a_higher_number), BOTH(tells_all_that_was_written),
+        BOTH(each_start_has_a_higher_number), BOTH(reports_all_that_was_written),
         BOTH(a_plan_cuts_the_ledger), BOTH(what_begins_beyond_a_plan_is_void),
-        BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_told_what_is_committed),
+        BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_reported_what_is_committed),
         BOTH(a_halt_is_of_its_generation), BOTH(a_job_goes_back_to_the_queue),
-        BOTH(tasks_are_told_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
-        BOTH(an_unknown_job_has_nothing_to_tell), BOTH(the_newest_checkpoint_counts),
+        BOTH(tasks_are_reported_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
+        BOTH(an_unknown_job_has_nothing_to_report), BOTH(the_newest_checkpoint_counts),
         BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
         BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
         BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),

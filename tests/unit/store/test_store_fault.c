@@ -8,23 +8,23 @@
 #include "tests/unit/store/store_fixture.h"
 
 /* Until the first failure; how many commits were acknowledged. */
-static unsigned tell_until_failure(struct store *store)
+static unsigned run_until_failure(struct store *store)
 {
     struct cadre_error error = {0};
-    unsigned told = 0;
-    while (told < STORY_COMMITS) {
-        cadre_status status = story_commit(store, told, &error);
+    unsigned reported = 0;
+    while (reported < STORY_COMMITS) {
+        cadre_status status = story_commit(store, reported, &error);
         if (status != CADRE_OK) {
             assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
             assert_true(error.text[0] != '\0');
             break;
         }
-        told++;
+        reported++;
     }
-    return told;
+    return reported;
 }
 
-static void assert_told(struct store *store, unsigned commits)
+static void assert_reported(struct store *store, unsigned commits)
 {
     char *wanted = story_text(commits);
     assert_store_text(store, wanted);
@@ -37,7 +37,7 @@ static void finish_story(struct store *store, unsigned from)
     for (unsigned i = from; i < STORY_COMMITS; i++) {
         assert_ok(story_commit(store, i, &error), &error);
     }
-    assert_told(store, STORY_COMMITS);
+    assert_reported(store, STORY_COMMITS);
 }
 
 static void memory_holds_what_it_acknowledged(void **state)
@@ -48,10 +48,10 @@ static void memory_holds_what_it_acknowledged(void **state)
         struct store *store = NULL;
         assert_ok(store_memory_open(&store, &error), &error);
         fault_arm("store.", nth);
-        unsigned told = tell_until_failure(store);
+        unsigned reported = run_until_failure(store);
         bool met = fault_disarm();
-        assert_told(store, told);
-        finish_story(store, told);
+        assert_reported(store, reported);
+        finish_story(store, reported);
         store->ops->close(store);
         if (!met) {
             assert_true(nth > 4);
@@ -68,23 +68,23 @@ static void sqlite_holds_what_it_acknowledged(void **state)
     char path[TEST_PATH_BYTES];
     for (uint64_t nth = 1;; nth++) {
         struct store *store = NULL;
-        unsigned told = 0;
+        unsigned reported = 0;
         char name[32];
         snprintf(name, sizeof name, "%u.db", (unsigned)nth);
         test_path(path, folder, name);
         fault_arm("store.", nth);
         if (store_sqlite_open(path, &store, &error) == CADRE_OK) {
-            told = tell_until_failure(store);
+            reported = run_until_failure(store);
         }
         bool met = fault_disarm();
         if (store != NULL) {
-            assert_told(store, told);
+            assert_reported(store, reported);
             store->ops->close(store);
         }
         store = NULL;
         assert_ok(store_sqlite_open(path, &store, &error), &error);
-        assert_told(store, told);
-        finish_story(store, told);
+        assert_reported(store, reported);
+        finish_story(store, reported);
         store->ops->close(store);
         if (!met) {
             assert_true(nth > 20);
@@ -148,7 +148,7 @@ static cadre_status read_all(struct store *store, unsigned *ret_rows, struct cad
     return ops->checkpoints(store, job, count_checkpoint, ret_rows, error);
 }
 
-static struct store *open_told(bool sqlite)
+static struct store *open_reported(bool sqlite)
 {
     struct cadre_error error = {0};
     struct store *store = NULL;
@@ -161,11 +161,11 @@ static struct store *open_told(bool sqlite)
 }
 
 /* A failure to read is told and changes nothing; who asks again is told all. */
-static void a_failure_to_read_is_told(void **state)
+static void a_failure_to_read_is_reported(void **state)
 {
     (void)state;
     for (int sqlite = 0; sqlite < 2; sqlite++) {
-        struct store *store = open_told(sqlite);
+        struct store *store = open_reported(sqlite);
         struct cadre_error error = {0};
         unsigned all = 0;
         assert_ok(read_all(store, &all, &error), &error);
@@ -179,7 +179,7 @@ static void a_failure_to_read_is_told(void **state)
             assert_int_equal(status, met ? CADRE_RESOURCE_EXHAUSTED : CADRE_OK);
             assert_int_equal(error.text[0] != '\0', met);
             assert_true(met ? rows < all : rows == all);
-            assert_told(store, STORY_COMMITS);
+            assert_reported(store, STORY_COMMITS);
             if (!met) {
                 assert_true(nth > (sqlite ? 15 : 1));
                 break;
@@ -194,7 +194,7 @@ static void dropping_a_checkpoint_can_fail(void **state)
 {
     (void)state;
     for (int sqlite = 0; sqlite < 2; sqlite++) {
-        struct store *store = open_told(sqlite);
+        struct store *store = open_reported(sqlite);
         struct cadre_error error = {0};
         cadre_status status;
         unsigned failures = 0;
@@ -206,7 +206,7 @@ static void dropping_a_checkpoint_can_fail(void **state)
             status = store->ops->drop_checkpoint(store, (struct job_id){1}, 4, &error);
             failures += fault_disarm() ? 1 : 0;
             if (status != CADRE_OK) {
-                assert_told(store, STORY_COMMITS);
+                assert_reported(store, STORY_COMMITS);
             }
         } while (status != CADRE_OK);
         assert_true(failures > 0);
@@ -228,7 +228,7 @@ static void forgetting_can_fail_too(void **state)
     assert_error(store->ops->forget(store, (struct job_id){1}, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "f.db");
     assert_true(fault_disarm());
-    assert_told(store, STORY_COMMITS);
+    assert_reported(store, STORY_COMMITS);
     store->ops->close(store);
 }
 
@@ -236,7 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(memory_holds_what_it_acknowledged),
         cmocka_unit_test(sqlite_holds_what_it_acknowledged),
-        cmocka_unit_test(a_failure_to_read_is_told),
+        cmocka_unit_test(a_failure_to_read_is_reported),
         cmocka_unit_test(dropping_a_checkpoint_can_fail),
         cmocka_unit_test(forgetting_can_fail_too)};
     return cmocka_run_group_tests(tests, NULL, NULL);

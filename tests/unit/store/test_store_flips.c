@@ -37,8 +37,8 @@ static void add_job(struct store *store, uint64_t job)
     snprintf(path, sizeof path, "step-%u", (unsigned)job);
     assert_ok(COMMIT(store, false, &error, record_job(job, 2), record_started(job, 2),
                   record_plan(job, 1, 0), record_stream(job, 1, "train"),
-                  record_feed(job, 1, 0, 0, job), record_feed(job, 1, 1, job, 5),
-                  record_feed(job, 1, 2, job + 5, 5), record_end_of_data(job, 0),
+                  record_consumed(job, 1, 0, 0, job), record_consumed(job, 1, 1, job, 5),
+                  record_consumed(job, 1, 2, job + 5, 5), record_end_of_data(job, 0),
                   record_end_of_data(job, 1), record_checkpoint_of(job, job, path, 77),
                   record_verified(job, job / 2, job), record_watermark(job, 1, job + 10)),
         &error);
@@ -89,10 +89,10 @@ static size_t part_size(const char *part)
 }
 
 /* Every job is told as it was, or named as damaged; *ret_named: how many are. */
-static bool is_served_right(const char *wanted, const char *told, unsigned *ret_named)
+static bool is_served_right(const char *wanted, const char *reported, unsigned *ret_named)
 {
     *ret_named = 0;
-    for (const char *part = told; *part != '\0'; part += part_size(part)) {
+    for (const char *part = reported; *part != '\0'; part += part_size(part)) {
         const char *was = part_of_job(wanted, part);
         size_t head = strcspn(part + strlen("job "), " ") + strlen("job ");
         bool damaged = strncmp(part + head, " is damaged: ", strlen(" is damaged: ")) == 0;
@@ -104,7 +104,7 @@ static bool is_served_right(const char *wanted, const char *told, unsigned *ret_
         }
     }
     for (const char *part = wanted; *part != '\0'; part += part_size(part)) {
-        if (part_of_job(told, part) == NULL) {
+        if (part_of_job(reported, part) == NULL) {
             print_message("not told:\n%.*s", (int)part_size(part), part);
             return false;
         }

@@ -38,13 +38,13 @@ static void a_full_disk_spoils_nothing(void **state)
     free(before);
 }
 
-static void a_disk_that_is_full_from_the_start_is_told(void **state)
+static void a_disk_that_is_full_from_the_start_is_reported(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
     struct store *store = NULL;
     char path[TEST_PATH_BYTES];
-    small_disk_leave(0);
+    small_disk_keep_free(0);
     cadre_status status = store_sqlite_open(test_path(path, disk, "second.db"), &store, &error);
     assert_int_equal(status, CADRE_RESOURCE_EXHAUSTED);
     assert_null(store);
@@ -60,7 +60,7 @@ int main(void)
         test_skip("this user may not mount a small file system of its own");
     }
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_full_disk_spoils_nothing),
-        cmocka_unit_test(a_disk_that_is_full_from_the_start_is_told)};
+        cmocka_unit_test(a_disk_that_is_full_from_the_start_is_reported)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     small_disk_close();
     return failed;

@@ -83,7 +83,7 @@ static void assert_migrated(struct store *store)
         "  restarts 0 generation 0/0 of 0 resume 0 released 0 (0,0: first 0 begin 0 steps 0)\n");
 }
 
-static void everything_of_version_1_is_told(void **state)
+static void everything_of_version_1_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -113,7 +113,7 @@ static void everything_of_version_1_is_told(void **state)
 }
 
 /* As a cluster of version 1 left it. */
-static void a_ledger_of_a_cluster_is_told(void **state)
+static void a_ledger_of_a_cluster_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -177,7 +177,7 @@ static cadre_status check_first(void *user, const struct store_job *job, struct 
 }
 
 /* A job that was started has, for its limit on time, run since then. */
-static void everything_of_version_3_is_told(void **state)
+static void everything_of_version_3_is_reported(void **state)
 {
     (void)state;
     char newer[TEST_PATH_BYTES];
@@ -223,7 +223,7 @@ static void count_damages(void *user, struct job_id job, const char *what)
 }
 
 /* Its rows have checksums: those that are whole get new ones, and what is damaged stays damaged. */
-static void everything_of_version_5_is_told(void **state)
+static void everything_of_version_5_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -258,7 +258,7 @@ static void everything_of_version_5_is_told(void **state)
 }
 
 /* A damaged file of version 1 stays of version 1. */
-static void what_cannot_be_migrated_is_told(void **state)
+static void what_cannot_be_migrated_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
@@ -272,11 +272,11 @@ static void what_cannot_be_migrated_is_told(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_told),
-        cmocka_unit_test(a_ledger_of_a_cluster_is_told),
-        cmocka_unit_test(everything_of_version_3_is_told),
-        cmocka_unit_test(everything_of_version_5_is_told),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(everything_of_version_1_is_reported),
+        cmocka_unit_test(a_ledger_of_a_cluster_is_reported),
+        cmocka_unit_test(everything_of_version_3_is_reported),
+        cmocka_unit_test(everything_of_version_5_is_reported),
         cmocka_unit_test(a_migration_that_fails_changes_nothing),
-        cmocka_unit_test(what_cannot_be_migrated_is_told)};
+        cmocka_unit_test(what_cannot_be_migrated_is_reported)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

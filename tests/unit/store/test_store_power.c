@@ -71,21 +71,21 @@ static unsigned commits_of(const struct image *image, size_t log_size, size_t sp
     free(bytes);
     assert_ok(store_sqlite_open(path, &store, &error), &error);
     char *text = store_text(store);
-    unsigned told = 0;
-    while (told <= STORY_COMMITS && strcmp(stories[told], text) != 0) {
-        told++;
+    unsigned reported = 0;
+    while (reported <= STORY_COMMITS && strcmp(stories[reported], text) != 0) {
+        reported++;
     }
-    if (told > STORY_COMMITS) {
+    if (reported > STORY_COMMITS) {
         fail_msg("%zu of %zu bytes of the log: %s", log_size, image->log_size, text);
     }
     free(text);
-    for (unsigned i = told; i < STORY_COMMITS; i++) { /* and it goes on from there */
+    for (unsigned i = reported; i < STORY_COMMITS; i++) { /* and it goes on from there */
         assert_ok(story_commit(store, i, &error), &error);
     }
     assert_store_text(store, stories[STORY_COMMITS]);
     store->ops->close(store);
     unlink(path);
-    return told;
+    return reported;
 }
 
 static void a_part_of_the_log_is_a_part_of_the_story(void **state)
@@ -101,12 +101,12 @@ static void a_part_of_the_log_is_a_part_of_the_story(void **state)
         from -= CUT_BYTES;
     }
     for (size_t size = from; size < image.log_size; size += CUT_BYTES) {
-        unsigned told = commits_of(&image, size, size);
-        assert_true(told >= before);
-        seen += told > before ? 1 : 0;
-        before = told;
+        unsigned reported = commits_of(&image, size, size);
+        assert_true(reported >= before);
+        seen += reported > before ? 1 : 0;
+        before = reported;
         /* What follows never came to the disk, but something did. */
-        assert_int_equal(commits_of(&image, image.log_size, size), told);
+        assert_int_equal(commits_of(&image, image.log_size, size), reported);
     }
     assert_int_equal(commits_of(&image, image.log_size, image.log_size), STORY_COMMITS);
     assert_true(seen >= STORY_COMMITS - 2);
@@ -114,7 +114,7 @@ static void a_part_of_the_log_is_a_part_of_the_story(void **state)
     free(image.log);
 }
 
-static int tell_stories(void **state)
+static int run_stories(void **state)
 {
     (void)state;
     for (unsigned i = 0; i <= STORY_COMMITS; i++) {
@@ -135,5 +135,5 @@ static int forget_stories(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_part_of_the_log_is_a_part_of_the_story)};
-    return cmocka_run_group_tests(tests, tell_stories, forget_stories);
+    return cmocka_run_group_tests(tests, run_stories, forget_stories);
 }

@@ -50,7 +50,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void tell_story(struct store *store)
+static void run_story(struct store *store)
 {
     struct cadre_error error;
     for (unsigned i = 0; i < STORY_COMMITS; i++) {
@@ -72,7 +72,7 @@ static void meddle_and_sum(const char *path, const char *sql)
 {
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sum_register(database), SQLITE_OK);
+    assert_int_equal(checksum_register(database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
     for (size_t i = 0; i <= LEDGER_TABLE_COUNT; i++) {
         const struct ledger_table *table = &ledger_tables[i < LEDGER_TABLE_COUNT ? i : 0];
@@ -101,7 +101,7 @@ static void everything_is_there_again(void **state)
     uint8_t again[STORE_SECRET_BYTES];
     reopen(fixture);
     fixture->store->ops->secret(fixture->store, secret);
-    tell_story(fixture->store);
+    run_story(fixture->store);
     reopen(fixture);
     char *wanted = story_text(STORY_COMMITS);
     assert_store_text(fixture->store, wanted);
@@ -138,7 +138,7 @@ static void a_killed_process_loses_nothing(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         reopen(fixture);
-        tell_story(fixture->store);
+        run_story(fixture->store);
         raise(SIGKILL);
     }
     int status = 0;
@@ -157,13 +157,13 @@ static void assert_private(const char *path)
     assert_int_equal(status.st_mode & 07777, 0600);
 }
 
-static void nobody_else_may_read_it(void **state)
+static void no_other_user_may_read_it(void **state)
 {
     struct fixture *fixture = *state;
     char wal[TEST_PATH_BYTES + 8];
     mode_t before = umask(0);
     reopen(fixture);
-    tell_story(fixture->store);
+    run_story(fixture->store);
     umask(before);
     assert_private(fixture->path);
     snprintf(wal, sizeof wal, "%s-wal", fixture->path);
@@ -179,7 +179,7 @@ static void a_second_opener_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     reopen(fixture);
-    tell_story(fixture->store);
+    run_story(fixture->store);
     assert_refused(fixture, CADRE_UNAVAILABLE, "another process has it open");
     for (int i = 0; i < 2; i++) {
         pid_t child = fork();
@@ -264,7 +264,7 @@ static void a_row_that_cannot_be_is_found(void **state)
     }
 }
 
-struct damage_told {
+struct reported_damage {
     unsigned jobs;
     unsigned damaged;
     char what[512];
@@ -273,12 +273,12 @@ struct damage_told {
 static cadre_status note_damage(void *user, const struct store_job *job, struct cadre_error *error)
 {
     (void)error;
-    struct damage_told *told = user;
-    told->jobs++;
+    struct reported_damage *reported = user;
+    reported->jobs++;
     if (job->damage != NULL) {
         assert_int_equal(job->restore.job.n, 1);
-        told->damaged++;
-        snprintf(told->what, sizeof told->what, "%s", job->damage);
+        reported->damaged++;
+        snprintf(reported->what, sizeof reported->what, "%s", job->damage);
     }
     return CADRE_OK;
 }
@@ -286,7 +286,7 @@ static cadre_status note_damage(void *user, const struct store_job *job, struct 
 static void note_checked(void *user, struct job_id job, const char *what)
 {
     assert_int_equal(job.n, 1);
-    assert_string_equal(what, ((struct damage_told *)user)->what);
+    assert_string_equal(what, ((struct reported_damage *)user)->what);
 }
 
 static void a_changed_row_is_named(void **state)
@@ -304,20 +304,20 @@ static void a_changed_row_is_named(void **state)
         {"UPDATE task_exit SET text = 'no'", "how its tasks ended (task 0)"},
         {"UPDATE job SET spec = x'00' WHERE id = 1", "its submission and how it ended"}};
     for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
-        struct damage_told told = {0};
+        struct reported_damage reported = {0};
         unlink(fixture->path);
         reopen(fixture);
-        tell_story(fixture->store);
+        run_story(fixture->store);
         fixture->store->ops->close(fixture->store);
         fixture->store = NULL;
         meddle(fixture->path, damages[i].sql);
         reopen(fixture);
-        assert_ok(fixture->store->ops->load(fixture->store, note_damage, &told, &fixture->error),
+        assert_ok(fixture->store->ops->load(fixture->store, note_damage, &reported, &fixture->error),
             &fixture->error);
-        assert_int_equal(told.jobs, 2);
-        assert_int_equal(told.damaged, 1);
-        assert_non_null(strstr(told.what, damages[i].what));
-        assert_ok(fixture->store->ops->check(fixture->store, note_checked, &told, &fixture->error),
+        assert_int_equal(reported.jobs, 2);
+        assert_int_equal(reported.damaged, 1);
+        assert_non_null(strstr(reported.what, damages[i].what));
+        assert_ok(fixture->store->ops->check(fixture->store, note_checked, &reported, &fixture->error),
             &fixture->error);
         /* A record that changes a part of it does not make it right. */
         bool own = i == sizeof damages / sizeof damages[0] - 1;
@@ -340,7 +340,7 @@ static void a_changed_row_is_not_read(void **state)
 {
     struct fixture *fixture = *state;
     reopen(fixture);
-    tell_story(fixture->store);
+    run_story(fixture->store);
     fixture->store->ops->close(fixture->store);
     fixture->store = NULL;
     meddle(fixture->path, "UPDATE plan SET resume = 5 WHERE job = 1 AND number = 2");
@@ -371,9 +371,9 @@ static void a_changed_epoch_is_not_read(void **state)
         reopen(fixture);
         struct cadre_error *error = &fixture->error;
         assert_ok(COMMIT(fixture->store, true, error, record_job(1 + i, 1),
-                      record_feed(1 + i, 1, 0, 0, 1), record_feed(1 + i, 1, 1, 2, 1),
-                      record_feed(1 + i, 1, 1, 4, 2), record_end_of_data(1 + i, 1),
-                      record_feed(1 + i, 1, 2, 6, 1)),
+                      record_consumed(1 + i, 1, 0, 0, 1), record_consumed(1 + i, 1, 1, 2, 1),
+                      record_consumed(1 + i, 1, 1, 4, 2), record_end_of_data(1 + i, 1),
+                      record_consumed(1 + i, 1, 2, 6, 1)),
             error);
         fixture->store->ops->close(fixture->store);
         fixture->store = NULL;
@@ -407,7 +407,7 @@ static void a_damaged_file_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     reopen(fixture);
-    tell_story(fixture->store);
+    run_story(fixture->store);
     fixture->store->ops->close(fixture->store);
     fixture->store = NULL;
     int fd = open(fixture->path, O_RDWR | O_CLOEXEC);
@@ -427,7 +427,7 @@ static void an_empty_file_is_a_new_store(void **state)
     assert_store_text(fixture->store, "");
 }
 
-static void places_that_hold_no_file_are_refused(void **state)
+static void paths_that_hold_no_file_are_refused(void **state)
 {
     struct fixture *fixture = *state;
     char folder[TEST_PATH_BYTES];
@@ -461,7 +461,7 @@ static rlim_t open_descriptors(void)
 }
 
 /* With one descriptor more at each try, until it opens: no try leaves one open. */
-static void it_is_told_when_descriptors_run_out(void **state)
+static void it_is_reported_when_descriptors_run_out(void **state)
 {
     struct fixture *fixture = *state;
     struct rlimit before;
@@ -481,7 +481,7 @@ static void it_is_told_when_descriptors_run_out(void **state)
             assert_int_equal(open_descriptors(), used);
         }
     }
-    tell_story(fixture->store);
+    run_story(fixture->store);
     fixture->store->ops->close(fixture->store);
     fixture->store = NULL;
     assert_int_equal(open_descriptors(), used);
@@ -493,12 +493,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(everything_is_there_again),
         TEST(a_start_is_counted_for_good), TEST(a_killed_process_loses_nothing),
-        TEST(nobody_else_may_read_it), TEST(a_second_opener_is_refused),
+        TEST(no_other_user_may_read_it), TEST(a_second_opener_is_refused),
         TEST(another_version_is_refused), TEST(somebody_elses_database_is_refused),
         TEST(a_row_that_cannot_be_is_found), TEST(a_changed_row_is_named),
         TEST(a_changed_row_is_not_read), TEST(a_changed_epoch_is_not_read),
         TEST(a_file_that_is_no_database_is_refused), TEST(a_damaged_file_is_refused),
-        TEST(an_empty_file_is_a_new_store), TEST(places_that_hold_no_file_are_refused),
-        TEST(it_is_told_when_descriptors_run_out)};
+        TEST(an_empty_file_is_a_new_store), TEST(paths_that_hold_no_file_are_refused),
+        TEST(it_is_reported_when_descriptors_run_out)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,35 +14,35 @@
 static struct cadre_error error;
 
 static void write_one(struct store *store, struct core_record record, uint64_t wall_us,
-    const struct store_place *places, size_t place_count)
+    const struct store_placement *placements, size_t target_count)
 {
     const struct store_record written = {.record = &record,
         .wall_us = wall_us,
         .spec = "spec",
         .spec_bytes = 4,
-        .places = places,
-        .place_count = place_count,
+        .placements = placements,
+        .target_count = target_count,
         .committed = TEN + 70};
     assert_ok(store->ops->commit(store, &written, 1, true, &error), &error);
 }
 
 static void write_all(struct store *store)
 {
-    const struct store_place places[] = {
-        {.slot = 0, .incarnation = TEN + 10, .lives = 2, .lives_in = 3, .worker = "a"},
-        {.slot = 1, .incarnation = TEN + 11, .lives = 2, .lives_in = 3, .worker = "b"}};
+    const struct store_placement placements[] = {
+        {.slot = 0, .incarnation = TEN + 10, .attempts = 2, .attempts_generation = 3, .worker = "a"},
+        {.slot = 1, .incarnation = TEN + 11, .attempts = 2, .attempts_generation = 3, .worker = "b"}};
     struct core_record record = record_job(JOB, 3);
     record.submitted.spec.priority = 0;
     record.submitted.spec.wait_us = TEN + 2;
     record.submitted.spec.stall_us = TEN + 3;
     write_one(store, record, TEN + 4, NULL, 0);
-    write_one(store, record_started(JOB, TEN + 13), TEN + 5, places, 2);
+    write_one(store, record_started(JOB, TEN + 13), TEN + 5, placements, 2);
     write_one(store, record_task(JOB, 2, TEN + 12), 0, NULL, 0);
     record = record_plan(JOB, 1, TEN + 20);
     record.plan.generation.number = TEN + 21;
     record.plan.parent.number = TEN + 22;
     record.plan.restarts = 0;
-    write_one(store, record, TEN + 23, places, 2);
+    write_one(store, record, TEN + 23, placements, 2);
     const struct generation generation = record.plan.generation;
     write_one(store, record_stream(JOB, 1, "train"), 0, NULL, 0);
     record = record_stream(JOB, 2, "other");
@@ -53,9 +53,9 @@ static void write_all(struct store *store)
     record.watermark.cursor = (struct cursor){
         .stream = 1, .epoch = TEN + 31, .first = TEN + 25, .begin = TEN + 26, .steps = TEN + 34};
     write_one(store, record, 0, NULL, 0);
-    record = record_feed(JOB, 1, TEN + 31, TEN + 26, TEN + 35);
-    record.feed.cursor.first = TEN + 25;
-    record.feed.feed.samples = TEN + 36;
+    record = record_consumed(JOB, 1, TEN + 31, TEN + 26, TEN + 35);
+    record.consumption.cursor.first = TEN + 25;
+    record.consumption.consumption.samples = TEN + 36;
     write_one(store, record, 0, NULL, 0);
     record = record_control(JOB, 1, HALT_REGROUP, TEN + 40);
     record.control.generation = generation;

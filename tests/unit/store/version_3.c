@@ -48,7 +48,7 @@ static const char version_3_jobs[] =
     "  code INTEGER NOT NULL, signal INTEGER NOT NULL, text TEXT NOT NULL,"
     "  PRIMARY KEY(job, slot, incarnation)) WITHOUT ROWID;";
 
-static const char version_3_places[] =
+static const char version_3_placements[] =
     "CREATE TABLE origin(" JOB_KEY CHECKPOINT_DEFINITIONS ");"
     "CREATE TABLE checkpoint(" JOB_COLUMN CHECKPOINT_DEFINITIONS
     ", PRIMARY KEY(job, position)) WITHOUT ROWID;"
@@ -64,7 +64,7 @@ static const char version_3_places[] =
     "  stream INTEGER NOT NULL, name TEXT NOT NULL, samples INTEGER NOT NULL,"
     "  shares INTEGER NOT NULL, PRIMARY KEY(job, stream)) WITHOUT ROWID;"
     /* Each run of an epoch: a plan may cut the newest one off. `provable`: 1 or 0, and above that
-     * bit what its files say (enum feed_files). */
+     * bit what its files say (enum consumed_files). */
     "CREATE TABLE feed(" JOB_COLUMN
     "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, start INTEGER NOT NULL,"
     "  first INTEGER NOT NULL, epoch_steps INTEGER NOT NULL, steps INTEGER NOT NULL,"
@@ -112,7 +112,7 @@ void version_3_make(const char *path, const char *newer)
     snprintf(attach, sizeof attach, "ATTACH '%s' AS newer", newer);
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
     execute(database, version_3_jobs);
-    execute(database, version_3_places);
+    execute(database, version_3_placements);
     execute(database, attach);
     execute(database, copy);
     sqlite3_close(database);

@@ -24,7 +24,7 @@ void version_5_make(const char *path)
 {
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
-    assert_int_equal(sum_register(database), SQLITE_OK);
+    assert_int_equal(checksum_register(database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database, undo, NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
 }

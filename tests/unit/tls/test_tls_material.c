@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
-#include "common/tls/facts.h"
+#include "common/tls/report.h"
 #include "common/tls/material.h"
 #include "tests/lib/tls_files.h"
 
 struct place {
-    struct tls_pair ca;
+    struct tls_key_pair ca;
     const char *folder;
     char cert[TEST_PATH_BYTES], key[TEST_PATH_BYTES], ca_file[TEST_PATH_BYTES];
 };
@@ -34,12 +34,12 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct place *place = *state;
-    tls_pair_free(&place->ca);
+    tls_key_pair_free(&place->ca);
     free(place);
     return 0;
 }
 
-static cadre_status read_place(const struct place *place, struct cadre_error *error)
+static cadre_status read_task_index(const struct place *place, struct cadre_error *error)
 {
     struct tls_files files = {place->cert, place->key, place->ca_file};
     struct tls_material material;
@@ -109,21 +109,21 @@ static void missing_and_unreadable_files(void **state)
         char path[TEST_PATH_BYTES];
         test_path(path, place->folder, names[i]);
         assert_int_equal(unlink(path), 0);
-        assert_error(read_place(place, &error), CADRE_NOT_FOUND, &error, names[i]);
+        assert_error(read_task_index(place, &error), CADRE_NOT_FOUND, &error, names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
-        assert_true(read_place(place, &error) != CADRE_OK);
+        assert_true(read_task_index(place, &error) != CADRE_OK);
         assert_non_null(strstr(error.text, names[i]));
         assert_int_equal(rmdir(path), 0);
         test_write(path, "not PEM\n");
         assert_int_equal(chmod(path, 0600), 0);
-        assert_error(read_place(place, &error), CADRE_INVALID_ARGUMENT, &error, names[i]);
+        assert_error(read_task_index(place, &error), CADRE_INVALID_ARGUMENT, &error, names[i]);
         assert_non_null(strstr(error.text, "no PEM"));
         tls_files_issue(place->folder, &place->ca, TLS_ROLE_WORKER, "host-a");
-        assert_ok(read_place(place, &error), &error);
+        assert_ok(read_task_index(place, &error), &error);
     }
     char damaged[] = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     test_write(place->cert, damaged);
-    assert_error(read_place(place, &error), CADRE_INVALID_ARGUMENT, &error, "damaged");
+    assert_error(read_task_index(place, &error), CADRE_INVALID_ARGUMENT, &error, "damaged");
 }
 
 static void a_key_that_others_can_read(void **state)
@@ -140,13 +140,13 @@ static void a_key_that_others_can_read(void **state)
         assert_int_equal(chmod(place->key, rows[i].mode), 0);
         bool refused = geteuid() == 0 ? rows[i].refused_of_root : rows[i].refused;
         if (refused) {
-            assert_error(read_place(place, &error), CADRE_PERMISSION_DENIED, &error, "chmod 600");
+            assert_error(read_task_index(place, &error), CADRE_PERMISSION_DENIED, &error, "chmod 600");
         } else {
-            assert_ok(read_place(place, &error), &error);
+            assert_ok(read_task_index(place, &error), &error);
         }
         if (geteuid() == 0 && rows[i].refused) {
             assert_int_equal(chown(place->key, 65534, 0), 0);
-            assert_error(read_place(place, &error), CADRE_PERMISSION_DENIED, &error, "others");
+            assert_error(read_task_index(place, &error), CADRE_PERMISSION_DENIED, &error, "others");
             assert_int_equal(chown(place->key, 0, 0), 0);
         }
     }
@@ -156,18 +156,18 @@ static void files_that_do_not_fit(void **state)
 {
     struct place *place = *state;
     struct cadre_error error = {0};
-    struct tls_pair other;
+    struct tls_key_pair other;
     tls_files_authority(&other);
     test_write(place->ca_file, other.cert_pem);
-    assert_error(read_place(place, &error), CADRE_INVALID_ARGUMENT, &error, "one CA");
+    assert_error(read_task_index(place, &error), CADRE_INVALID_ARGUMENT, &error, "one CA");
     test_write(place->ca_file, place->ca.cert_pem);
     test_write(place->key, other.key_pem);
-    assert_error(read_place(place, &error), CADRE_INVALID_ARGUMENT, &error, "does not belong");
+    assert_error(read_task_index(place, &error), CADRE_INVALID_ARGUMENT, &error, "does not belong");
     /* The authority's own certificate has a key that fits, but no role. */
     test_write(place->cert, other.cert_pem);
     test_write(place->ca_file, other.cert_pem);
-    assert_error(read_place(place, &error), CADRE_INVALID_ARGUMENT, &error, "names no role");
-    tls_pair_free(&other);
+    assert_error(read_task_index(place, &error), CADRE_INVALID_ARGUMENT, &error, "names no role");
+    tls_key_pair_free(&other);
 }
 
 static void files_out_of_their_time(void **state)
@@ -176,26 +176,26 @@ static void files_out_of_their_time(void **state)
     struct cadre_error error = {0};
     tls_files_issue_for(
         place->folder, &place->ca, TLS_ROLE_WORKER, "a", tls_files_validity(-3600, -60));
-    assert_error(read_place(place, &error), CADRE_FAILED_PRECONDITION, &error, "expired on");
+    assert_error(read_task_index(place, &error), CADRE_FAILED_PRECONDITION, &error, "expired on");
     tls_files_issue_for(
         place->folder, &place->ca, TLS_ROLE_WORKER, "a", tls_files_validity(60, 3600));
-    assert_error(read_place(place, &error), CADRE_FAILED_PRECONDITION, &error, "valid only from");
-    struct tls_pair old;
+    assert_error(read_task_index(place, &error), CADRE_FAILED_PRECONDITION, &error, "valid only from");
+    struct tls_key_pair old;
     struct tls_validity past = tls_files_validity(-7200, -10);
     assert_ok(tls_authority_make(&past, &old, &error), &error);
     struct tls_request request = {
         .identity = {TLS_ROLE_WORKER, "a"}, .validity = tls_files_validity(-60, 60)};
-    struct tls_pair pair;
+    struct tls_key_pair pair;
     assert_error(tls_authority_issue(&old, &request, &pair, &error), CADRE_FAILED_PRECONDITION,
         &error, "the authority itself");
-    tls_pair_free(&old);
+    tls_key_pair_free(&old);
 }
 
 static void what_an_authority_refuses(void **state)
 {
     struct place *place = *state;
     struct cadre_error error = {0};
-    struct tls_pair pair;
+    struct tls_key_pair pair;
     struct tls_request request = {
         .identity = {TLS_ROLE_WORKER, "a b"}, .validity = tls_files_validity(-60, 60)};
     assert_error(tls_authority_issue(&place->ca, &request, &pair, &error), CADRE_INVALID_ARGUMENT,
@@ -211,10 +211,10 @@ static void what_an_authority_refuses(void **state)
         &error, "not a host");
     request.host_count = 3;
     assert_ok(tls_authority_issue(&place->ca, &request, &pair, &error), &error);
-    struct tls_pair further;
+    struct tls_key_pair further;
     assert_error(tls_authority_issue(&pair, &request, &further, &error), CADRE_INVALID_ARGUMENT,
         &error, "no certificate of an authority");
-    tls_pair_free(&pair);
+    tls_key_pair_free(&pair);
 }
 
 static void reports(void **state)

@@ -167,12 +167,12 @@ static void arrive_and_hello_say_what_they_mean(void **state)
     assert_int_equal(up->arrive->cursor->first, 23);
     assert_int_equal(up->arrive->cursor->steps, 24);
     assert_int_equal(up->arrive->cursor->begin, 25);
-    assert_int_equal(up->arrive->feed->steps, 26);
-    assert_int_equal(up->arrive->feed->samples, 27);
-    assert_int_equal(up->arrive->feed->fed_low, 28);
-    assert_true(up->arrive->feed->fed_high == UINT64_MAX);
-    assert_int_equal(up->arrive->feed->expected->low, 29);
-    assert_int_equal(up->arrive->feed->expected->high, 30);
+    assert_int_equal(up->arrive->consumption->steps, 26);
+    assert_int_equal(up->arrive->consumption->samples, 27);
+    assert_int_equal(up->arrive->consumption->consumed_low, 28);
+    assert_true(up->arrive->consumption->consumed_high == UINT64_MAX);
+    assert_int_equal(up->arrive->consumption->expected->low, 29);
+    assert_int_equal(up->arrive->consumption->expected->high, 30);
     cadre__v1__task_up__free_unpacked(up, NULL);
     wire_buffer_clear(&buffer);
     assert_ok(wire_pack_task_up(&sample_hello, &buffer, &error), &error);
@@ -192,16 +192,16 @@ static void arrivals_and_releases_take_no_memory(void **state)
 {
     (void)state;
     struct wire_buffer buffer = {0};
-    struct packer packer = {.buffer = &buffer, .error = &error};
+    struct encoder encoder = {.buffer = &buffer, .error = &error};
     struct wire_task_up up;
     struct wire_task_down down;
-    fill_task_up(&packer, &up, &sample_arrive);
-    assert_null(packer.scratch);
-    fill_task_down(&packer, &down, &sample_release);
-    assert_null(packer.scratch);
-    fill_task_down(&packer, &down, &sample_plan);
-    assert_non_null(packer.scratch); /* a list needs some: it would be seen */
-    assert_ok(packer_finish(&packer, &down.down.base, LIMIT_FRAME_BYTES), &error);
+    encode_task_up(&encoder, &up, &sample_arrive);
+    assert_null(encoder.scratch);
+    encode_task_down(&encoder, &down, &sample_release);
+    assert_null(encoder.scratch);
+    encode_task_down(&encoder, &down, &sample_plan);
+    assert_non_null(encoder.scratch); /* a list needs some: it would be seen */
+    assert_ok(encoder_finish(&encoder, &down.down.base, LIMIT_FRAME_BYTES), &error);
     wire_buffer_free(&buffer);
 }
 
@@ -337,22 +337,22 @@ static void cut_messages_do_no_harm(void **state)
 static size_t mutate(struct prng *prng, uint8_t *bytes, size_t size, size_t capacity)
 {
     static const uint8_t telling[] = {0, 1, 0x7f, 0x80, 0xff, 0x0a, 0x12};
-    size_t changes = 1 + prng_below(prng, 4);
+    size_t changes = 1 + prng_uniform(prng, 4);
     for (size_t i = 0; i < changes && size > 0; i++) {
-        size_t at = prng_below(prng, size);
-        switch (prng_below(prng, 5)) {
+        size_t at = prng_uniform(prng, size);
+        switch (prng_uniform(prng, 5)) {
         case 0:
-            bytes[at] ^= (uint8_t)(1u << prng_below(prng, 8));
+            bytes[at] ^= (uint8_t)(1u << prng_uniform(prng, 8));
             break;
         case 1:
-            bytes[at] = telling[prng_below(prng, sizeof telling)];
+            bytes[at] = telling[prng_uniform(prng, sizeof telling)];
             break;
         case 2:
             memmove(bytes + at, bytes + at + 1, size - at - 1);
             size--;
             break;
         case 3: {
-            size_t span = 1 + prng_below(prng, size - at < 16 ? size - at : 16);
+            size_t span = 1 + prng_uniform(prng, size - at < 16 ? size - at : 16);
             if (size + span <= capacity) {
                 memmove(bytes + at + span, bytes + at, size - at);
                 size += span;

@@ -28,7 +28,7 @@ static void preambles(void **state)
         CADRE_INVALID_ARGUMENT, &error, "the program does not speak Cadre's frames");
 }
 
-static void feed(struct frame_reader *reader, const uint8_t *bytes, size_t size)
+static void consumption(struct frame_reader *reader, const uint8_t *bytes, size_t size)
 {
     uint8_t *room = frame_reader_room(reader, size > 0 ? size : 1);
     assert_non_null(room);
@@ -90,9 +90,9 @@ static void frames_come_out_whole(void **state)
         size_t done = 0;
         for (size_t at = 0; at < sent.size;) {
             size_t left = sent.size - at;
-            size_t size = round == 0 ? 1 : round == 1 ? left : prng_below(&prng, 300);
+            size_t size = round == 0 ? 1 : round == 1 ? left : prng_uniform(&prng, 300);
             size = size < left ? size : left;
-            feed(&reader, sent.bytes + at, size);
+            consumption(&reader, sent.bytes + at, size);
             at += size;
             /* Sometimes let frames pile up. */
             if (at == sent.size || prng_chance(&prng, 1, 2)) {
@@ -113,9 +113,9 @@ static void an_empty_frame_is_a_frame(void **state)
     struct frame_reader reader = {0};
     const uint8_t *payload;
     size_t size = 1;
-    feed(&reader, (const uint8_t *)"\0\0\0", 3);
+    consumption(&reader, (const uint8_t *)"\0\0\0", 3);
     assert_int_equal(frame_reader_next(&reader, &payload, &size, &error), CADRE_PENDING);
-    feed(&reader, (const uint8_t *)"\0", 1);
+    consumption(&reader, (const uint8_t *)"\0", 1);
     assert_ok(frame_reader_next(&reader, &payload, &size, &error), &error);
     assert_int_equal(size, 0);
     frame_reader_free(&reader);
@@ -128,14 +128,14 @@ static void wrong_lengths_are_refused_at_once(void **state)
     const uint8_t *payload;
     size_t size;
     /* 4 MiB is allowed and waited for, one byte more is not. */
-    feed(&reader, (const uint8_t *)"\x00\x00\x40\x00", 4);
+    consumption(&reader, (const uint8_t *)"\x00\x00\x40\x00", 4);
     assert_int_equal(frame_reader_next(&reader, &payload, &size, &error), CADRE_PENDING);
     frame_reader_free(&reader);
-    feed(&reader, (const uint8_t *)"\x01\x00\x40\x00", 4);
+    consumption(&reader, (const uint8_t *)"\x01\x00\x40\x00", 4);
     assert_error(frame_reader_next(&reader, &payload, &size, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "a frame claims 4194305 bytes; at most 4194304");
     frame_reader_free(&reader);
-    feed(&reader, (const uint8_t *)"HTTP", 4);
+    consumption(&reader, (const uint8_t *)"HTTP", 4);
     assert_error(frame_reader_next(&reader, &payload, &size, &error), CADRE_RESOURCE_EXHAUSTED,
         &error, "close the connection");
     frame_reader_free(&reader);

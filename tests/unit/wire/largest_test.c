@@ -100,7 +100,7 @@ static void the_longest_lists_fit(void **state)
     free(name);
 }
 
-static void the_longest_proof_fits(void **state)
+static void the_longest_audit_fits(void **state)
 {
     (void)state;
     char *name = long_text(LIMIT_NAME_BYTES - 1);
@@ -122,7 +122,7 @@ static void the_longest_proof_fits(void **state)
             .shares = true,
             .source_samples = most,
             .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most, true},
-            .feed = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, FEED_FILES_DROPPED}};
+            .consumption = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, CONSUMED_FILES_DROPPED}};
     }
     for (size_t i = 0; i <= LIMIT_PAGE_VERIFIED; i++) {
         verified[i] = (struct verified){.position = most, .digest = UINT64_MAX};
@@ -163,7 +163,7 @@ int main(void)
         cmocka_unit_test(a_job_of_all_tasks_fits),
         cmocka_unit_test(a_plan_of_all_tasks_fits),
         cmocka_unit_test(the_longest_lists_fit),
-        cmocka_unit_test(the_longest_proof_fits),
+        cmocka_unit_test(the_longest_audit_fits),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -18,8 +18,8 @@ static void takes_do_not_overlap(void **state)
     assert_non_null(arena);
     for (size_t round = 0; round < 20; round++) {
         for (size_t i = 0; i < 500; i++) {
-            sizes[i] = prng_below(&prng, prng_chance(&prng, 1, 50) ? 100000 : 200);
-            taken[i] = wire_arena_take(arena, sizes[i]);
+            sizes[i] = prng_uniform(&prng, prng_chance(&prng, 1, 50) ? 100000 : 200);
+            taken[i] = wire_arena_alloc(arena, sizes[i]);
             assert_non_null(taken[i]);
             assert_int_equal((uintptr_t)taken[i] % 8, 0);
             assert_int_equal(wire_arena_size_of(taken[i]), sizes[i]);
@@ -41,16 +41,16 @@ static void the_budget_is_a_limit(void **state)
     (void)state;
     struct wire_arena *arena = wire_arena_new(1000);
     assert_non_null(arena);
-    assert_non_null(wire_arena_take(arena, 500));
+    assert_non_null(wire_arena_alloc(arena, 500));
     assert_false(wire_arena_is_spent(arena));
-    assert_null(wire_arena_take(arena, 500));
+    assert_null(wire_arena_alloc(arena, 500));
     assert_true(wire_arena_is_spent(arena));
-    assert_null(wire_arena_take(arena, SIZE_MAX));
-    assert_null(wire_arena_take(arena, SIZE_MAX - 8));
-    assert_non_null(wire_arena_take(arena, 400));
+    assert_null(wire_arena_alloc(arena, SIZE_MAX));
+    assert_null(wire_arena_alloc(arena, SIZE_MAX - 8));
+    assert_non_null(wire_arena_alloc(arena, 400));
     wire_arena_reset(arena);
     assert_false(wire_arena_is_spent(arena));
-    assert_non_null(wire_arena_take(arena, 992));
+    assert_non_null(wire_arena_alloc(arena, 992));
     wire_arena_free(arena);
 }
 
@@ -114,9 +114,9 @@ static void names_clash_as_every_pair_says(void **state)
         const char *names[6];
         bool expected = false;
         for (size_t i = 0; i < 6; i++) {
-            size_t size = 1 + prng_below(&prng, 6);
+            size_t size = 1 + prng_uniform(&prng, 6);
             for (size_t j = 0; j < size; j++) {
-                texts[i][j] = letters[prng_below(&prng, 4)];
+                texts[i][j] = letters[prng_uniform(&prng, 4)];
             }
             texts[i][size] = '\0';
             names[i] = texts[i];

@@ -56,44 +56,44 @@ static void job_spec_fields(void **state)
     free(folder);
 }
 
-static struct job_spec crew_spec(uint32_t workers, uint32_t servers)
+static struct job_spec ps_job_spec(uint32_t workers, uint32_t servers)
 {
     struct job_spec spec = sample_spec;
-    spec.strategy = CREW_STRATEGY;
-    spec.crew = (struct crew){.workers = workers, .servers = servers};
-    spec.workers = (uint32_t)crew_tasks(&spec.crew);
+    spec.strategy = PS_JOB_STRATEGY;
+    spec.ps_job = (struct ps_job){.workers = workers, .servers = servers};
+    spec.workers = (uint32_t)ps_job_task_count(&spec.ps_job);
     spec.workers_min = spec.workers;
     return spec;
 }
 
-static void job_spec_crew(void **state)
+static void job_spec_ps_job(void **state)
 {
     (void)state;
-    struct job_spec spec = crew_spec(2, 2);
+    struct job_spec spec = ps_job_spec(2, 2);
     assert_ok(send_job_spec(&spec), &error);
-    spec.crew.backups = true;
+    spec.ps_job.backups = true;
     assert_ok(send_job_spec(&spec), &error);
     spec.strategy = "mirrored";
     assert_error(send_job_spec(&spec), INVALID, &error, "only the strategy parameter_server uses");
     spec = sample_spec;
-    spec.strategy = CREW_STRATEGY;
+    spec.strategy = PS_JOB_STRATEGY;
     assert_error(send_job_spec(&spec), INVALID, &error, "no parameter server: give it one or more");
-    spec = crew_spec(0, 1);
-    assert_error(send_job_spec(&spec), INVALID, &error, "Crew.workers is 0; it must be from 1");
-    spec = crew_spec(1, 1);
-    spec.crew.evaluators = 2;
-    assert_error(send_job_spec(&spec), INVALID, &error, "Crew.evaluators is 2; it must be from 0");
-    spec = crew_spec(1, 1);
-    spec.crew.backups = true;
+    spec = ps_job_spec(0, 1);
+    assert_error(send_job_spec(&spec), INVALID, &error, "PsJob.workers is 0; it must be from 1");
+    spec = ps_job_spec(1, 1);
+    spec.ps_job.evaluators = 2;
+    assert_error(send_job_spec(&spec), INVALID, &error, "PsJob.evaluators is 2; it must be from 0");
+    spec = ps_job_spec(1, 1);
+    spec.ps_job.backups = true;
     assert_error(send_job_spec(&spec), INVALID, &error, "one parameter server, which nobody can");
-    spec = crew_spec(1, 1);
+    spec = ps_job_spec(1, 1);
     spec.workers_min = 2;
     assert_error(send_job_spec(&spec), INVALID, &error,
         "JobSpec.workers is 3, at least 2; a crew of these types has 3 tasks");
-    spec = crew_spec(1, 1);
+    spec = ps_job_spec(1, 1);
     spec.workers = spec.workers_min = 4;
     assert_error(send_job_spec(&spec), INVALID, &error, "JobSpec.workers is 4");
-    spec = crew_spec(16382, 2);
+    spec = ps_job_spec(16382, 2);
     spec.workers = spec.workers_min = 16384;
     assert_error(send_job_spec(&spec), INVALID, &error, "has more than 16384 tasks");
 }
@@ -252,7 +252,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(job_spec_fields),
-        cmocka_unit_test(job_spec_crew),
+        cmocka_unit_test(job_spec_ps_job),
         cmocka_unit_test(job_spec_file_names),
         cmocka_unit_test(job_spec_files_have_names_of_their_own),
         cmocka_unit_test(job_spec_counts),

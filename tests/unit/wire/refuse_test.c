@@ -52,8 +52,8 @@ static void task_up_fields(void **state)
     BEND_UP(sample_arrive, arrive.cursor.begin, UINT64_MAX, INVALID, "Cursor.begin");
     BEND_UP(sample_arrive, arrive.cursor.steps, UINT64_MAX, INVALID, "Cursor.steps");
     BEND_UP(sample_arrive, arrive.cursor.stream, STREAM_ANY, INVALID, "Cursor.stream");
-    BEND_UP(sample_arrive, arrive.feed.steps, LIMIT_POSITION + 1, INVALID, "Feed.steps");
-    BEND_UP(sample_arrive, arrive.feed.samples, LIMIT_POSITION + 1, INVALID, "Feed.samples");
+    BEND_UP(sample_arrive, arrive.consumption.steps, LIMIT_POSITION + 1, INVALID, "Consumption.steps");
+    BEND_UP(sample_arrive, arrive.consumption.samples, LIMIT_POSITION + 1, INVALID, "Consumption.samples");
     BEND_UP(
         sample_arrive, arrive.verified.position, LIMIT_POSITION + 1, INVALID, "Verified.position");
     free(address);
@@ -157,7 +157,7 @@ static void task_down_fields(void **state)
     assert_error(send_task_down(&down), INVALID, &error, "RosterEntry.incarnation is 0");
     down = (struct task_down){.type = TASK_DOWN_REFUSED, .refused = {.code = CADRE_OK}};
     assert_error(send_task_down(&down), INVALID, &error, "Refused.code is 0");
-    down = (struct task_down){.type = TASK_DOWN_BYE};
+    down = (struct task_down){.type = TASK_DOWN_GOODBYE};
     assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
     down = (struct task_down){.type = TASK_DOWN_ABORT};
     assert_error(send_task_down(&down), INVALID, &error, "Generation.number is 0");
@@ -198,7 +198,7 @@ static void task_down_members(void **state)
     assert_error(send_task_down(&down), INVALID, &error,
         "TaskMember.here is true of slot 0, which was not started (in TaskMembers.members[0])");
     members[0] = (struct task_member){
-        .slot = 0, .incarnation = 1, .lives = 1, .here = true, .address = "127.0.0.1:1"};
+        .slot = 0, .incarnation = 1, .attempts = 1, .here = true, .address = "127.0.0.1:1"};
     assert_ok(send_task_down(&down), &error);
     members[1].slot = 0;
     assert_error(send_task_down(&down), INVALID, &error, "TaskMember.slot is 0; it must be from 1");
@@ -257,8 +257,8 @@ static void agent_up_fields(void **state)
     assert_error(send_agent_up(&up), INVALID, &error,
         "TaskRef.incarnation is 0; it must be from 1 to 18446744073709551615 (in "
         "AgentHello.tasks[1])");
-    up = (struct agent_up){.type = AGENT_UP_SAID, .said = {.task = tasks[0], .up = sample_arrive}};
-    assert_error(send_agent_up(&up), INVALID, &error, "AgentSaid.up is a TaskArrive");
+    up = (struct agent_up){.type = AGENT_UP_RELAY, .relay_up = {.task = tasks[0], .up = sample_arrive}};
+    assert_error(send_agent_up(&up), INVALID, &error, "AgentRelayUp.up is a TaskArrive");
     up = (struct agent_up){.type = AGENT_UP_LOG, .log = {.task = tasks[0]}};
     assert_error(send_agent_up(&up), INVALID, &error, "AgentLog.data is empty");
     char *text = long_text(LIMIT_LOG_CHUNK_BYTES + 1);
@@ -306,9 +306,9 @@ static void agent_down_fields(void **state)
     down = (struct agent_down){
         .type = AGENT_DOWN_STOP, .stop = {.job = {2}, .one = true, .task = task}};
     assert_error(send_agent_down(&down), INVALID, &error, "AgentStop.task is of another job");
-    down = (struct agent_down){.type = AGENT_DOWN_TELL,
-        .tell = {.job = {2}, .one = true, .task = task, .down = sample_release}};
-    assert_error(send_agent_down(&down), INVALID, &error, "AgentTell.task is of another job");
+    down = (struct agent_down){.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = {2}, .one = true, .task = task, .down = sample_release}};
+    assert_error(send_agent_down(&down), INVALID, &error, "AgentRelayDown.task is of another job");
     down = (struct agent_down){.type = AGENT_DOWN_WELCOME, .welcome = {.lease_us = 1}};
     assert_error(send_agent_down(&down), INVALID, &error, "AgentWelcome.worker is 0");
     down = (struct agent_down){.type = AGENT_DOWN_WELCOME, .welcome = {.worker = {1}}};
@@ -448,10 +448,10 @@ static void missing_parts(void **state)
         "TaskArrive.generation is missing");
     assert_error(wire_unpack_task_down("\x0a\x00", 2, arena, &down, &error), INVALID, &error,
         "TaskPlan.generation is missing");
-    /* Field 8 of AgentUp, an AgentSaid of a task without a message. */
+    /* Field 8 of AgentUp, an AgentRelayUp of a task without a message. */
     assert_error(
         wire_unpack_agent_up("\x42\x08\x0a\x06\x08\x01\x10\x02\x18\x03", 10, arena, &agent, &error),
-        INVALID, &error, "AgentSaid.up is missing");
+        INVALID, &error, "AgentRelayUp.up is missing");
     assert_error(wire_unpack_agent_up("\x32\x00", 2, arena, &agent, &error), INVALID, &error,
         "AgentTaskGone.task is missing");
     assert_error(wire_unpack_agent_down("\x1a\x00", 2, arena, &agent_down, &error), INVALID, &error,

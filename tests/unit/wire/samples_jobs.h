@@ -52,7 +52,7 @@ const struct job_info sample_info = {
     .shards_count = 2,
     .tasks = task_infos,
     .task_count = 2,
-    .limits = {.memory_bytes = LIMIT_MEMORY_LEAST,
+    .limits = {.memory_bytes = LIMIT_MEMORY_MIN,
         .cpu_thousandths = 1500,
         .pids = 256,
         .time_limit_us = 4005},
@@ -67,11 +67,11 @@ static const struct job_info info_bare = {
     .checkpoint = "",
 };
 /* With parameter servers. */
-static const struct task_info task_infos_of_crew[] = {
+static const struct task_info task_infos_of_ps_job[] = {
     {.slot = 0, .role = ROLE_CHIEF, .state = TASK_RUNNING, .worker = "host-a"},
     {.slot = 5, .role = ROLE_EVALUATOR, .state = TASK_WAITING, .worker = ""},
 };
-static const struct job_info info_of_crew = {
+static const struct job_info info_of_ps_job = {
     .id = {8},
     .name = "j",
     .program = "p",
@@ -79,20 +79,20 @@ static const struct job_info info_of_crew = {
     .message = "",
     .workers = 6,
     .workers_min = 6,
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .ps_job = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
     .checkpoint = "",
     .has_evaluation = true,
     .evaluation = PROGRESS,
-    .tasks = task_infos_of_crew,
+    .tasks = task_infos_of_ps_job,
     .task_count = 2,
 };
-static const struct job_spec spec_of_crew = {
+static const struct job_spec spec_of_ps_job = {
     .name = "j",
     .program = {.name = "p"},
     .workers = 6,
     .workers_min = 6,
-    .strategy = CREW_STRATEGY,
-    .crew = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
+    .strategy = PS_JOB_STRATEGY,
+    .ps_job = {.workers = 2, .servers = 2, .evaluators = 1, .backups = true},
     .checkpoint_folder = "",
 };
 static const struct job_info listed[] = {
@@ -168,7 +168,7 @@ static const struct verify_epoch epochs[] = {
         .shares = true,
         .source_samples = 6003,
         .cursor = CURSOR,
-        .feed = FEED,
+        .consumption = FEED,
     },
 };
 static const struct verified verified[] = {

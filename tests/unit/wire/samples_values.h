@@ -28,8 +28,8 @@
     }
 #define FEED                                                                                       \
     {                                                                                              \
-        .steps = 26, .samples = 27, .fed = {28, UINT64_MAX}, .expected = {29, 30},                 \
-        .provable = true, .files = FEED_FILES_DROPPED                                              \
+        .steps = 26, .samples = 27, .consumed = {28, UINT64_MAX}, .expected = {29, 30},                 \
+        .provable = true, .files = CONSUMED_FILES_DROPPED                                              \
     }
 
 static const struct metric metrics[] = {{"loss", 0.25}, {"accuracy", 0.97}};
@@ -70,14 +70,14 @@ const struct task_up sample_arrive = {
             .applied = 199,
             .wanted = 200,
             .cursor = CURSOR,
-            .feed = FEED,
+            .consumption = FEED,
             .verified = {198, UINT64_MAX},
         },
 };
 /* What is fed can be nothing and known to be nothing. */
-static const struct task_up arrive_nothing_fed = {
+static const struct task_up arrive_nothing_consumed = {
     .type = TASK_UP_ARRIVE,
-    .arrive = {.generation = {1, 0}, .feed = {.provable = true}},
+    .arrive = {.generation = {1, 0}, .consumption = {.provable = true}},
 };
 static const struct task_up arrive_bare = {
     .type = TASK_UP_ARRIVE,
@@ -169,7 +169,7 @@ static const struct task_up part = {
 static const struct task_up progress = {.type = TASK_UP_PROGRESS, .progress = PROGRESS};
 static const struct shard_file shard_files[] = {
     {.name = "train-00001.tfrecord", .rank = 3, .read = 512},
-    {.name = "train-00000.tfrecord", .rank = SHARD_NOBODY, .read = 1000, .total = 1000},
+    {.name = "train-00000.tfrecord", .rank = SHARD_NO_TASK, .read = 1000, .total = 1000},
 };
 #define SHARDS                                                                                     \
     {                                                                                              \
@@ -203,7 +203,7 @@ const struct task_down sample_plan = {
             .halt_stream = 404,
         },
 };
-static const struct task_down plan_of_nobody = {
+static const struct task_down plan_without_members = {
     .type = TASK_DOWN_PLAN,
     .plan =
         {
@@ -269,12 +269,12 @@ static const struct task_down warm_bare = {.type = TASK_DOWN_WARM};
 static const struct task_member task_members_of[] = {
     {.slot = 0,
         .incarnation = 1301,
-        .lives = 2,
+        .attempts = 2,
         .here = true,
         .address = "127.0.0.1:1302",
         .backed = {.number = 1305, .by = 1306}},
     {.slot = 3, .address = ""},
-    {.slot = 16383, .incarnation = UINT64_MAX, .lives = UINT32_MAX, .address = "127.0.0.1:1303"},
+    {.slot = 16383, .incarnation = UINT64_MAX, .attempts = UINT32_MAX, .address = "127.0.0.1:1303"},
 };
 static const struct task_down members = {
     .type = TASK_DOWN_MEMBERS,
@@ -303,7 +303,7 @@ static const struct task_down abort_task = {
     .reason = "task 1 on host b was killed by signal 9",
 };
 static const struct task_down reset = {.type = TASK_DOWN_RESET};
-static const struct task_down bye = {.type = TASK_DOWN_BYE, .generation = GENERATION};
+static const struct task_down goodbye = {.type = TASK_DOWN_GOODBYE, .generation = GENERATION};
 static const struct task_down superseded = {.type = TASK_DOWN_SUPERSEDED};
 static const struct task_down task_refused = {
     .type = TASK_DOWN_REFUSED,
@@ -367,7 +367,7 @@ const struct agent_up sample_agent_arrived = {
             .wanted = 602,
             .wanted_slot = 5,
             .cursor = CURSOR,
-            .feed = FEED,
+            .consumption = FEED,
             .verified = {599, 1},
         },
 };
@@ -379,14 +379,14 @@ static const struct agent_up gone = {
         .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"},
         .damaged_step = 40},
 };
-static const struct agent_up gone_well = {.type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
+static const struct agent_up gone_with_success = {.type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
 static const struct agent_up collected = {
     .type = AGENT_UP_TASK_COLLECTED,
     .collected = {.task = TASK, .code = CADRE_DATA_LOSS, .text = "out/a: read failed"},
 };
-static const struct agent_up said = {
-    .type = AGENT_UP_SAID,
-    .said = {.task = TASK, .up = {.type = TASK_UP_PROGRESS, .progress = PROGRESS}},
+static const struct agent_up relay_up = {
+    .type = AGENT_UP_RELAY,
+    .relay_up = {.task = TASK, .up = {.type = TASK_UP_PROGRESS, .progress = PROGRESS}},
 };
 static const uint8_t data[] = {0, 'a', '\n', 0xff, 0x80, 'z', 0};
 static const struct agent_up log_piece = {
@@ -423,9 +423,9 @@ const struct job_spec sample_spec = {
     .restore_from = {4004},
     .restore_step = 4005,
     .gpus = LIMIT_GPUS_PER_WORKER,
-    .limits = {.memory_bytes = LIMIT_MEMORY_MOST,
-        .cpu_thousandths = LIMIT_CPU_LEAST,
-        .pids = LIMIT_PIDS_MOST,
+    .limits = {.memory_bytes = LIMIT_MEMORY_MAX,
+        .cpu_thousandths = LIMIT_CPU_MIN,
+        .pids = LIMIT_PIDS_MAX,
         .time_limit_us = LIMIT_TIME_US},
 };
 static const struct job_spec spec_bare = {
@@ -451,7 +451,7 @@ static const struct agent_down start = {
             .spec = {.name = "digits", .program = {.name = "p"}, .workers = 1, .strategy = ""},
         },
 };
-static const struct agent_down start_again = {
+static const struct agent_down start_tasks = {
     .type = AGENT_DOWN_START,
     .start =
         {
@@ -474,19 +474,19 @@ static const struct agent_down stop = {
     .stop = {.job = {7}, .one = true, .task = TASK, .grace_us = 5000000},
 };
 static const struct agent_down stop_all = {.type = AGENT_DOWN_STOP, .stop = {.job = {7}}};
-static const struct agent_down tell = {
-    .type = AGENT_DOWN_TELL,
-    .tell =
+static const struct agent_down relay_down = {
+    .type = AGENT_DOWN_RELAY,
+    .relay_down =
         {
             .job = {7},
             .one = true,
             .task = TASK,
-            .down = {.type = TASK_DOWN_BYE, .generation = GENERATION},
+            .down = {.type = TASK_DOWN_GOODBYE, .generation = GENERATION},
         },
 };
 static const struct agent_down tell_all = {
-    .type = AGENT_DOWN_TELL,
-    .tell =
+    .type = AGENT_DOWN_RELAY,
+    .relay_down =
         {
             .job = {7},
             .down =

@@ -26,9 +26,9 @@ static const struct {
     {"Divergence.verified", "Divergence.position"},
     {"AgentStart.predecessor", "TaskRef.incarnation"},
     {"AgentStop.job", "TaskRef.job"},
-    {"AgentTell.job", "TaskRef.job"},
+    {"AgentRelayDown.job", "TaskRef.job"},
     {"TaskRef.job", "AgentStop.job"},
-    {"TaskRef.job", "AgentTell.job"},
+    {"TaskRef.job", "AgentRelayDown.job"},
 };
 
 /* The fields of 64 bits that a message has, with their values. */

@@ -19,7 +19,7 @@ static void relink(struct fixture *fixture)
     welcome(fixture);
 }
 
-static bool is_said(const struct fixture *fixture, const char *part)
+static bool is_sent(const struct fixture *fixture, const char *part)
 {
     return strstr(fixture->transcript.text, part) != NULL;
 }
@@ -39,17 +39,17 @@ static void test_a_notice_outlives_the_link(void **state)
     welcome(fixture);
     runs(fixture, task);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
-    says(fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+    expect_output(fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
     welcome(fixture);
-    assert_true(is_said(fixture, "preempt stops"));
+    assert_true(is_sent(fixture, "preempt stops"));
     fixture_close(fixture);
 }
 
 static void plan_of(struct fixture *fixture, struct generation generation,
     const struct roster_entry *roster, size_t count)
 {
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
                           .down = {.type = TASK_DOWN_PLAN,
                               .plan = {.generation = generation,
                                   .roster = roster,
@@ -60,7 +60,7 @@ static void plan_of(struct fixture *fixture, struct generation generation,
 static void fails(
     struct fixture *fixture, struct task_ref task, struct generation generation, const char *why)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = generation,
                 .position = 3,
@@ -94,7 +94,7 @@ static void test_a_failure_outlives_the_link_and_the_task(void **state)
         if (ended == 1) {
             stop_one(fixture, task); /* it is heard */
             relink(fixture);
-            assert_false(is_said(fixture, "different paths"));
+            assert_false(is_sent(fixture, "different paths"));
         }
         fixture_close(fixture);
     }
@@ -118,14 +118,14 @@ static void test_a_failure_outlives_its_generation(void **state)
         }
         exits(fixture, task, 1);
         relink(fixture);
-        assert_true(is_said(fixture, "different paths"));
+        assert_true(is_sent(fixture, "different paths"));
         fixture_close(fixture);
     }
 }
 
 static void names_stream(struct fixture *fixture, struct task_ref task, const char *name)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_STREAM, .stream = {.stream = 1, .name = name}});
 }
 
@@ -140,12 +140,12 @@ static void test_datasets_are_those_of_their_job(void **state)
     names_stream(fixture, task_of(1, 0, 1), "digits");
     names_stream(fixture, task_of(2, 0, 1), "letters");
     relink(fixture);
-    assert_true(is_said(fixture, "stream 1 digits"));
-    assert_true(is_said(fixture, "stream 1 letters"));
+    assert_true(is_sent(fixture, "stream 1 digits"));
+    assert_true(is_sent(fixture, "stream 1 letters"));
     exits(fixture, task_of(1, 0, 1), 0);
     relink(fixture);
-    assert_false(is_said(fixture, "stream 1 digits"));
-    assert_true(is_said(fixture, "stream 1 letters"));
+    assert_false(is_sent(fixture, "stream 1 digits"));
+    assert_true(is_sent(fixture, "stream 1 letters"));
     fixture_close(fixture);
 }
 
@@ -156,7 +156,7 @@ static void test_datasets_outlive_one_of_two_tasks(void **state)
     names_stream(fixture, task_of(1, 0, 1), "digits");
     exits(fixture, task_of(1, 0, 1), 0);
     relink(fixture);
-    assert_true(is_said(fixture, "stream 1 digits"));
+    assert_true(is_sent(fixture, "stream 1 digits"));
     fixture_close(fixture);
 }
 
@@ -214,7 +214,7 @@ static void test_a_second_stop_gives_no_more_time(void **state)
 
 static void saves(struct fixture *fixture, struct task_ref task, uint8_t content)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_PART,
             .part = {.generation = FIRST,
                 .position = 4,
@@ -224,27 +224,27 @@ static void saves(struct fixture *fixture, struct task_ref task, uint8_t content
 }
 
 /* The step was taken again, so its checkpoint is another one, of the same name and size. */
-static void test_another_content_is_published_anew(void **state)
+static void test_another_content_is_published_again(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
     struct task_ref chief = task_of(1, 0, 1);
     saves(fixture, chief, 1);
-    assert_true(is_said(fixture, "publish"));
+    assert_true(is_sent(fixture, "publish"));
     happens(fixture, AGENT_EVENT_PUBLISHED, chief);
     forget(fixture);
     saves(fixture, chief, 1);
-    assert_false(is_said(fixture, "publish"));
-    assert_true(is_said(fixture, "part g1 at 4"));
+    assert_false(is_sent(fixture, "publish"));
+    assert_true(is_sent(fixture, "part g1 at 4"));
     forget(fixture);
     saves(fixture, chief, 2);
-    assert_true(is_said(fixture, "publish"));
-    assert_false(is_said(fixture, "part g1 at 4"));
+    assert_true(is_sent(fixture, "publish"));
+    assert_false(is_sent(fixture, "part g1 at 4"));
     fixture_close(fixture);
 }
 
 /* An older plan names nobody of the newer generation, and ends nothing of it. */
-static void test_an_older_plan_puts_nobody_out(void **state)
+static void test_an_older_plan_removes_no_task(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
@@ -254,7 +254,7 @@ static void test_an_older_plan_puts_nobody_out(void **state)
     plan_of(fixture, FIRST, both, 1);
     for (uint32_t slot = 0; slot < 2; slot++) {
         forget(fixture);
-        says(fixture, task_of(1, slot, slot + 1),
+        expect_output(fixture, task_of(1, slot, slot + 1),
             &(struct task_up){.type = TASK_UP_ARRIVE,
                 .arrive = {
                     .generation = SECOND, .up_to = 6, .applied = 4, .cursor = {.stream = 1}}});
@@ -273,8 +273,8 @@ int main(void)
         cmocka_unit_test(test_datasets_outlive_one_of_two_tasks),
         cmocka_unit_test(test_who_does_not_welcome_keeps_no_orphans),
         cmocka_unit_test(test_a_second_stop_gives_no_more_time),
-        cmocka_unit_test(test_another_content_is_published_anew),
-        cmocka_unit_test(test_an_older_plan_puts_nobody_out),
+        cmocka_unit_test(test_another_content_is_published_again),
+        cmocka_unit_test(test_an_older_plan_removes_no_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

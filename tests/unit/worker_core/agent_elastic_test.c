@@ -12,8 +12,8 @@ static const struct generation SECOND = {.number = 2, .nonce = 78};
 static void plan_of(struct fixture *fixture, struct generation generation,
     const struct roster_entry *roster, size_t count)
 {
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
                           .down = {.type = TASK_DOWN_PLAN,
                               .plan = {.generation = generation,
                                   .roster = roster,
@@ -24,18 +24,18 @@ static void plan_of(struct fixture *fixture, struct generation generation,
 static void arrives_in(struct fixture *fixture, struct generation generation, struct task_ref task,
     uint64_t applied, uint64_t samples)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {.generation = generation,
                 .up_to = 9,
                 .applied = applied,
                 .cursor = {.stream = 1},
-                .feed = {.samples = samples}}});
+                .consumption = {.samples = samples}}});
 }
 
 static void reports(struct fixture *fixture, struct task_ref task, struct generation generation)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = generation,
                 .position = 4,
@@ -54,7 +54,7 @@ static void relink(struct fixture *fixture)
 }
 
 /* Its process may be gone before it fails in the next generation too. */
-static void test_a_failure_is_told_in_any_generation(void **state)
+static void test_a_failure_is_reported_in_any_generation(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
@@ -66,7 +66,7 @@ static void test_a_failure_is_told_in_any_generation(void **state)
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     reports(fixture, first, FIRST);
     expect(fixture, "");
-    says(fixture, first,
+    expect_output(fixture, first,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = FIRST,
                 .position = 4,
@@ -122,8 +122,8 @@ static void test_plan_leaves_a_task_out(void **state)
     expect(fixture, "j1.0.1 tell\n");
     release(fixture, 1, FIRST);
     expect(fixture, "");
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
                           .one = true,
                           .task = task_of(1, 1, 2),
                           .down = {.type = TASK_DOWN_SUPERSEDED}}});
@@ -157,13 +157,13 @@ static void test_replacement_joins(void **state)
     exits(fixture, task_of(1, 1, 2), 1);
     runs(fixture, joiner);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
                           .one = true,
                           .task = joiner,
                           .down = {.type = TASK_DOWN_WARM, .warm = {.tasks = 1}}}});
     const struct task_up join = {.type = TASK_UP_JOIN, .join = {.stream = 1}};
-    says(fixture, joiner, &join);
+    expect_output(fixture, joiner, &join);
     expect(fixture, "j1.1.7 tell\nj1.1.7 send said join stream 1\n");
     relink(fixture);
     assert_non_null(strstr(fixture->transcript.text,
@@ -173,7 +173,7 @@ static void test_replacement_joins(void **state)
         {.slot = 1, .incarnation = 7, .mesh_address = "b"}};
     plan_of(fixture, SECOND, both, 2);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    says(fixture, joiner, &join); /* it has crossed the plan */
+    expect_output(fixture, joiner, &join); /* it has crossed the plan */
     expect(fixture, "");
     relink(fixture);
     assert_null(strstr(fixture->transcript.text, "join"));
@@ -187,22 +187,22 @@ static void test_replacement_joins(void **state)
     fixture_close(fixture);
 }
 
-static void says_stream(
+static void sends_stream(
     struct fixture *fixture, struct task_ref task, uint32_t stream, const char *name)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_STREAM, .stream = {.stream = stream, .name = name}});
 }
 
-static void test_datasets_are_said_again_once(void **state)
+static void test_datasets_are_resent_once(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
     char name[] = "digits";
-    says_stream(fixture, task_of(1, 0, 1), 1, name);
-    says_stream(fixture, task_of(1, 1, 2), 1, name);
+    sends_stream(fixture, task_of(1, 0, 1), 1, name);
+    sends_stream(fixture, task_of(1, 1, 2), 1, name);
     name[0] = 'x'; /* the frame is gone */
-    says_stream(fixture, task_of(1, 1, 2), 2, "letters");
+    sends_stream(fixture, task_of(1, 1, 2), 2, "letters");
     expect(fixture, "j1.0.1 send said stream 1 digits\n"
                     "j1.1.2 send said stream 1 digits\n"
                     "j1.1.2 send said stream 2 letters\n");
@@ -228,10 +228,10 @@ static void test_too_many_datasets(void **state)
     runs(fixture, task_of(2, 0, 1));
     for (uint32_t stream = 1; stream <= 2 * LIMIT_STREAMS; stream++) {
         memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-        says_stream(fixture, task_of(1, 0, 1), stream, "d");
+        sends_stream(fixture, task_of(1, 0, 1), stream, "d");
         assert_true(fixture->transcript.used > 0);
     }
-    says_stream(fixture, task_of(2, 0, 1), 1, "other");
+    sends_stream(fixture, task_of(2, 0, 1), 1, "other");
     relink(fixture);
     assert_non_null(strstr(fixture->transcript.text, "stream 64 d\n"));
     assert_null(strstr(fixture->transcript.text, "stream 65 d\n"));
@@ -239,12 +239,12 @@ static void test_too_many_datasets(void **state)
     fixture_close(fixture);
 }
 
-static void says_part(
+static void sends_part(
     struct fixture *fixture, struct generation generation, uint64_t position, bool shared)
 {
     char path[LIMIT_FILE_NAME_BYTES];
     snprintf(path, sizeof path, "checkpoint-%d.json", (int)position);
-    says(fixture, task_of(1, 0, 1),
+    expect_output(fixture, task_of(1, 0, 1),
         &(struct task_up){.type = TASK_UP_PART,
             .part = {.generation = generation,
                 .position = position,
@@ -261,16 +261,16 @@ static void published(struct fixture *fixture, cadre_status code)
                       .text = "the coordinator has no room"});
 }
 
-static void test_part_is_said_when_it_is_published(void **state)
+static void test_part_is_sent_when_it_is_published(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
-    says_part(fixture, FIRST, 1, true);
+    sends_part(fixture, FIRST, 1, true);
     expect(fixture, "j1.0.1 send said part g1 at 1 checkpoint-1.json\n");
-    says_part(fixture, FIRST, 2, false);
+    sends_part(fixture, FIRST, 2, false);
     expect(fixture, "j1.0.1 publish checkpoint-2.json\n");
-    says_part(fixture, FIRST, 2, false); /* on another connection: it is being done */
-    says_part(fixture, FIRST, 3, false);
+    sends_part(fixture, FIRST, 2, false); /* on another connection: it is being done */
+    sends_part(fixture, FIRST, 3, false);
     expect(fixture, "j1.0.1 publish checkpoint-3.json\n");
     relink(fixture); /* the newest that is published */
     assert_non_null(strstr(fixture->transcript.text, "said part g1 at 1 checkpoint-1.json\n"));
@@ -282,7 +282,7 @@ static void test_part_is_said_when_it_is_published(void **state)
     welcome(fixture);
     assert_non_null(strstr(fixture->transcript.text, "said part g1 at 3 checkpoint-3.json\n"));
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    says_part(fixture, FIRST, 3, false); /* it is published already */
+    sends_part(fixture, FIRST, 3, false); /* it is published already */
     expect(fixture, "j1.0.1 send said part g1 at 3 checkpoint-3.json\n");
     published(fixture, CADRE_OK);
     expect(fixture, "");
@@ -293,10 +293,10 @@ static void test_part_that_cannot_be_published(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
-    says_part(fixture, FIRST, 2, false);
+    sends_part(fixture, FIRST, 2, false);
     published(fixture, CADRE_RESOURCE_EXHAUSTED);
     expect(fixture, "j1.0.1 publish checkpoint-2.json\n");
-    says_part(fixture, FIRST, 2, false); /* said again, tried again */
+    sends_part(fixture, FIRST, 2, false); /* said again, tried again */
     expect(fixture, "j1.0.1 publish checkpoint-2.json\n");
     published(fixture, CADRE_OK);
     expect(fixture, "j1.0.1 send said part g1 at 2 checkpoint-2.json\n");
@@ -311,17 +311,17 @@ static void test_part_outlives_a_generation(void **state)
     struct fixture *fixture = fixture_two_members();
     const struct roster_entry both[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"},
         {.slot = 1, .incarnation = 2, .mesh_address = "b"}};
-    says_part(fixture, FIRST, 2, false);
+    sends_part(fixture, FIRST, 2, false);
     plan_of(fixture, SECOND, both, 2);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     published(fixture, CADRE_OK);
     relink(fixture);
     assert_null(strstr(fixture->transcript.text, "part"));
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    says_part(fixture, SECOND, 2, false);
+    sends_part(fixture, SECOND, 2, false);
     expect(fixture, "j1.0.1 send said part g2 at 2 checkpoint-2.json\n");
-    says_part(fixture, SECOND, 3, false);
-    says_part(fixture, FIRST, 4, false);
+    sends_part(fixture, SECOND, 3, false);
+    sends_part(fixture, FIRST, 4, false);
     expect(fixture, "j1.0.1 publish checkpoint-3.json\n");
     fixture_close(fixture);
 }
@@ -332,9 +332,9 @@ static void test_stalls_are_relayed(void **state)
     struct fixture *fixture = fixture_two_members();
     struct task_up up = {
         .type = TASK_UP_STALL, .stall = {.generation = FIRST, .position = 3, .slot = 1}};
-    says(fixture, task_of(1, 0, 1), &up);
+    expect_output(fixture, task_of(1, 0, 1), &up);
     up.stall.generation = SECOND;
-    says(fixture, task_of(1, 0, 1), &up);
+    expect_output(fixture, task_of(1, 0, 1), &up);
     expect(fixture, "j1.0.1 send said stall g1 at 3 for slot 1\n");
     fixture_close(fixture);
 }
@@ -343,13 +343,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_survivor_goes_on_alone),
-        cmocka_unit_test(test_a_failure_is_told_in_any_generation),
+        cmocka_unit_test(test_a_failure_is_reported_in_any_generation),
         cmocka_unit_test(test_plan_leaves_a_task_out),
         cmocka_unit_test(test_plans_only_go_forward),
         cmocka_unit_test(test_replacement_joins),
-        cmocka_unit_test(test_datasets_are_said_again_once),
+        cmocka_unit_test(test_datasets_are_resent_once),
         cmocka_unit_test(test_too_many_datasets),
-        cmocka_unit_test(test_part_is_said_when_it_is_published),
+        cmocka_unit_test(test_part_is_sent_when_it_is_published),
         cmocka_unit_test(test_part_that_cannot_be_published),
         cmocka_unit_test(test_part_outlives_a_generation),
         cmocka_unit_test(test_stalls_are_relayed),

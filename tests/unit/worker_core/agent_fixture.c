@@ -88,14 +88,14 @@ void exits(struct fixture *fixture, struct task_ref task, int code)
         (struct agent_event){.type = AGENT_EVENT_EXITED, .task = task, .exit = {.code = code}});
 }
 
-void says(struct fixture *fixture, struct task_ref task, const struct task_up *up)
+void expect_output(struct fixture *fixture, struct task_ref task, const struct task_up *up)
 {
     step(fixture, (struct agent_event){.type = AGENT_EVENT_TASK_UP, .task = task, .up = up});
 }
 
-void says_hello(struct fixture *fixture, struct task_ref task)
+void sends_hello(struct fixture *fixture, struct task_ref task)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .library_version = "1",
@@ -104,13 +104,13 @@ void says_hello(struct fixture *fixture, struct task_ref task)
 
 void arrives(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t applied)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {.generation = FIRST,
                 .up_to = up_to,
                 .applied = applied,
                 .cursor = {.stream = 1},
-                .feed = {.samples = 10 * applied}}});
+                .consumption = {.samples = 10 * applied}}});
 }
 
 void plan(struct fixture *fixture, uint64_t job)
@@ -119,16 +119,16 @@ void plan(struct fixture *fixture, uint64_t job)
         {.slot = 1, .incarnation = 2, .mesh_address = "b"},
         {.slot = 2, .incarnation = 3, .mesh_address = "c"}};
     down(
-        fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                     .tell = {.job = {job},
+        fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                     .relay_down = {.job = {job},
                          .down = {.type = TASK_DOWN_PLAN,
                              .plan = {.generation = FIRST, .roster = roster, .roster_count = 3}}}});
 }
 
 void release(struct fixture *fixture, uint64_t job, struct generation generation)
 {
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {job},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {job},
                           .down = {.type = TASK_DOWN_RELEASE,
                               .release = {.generation = generation, .up_to = 2}}}});
 }
@@ -138,7 +138,7 @@ void runs(struct fixture *fixture, struct task_ref task)
     start(fixture, task);
     happens(fixture, AGENT_EVENT_PREPARED, task);
     happens(fixture, AGENT_EVENT_SPAWNED, task);
-    says_hello(fixture, task);
+    sends_hello(fixture, task);
 }
 
 /* Two tasks of job 1, slots 0 and 1, in the first generation; slot 2 is elsewhere. */

@@ -30,7 +30,7 @@ static void test_arrivals_are_folded(void **state)
 
 static void compares(struct fixture *fixture, struct task_ref task, uint64_t position)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {.generation = FIRST,
                 .up_to = 4,
@@ -40,7 +40,7 @@ static void compares(struct fixture *fixture, struct task_ref task, uint64_t pos
 }
 
 /* Also where nobody moves on, as when all save; by one of them. */
-static void test_what_was_compared_is_told(void **state)
+static void test_what_was_compared_is_reported(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
@@ -61,7 +61,7 @@ static void test_what_was_compared_is_told(void **state)
 
 static void wants(struct fixture *fixture, struct task_ref task, uint64_t up_to, uint64_t wanted)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {
                 .generation = FIRST, .up_to = up_to, .wanted = wanted, .cursor = {.stream = 1}}});
@@ -112,13 +112,13 @@ static void test_nothing_is_taken_back(void **state)
 
 static void begins(struct fixture *fixture, struct task_ref task, uint64_t begin)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {.generation = FIRST,
                 .up_to = 9,
                 .applied = 3,
                 .cursor = {.stream = (uint32_t)begin, .first = begin, .begin = begin},
-                .feed = {.samples = begin}}});
+                .consumption = {.samples = begin}}});
 }
 
 /* The coordinator hears of each run, also of one that members have left already. */
@@ -157,20 +157,20 @@ static void test_member_that_is_forgotten_holds_the_fold(void **state)
 static void is_in_epoch(struct fixture *fixture, struct task_ref task, uint64_t generation,
     uint64_t epoch, uint64_t applied)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_ARRIVE,
             .arrive = {.generation = {.number = generation, .nonce = FIRST.nonce},
                 .up_to = applied + 1,
                 .applied = applied,
                 .cursor = {.stream = 1, .epoch = epoch, .first = 4 * epoch, .begin = 4 * epoch},
-                .feed = {.steps = applied - 4 * epoch, .samples = 100 * epoch + applied}}});
+                .consumption = {.steps = applied - 4 * epoch, .samples = 100 * epoch + applied}}});
 }
 
 static void is_planned(struct fixture *fixture, uint64_t generation, uint64_t resume)
 {
     const struct roster_entry roster[] = {{.slot = 0, .incarnation = 1, .mesh_address = "a"}};
-    down(fixture, &(struct agent_down){.type = AGENT_DOWN_TELL,
-                      .tell = {.job = {1},
+    down(fixture, &(struct agent_down){.type = AGENT_DOWN_RELAY,
+                      .relay_down = {.job = {1},
                           .down = {.type = TASK_DOWN_PLAN,
                               .plan = {.generation = {.number = generation, .nonce = FIRST.nonce},
                                   .resume = resume,
@@ -179,7 +179,7 @@ static void is_planned(struct fixture *fixture, uint64_t generation, uint64_t re
 }
 
 /* Its tasks tell it when they turn to the next epoch, and never again. */
-static void test_epochs_that_are_over_are_told_again(void **state)
+static void test_epochs_that_are_over_are_resent(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
@@ -210,12 +210,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrivals_are_folded),
-        cmocka_unit_test(test_what_was_compared_is_told),
+        cmocka_unit_test(test_what_was_compared_is_reported),
         cmocka_unit_test(test_what_is_wanted_does_not_wait_for_the_fold),
         cmocka_unit_test(test_nothing_is_taken_back),
         cmocka_unit_test(test_each_run_is_folded),
         cmocka_unit_test(test_member_that_is_forgotten_holds_the_fold),
-        cmocka_unit_test(test_epochs_that_are_over_are_told_again),
+        cmocka_unit_test(test_epochs_that_are_over_are_resent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

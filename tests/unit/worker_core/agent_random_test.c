@@ -15,17 +15,17 @@
 static struct generation any_generation(struct prng *prng)
 {
     return (struct generation){
-        .number = 1 + prng_below(prng, 3), .nonce = prng_chance(prng, 1, 10) ? 1 : 0};
+        .number = 1 + prng_uniform(prng, 3), .nonce = prng_chance(prng, 1, 10) ? 1 : 0};
 }
 
 static uint64_t any_position(struct prng *prng)
 {
-    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_below(prng, 2) : prng_below(prng, 24);
+    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2) : prng_uniform(prng, 24);
 }
 
 static enum task_down_type any_down_type(struct prng *prng)
 {
-    uint64_t kind = prng_below(prng, 100);
+    uint64_t kind = prng_uniform(prng, 100);
     if (kind < 40) {
         return TASK_DOWN_PLAN;
     }
@@ -36,9 +36,9 @@ static enum task_down_type any_down_type(struct prng *prng)
         return TASK_DOWN_ABORT;
     }
     if (kind < 99) {
-        return TASK_DOWN_BYE;
+        return TASK_DOWN_GOODBYE;
     }
-    return (enum task_down_type)(TASK_DOWN_SUPERSEDED + prng_below(prng, 3));
+    return (enum task_down_type)(TASK_DOWN_SUPERSEDED + prng_uniform(prng, 3));
 }
 
 /* Rosters name both local tasks, or leave one out, or name a newer incarnation. */
@@ -49,11 +49,11 @@ static struct task_down any_task_down(struct prng *prng, struct roster_entry *ro
     case TASK_DOWN_PLAN:
         for (uint32_t i = 0; i < 2; i++) {
             roster[i] = (struct roster_entry){
-                .slot = i, .incarnation = 1 + (prng_chance(prng, 1, 9) ? prng_below(prng, 3) : 0)};
+                .slot = i, .incarnation = 1 + (prng_chance(prng, 1, 9) ? prng_uniform(prng, 3) : 0)};
         }
         down.plan = (struct task_plan){.generation = down.generation,
             .roster = roster,
-            .roster_count = prng_chance(prng, 1, 5) ? prng_below(prng, 2) : 2,
+            .roster_count = prng_chance(prng, 1, 5) ? prng_uniform(prng, 2) : 2,
             .resume = any_position(prng)};
         break;
     case TASK_DOWN_RELEASE:
@@ -74,38 +74,38 @@ struct agent_run {
     struct agent_core *core;
     struct agent_actions actions;
     uint64_t now_us;
-    uint32_t places;
+    uint32_t entries;
 };
 
 static struct task_ref any_ref(struct prng *prng)
 {
     return (struct task_ref){.job = {1 + (prng_chance(prng, 1, 9) ? 1 : 0)},
-        .slot = (uint32_t)prng_below(prng, 2),
-        .incarnation = 1 + (prng_chance(prng, 1, 30) ? prng_below(prng, 3) : 0)};
+        .slot = (uint32_t)prng_uniform(prng, 2),
+        .incarnation = 1 + (prng_chance(prng, 1, 30) ? prng_uniform(prng, 3) : 0)};
 }
 
 static struct agent_down any_agent_down(
     struct prng *prng, struct roster_entry *roster, struct task_ref ref)
 {
     struct agent_down down = {.type = AGENT_DOWN_START};
-    switch (prng_chance(prng, 1, 9) ? 0 : 1 + prng_below(prng, 7)) {
+    switch (prng_chance(prng, 1, 9) ? 0 : 1 + prng_uniform(prng, 7)) {
     case 0:
         down.type = AGENT_DOWN_STOP;
         down.stop = (struct agent_stop){.job = ref.job,
             .one = prng_chance(prng, 1, 2),
             .task = ref,
-            .grace_us = prng_below(prng, 30)};
+            .grace_us = prng_uniform(prng, 30)};
         break;
     case 1:
     case 2:
         down.type = AGENT_DOWN_WELCOME;
-        down.welcome.lease_us = prng_below(prng, 50);
+        down.welcome.lease_us = prng_uniform(prng, 50);
         break;
     case 3:
     case 4:
     case 5:
-        down.type = AGENT_DOWN_TELL;
-        down.tell = (struct agent_tell){.job = ref.job,
+        down.type = AGENT_DOWN_RELAY;
+        down.relay_down = (struct agent_relay_down){.job = ref.job,
             .one = prng_chance(prng, 1, 3),
             .task = ref,
             .down = any_task_down(prng, roster)};
@@ -122,7 +122,7 @@ static bool any_process_event(
     struct prng *prng, struct agent_run *run, const bool *spawning, struct agent_event *ret_event)
 {
     struct agent_task_view view;
-    uint32_t place = (uint32_t)prng_below(prng, run->places);
+    uint32_t place = (uint32_t)prng_uniform(prng, run->entries);
     if (!agent_core_task(run->core, place, &view)) {
         return false;
     }
@@ -160,7 +160,7 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
 {
     struct task_up up = {.type = prng_chance(prng, 1, 2)
                                      ? TASK_UP_ARRIVE
-                                     : (enum task_up_type)(TASK_UP_HELLO + prng_below(prng, 8))};
+                                     : (enum task_up_type)(TASK_UP_HELLO + prng_uniform(prng, 8))};
     switch (up.type) {
     case TASK_UP_HELLO:
         up.hello = (struct task_hello){
@@ -168,17 +168,17 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
         break;
     case TASK_UP_ARRIVE:
         up.arrive = (struct task_arrive){.generation = any_generation(prng),
-            .up_to = clock + prng_below(prng, 40),
-            .applied = clock + prng_below(prng, 40),
-            .wanted = prng_chance(prng, 1, 2) ? clock + prng_below(prng, 40) : 0,
-            .feed.samples = clock};
+            .up_to = clock + prng_uniform(prng, 40),
+            .applied = clock + prng_uniform(prng, 40),
+            .wanted = prng_chance(prng, 1, 2) ? clock + prng_uniform(prng, 40) : 0,
+            .consumption.samples = clock};
         break;
     case TASK_UP_REPORT:
         up.report = (struct task_report){.generation = any_generation(prng), .text = "t"};
         break;
     case TASK_UP_PART:
         up.part = (struct task_part){.generation = any_generation(prng),
-            .position = prng_below(prng, 3),
+            .position = prng_uniform(prng, 3),
             .shared = prng_chance(prng, 1, 5),
             .path = "p"};
         break;
@@ -187,10 +187,10 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
     case TASK_UP_BACKED:
         break;
     case TASK_UP_JOIN:
-        up.join.stream = (uint32_t)prng_below(prng, 2);
+        up.join.stream = (uint32_t)prng_uniform(prng, 2);
         break;
     case TASK_UP_STREAM:
-        up.stream = (struct task_stream){.stream = (uint32_t)prng_below(prng, 90), .name = "d"};
+        up.stream = (struct task_stream){.stream = (uint32_t)prng_uniform(prng, 90), .name = "d"};
         break;
     case TASK_UP_STALL:
         up.stall.generation = any_generation(prng);
@@ -205,12 +205,12 @@ static struct task_up any_task_up(struct prng *prng, uint64_t clock)
 static uint32_t place_of(struct agent_run *run, struct task_ref ref)
 {
     struct agent_task_view view;
-    for (uint32_t i = 0; i < run->places; i++) {
+    for (uint32_t i = 0; i < run->entries; i++) {
         if (agent_core_task(run->core, i, &view) && task_ref_equal(view.task, ref)) {
             return i;
         }
     }
-    return run->places;
+    return run->entries;
 }
 
 /* What was seen of the rarer things: that the events reach them. */
@@ -221,20 +221,20 @@ struct seen {
     uint64_t streams;
 };
 
-static void count_said(struct seen *seen, const struct agent_up *up)
+static void count_sent(struct seen *seen, const struct agent_up *up)
 {
     seen->folds += up->type == AGENT_UP_ARRIVED ? 1 : 0;
-    if (up->type == AGENT_UP_SAID) {
-        seen->published += up->said.up.type == TASK_UP_PART ? 1 : 0;
-        seen->joins += up->said.up.type == TASK_UP_JOIN ? 1 : 0;
-        seen->streams += up->said.up.type == TASK_UP_STREAM ? 1 : 0;
+    if (up->type == AGENT_UP_RELAY) {
+        seen->published += up->relay_up.up.type == TASK_UP_PART ? 1 : 0;
+        seen->joins += up->relay_up.up.type == TASK_UP_JOIN ? 1 : 0;
+        seen->streams += up->relay_up.up.type == TASK_UP_STREAM ? 1 : 0;
     }
 }
 
 struct stage {
     struct agent_run run;
-    bool spawning[AGENT_PLACES(3)];
-    bool prepared[AGENT_PLACES(3)];
+    bool spawning[AGENT_ENTRIES(3)];
+    bool prepared[AGENT_ENTRIES(3)];
     bool up_now;
 };
 
@@ -244,7 +244,7 @@ static bool any_event(struct prng *prng, struct stage *stage, struct agent_event
 {
     struct agent_run *run = &stage->run;
     struct agent_event event = {.type = AGENT_EVENT_TICK};
-    uint64_t kind = prng_below(prng, 100);
+    uint64_t kind = prng_uniform(prng, 100);
     if (kind < 30) {
         *down = any_agent_down(prng, roster, any_ref(prng));
         event = (struct agent_event){.type = AGENT_EVENT_DOWN, .down = down};
@@ -293,7 +293,7 @@ static void note_actions(struct stage *stage, struct seen *seen)
         } else if (action->type == AGENT_ACTION_PUBLISH) {
             assert_false(action->part->shared);
         } else if (action->type == AGENT_ACTION_SEND) {
-            count_said(seen, &action->up);
+            count_sent(seen, &action->up);
         }
     }
 }
@@ -301,11 +301,11 @@ static void note_actions(struct stage *stage, struct seen *seen)
 static uint64_t run_agent(uint64_t seed, struct seen *seen)
 {
     struct prng prng = {.state = seed};
-    const struct agent_options options = {.slots = 1 + (uint32_t)prng_below(&prng, 3),
+    const struct agent_options options = {.slots = 1 + (uint32_t)prng_uniform(&prng, 3),
         .heartbeat_us = 20,
         .orphan_us = 500,
         .grace_us = 10};
-    struct stage stage = {.run.places = AGENT_PLACES(options.slots)};
+    struct stage stage = {.run.entries = AGENT_ENTRIES(options.slots)};
     struct agent_run *run = &stage.run;
     void *memory = malloc(agent_core_bytes(options.slots));
     assert_non_null(memory);
@@ -321,7 +321,7 @@ static uint64_t run_agent(uint64_t seed, struct seen *seen)
         if (!any_event(&prng, &stage, &event, &down, &up, roster)) {
             continue;
         }
-        run->now_us += prng_below(&prng, 5);
+        run->now_us += prng_uniform(&prng, 5);
         event.now_us = run->now_us;
         run->actions.count = 0;
         agent_core_step(run->core, &event, &run->actions);

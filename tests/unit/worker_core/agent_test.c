@@ -4,7 +4,7 @@
 
 #include "agent_fixture.h"
 
-static void test_life_of_a_task(void **state)
+static void test_lifecycle_of_a_task(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_open();
@@ -19,7 +19,7 @@ static void test_life_of_a_task(void **state)
     expect(fixture, "j7.0.1 send started pid 4711\n");
     start(fixture, task); /* said twice */
     expect(fixture, "");
-    says_hello(fixture, task);
+    sends_hello(fixture, task);
     expect(fixture, "j7.0.1 send said hello g0 at 0 dirty released 0 arrived 0\n");
     exits(fixture, task, 3);
     expect(fixture, "j7.0.1 send gone code 3 signal 0\nj7.0.1 collect\n");
@@ -42,9 +42,9 @@ static void adopted(struct fixture *fixture, struct task_ref task, bool ended)
                       .down = &start_of_it});
 }
 
-static void says_hello_of_first(struct fixture *fixture, struct task_ref task)
+static void sends_hello_of_first(struct fixture *fixture, struct task_ref task)
 {
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_HELLO,
             .hello = {.frame_version = TASK_FRAME_VERSION,
                 .replicas = 1,
@@ -68,8 +68,8 @@ static void test_adopted_tasks_go_on(void **state)
     expect(fixture, "send hello\n"
                     "j1.0.1 send started pid 4711\n"
                     "j1.1.2 send started pid 4711\n");
-    says_hello_of_first(fixture, task_of(1, 0, 1));
-    says_hello_of_first(fixture, task_of(1, 1, 2));
+    sends_hello_of_first(fixture, task_of(1, 0, 1));
+    sends_hello_of_first(fixture, task_of(1, 1, 2));
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     arrives(fixture, task_of(1, 0, 1), 6, 5);
     expect(fixture, "");
@@ -238,8 +238,8 @@ static void test_fan_out(void **state)
     happens(fixture, AGENT_EVENT_TASK_CLOSED, task_of(1, 0, 1));
     release(fixture, 1, FIRST);
     expect(fixture, "j1.1.2 tell\n");
-    const struct agent_down refused = {.type = AGENT_DOWN_TELL,
-        .tell = {.job = {1},
+    const struct agent_down refused = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = {1},
             .one = true,
             .task = task_of(1, 1, 2),
             .down = {.type = TASK_DOWN_SUPERSEDED}}};
@@ -255,32 +255,32 @@ static void test_frames_out_of_order_are_refused(void **state)
     struct task_ref task = task_of(1, 0, 1);
     welcome(fixture);
     start(fixture, task);
-    says_hello(fixture, task);
+    sends_hello(fixture, task);
     happens(fixture, AGENT_EVENT_PREPARED, task);
     happens(fixture, AGENT_EVENT_SPAWNED, task);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     arrives(fixture, task, 2, 0);
     expect(fixture, "j1.0.1 refuse: the task has to say hello before anything else\n");
-    says_hello(fixture, task);
-    says_hello(fixture, task);
+    sends_hello(fixture, task);
+    sends_hello(fixture, task);
     expect(fixture, "j1.0.1 send said hello g0 at 0 dirty released 0 arrived 0\n"
                     "j1.0.1 refuse: the task said hello twice on one connection\n");
-    says(fixture, task, &(struct task_up){.type = TASK_UP_HELLO, .hello = {.frame_version = 99}});
+    expect_output(fixture, task, &(struct task_up){.type = TASK_UP_HELLO, .hello = {.frame_version = 99}});
     expect(fixture, "j1.0.1 refuse: the program's libcadre speaks another version than this "
                     "worker: rebuild it\n");
-    says_hello(fixture, task);
+    sends_hello(fixture, task);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     arrives(fixture, task, 2, 0); /* in no generation */
-    says(fixture, task,
+    expect_output(fixture, task,
         &(struct task_up){.type = TASK_UP_REPORT, .report = {.generation = FIRST, .text = ""}});
     expect(fixture, "");
     happens(fixture, AGENT_EVENT_TASK_CLOSED, task_of(8, 0, 1));
-    says_hello(fixture, task_of(8, 0, 1));
+    sends_hello(fixture, task_of(8, 0, 1));
     expect(fixture, "j8.0.1 refuse: no such task runs on this worker\n");
     fixture_close(fixture);
 }
 
-static void test_new_link_hears_everything_again(void **state)
+static void test_new_link_receives_everything_again(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_two_members();
@@ -291,7 +291,7 @@ static void test_new_link_hears_everything_again(void **state)
     arrives(fixture, second, 4, 2);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
-    says(fixture, first,
+    expect_output(fixture, first,
         &(struct task_up){.type = TASK_UP_REPORT,
             .report = {.generation = FIRST,
                 .position = 2,
@@ -314,7 +314,7 @@ static void test_new_link_hears_everything_again(void **state)
     fixture_close(fixture);
 }
 
-static void test_nothing_is_heard_before_the_welcome(void **state)
+static void test_nothing_is_received_before_the_welcome(void **state)
 {
     (void)state;
     struct fixture *fixture = fixture_open();
@@ -418,7 +418,7 @@ static void test_oldest_memory_makes_room(void **state)
     (void)state;
     struct fixture *fixture = fixture_open();
     welcome(fixture);
-    for (uint64_t job = 1; job <= AGENT_PLACES(SLOTS); job++) {
+    for (uint64_t job = 1; job <= AGENT_ENTRIES(SLOTS); job++) {
         runs(fixture, task_of(job, 0, 1));
         exits(fixture, task_of(job, 0, 1), 0);
         happens(fixture, AGENT_EVENT_COLLECTED, task_of(job, 0, 1));
@@ -432,7 +432,7 @@ static void test_oldest_memory_makes_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life_of_a_task),
+        cmocka_unit_test(test_lifecycle_of_a_task),
         cmocka_unit_test(test_adopted_tasks_go_on),
         cmocka_unit_test(test_a_task_is_adopted_after_its_end),
         cmocka_unit_test(test_adopted_tasks_without_a_slot_or_a_coordinator_end),
@@ -443,8 +443,8 @@ int main(void)
         cmocka_unit_test(test_newer_incarnation_waits_for_the_older_one),
         cmocka_unit_test(test_fan_out),
         cmocka_unit_test(test_frames_out_of_order_are_refused),
-        cmocka_unit_test(test_new_link_hears_everything_again),
-        cmocka_unit_test(test_nothing_is_heard_before_the_welcome),
+        cmocka_unit_test(test_new_link_receives_everything_again),
+        cmocka_unit_test(test_nothing_is_received_before_the_welcome),
         cmocka_unit_test(test_orphans_are_ended),
         cmocka_unit_test(test_heartbeats_follow_the_lease),
         cmocka_unit_test(test_drain),

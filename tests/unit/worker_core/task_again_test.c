@@ -6,13 +6,13 @@
 
 #include "task_fixture.h"
 
-static void fed_step(struct fixture *fixture, uint64_t position, uint64_t samples)
+static void consumed_step(struct fixture *fixture, uint64_t position, uint64_t samples)
 {
     assert_true(task_core_may_enter(&fixture->core, position));
     simple(fixture, TASK_EVENT_APPLY, position);
     step(fixture, &(struct task_event){.type = TASK_EVENT_APPLIED,
                       .position = position,
-                      .feed = {.steps = 1, .samples = samples}});
+                      .consumption = {.steps = 1, .samples = samples}});
 }
 
 static void reconnects(struct fixture *fixture)
@@ -22,49 +22,49 @@ static void reconnects(struct fixture *fixture)
     simple(fixture, TASK_EVENT_CONNECTED, 0);
 }
 
-static bool is_said(const struct fixture *fixture, const char *part)
+static bool is_sent(const struct fixture *fixture, const char *part)
 {
     return strstr(fixture->transcript.text, part) != NULL;
 }
 
 /* Else nobody could prove the epochs that were left while the daemon was away. */
-static void test_what_left_epochs_were_fed_is_said_again(void **state)
+static void test_what_left_epochs_were_consumed_is_resent(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
     release(&fixture, 2);
-    fed_step(&fixture, 0, 41);
+    consumed_step(&fixture, 0, 41);
     ready(&fixture, 2, 1, 5, 6);
     reconnects(&fixture);
-    assert_true(is_said(&fixture, "stream 1 fed 41"));
+    assert_true(is_sent(&fixture, "stream 1 fed 41"));
     /* In the next generation it is on record. */
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 1, 1);
     simple(&fixture, TASK_EVENT_SYNCED, 0);
     ready(&fixture, 2, 1, 5, 6);
     reconnects(&fixture);
-    assert_true(is_said(&fixture, "hello g2"));
-    assert_false(is_said(&fixture, "stream 1 fed 41"));
+    assert_true(is_sent(&fixture, "hello g2"));
+    assert_false(is_sent(&fixture, "stream 1 fed 41"));
 }
 
 /* As many as there is room for: the last ones, since those before were told long ago. */
-static void test_the_last_epochs_are_said_again(void **state)
+static void test_the_last_epochs_are_resent(void **state)
 {
     (void)state;
-    enum { EPOCHS = TASK_FED_MAX + 2 };
+    enum { EPOCHS = TASK_CONSUMED_MAX + 2 };
     struct fixture fixture = fixture_running(1);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         ready(&fixture, 1 + (uint32_t)(epoch % 2), epoch, 1, epoch + 1);
         release(&fixture, epoch + 1);
-        fed_step(&fixture, epoch, 1000 + epoch);
+        consumed_step(&fixture, epoch, 1000 + epoch);
         forget(&fixture);
     }
     ready(&fixture, 1 + EPOCHS % 2, EPOCHS, 1, EPOCHS + 1);
     reconnects(&fixture);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
-        char fed[32];
-        snprintf(fed, sizeof(fed), " fed %u", (unsigned)(1000 + epoch));
-        assert_int_equal(is_said(&fixture, fed), epoch >= EPOCHS - TASK_FED_MAX);
+        char consumed[32];
+        snprintf(consumed, sizeof(consumed), " fed %u", (unsigned)(1000 + epoch));
+        assert_int_equal(is_sent(&fixture, consumed), epoch >= EPOCHS - TASK_CONSUMED_MAX);
     }
 }
 
@@ -83,12 +83,12 @@ static void test_who_forms_takes_no_newer_plan(void **state)
                      "task was running)\n");
 }
 
-static void test_an_abort_of_another_generation_is_not_heard(void **state)
+static void test_an_abort_of_another_generation_is_ignored(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
-    told(&fixture, TASK_DOWN_ABORT, (struct generation){.number = 1, .nonce = 5});
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, (struct generation){.number = 1, .nonce = 5});
     expect(&fixture, "");
     assert_int_equal(fixture.core.phase, TASK_RUN);
 }
@@ -100,12 +100,12 @@ static void test_a_failure_in_the_last_step_is_the_report(void **state)
     struct fixture fixture = fixture_running(10);
     release(&fixture, 2);
     simple(&fixture, TASK_EVENT_APPLY, 0);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     step(&fixture,
         &(struct task_event){
             .type = TASK_EVENT_FAILED, .code = CADRE_DATA_LOSS, .text = "sample 3 is no sample"});
-    assert_true(is_said(&fixture, "report g1 at 0 dirty: failed code"));
+    assert_true(is_sent(&fixture, "report g1 at 0 dirty: failed code"));
     forget(&fixture);
     peer_error(&fixture, "rank 0 left");
     expect(&fixture, "");
@@ -114,10 +114,10 @@ static void test_a_failure_in_the_last_step_is_the_report(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_left_epochs_were_fed_is_said_again),
-        cmocka_unit_test(test_the_last_epochs_are_said_again),
+        cmocka_unit_test(test_what_left_epochs_were_consumed_is_resent),
+        cmocka_unit_test(test_the_last_epochs_are_resent),
         cmocka_unit_test(test_who_forms_takes_no_newer_plan),
-        cmocka_unit_test(test_an_abort_of_another_generation_is_not_heard),
+        cmocka_unit_test(test_an_abort_of_another_generation_is_ignored),
         cmocka_unit_test(test_a_failure_in_the_last_step_is_the_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ void down(struct fixture *fixture, const struct task_down *message)
     step(fixture, &(struct task_event){.type = TASK_EVENT_DOWN, .down = message});
 }
 
-void told(struct fixture *fixture, enum task_down_type type, struct generation generation)
+void sent(struct fixture *fixture, enum task_down_type type, struct generation generation)
 {
     down(fixture, &(struct task_down){
                       .type = type, .generation = generation, .reason = "task 0 died of signal 9"});

@@ -33,7 +33,7 @@ void peer_error(struct fixture *fixture, const char *text);
 
 /* What it is told. */
 void down(struct fixture *fixture, const struct task_down *message);
-void told(struct fixture *fixture, enum task_down_type type, struct generation generation);
+void sent(struct fixture *fixture, enum task_down_type type, struct generation generation);
 void plan_from(
     struct fixture *fixture, struct generation generation, uint64_t resume, uint32_t source);
 void release(struct fixture *fixture, uint64_t up_to);

@@ -10,7 +10,7 @@ static void regroup(struct fixture *fixture, uint64_t at, uint32_t stream)
 /* It is where it may stand still; its state has this digest. */
 static void stand(struct fixture *fixture, uint64_t digest)
 {
-    step(fixture, &(struct task_event){.type = TASK_EVENT_EDGE, .digest = digest});
+    step(fixture, &(struct task_event){.type = TASK_EVENT_PAUSE_POINT, .digest = digest});
 }
 
 static void test_regroup_waits_for_the_step_to_begin(void **state)
@@ -51,7 +51,7 @@ static void test_regroup_where_the_program_waits_already(void **state)
     expect(&fixture, "changed\nsend report g1 at 0 clean: halt, in stream 1 as 70\n");
     assert_false(task_core_halts_next(&fixture.core));
     /* In order: the mesh stays open, and a loss meanwhile is heard of. */
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
 }
 
@@ -97,7 +97,7 @@ static void test_regroup_is_not_for_the_middle_of_a_turn(void **state)
     assert_true(fixture.core.cursor.nested);
     assert_false(task_core_halts_next(&fixture.core));
     /* Frozen for another reason it says so, too: nobody comes in there. */
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     assert_true(fixture.core.begun && fixture.core.begun_nested);
 }
 

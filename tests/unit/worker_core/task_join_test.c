@@ -47,7 +47,7 @@ static void test_joiner(void **state)
     assert_false(fixture.core.clean);
     step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNCED,
                        .cursor = {.stream = 1, .epoch = 2, .first = 18, .begin = 18, .steps = 9},
-                       .feed = {.steps = 2, .samples = 80}});
+                       .consumption = {.steps = 2, .samples = 80}});
     expect(&fixture, "changed\n");
     assert_int_equal(fixture.core.position, 20);
     assert_true(fixture.core.clean && !fixture.core.warm && !fixture.core.joins);
@@ -58,7 +58,7 @@ static void test_joiner(void **state)
     expect(&fixture, "send arrive g2 up to 22 applied 20 stream 1 fed 80 wants 21\n");
 }
 
-static void test_joiner_says_so_when_it_is_connected(void **state)
+static void test_joiner_reports_it_when_it_is_connected(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_warm();
@@ -95,7 +95,7 @@ static void test_joiner_whose_source_dies(void **state)
     struct fixture fixture = fixture_warm();
     joins(&fixture, 1);
     plan_from(&fixture, FIRST, 20, 0);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     plan_from(&fixture, SECOND, 20, 0);
     expect(&fixture, "form\nchanged\n");
@@ -129,12 +129,12 @@ static void test_joiner_is_not_needed(void **state)
     struct fixture fixture = fixture_warm();
     joins(&fixture, 1);
     forget(&fixture);
-    told(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
+    sent(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
     expect(&fixture, "exit void: the job goes on or has ended without this task\nchanged\n");
 }
 
 /* Nobody has the first state: it is made by all, or loaded, before SYNCED. */
-static void test_begins_anew(void **state)
+static void test_begins_again(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_make();
@@ -160,7 +160,7 @@ static void test_restored(void **state)
     expect(&fixture, "send hello g1 at 0 dirty released 900 arrived 900\n");
     step(&fixture, &(struct task_event){.type = TASK_EVENT_SYNCED,
                        .cursor = {.stream = 1, .first = 890, .begin = 890, .steps = 20},
-                       .feed = {.samples = 400}});
+                       .consumption = {.samples = 400}});
     ready(&fixture, 1, 890, 20, 910);
     expect(&fixture, "changed\nsend arrive g1 up to 902 applied 900 stream 1 fed 400 wants 901\n");
     assert_int_equal(fixture.core.cursor.begin, 900);
@@ -216,13 +216,13 @@ static void test_part_outlives_a_generation(void **state)
     release(&fixture, 2);
     apply_step(&fixture, 0);
     part(&fixture, 1);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 1, 1);
     forget(&fixture);
     simple(&fixture, TASK_EVENT_SYNCED, 0);
     expect(&fixture, "changed\nsend part g2 at 1 checkpoint.json\n");
     /* It became durable while the mesh was formed. */
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
     plan_from(&fixture, (struct generation){.number = 3}, 1, 1);
     forget(&fixture);
     part(&fixture, 1);
@@ -233,12 +233,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_joiner),
-        cmocka_unit_test(test_joiner_says_so_when_it_is_connected),
+        cmocka_unit_test(test_joiner_reports_it_when_it_is_connected),
         cmocka_unit_test(test_joiner_of_another_stream),
         cmocka_unit_test(test_joiner_whose_source_dies),
         cmocka_unit_test(test_joiner_is_never_the_source),
         cmocka_unit_test(test_joiner_is_not_needed),
-        cmocka_unit_test(test_begins_anew),
+        cmocka_unit_test(test_begins_again),
         cmocka_unit_test(test_restored),
         cmocka_unit_test(test_published_is_known_from_releases),
         cmocka_unit_test(test_part_outlives_a_generation),

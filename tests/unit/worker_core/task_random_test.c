@@ -22,23 +22,23 @@ struct seen {
     uint64_t joined;    /* SYNCED after JOIN */
     uint64_t regrouped; /* halted before a step that its program had begun */
     uint64_t generations;
-    uint64_t begun_told; /* a report said once more, for the step */
+    uint64_t begun_reported; /* a report said once more, for the step */
 };
 
 static struct generation any_generation(struct prng *prng, const struct task_core *core)
 {
-    return (struct generation){.number = core->generation.number + prng_below(prng, 2),
+    return (struct generation){.number = core->generation.number + prng_uniform(prng, 2),
         .nonce = prng_chance(prng, 1, 10) ? 1 : 0};
 }
 
 static uint64_t any_position(struct prng *prng)
 {
-    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_below(prng, 2) : prng_below(prng, 24);
+    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2) : prng_uniform(prng, 24);
 }
 
 static uint32_t any_stream(struct prng *prng)
 {
-    return prng_chance(prng, 1, 4) ? STREAM_ANY : 1 + (uint32_t)prng_below(prng, STREAMS);
+    return prng_chance(prng, 1, 4) ? STREAM_ANY : 1 + (uint32_t)prng_uniform(prng, STREAMS);
 }
 
 static enum task_down_type any_down_type(struct prng *prng, const struct task_core *core)
@@ -46,7 +46,7 @@ static enum task_down_type any_down_type(struct prng *prng, const struct task_co
     if (core->phase == TASK_FROZEN && prng_chance(prng, 2, 3)) {
         return TASK_DOWN_PLAN;
     }
-    uint64_t kind = prng_below(prng, 1000);
+    uint64_t kind = prng_uniform(prng, 1000);
     if (kind < 300) {
         return TASK_DOWN_PLAN;
     }
@@ -57,10 +57,10 @@ static enum task_down_type any_down_type(struct prng *prng, const struct task_co
         return TASK_DOWN_ABORT;
     }
     if (kind < 965) {
-        return TASK_DOWN_BYE;
+        return TASK_DOWN_GOODBYE;
     }
     if (kind < 970) {
-        return (enum task_down_type)(TASK_DOWN_SUPERSEDED + prng_below(prng, 2));
+        return (enum task_down_type)(TASK_DOWN_SUPERSEDED + prng_uniform(prng, 2));
     }
     return TASK_DOWN_WARM;
 }
@@ -76,21 +76,21 @@ static struct task_plan any_plan(
         .roster_count = 2,
         .checkpoint_at = POSITION_NONE,
         .halt_at = prng_chance(prng, 1, 20) ? any_position(prng) : POSITION_NONE,
-        .halt_kind = (enum halt_kind)prng_below(prng, 4),
+        .halt_kind = (enum halt_kind)prng_uniform(prng, 4),
         .halt_stream = any_stream(prng)};
     if (!sensible) {
         plan.resume = any_position(prng);
-        plan.source = (uint32_t)prng_below(prng, 3);
-        plan.roster_count = 1 + prng_below(prng, 2);
+        plan.source = (uint32_t)prng_uniform(prng, 3);
+        plan.roster_count = 1 + prng_uniform(prng, 2);
         return plan;
     }
     /* It holds r, or it is one step behind, or it is torn, or it comes from nowhere. */
     bool first = core->generation.number == 0 && !core->warm;
     bool ahead = !core->clean || prng_chance(prng, 1, 3);
-    plan.resume = core->position + (core->warm ? prng_below(prng, 9) : ahead ? 1 : 0);
+    plan.resume = core->position + (core->warm ? prng_uniform(prng, 9) : ahead ? 1 : 0);
     plan.source = core->clean && !ahead && prng_chance(prng, 1, 2) ? 0 : 1;
     if (first) {
-        plan.resume = prng_chance(prng, 1, 2) ? 0 : prng_below(prng, 9);
+        plan.resume = prng_chance(prng, 1, 2) ? 0 : prng_uniform(prng, 9);
         plan.source = SOURCE_NONE;
     }
     return plan;
@@ -132,13 +132,13 @@ static struct task_down any_down(
 static void begin_step(struct prng *prng, const struct task_core *core, struct task_event *event)
 {
     event->type = TASK_EVENT_READY;
-    event->position = core->position + prng_below(prng, 90);
+    event->position = core->position + prng_uniform(prng, 90);
     event->cursor = core->cursor;
     if (core->cursor.stream == 0 || prng_chance(prng, 1, 5)) {
-        event->cursor = (struct cursor){.stream = 1 + (uint32_t)prng_below(prng, STREAMS),
+        event->cursor = (struct cursor){.stream = 1 + (uint32_t)prng_uniform(prng, STREAMS),
             .first = core->position,
             .begin = core->position,
-            .steps = prng_below(prng, 90)};
+            .steps = prng_uniform(prng, 90)};
     }
 }
 
@@ -150,12 +150,12 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
     static const struct task_stall stall = {.slot = 1};
     struct task_event event = {.text = "a peer left",
         .code = CADRE_INTERNAL,
-        .feed.samples = core->feed.samples + 1,
+        .consumption.samples = core->consumption.samples + 1,
         .part = &part,
         .stream = &stream,
         .stall = &stall,
         .position = core->position};
-    uint64_t kind = prng_below(prng, 1000);
+    uint64_t kind = prng_uniform(prng, 1000);
     if (core->applying && kind < 600) {
         event.type = TASK_EVENT_APPLIED;
     } else if (core->phase == TASK_SYNC && kind < 600) {
@@ -163,9 +163,9 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
         event.cursor.stream = 1;
     } else if (core->phase == TASK_JOIN && core->warm && kind < 300) {
         event.type = TASK_EVENT_JOIN;
-        event.cursor.stream = 1 + (uint32_t)prng_below(prng, STREAMS);
+        event.cursor.stream = 1 + (uint32_t)prng_uniform(prng, STREAMS);
     } else if (task_core_halts_next(core) && kind < 400) {
-        event.type = TASK_EVENT_EDGE;
+        event.type = TASK_EVENT_PAUSE_POINT;
     } else if (!core->applying && kind < 500) {
         event.type = task_core_may_enter(core, core->position) && core->begun ? TASK_EVENT_APPLY
                                                                               : TASK_EVENT_READY;
@@ -187,7 +187,7 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
     } else if (kind < 880) {
         event.type = TASK_EVENT_TICK;
     } else if (kind < 885) {
-        event.type = TASK_EVENT_EDGE;
+        event.type = TASK_EVENT_PAUSE_POINT;
     } else if (kind < 900) {
         event.type = TASK_EVENT_END;
         event.cursor = core->cursor;
@@ -205,7 +205,7 @@ static struct task_event any_program_event(struct prng *prng, const struct task_
 }
 
 /* What is said is true of the state that follows. */
-static void check_said(const struct task_core *core, const struct task_up *up)
+static void check_sent_messages(const struct task_core *core, const struct task_up *up)
 {
     switch (up->type) {
     case TASK_UP_REPORT: /* a report is of one that does not move on (rule 6) */
@@ -267,10 +267,10 @@ static void check_move(const struct task_core *before, const struct task_core *a
     if (before->phase != TASK_FROZEN && after->phase == TASK_FROZEN) {
         seen->reasons[after->reason]++;
         if (after->reason == REPORT_HALT && after->halt_kind == HALT_STOP) {
-            assert_true(event->type == TASK_EVENT_EDGE && task_core_stops(after));
+            assert_true(event->type == TASK_EVENT_PAUSE_POINT && task_core_stops(after));
         }
         if (after->reason == REPORT_HALT && after->halt_kind == HALT_REGROUP) {
-            assert_true(event->type == TASK_EVENT_EDGE && task_core_halts_next(before));
+            assert_true(event->type == TASK_EVENT_PAUSE_POINT && task_core_halts_next(before));
             assert_true(after->begun && after->position == after->halt_at);
             seen->regrouped++;
         }
@@ -300,11 +300,11 @@ static void run_task(uint64_t seed, struct seen *seen)
         check_move(&before, &core, &event, seen);
         for (size_t k = 0; k < actions.count; k++) {
             if (actions.items[k].type == TASK_ACTION_SEND) {
-                check_said(&core, &actions.items[k].up);
+                check_sent_messages(&core, &actions.items[k].up);
             }
             bool report = actions.items[k].type == TASK_ACTION_SEND &&
                           actions.items[k].up.type == TASK_UP_REPORT;
-            seen->begun_told += report && event.type == TASK_EVENT_READY ? 1 : 0;
+            seen->begun_reported += report && event.type == TASK_EVENT_READY ? 1 : 0;
         }
     }
 }
@@ -327,7 +327,7 @@ static void test_task_core(void **state)
     assert_true(seen.adopted > SEEDS / 10);
     assert_true(seen.joined > SEEDS / 10);
     assert_true(seen.regrouped > SEEDS / 10);
-    assert_true(seen.begun_told > SEEDS / 10);
+    assert_true(seen.begun_reported > SEEDS / 10);
     assert_true(seen.generations > 2 * SEEDS);
 }
 

@@ -16,7 +16,7 @@ static struct fixture fixture_inside_step_1(void)
     simple(&fixture, TASK_EVENT_APPLY, 0);
     step(&fixture,
         &(struct task_event){
-            .type = TASK_EVENT_APPLIED, .position = 0, .feed = {.steps = 1, .samples = 40}});
+            .type = TASK_EVENT_APPLIED, .position = 0, .consumption = {.steps = 1, .samples = 40}});
     ready(&fixture, 1, 0, 10, 10);
     forget(&fixture);
     return fixture;
@@ -26,7 +26,7 @@ static void synced(struct fixture *fixture, struct cursor cursor, uint64_t sampl
 {
     step(fixture, &(struct task_event){.type = TASK_EVENT_SYNCED,
                       .cursor = cursor,
-                      .feed = {.steps = samples / 40, .samples = samples}});
+                      .consumption = {.steps = samples / 40, .samples = samples}});
 }
 
 /* The step that it was inside of is taken again: nothing is claimed before the program is there,
@@ -60,7 +60,7 @@ static void test_survivor_between_steps_wants_nothing(void **state)
     struct fixture fixture = fixture_inside_step_1();
     apply_step(&fixture, 1);
     forget(&fixture);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\n"
                      "changed\n"
                      "send report g1 at 2 clean: abort (task 0 died of signal 9)\n");
@@ -84,7 +84,7 @@ static void test_step_is_taken_over(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_inside_step_1();
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 2, 0);
     assert_false(fixture.core.clean);
     assert_int_equal(fixture.core.position, 1);
@@ -93,7 +93,7 @@ static void test_step_is_taken_over(void **state)
     expect(&fixture, "changed\n");
     assert_int_equal(fixture.core.position, 2);
     assert_false(fixture.core.begun); /* step 1 is done by it, and step 2 is not begun */
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
     expect(&fixture, "abort mesh: task 0 died of signal 9\n"
                      "changed\n"
                      "send report g2 at 2 clean: abort (task 0 died of signal 9)\n");
@@ -110,11 +110,11 @@ static void test_step_is_not_taken_over(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_inside_step_1();
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 2, 0);
     assert_false(fixture.core.clean);
     forget(&fixture);
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
     expect(&fixture, "abort mesh: task 0 died of signal 9\n"
                      "changed\n"
                      "send report g2 at 1 clean: abort, in stream 1 (task 0 died of signal 9)\n");
@@ -148,7 +148,7 @@ static void test_torn_step_stays_torn(void **state)
     peer_error(&fixture, "rank 0 left");
     plan_from(&fixture, SECOND, 1, 0);
     forget(&fixture);
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
     expect(&fixture, "abort mesh: task 0 died of signal 9\n"
                      "changed\n"
                      "send report g2 at 1 dirty: abort, in stream 1 (task 0 died of signal 9)\n");
@@ -176,7 +176,7 @@ static void test_window_outlives_a_generation(void **state)
     apply_step(&fixture, 1);
     simple(&fixture, TASK_EVENT_STALLED, 2);
     assert_int_equal(fixture.core.window_steps, 4);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 2, 1);
     simple(&fixture, TASK_EVENT_SYNCED, 0);
     forget(&fixture);
@@ -185,7 +185,7 @@ static void test_window_outlives_a_generation(void **state)
 }
 
 /* Where the program turned to another epoch, what is fed there is that epoch's. */
-static void test_feed_follows_the_epoch(void **state)
+static void test_consumption_follows_the_epoch(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_inside_step_1();
@@ -194,7 +194,7 @@ static void test_feed_follows_the_epoch(void **state)
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 4,
                        .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3},
-                       .feed = {.steps = 1, .samples = 7}});
+                       .consumption = {.steps = 1, .samples = 7}});
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 4,
                        .cursor = {.stream = 2, .first = 1, .begin = 2, .steps = 3}});
@@ -203,13 +203,13 @@ static void test_feed_follows_the_epoch(void **state)
 
 static void plan_after_abort(struct fixture *fixture)
 {
-    told(fixture, TASK_DOWN_ABORT, FIRST);
+    sent(fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(fixture, SECOND, 1, 1);
     simple(fixture, TASK_EVENT_SYNCED, 0);
     forget(fixture);
 }
 
-static void test_flush_tells_what_is_applied(void **state)
+static void test_flush_reports_what_is_applied(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(100);
@@ -241,7 +241,7 @@ static void test_flush_tells_what_is_applied(void **state)
 }
 
 /* A checkpoint waits for that, too. */
-static void test_flush_tells_what_was_compared(void **state)
+static void test_flush_reports_what_was_compared(void **state)
 {
     (void)state;
     const struct task_event compared = {
@@ -265,7 +265,7 @@ static void test_flush_tells_what_was_compared(void **state)
 
 /* A program that does something else for long between two steps has told where it stands; one that
  * steps on is asked for no message. */
-static void test_who_stands_still_has_told_where(void **state)
+static void test_who_is_paused_has_reported_where(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(100);
@@ -295,7 +295,7 @@ static void test_who_stands_still_has_told_where(void **state)
     forget(&fixture);
     simple(&fixture, TASK_EVENT_TICK, 0);
     expect(&fixture, "send arrive g1 up to 19 applied 3 stream 1 wants 4\n");
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     simple(&fixture, TASK_EVENT_APPLIED, 3);
     forget(&fixture);
     simple(&fixture, TASK_EVENT_TICK, 0); /* frozen: its report has said it */
@@ -304,7 +304,7 @@ static void test_who_stands_still_has_told_where(void **state)
 }
 
 /* An epoch that is left early, or was before the plan, is told to its end before another begins. */
-static void test_the_feed_of_an_epoch_that_is_left(void **state)
+static void test_the_consumption_of_an_epoch_that_is_left(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(100);
@@ -313,7 +313,7 @@ static void test_the_feed_of_an_epoch_that_is_left(void **state)
     release(&fixture, 16);
     apply_step(&fixture, 0);
     forget(&fixture);
-    fixture.core.feed.steps = 1;
+    fixture.core.consumption.steps = 1;
     step(&fixture, &(struct task_event){.type = TASK_EVENT_READY,
                        .position = 3,
                        .cursor = {.stream = 2, .first = 1, .begin = 1, .steps = 2}});
@@ -323,7 +323,7 @@ static void test_the_feed_of_an_epoch_that_is_left(void **state)
 
 /* The length of an epoch that only reading tells is told when it is found, once, and of the epoch
  * that it is the length of. */
-static void test_the_end_of_data_is_told_when_it_is_found(void **state)
+static void test_the_end_of_data_is_reported_when_found(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(100);
@@ -357,7 +357,7 @@ static void test_an_end_that_is_found_by_one_that_is_frozen(void **state)
     (void)state;
     struct fixture fixture = fixture_inside_step_1();
     fixture.core.cursor.steps = 0;
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     step(&fixture, &(struct task_event){
                        .type = TASK_EVENT_END, .cursor = {.stream = 1, .epoch = 0, .steps = 2}});
@@ -378,19 +378,19 @@ static void test_finished_again(void **state)
     apply_step(&fixture, 0);
     simple(&fixture, TASK_EVENT_FINISH, 0);
     peer_error(&fixture, "rank 0 left");
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     plan_from(&fixture, SECOND, 1, 1);
     expect(&fixture, "form\nchanged\n");
     simple(&fixture, TASK_EVENT_SYNCED, 0);
     expect(&fixture, "changed\n");
-    told(&fixture, TASK_DOWN_BYE, SECOND);
+    sent(&fixture, TASK_DOWN_GOODBYE, SECOND);
     assert_int_equal(fixture.core.phase, TASK_RUN); /* it has not reported */
     simple(&fixture, TASK_EVENT_FINISH, 0);
     expect(&fixture, "changed\n"
                      "send arrive g2 up to 1 applied 1 stream 1\n" /* that it holds step 0 */
                      "send report g2 at 1 clean: finished\n");
-    told(&fixture, TASK_DOWN_BYE, SECOND);
+    sent(&fixture, TASK_DOWN_GOODBYE, SECOND);
     expect(&fixture, "exit ok\nchanged\n");
 }
 
@@ -415,7 +415,7 @@ static void test_failure_is_reported(void **state)
         "send report g1 at 1 clean: failed code %d, in stream 1 (loss is nan)\n",
         CADRE_INTERNAL);
     expect(&fixture, report);
-    told(&fixture, TASK_DOWN_BYE, FIRST);
+    sent(&fixture, TASK_DOWN_GOODBYE, FIRST);
     expect(&fixture, "");
     simple(&fixture, TASK_EVENT_DISCONNECTED, 0);
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
@@ -437,14 +437,14 @@ static void test_failure_after_another_reason(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_inside_step_1();
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     fails(&fixture);
     assert_int_equal(fixture.core.reason, REPORT_FAILED);
     assert_non_null(strstr(fixture.transcript.text, "(loss is nan)\n"));
     struct fixture torn = fixture_inside_step_1();
     simple(&torn, TASK_EVENT_APPLY, 1);
-    told(&torn, TASK_DOWN_ABORT, FIRST);
+    sent(&torn, TASK_DOWN_ABORT, FIRST);
     forget(&torn);
     fails(&torn);
     assert_false(torn.core.clean);
@@ -457,7 +457,7 @@ static void test_failure_after_another_reason(void **state)
     assert_null(strstr(early.transcript.text, "form"));
 }
 
-static void test_stall_is_said_while_it_runs(void **state)
+static void test_stall_is_sent_while_it_runs(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
@@ -465,7 +465,7 @@ static void test_stall_is_said_while_it_runs(void **state)
     const struct task_event event = {.type = TASK_EVENT_STALL, .stall = &stall};
     step(&fixture, &event);
     expect(&fixture, "send stall g1 at 0 for slot 0\n");
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     forget(&fixture);
     step(&fixture, &event);
     expect(&fixture, "");
@@ -487,17 +487,17 @@ int main(void)
         cmocka_unit_test(test_torn_step_stays_torn),
         cmocka_unit_test(test_torn_step_is_begun_again),
         cmocka_unit_test(test_window_outlives_a_generation),
-        cmocka_unit_test(test_feed_follows_the_epoch),
-        cmocka_unit_test(test_flush_tells_what_is_applied),
-        cmocka_unit_test(test_flush_tells_what_was_compared),
-        cmocka_unit_test(test_who_stands_still_has_told_where),
-        cmocka_unit_test(test_the_feed_of_an_epoch_that_is_left),
-        cmocka_unit_test(test_the_end_of_data_is_told_when_it_is_found),
+        cmocka_unit_test(test_consumption_follows_the_epoch),
+        cmocka_unit_test(test_flush_reports_what_is_applied),
+        cmocka_unit_test(test_flush_reports_what_was_compared),
+        cmocka_unit_test(test_who_is_paused_has_reported_where),
+        cmocka_unit_test(test_the_consumption_of_an_epoch_that_is_left),
+        cmocka_unit_test(test_the_end_of_data_is_reported_when_found),
         cmocka_unit_test(test_an_end_that_is_found_by_one_that_is_frozen),
         cmocka_unit_test(test_finished_again),
         cmocka_unit_test(test_failure_is_reported),
         cmocka_unit_test(test_failure_after_another_reason),
-        cmocka_unit_test(test_stall_is_said_while_it_runs),
+        cmocka_unit_test(test_stall_is_sent_while_it_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

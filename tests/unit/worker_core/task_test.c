@@ -6,7 +6,7 @@
 
 #define RESUME_NONE UINT64_MAX
 
-static void test_whole_life(void **state)
+static void test_whole_lifecycle(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_make();
@@ -36,9 +36,9 @@ static void test_whole_life(void **state)
     expect(&fixture, "changed\nsend arrive g1 up to 3 applied 3 stream 1\n");
     simple(&fixture, TASK_EVENT_FINISH, 0);
     expect(&fixture, "changed\nsend report g1 at 3 clean: finished\n");
-    told(&fixture, TASK_DOWN_BYE, SECOND);
+    sent(&fixture, TASK_DOWN_GOODBYE, SECOND);
     expect(&fixture, ""); /* of another generation */
-    told(&fixture, TASK_DOWN_BYE, FIRST);
+    sent(&fixture, TASK_DOWN_GOODBYE, FIRST);
     expect(&fixture, "exit ok\nchanged\n");
     simple(&fixture, TASK_EVENT_CONNECTED, 0);
     expect(&fixture, "");
@@ -190,7 +190,7 @@ static void test_the_wait_for_a_release_is_known(void **state)
     simple(&all, TASK_EVENT_CONNECTED, 0);
     expect(&all, "send hello g1 at 1 clean released 1 arrived 2\n"
                  "send arrive g1 up to 2 applied 1 stream 1 wants 2\n");
-    told(&all, TASK_DOWN_ABORT, FIRST);
+    sent(&all, TASK_DOWN_ABORT, FIRST);
     plan_from(&all, SECOND, 1, 1);
     forget(&all);
     simple(&all, TASK_EVENT_SYNCED, 0);
@@ -264,27 +264,27 @@ static void test_halt(void **state)
     (void)state;
     struct fixture fixture = fixture_running(10);
     release_halt(&fixture, FIRST, 2, 1, HALT_STOP, 0);
-    simple(&fixture, TASK_EVENT_EDGE, 0); /* not there yet */
+    simple(&fixture, TASK_EVENT_PAUSE_POINT, 0); /* not there yet */
     apply_step(&fixture, 0);
     assert_false(task_core_may_enter(&fixture.core, 1));
     expect(&fixture, "changed\n"
                      "send arrive g1 up to 3 applied 1 stream 1\n");
     assert_true(task_core_stops_next(&fixture.core));
-    simple(&fixture, TASK_EVENT_EDGE, 0); /* what it does behind the step is done */
+    simple(&fixture, TASK_EVENT_PAUSE_POINT, 0); /* what it does behind the step is done */
     assert_true(task_core_stops(&fixture.core));
     expect(&fixture, "changed\nsend report g1 at 1 clean: halt\n");
     simple(&fixture, TASK_EVENT_FINISH, 0); /* the loop ended for the stop: it has reported */
     expect(&fixture, "");
-    told(&fixture, TASK_DOWN_BYE, FIRST);
+    sent(&fixture, TASK_DOWN_GOODBYE, FIRST);
     expect(&fixture, "exit ok\nchanged\n");
 }
 
-static void test_halt_where_it_stands(void **state)
+static void test_halt_at_its_position(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
     release_halt(&fixture, FIRST, 0, 0, HALT_STOP, 0);
-    simple(&fixture, TASK_EVENT_EDGE, 0);
+    simple(&fixture, TASK_EVENT_PAUSE_POINT, 0);
     expect(&fixture, "changed\nchanged\nsend report g1 at 0 clean: halt, in stream 1\n");
 }
 
@@ -318,7 +318,7 @@ static void test_halt_that_was_passed_is_not_orderly(void **state)
                      "changed\n"
                      "send report g1 at 2 clean: abort (told to halt at step 1, but stands at step "
                      "2)\n");
-    told(&fixture, TASK_DOWN_BYE, FIRST);
+    sent(&fixture, TASK_DOWN_GOODBYE, FIRST);
     expect(&fixture, ""); /* rule 31: never bye */
 }
 
@@ -330,7 +330,7 @@ static void test_abort_lets_a_running_apply_end(void **state)
     simple(&fixture, TASK_EVENT_APPLY, 0);
     assert_false(fixture.core.clean);
     forget(&fixture);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
     plan_from(&fixture, SECOND, 0, 0); /* nobody may plan before the report */
     expect(&fixture, "");
@@ -351,7 +351,7 @@ static void test_frozen_between_collective_and_apply(void **state)
     (void)state;
     struct fixture fixture = fixture_running(10);
     release(&fixture, 2);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     simple(&fixture, TASK_EVENT_APPLY, 0);
     assert_false(fixture.core.applying); /* rule 10 */
     assert_int_equal(fixture.core.position, 0);
@@ -381,10 +381,10 @@ static void test_behind_receives_and_is_dirty_meanwhile(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     plan_from(&fixture, SECOND, 1, 0);
     assert_false(fixture.core.clean); /* rule 11 */
-    told(&fixture, TASK_DOWN_ABORT, SECOND);
+    sent(&fixture, TASK_DOWN_ABORT, SECOND);
     forget(&fixture);
     simple(&fixture, TASK_EVENT_SYNCED, 0); /* crossed the abort */
     expect(&fixture, "");
@@ -421,7 +421,7 @@ static void test_plans_that_do_not_count(void **state)
     assert_int_equal(joining.core.phase, TASK_EXIT);
 }
 
-static void test_reconnect_says_everything_again(void **state)
+static void test_reconnect_resends_everything(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
@@ -473,7 +473,7 @@ static void test_void_exits(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
-    told(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
+    sent(&fixture, TASK_DOWN_SUPERSEDED, FIRST);
     expect(&fixture, "abort mesh: the job goes on or has ended without this task\n"
                      "exit void: the job goes on or has ended without this task\n"
                      "changed\n");
@@ -486,15 +486,15 @@ static void test_void_exits(void **state)
     expect(&joining, "exit void: no such job\nchanged\n");
 }
 
-static void test_abort_after_finish_tells_the_program_why(void **state)
+static void test_abort_after_finish_gives_the_reason(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(1);
     simple(&fixture, TASK_EVENT_FINISH, 0); /* before its last release: the user broke off */
     expect(&fixture, "changed\nsend report g1 at 0 clean: finished\n");
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "abort mesh: task 0 died of signal 9\nchanged\n");
-    told(&fixture, TASK_DOWN_ABORT, FIRST);
+    sent(&fixture, TASK_DOWN_ABORT, FIRST);
     expect(&fixture, "");
     plan_from(&fixture, SECOND, 0, 1); /* finishes again in the next generation */
     simple(&fixture, TASK_EVENT_SYNCED, 0);
@@ -523,7 +523,7 @@ static void test_sync_failure_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole_life),
+        cmocka_unit_test(test_whole_lifecycle),
         cmocka_unit_test(test_source_keeps_its_state),
         cmocka_unit_test(test_several_streams),
         cmocka_unit_test(test_epoch_that_is_left_early),
@@ -534,7 +534,7 @@ int main(void)
         cmocka_unit_test(test_arrives_only_with_what_is_ready),
         cmocka_unit_test(test_bad_releases),
         cmocka_unit_test(test_halt),
-        cmocka_unit_test(test_halt_where_it_stands),
+        cmocka_unit_test(test_halt_at_its_position),
         cmocka_unit_test(test_notice),
         cmocka_unit_test(test_halt_that_was_passed_is_not_orderly),
         cmocka_unit_test(test_abort_lets_a_running_apply_end),
@@ -542,10 +542,10 @@ int main(void)
         cmocka_unit_test(test_torn_apply_is_dirty),
         cmocka_unit_test(test_behind_receives_and_is_dirty_meanwhile),
         cmocka_unit_test(test_plans_that_do_not_count),
-        cmocka_unit_test(test_reconnect_says_everything_again),
+        cmocka_unit_test(test_reconnect_resends_everything),
         cmocka_unit_test(test_checkpoint_is_known_in_time),
         cmocka_unit_test(test_void_exits),
-        cmocka_unit_test(test_abort_after_finish_tells_the_program_why),
+        cmocka_unit_test(test_abort_after_finish_gives_the_reason),
         cmocka_unit_test(test_sync_failure_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,12 +20,12 @@ static void diverged(struct fixture *fixture, uint64_t position)
 
 static void part(struct fixture *fixture, uint64_t position, uint64_t digest)
 {
-    const struct task_part told = {
+    const struct task_part sent = {
         .position = position, .path = "c.json", .size_bytes = 1, .digest = digest};
-    step(fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &told});
+    step(fixture, &(struct task_event){.type = TASK_EVENT_PART, .part = &sent});
 }
 
-static void test_told_with_the_next_arrival(void **state)
+static void test_reported_with_the_next_arrival(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
@@ -56,7 +56,7 @@ static void test_told_with_the_next_arrival(void **state)
 }
 
 /* The program may wait for its checkpoint, and take no step before it is published. */
-static void test_told_at_once_where_a_checkpoint_waits(void **state)
+static void test_reported_at_once_where_a_checkpoint_waits(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
@@ -104,7 +104,7 @@ static void test_one_that_differs_freezes(void **state)
 }
 
 /* Another task was quicker to end the mesh. */
-static void test_one_that_is_frozen_says_so_too(void **state)
+static void test_one_that_is_frozen_reports_it_too(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(10);
@@ -121,7 +121,7 @@ static void test_one_that_is_frozen_says_so_too(void **state)
     expect(&done, "");
 }
 
-static void test_what_it_leaves_is_told(void **state)
+static void test_what_it_leaves_is_reported(void **state)
 {
     (void)state;
     struct fixture fixture = fixture_running(1);
@@ -133,18 +133,18 @@ static void test_what_it_leaves_is_told(void **state)
     struct fixture stopped = fixture_running(10);
     release_halt(&stopped, FIRST, 0, 0, HALT_STOP, 0);
     forget(&stopped);
-    step(&stopped, &(struct task_event){.type = TASK_EVENT_EDGE, .digest = 80});
+    step(&stopped, &(struct task_event){.type = TASK_EVENT_PAUSE_POINT, .digest = 80});
     expect(&stopped, "changed\nsend report g1 at 0 clean: halt, in stream 1 as 80\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told_with_the_next_arrival),
-        cmocka_unit_test(test_told_at_once_where_a_checkpoint_waits),
+        cmocka_unit_test(test_reported_with_the_next_arrival),
+        cmocka_unit_test(test_reported_at_once_where_a_checkpoint_waits),
         cmocka_unit_test(test_one_that_differs_freezes),
-        cmocka_unit_test(test_one_that_is_frozen_says_so_too),
-        cmocka_unit_test(test_what_it_leaves_is_told),
+        cmocka_unit_test(test_one_that_is_frozen_reports_it_too),
+        cmocka_unit_test(test_what_it_leaves_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

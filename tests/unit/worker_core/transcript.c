@@ -42,8 +42,8 @@ static void task_up(struct transcript *transcript, const struct task_up *up)
         line(transcript, "arrive g%" PRIu64 " up to %" PRIu64 " applied %" PRIu64 " stream %u",
             up->arrive.generation.number, up->arrive.up_to, up->arrive.applied,
             up->arrive.cursor.stream);
-        if (up->arrive.feed.samples > 0) {
-            line(transcript, " fed %" PRIu64, up->arrive.feed.samples);
+        if (up->arrive.consumption.samples > 0) {
+            line(transcript, " fed %" PRIu64, up->arrive.consumption.samples);
         }
         if (up->arrive.verified.digest != 0) {
             line(transcript, " verified %" PRIu64, up->arrive.verified.position);
@@ -154,7 +154,7 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
             "arrived job %" PRIu64 " g%" PRIu64 " tasks %u up to %" PRIu64 " applied %" PRIu64
             " fed %" PRIu64 " stream %u",
             up->arrived.job.n, up->arrived.generation.number, up->arrived.tasks, up->arrived.up_to,
-            up->arrived.applied, up->arrived.feed.samples, up->arrived.cursor.stream);
+            up->arrived.applied, up->arrived.consumption.samples, up->arrived.cursor.stream);
         if (up->arrived.verified.digest != 0) {
             line(transcript, " verified %" PRIu64, up->arrived.verified.position);
         }
@@ -175,9 +175,9 @@ static void agent_up(struct transcript *transcript, const struct agent_up *up)
     case AGENT_UP_TASK_COLLECTED:
         line(transcript, "collected %d", up->collected.code);
         break;
-    case AGENT_UP_SAID:
+    case AGENT_UP_RELAY:
         line(transcript, "said ");
-        task_up(transcript, &up->said.up);
+        task_up(transcript, &up->relay_up.up);
         break;
     case AGENT_UP_LOG:
         line(transcript, "log");
@@ -213,7 +213,7 @@ void transcript_agent(struct transcript *transcript, const struct agent_actions 
         case AGENT_ACTION_PUBLISH:
             line(transcript, "publish %s", action->part->path);
             break;
-        case AGENT_ACTION_TELL:
+        case AGENT_ACTION_DELIVER:
             line(transcript, "tell");
             break;
         case AGENT_ACTION_REFUSE:
@@ -225,7 +225,7 @@ void transcript_agent(struct transcript *transcript, const struct agent_actions 
         case AGENT_ACTION_FORGET:
             line(transcript, "forget");
             break;
-        case AGENT_ACTION_LEAVE:
+        case AGENT_ACTION_EXIT:
             line(transcript, "leave");
             break;
         }

@@ -15,13 +15,13 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/task_files.h"
 
-static struct daemon stand;
+static struct daemon fixture;
 
 static char *path_of(const char *text)
 {
     struct sha256 hash;
     assert_int_equal(sha256_of(text, strlen(text), &hash, NULL), CADRE_OK);
-    return sha256_path(stand.blob_dir, hash.bytes);
+    return sha256_path(fixture.blob_dir, hash.bytes);
 }
 
 /* Used so many seconds ago. */
@@ -50,24 +50,24 @@ static int set_up(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
-    stand = (struct daemon){.blob_dir = (char *)(uintptr_t)test_temp_dir()};
-    assert_ok(rpc_loop_open(&stand.loop, &error), &error);
-    stand.works.loop = stand.loop;
+    fixture = (struct daemon){.blob_dir = (char *)(uintptr_t)test_temp_dir()};
+    assert_ok(rpc_loop_open(&fixture.loop, &error), &error);
+    fixture.file_pool.loop = fixture.loop;
     return 0;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    rpc_loop_close(stand.loop);
+    rpc_loop_close(fixture.loop);
     return 0;
 }
 
 /* What has to go is removed by a thread. */
 static void came(uint64_t bytes, bool was_here)
 {
-    cache_added(&stand, bytes, was_here);
-    file_works_wait(&stand.works);
+    cache_added(&fixture, bytes, was_here);
+    file_work_pool_wait(&fixture.file_pool);
 }
 
 static void the_least_recently_used_go_first(void **state)
@@ -78,13 +78,13 @@ static void the_least_recently_used_go_first(void **state)
     put("ten bytes2", 50);
     put("ten bytes3", 10);
     char other[TEST_PATH_BYTES];
-    test_write(test_path(other, stand.blob_dir, FETCH_PREFIX "1"), "half of one");
-    stand.options.cache_limit_bytes = 25;
-    assert_ok(cache_open(&stand, &error), &error);
+    test_write(test_path(other, fixture.blob_dir, FETCH_PREFIX "1"), "half of one");
+    fixture.options.cache_limit_bytes = 25;
+    assert_ok(cache_open(&fixture, &error), &error);
     assert_false(is_here("ten bytes2"));
     assert_true(is_here("ten bytes1"));
-    assert_int_equal(stand.cache_bytes, 20);
-    assert_int_equal(stand.counts.cache_evicted_bytes, 10);
+    assert_int_equal(fixture.cache_bytes, 20);
+    assert_int_equal(fixture.counts.cache_evicted_bytes, 10);
     assert_int_equal(access(other, F_OK), 0);
 
     CADRE_FREE_AT_EXIT char *used = path_of("ten bytes1");
@@ -93,7 +93,7 @@ static void the_least_recently_used_go_first(void **state)
     came(10, false);
     assert_true(is_here("ten bytes1"));
     assert_false(is_here("ten bytes3"));
-    assert_int_equal(stand.cache_bytes, 20);
+    assert_int_equal(fixture.cache_bytes, 20);
 }
 
 /* A task that is being prepared is about to copy them. */
@@ -103,7 +103,7 @@ static void what_a_task_needs_stays(void **state)
     struct cadre_error error = {0};
     struct job_file files[1] = {0};
     struct job_spec spec = {.files = files, .file_count = 1};
-    struct task_files task = {.daemon = &stand, .spec = &spec};
+    struct task_files task = {.daemon = &fixture, .spec = &spec};
     struct sha256 hash;
     put("program", 90);
     put("file", 80);
@@ -112,9 +112,9 @@ static void what_a_task_needs_stays(void **state)
     memcpy(spec.program.sha256, hash.bytes, sizeof hash.bytes);
     assert_int_equal(sha256_of("file", 4, &hash, NULL), CADRE_OK);
     memcpy(files[0].sha256, hash.bytes, sizeof hash.bytes);
-    stand.tasks = &task;
-    stand.options.cache_limit_bytes = 1;
-    assert_ok(cache_open(&stand, &error), &error);
+    fixture.tasks = &task;
+    fixture.options.cache_limit_bytes = 1;
+    assert_ok(cache_open(&fixture, &error), &error);
     assert_true(is_here("program"));
     assert_true(is_here("file"));
     assert_false(is_here("other"));
@@ -122,7 +122,7 @@ static void what_a_task_needs_stays(void **state)
     came(0, false);
     assert_false(is_here("program"));
     assert_false(is_here("file"));
-    assert_int_equal(stand.cache_bytes, 0);
+    assert_int_equal(fixture.cache_bytes, 0);
 }
 
 /* Two tasks of a job fetch its program at one time: there is one file. */
@@ -132,15 +132,15 @@ static void one_that_came_twice_counts_once(void **state)
     struct cadre_error error = {0};
     put("ten bytes1", 30);
     put("ten bytes2", 20);
-    stand.options.cache_limit_bytes = 25;
-    assert_ok(cache_open(&stand, &error), &error);
+    fixture.options.cache_limit_bytes = 25;
+    assert_ok(cache_open(&fixture, &error), &error);
     came(10, true);
-    assert_int_equal(stand.cache_bytes, 20);
-    assert_int_equal(stand.counts.fetched_bytes, 10);
-    stand.cache_bytes = 1000; /* however that came about */
+    assert_int_equal(fixture.cache_bytes, 20);
+    assert_int_equal(fixture.counts.fetched_bytes, 10);
+    fixture.cache_bytes = 1000; /* however that came about */
     came(10, true);
     assert_true(is_here("ten bytes1"));
-    assert_int_equal(stand.cache_bytes, 20);
+    assert_int_equal(fixture.cache_bytes, 20);
 }
 
 static void without_a_limit_all_stay(void **state)
@@ -148,7 +148,7 @@ static void without_a_limit_all_stay(void **state)
     (void)state;
     struct cadre_error error = {0};
     put("ten bytes1", 30000000);
-    assert_ok(cache_open(&stand, &error), &error);
+    assert_ok(cache_open(&fixture, &error), &error);
     came(1U << 30, false);
     assert_true(is_here("ten bytes1"));
 }

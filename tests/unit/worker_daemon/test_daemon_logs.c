@@ -11,7 +11,7 @@
 #include "common/pure/prng.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
@@ -21,16 +21,16 @@
 #define SENT_MAX    ((size_t)1 << 20)
 #define LIMIT_BYTES 16384
 
-static struct daemon stand;
+static struct daemon fixture;
 static struct task_files task;
 static char sent[SENT_MAX];
 static size_t sent_size;
 static unsigned unanswered;
 static bool armed; /* the pause after which the daemon tries again */
 
-void later_arm(struct daemon *daemon)
+void retry_arm(struct daemon *daemon)
 {
-    assert_ptr_equal(daemon, &stand);
+    assert_ptr_equal(daemon, &fixture);
     armed = true;
 }
 
@@ -46,7 +46,7 @@ static void take_in_order(const struct agent_log *chunk)
 
 void link_send(struct daemon *daemon, const struct agent_up *up)
 {
-    assert_ptr_equal(daemon, &stand);
+    assert_ptr_equal(daemon, &fixture);
     assert_true(up->log.size_bytes > 0);
     take(&up->log);
 }
@@ -73,51 +73,51 @@ void removal_start(struct task_files *files)
 
 static bool held; /* the task's pipes */
 
-void agent_hold_output(struct agent *agent, struct task_ref ref, bool hold)
+void agent_set_output_paused(struct agent *agent, struct task_ref ref, bool hold)
 {
     (void)agent;
     assert_true(task_ref_equal(ref, task.ref));
     held = hold;
 }
 
-static bool disk_is_slow; /* a turn ends when the test says so: end_turn() */
+static bool disk_is_slow; /* a turn ends when the test says so: end_io() */
 
-static void end_turn(void)
+static void end_io(void)
 {
     struct file_work *work = &task.log_work;
-    assert_true(work->runs);
+    assert_true(work->running);
     work->in_thread(work->user);
-    work->runs = false;
+    work->running = false;
     work->done(work->user);
 }
 
-void file_work_start(struct file_work *work, struct file_works *works, void (*act)(void *user),
+void file_work_start(struct file_work *work, struct file_work_pool *file_pool, void (*act)(void *user),
     void (*done)(void *user), void *user)
 {
-    assert_ptr_equal(works, &stand.works);
+    assert_ptr_equal(file_pool, &fixture.file_pool);
     assert_ptr_equal(work, &task.log_work);
-    assert_false(work->runs);
+    assert_false(work->running);
     work->in_thread = act;
     work->done = done;
     work->user = user;
-    work->runs = true;
+    work->running = true;
     if (!disk_is_slow) {
-        end_turn();
+        end_io();
     }
 }
 
 static void end_turns(void)
 {
-    while (task.log_work.runs) {
-        end_turn();
+    while (task.log_work.running) {
+        end_io();
     }
 }
 
 static int set_up(void **state)
 {
     (void)state;
-    stand = (struct daemon){.linked = true, .options = {.log_limit_bytes = LIMIT_BYTES}};
-    task = (struct task_files){.daemon = &stand, .log.fd = memfd_create("log", MFD_CLOEXEC)};
+    fixture = (struct daemon){.linked = true, .options = {.log_limit_bytes = LIMIT_BYTES}};
+    task = (struct task_files){.daemon = &fixture, .log.fd = memfd_create("log", MFD_CLOEXEC)};
     sent_size = 0;
     unanswered = 0;
     armed = false;
@@ -156,8 +156,8 @@ static void all_arrives_while_it_is_taken(void **state)
         snprintf(line, sizeof line, "line %05u\n", i);
         assert_memory_equal(sent + (size_t)i * 11, line, 11);
     }
-    assert_int_equal(stand.counts.log_dropped_bytes, 0);
-    assert_int_equal(stand.counts.log_read_bytes, 44000);
+    assert_int_equal(fixture.counts.log_dropped_bytes, 0);
+    assert_int_equal(fixture.counts.log_read_bytes, 44000);
     assert_true(task.log.gone >= 44000 - LIMIT_BYTES); /* it takes no more room than the limit */
 }
 
@@ -166,12 +166,12 @@ static void all_arrives_while_it_is_taken(void **state)
 static void what_does_not_fit_is_told(void **state)
 {
     (void)state;
-    stand.linked = false;
+    fixture.linked = false;
     print(0, 2000);
     assert_int_equal(task.log.bytes, LIMIT_BYTES);
-    uint64_t dropped = stand.counts.log_dropped_bytes;
+    uint64_t dropped = fixture.counts.log_dropped_bytes;
     assert_int_equal(dropped, 22000 - LIMIT_BYTES);
-    stand.linked = true;
+    fixture.linked = true;
     logs_ship(&task);
     assert_int_equal(sent_size, LIMIT_BYTES);
     answer_all();
@@ -183,7 +183,7 @@ static void what_does_not_fit_is_told(void **state)
         (unsigned long long)dropped);
     assert_non_null(strstr(sent, told));
     assert_non_null(strstr(sent, "line 05002\n"));
-    assert_int_equal(stand.counts.log_dropped_bytes, dropped);
+    assert_int_equal(fixture.counts.log_dropped_bytes, dropped);
 }
 
 /* The coordinator's disk took half of the last chunk there is: the other half comes again. */
@@ -223,7 +223,7 @@ static void take_or_refuse(const struct agent_log *chunk)
     if (chunk->offset <= stored_size && end > stored_size) {
         size_t fits = end - stored_size;
         if (prng_chance(&prng, refusals, 10)) {
-            fits = prng_below(&prng, fits);
+            fits = prng_uniform(&prng, fits);
         }
         memcpy(stored + stored_size, chunk->bytes + (stored_size - chunk->offset), fits);
         stored_size += fits;
@@ -240,7 +240,7 @@ static void answer_one(void)
 
 static void break_stream(void)
 {
-    stand.linked = false;
+    fixture.linked = false;
     answer_count = 0;
 }
 
@@ -262,7 +262,7 @@ static void restart_daemon(void)
     }
     break_stream();
     close(task.log.fd);
-    task = (struct task_files){.daemon = &stand, .folder = task.folder};
+    task = (struct task_files){.daemon = &fixture, .folder = task.folder};
     assert_ok(logs_reopen(&task, &error), &error);
 }
 
@@ -274,8 +274,8 @@ static void lose_power(void)
         return;
     }
     break_stream();
-    stored_size -= prng_below(&prng, stored_size - task.log.gone - 4095);
-    stand.linked = true;
+    stored_size -= prng_uniform(&prng, stored_size - task.log.gone - 4095);
+    fixture.linked = true;
     logs_linked(&task);
     end_turns();
     while (answer_count > 0) {
@@ -298,7 +298,7 @@ static void print_some(uint64_t *at)
     if (held && !prng_chance(&prng, 1, 10)) {
         return;
     }
-    size_t size = 1 + prng_below(&prng, prng_chance(&prng, 1, 4) ? sizeof bytes : 100);
+    size_t size = 1 + prng_uniform(&prng, prng_chance(&prng, 1, 4) ? sizeof bytes : 100);
     for (size_t i = 0; i < size; i++) {
         bytes[i] = (uint8_t)printed(*at + i);
     }
@@ -335,9 +335,9 @@ static void check_stored(uint64_t total)
 
 static void do_anything(uint64_t *at)
 {
-    uint64_t what = prng_below(&prng, 100);
-    if (task.log_work.runs && prng_chance(&prng, 1, 3)) {
-        end_turn();
+    uint64_t what = prng_uniform(&prng, 100);
+    if (task.log_work.running && prng_chance(&prng, 1, 3)) {
+        end_io();
     } else if (what < 40) {
         print_some(at);
     } else if (what < 80 && answer_count > 0) {
@@ -350,8 +350,8 @@ static void do_anything(uint64_t *at)
         restart_daemon();
     } else if (what < 94 && stored_size > task.log.gone + 4096) {
         lose_power();
-    } else if (!stand.linked) {
-        stand.linked = true;
+    } else if (!fixture.linked) {
+        fixture.linked = true;
         logs_linked(&task);
     }
 }
@@ -361,8 +361,8 @@ static void begin_seed(uint64_t seed, char *folder)
     struct cadre_error error = {0};
     char path[TEST_PATH_BYTES];
     prng = (struct prng){seed};
-    stand = (struct daemon){.options = {.log_limit_bytes = seed % 2 == 0 ? 65536 : 16384}};
-    task = (struct task_files){.daemon = &stand, .folder = folder};
+    fixture = (struct daemon){.options = {.log_limit_bytes = seed % 2 == 0 ? 65536 : 16384}};
+    task = (struct task_files){.daemon = &fixture, .folder = folder};
     test_write(test_path(path, folder, "log"), "");
     assert_ok(logs_reopen(&task, &error), &error);
     stored_size = 0;
@@ -378,13 +378,13 @@ static void begin_seed(uint64_t seed, char *folder)
 static void end_well(void)
 {
     refusals = 0;
-    stand.linked = true;
+    fixture.linked = true;
     answer_count = 0;
     logs_linked(&task);
-    for (unsigned turns = 0; answer_count > 0 || armed || task.log_work.runs; turns++) {
-        assert_true(turns < 10000);
-        if (task.log_work.runs) {
-            end_turn();
+    for (unsigned ios = 0; answer_count > 0 || armed || task.log_work.running; ios++) {
+        assert_true(ios < 10000);
+        if (task.log_work.running) {
+            end_io();
         } else if (answer_count > 0) {
             answer_one();
         } else {
@@ -393,7 +393,7 @@ static void end_well(void)
     }
     assert_int_equal(task.log_acked, task.log.bytes);
     assert_int_equal(stored_size, task.log.bytes);
-    assert_true(tasks_log_is_there(&task));
+    assert_true(tasks_log_is_stored(&task));
     assert_false(held);
 }
 
@@ -419,7 +419,7 @@ static void whatever_happens_each_byte_is_kept_or_told(void **state)
 static void what_is_known_is_no_refusal(void **state)
 {
     (void)state;
-    stand.options.log_limit_bytes = SENT_MAX;
+    fixture.options.log_limit_bytes = SENT_MAX;
     stored_size = 0;
     answer_count = 0;
     refusals = 0;
@@ -427,7 +427,7 @@ static void what_is_known_is_no_refusal(void **state)
     print(0, 20000);
     break_stream();
     print(20000, 10);
-    stand.linked = true;
+    fixture.linked = true;
     logs_linked(&task);
     assert_true(answer_count > 6); /* 220 kB */
     while (answer_count > 0) {
@@ -439,7 +439,7 @@ static void what_is_known_is_no_refusal(void **state)
 }
 
 /* The coordinator lost what was let go here: that is said, as long as it was. */
-static void what_nobody_has_is_told(void **state)
+static void what_is_dropped_is_logged(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4000; i += 100) {
@@ -464,7 +464,7 @@ static void what_nobody_has_is_told(void **state)
 static void one_refusal_is_one_pause(void **state)
 {
     (void)state;
-    stand.options.log_limit_bytes = 1 << 20;
+    fixture.options.log_limit_bytes = 1 << 20;
     prng = (struct prng){1};
     stored_size = 0;
     answer_count = 0;
@@ -500,21 +500,21 @@ static void a_slow_disk_holds_up_the_task_alone(void **state)
     assert_true(held);
     print(1, 2); /* the rest of one that ended */
     assert_int_equal(sent_size, 0);
-    assert_false(tasks_log_is_there(&task));
-    stand.tasks = &task;
-    assert_false(logs_hold_all(&stand));
-    end_turn();
+    assert_false(tasks_log_is_stored(&task));
+    fixture.tasks = &task;
+    assert_false(logs_pause_all(&fixture));
+    end_io();
     assert_int_equal(sent_size, 11);
     assert_true(held);
-    assert_false(logs_hold_all(&stand));
-    end_turn();
-    assert_true(logs_hold_all(&stand));
+    assert_false(logs_pause_all(&fixture));
+    end_io();
+    assert_true(logs_pause_all(&fixture));
     end_turns();
     assert_int_equal(sent_size, 33);
-    assert_false(tasks_log_is_there(&task));
+    assert_false(tasks_log_is_stored(&task));
     answer_all();
     end_turns();
-    assert_true(tasks_log_is_there(&task));
+    assert_true(tasks_log_is_stored(&task));
 }
 
 int main(void)
@@ -524,7 +524,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_of_a_chunk_comes_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_known_is_no_refusal, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_nobody_has_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_dropped_is_logged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(one_refusal_is_one_pause, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_disk_holds_up_the_task_alone, set_up, tear_down),
         cmocka_unit_test(whatever_happens_each_byte_is_kept_or_told),

@@ -10,14 +10,14 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "tests/lib/speed.h"
-#include "tests/unit/worker_daemon/played_coordinator.h"
+#include "tests/unit/worker_daemon/fake_coordinator.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/published.h"
 #include "worker/host/daemon/task_files.h"
 
-struct stand {
+struct fixture {
     struct coordinator coordinator;
     struct daemon daemon;
     struct task_files task;
@@ -28,11 +28,11 @@ struct stand {
     char text[LIMIT_TEXT_BYTES];
 };
 
-static struct stand *stand;
+static struct fixture *fixture;
 
 static const uint8_t manifest[LIMIT_SHA256_BYTES] = {7, 8, 9};
 
-void later_arm(struct daemon *daemon)
+void retry_arm(struct daemon *daemon)
 {
     (void)daemon; /* the test resumes it */
 }
@@ -42,14 +42,14 @@ void agent_task_collected(
 {
     assert_null(agent);
     assert_int_equal(task.job.n, 7);
-    stand->code = code;
-    snprintf(stand->text, sizeof stand->text, "%s", text);
-    stand->collected = true;
+    fixture->code = code;
+    snprintf(fixture->text, sizeof fixture->text, "%s", text);
+    fixture->collected = true;
 }
 
 static const char *in(const char *name)
 {
-    return test_path(stand->path, stand->folder, name);
+    return test_path(fixture->path, fixture->folder, name);
 }
 
 static int set_up(void **state)
@@ -59,20 +59,20 @@ static int set_up(void **state)
     static const char *base;
     struct cadre_error error = {0};
     base = base != NULL ? base : test_temp_dir();
-    stand = calloc(1, sizeof *stand);
-    assert_non_null(stand);
-    snprintf(stand->folder, sizeof stand->folder, "%s/%u", base, count++);
+    fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    snprintf(fixture->folder, sizeof fixture->folder, "%s/%u", base, count++);
     assert_ok(folder_make(in("out"), 0755, &error), &error);
-    assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
-    stand->daemon.works.loop = stand->daemon.loop;
-    coordinator_open(&stand->coordinator, stand->daemon.loop);
-    assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
-                  &stand->daemon.channel, &error),
+    assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
+    fixture->daemon.file_pool.loop = fixture->daemon.loop;
+    coordinator_open(&fixture->coordinator, fixture->daemon.loop);
+    assert_ok(rpc_channel_open(fixture->daemon.loop, fixture->coordinator.address, NULL,
+                  &fixture->daemon.channel, &error),
         &error);
-    stand->daemon.linked = true;
-    stand->task = (struct task_files){.daemon = &stand->daemon,
+    fixture->daemon.linked = true;
+    fixture->task = (struct task_files){.daemon = &fixture->daemon,
         .ref = {.job = {7}, .slot = 1, .incarnation = 2},
-        .folder = stand->folder,
+        .folder = fixture->folder,
         .collecting = true};
     return 0;
 }
@@ -80,19 +80,19 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    outputs_cancel(&stand->task);
-    published_free(stand->task.published);
-    rpc_channel_close(stand->daemon.channel);
-    coordinator_close(&stand->coordinator);
-    rpc_loop_close(stand->daemon.loop);
-    wire_buffer_free(&stand->daemon.packed);
-    free(stand);
+    outputs_cancel(&fixture->task);
+    published_free(fixture->task.published);
+    rpc_channel_close(fixture->daemon.channel);
+    coordinator_close(&fixture->coordinator);
+    rpc_loop_close(fixture->daemon.loop);
+    wire_buffer_free(&fixture->daemon.packed);
+    free(fixture);
     return 0;
 }
 
 static void until_collected(void)
 {
-    assert_int_equal(rpc_loop_run_until(stand->daemon.loop, &stand->collected,
+    assert_int_equal(rpc_loop_run_until(fixture->daemon.loop, &fixture->collected,
                          clock_monotonic_us() + speed_scaled_us(30 * CADRE_US_PER_S)),
         CADRE_OK);
 }
@@ -101,14 +101,14 @@ static void until_quiet(void)
 {
     bool never = false;
     (void)rpc_loop_run_until(
-        stand->daemon.loop, &never, clock_monotonic_us() + 50 * CADRE_US_PER_MS);
+        fixture->daemon.loop, &never, clock_monotonic_us() + 50 * CADRE_US_PER_MS);
 }
 
 static void assert_all_collected(void)
 {
     until_collected();
-    if (stand->code != CADRE_OK) {
-        fail_msg("%s", stand->text);
+    if (fixture->code != CADRE_OK) {
+        fail_msg("%s", fixture->text);
     }
 }
 
@@ -120,7 +120,7 @@ static void leave_a_checkpoint(void)
     assert_int_equal(stat(in("out/c-5.json"), &files[0]), 0);
     test_write(in("out/c-5.safetensors"), "many tensors");
     assert_int_equal(stat(in("out/c-5.safetensors"), &files[1]), 0);
-    published_add(&stand->task.published, manifest, files);
+    published_add(&fixture->task.published, manifest, files);
     test_write(in("out/notes"), "of the program");
 }
 
@@ -128,8 +128,8 @@ static void leave_a_checkpoint(void)
 static const struct output *came(const char *path)
 {
     const struct output *found = NULL;
-    for (unsigned i = 0; i < stand->coordinator.output_count; i++) {
-        const struct output *output = &stand->coordinator.outputs[i];
+    for (unsigned i = 0; i < fixture->coordinator.output_count; i++) {
+        const struct output *output = &fixture->coordinator.outputs[i];
         found = strcmp(output->path, path) == 0 ? output : found;
     }
     assert_non_null(found);
@@ -152,9 +152,9 @@ static void published_files_are_only_referred_to(void **state)
 {
     (void)state;
     leave_a_checkpoint();
-    outputs_start(&stand->task);
+    outputs_start(&fixture->task);
     assert_all_collected();
-    assert_int_equal(stand->coordinator.output_count, 3);
+    assert_int_equal(fixture->coordinator.output_count, 3);
     assert_came("c-5.json", true, 8);
     assert_came("c-5.safetensors", true, 12);
     assert_came("notes", false, 14);
@@ -164,10 +164,10 @@ static void what_the_coordinator_does_not_keep_is_sent(void **state)
 {
     (void)state;
     leave_a_checkpoint();
-    stand->coordinator.forgets = 2;
-    outputs_start(&stand->task);
+    fixture->coordinator.forgets = 2;
+    outputs_start(&fixture->task);
     assert_all_collected();
-    assert_int_equal(stand->coordinator.output_count, 5);
+    assert_int_equal(fixture->coordinator.output_count, 5);
     assert_came("c-5.json", false, 8);
     assert_came("c-5.safetensors", false, 12);
     assert_came("notes", false, 14);
@@ -177,10 +177,10 @@ static void a_refused_reference_is_of_one_file(void **state)
 {
     (void)state;
     leave_a_checkpoint();
-    stand->coordinator.forgets = 1;
-    outputs_start(&stand->task);
+    fixture->coordinator.forgets = 1;
+    outputs_start(&fixture->task);
     assert_all_collected();
-    assert_int_equal(stand->coordinator.output_count, 4);
+    assert_int_equal(fixture->coordinator.output_count, 4);
     unsigned referred = came("c-5.json")->referred + came("c-5.safetensors")->referred;
     assert_int_equal(referred, 1);
 }
@@ -192,9 +192,9 @@ static void what_was_changed_since_is_sent(void **state)
     leave_a_checkpoint();
     assert_int_equal(chmod(in("out/c-5.json"), 0600), 0);
     char other[TEST_PATH_BYTES];
-    test_write(test_path(other, stand->folder, "out/other"), "other tensor");
+    test_write(test_path(other, fixture->folder, "out/other"), "other tensor");
     assert_int_equal(rename(other, in("out/c-5.safetensors")), 0);
-    outputs_start(&stand->task);
+    outputs_start(&fixture->task);
     assert_all_collected();
     assert_came("c-5.json", false, 8);
     assert_came("c-5.safetensors", false, 12);
@@ -205,16 +205,16 @@ static void a_broken_link_loses_nothing(void **state)
     (void)state;
     for (unsigned good = 0; good < 3; good++) {
         leave_a_checkpoint();
-        stand->coordinator.output_count = 0;
-        stand->coordinator.refusal = CADRE_UNAVAILABLE;
-        stand->coordinator.good_calls = good;
-        stand->collected = false;
-        stand->task.collecting = true;
-        outputs_start(&stand->task);
+        fixture->coordinator.output_count = 0;
+        fixture->coordinator.refusal = CADRE_UNAVAILABLE;
+        fixture->coordinator.good_calls = good;
+        fixture->collected = false;
+        fixture->task.collecting = true;
+        outputs_start(&fixture->task);
         until_quiet();
-        assert_false(stand->collected);
-        stand->coordinator.refusal = CADRE_OK;
-        outputs_resume(&stand->task);
+        assert_false(fixture->collected);
+        fixture->coordinator.refusal = CADRE_OK;
+        outputs_resume(&fixture->task);
         assert_all_collected();
         assert_came("c-5.json", true, 8);
         assert_came("c-5.safetensors", true, 12);
@@ -230,12 +230,12 @@ static void the_oldest_are_not_remembered(void **state)
     memset(files, 0, sizeof files);
     for (unsigned i = 0; i <= LIMIT_CHECKPOINTS_KEPT; i++) {
         files[1].st_ino = i + 1;
-        published_add(&stand->task.published, manifest, files);
+        published_add(&fixture->task.published, manifest, files);
     }
     files[1].st_ino = 1;
-    assert_null(published_find(stand->task.published, &files[1]));
+    assert_null(published_find(fixture->task.published, &files[1]));
     files[1].st_ino = 2;
-    assert_non_null(published_find(stand->task.published, &files[1]));
+    assert_non_null(published_find(fixture->task.published, &files[1]));
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

@@ -24,7 +24,7 @@
 
 #define TASKS_MAX 8
 
-static struct daemon stand;
+static struct daemon fixture;
 static struct agent_start starts[TASKS_MAX];
 static unsigned prepared;
 static unsigned collected;
@@ -131,7 +131,7 @@ void agent_task_collected(
     collected++;
 }
 
-void agent_hold_output(struct agent *agent, struct task_ref task, bool held)
+void agent_set_output_paused(struct agent *agent, struct task_ref task, bool held)
 {
     (void)agent;
     (void)task;
@@ -181,7 +181,7 @@ static int set_up(void **state)
     const char *folder = test_temp_dir();
     test_path(blobs, folder, "blobs");
     test_path(tasks, folder, "tasks");
-    stand = (struct daemon){.blob_dir = blobs, .task_dir = tasks};
+    fixture = (struct daemon){.blob_dir = blobs, .task_dir = tasks};
     prepared = collected = emptied = 0;
     slow_is_dirty = slow_is_emptied = false;
     in_vain = false;
@@ -190,8 +190,8 @@ static int set_up(void **state)
     sem_init(&let_go, 0, 0);
     assert_ok(folder_make(blobs, 0700, &error), &error);
     assert_ok(folder_make(tasks, 0711, &error), &error);
-    assert_ok(rpc_loop_open(&stand.loop, &error), &error);
-    stand.works.loop = stand.loop;
+    assert_ok(rpc_loop_open(&fixture.loop, &error), &error);
+    fixture.file_pool.loop = fixture.loop;
     struct job_spec spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1};
     struct sha256 hash;
     assert_ok(sha256_of("#!/bin/sh", 9, &hash, &error), &error);
@@ -212,32 +212,32 @@ static void run_until(bool (*condition)(void))
     bool never = false;
     while (!condition()) {
         assert_true(clock_monotonic_us() < end_us);
-        (void)rpc_loop_run_until(stand.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
+        (void)rpc_loop_run_until(fixture.loop, &never, clock_monotonic_us() + CADRE_US_PER_MS);
     }
 }
 
 static bool nothing_works(void)
 {
-    return stand.works.count == 0;
+    return fixture.file_pool.count == 0;
 }
 
 static bool two_work(void)
 {
-    return stand.works.count == 2;
+    return fixture.file_pool.count == 2;
 }
 
 static bool one_works(void)
 {
-    return stand.works.count == 1;
+    return fixture.file_pool.count == 1;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    tasks_free_all(&stand);
+    tasks_free_all(&fixture);
     run_until(nothing_works);
-    rpc_loop_close(stand.loop);
-    wire_buffer_free(&stand.packed);
+    rpc_loop_close(fixture.loop);
+    wire_buffer_free(&fixture.packed);
     sem_destroy(&reached);
     sem_destroy(&let_go);
     return 0;
@@ -251,7 +251,7 @@ static struct task_ref ref_of(uint64_t job, uint32_t slot)
 static void prepare(unsigned i, uint64_t job, uint32_t slot)
 {
     starts[i].task = ref_of(job, slot);
-    worker_front.prepare(&stand, &starts[i]);
+    worker_agent_callbacks.prepare(&fixture, &starts[i]);
 }
 
 static bool is_reached(void)
@@ -304,15 +304,15 @@ static void others_start_while_one_is_removed(void **state)
     prepare(0, SLOW_JOB, 0);
     prepare(1, 2, 0);
     until_prepared(2);
-    worker_front.forget(&stand, ref_of(SLOW_JOB, 0));
+    worker_agent_callbacks.forget(&fixture, ref_of(SLOW_JOB, 0));
     run_until(is_reached);
-    worker_front.forget(&stand, ref_of(2, 0));
+    worker_agent_callbacks.forget(&fixture, ref_of(2, 0));
     prepare(2, 3, 0);
     prepare(3, 2, 0); /* the same again */
     until_prepared(4);
     prepare(4, 4, 0);
     until_prepared(5);
-    worker_front.forget(&stand, ref_of(4, 0));
+    worker_agent_callbacks.forget(&fixture, ref_of(4, 0));
     run_until(one_works); /* one at a time: a thread is kept, not the pool */
     assert_int_equal(emptied, 0);
     assert_true(is_there("3.0.1") && is_there("2.0.1") && !is_there("4.0.1"));
@@ -332,14 +332,14 @@ static void only_its_own_name_waits_for_a_folder(void **state)
     prepare(0, 2, 0);
     until_prepared(1);
     rename_is_slow = true;
-    worker_front.forget(&stand, ref_of(2, 0));
+    worker_agent_callbacks.forget(&fixture, ref_of(2, 0));
     run_until(is_reached);
     assert_true(is_there("2.0.1/work/program"));
     prepare(1, 2, 0); /* the same again */
     prepare(2, 3, 0);
     until_prepared(2);                /* the last */
-    worker_link_front.linked(&stand); /* changes nothing */
-    worker_front.forget(&stand, ref_of(2, 0));
+    worker_link_callbacks.linked(&fixture); /* changes nothing */
+    worker_agent_callbacks.forget(&fixture, ref_of(2, 0));
     prepare(1, 2, 0);
     run_until(two_work); /* in vain, each at its renaming */
     assert_int_equal(prepared, 2);
@@ -364,10 +364,10 @@ static void only_its_own_job_waits_for_a_uid(void **state)
     prepare(3, 2, 0);
     until_prepared(1); /* the last */
     assert_false(is_there("1.0.1/work") || is_there("1.1.1/work"));
-    worker_link_front.linked(&stand); /* changes nothing */
-    worker_front.collect(&stand, ref_of(SLOW_JOB, 2));
+    worker_link_callbacks.linked(&fixture); /* changes nothing */
+    worker_agent_callbacks.collect(&fixture, ref_of(SLOW_JOB, 2));
     run_until(is_collected);
-    assert_int_equal(stand.works.count, 1);
+    assert_int_equal(fixture.file_pool.count, 1);
     assert_int_equal(prepared, 1);
     sem_post(&let_go);
     until_prepared(3);
@@ -389,9 +389,9 @@ static void one_that_is_stopped_as_its_uid_is_emptied(void **state)
     prepare(0, SLOW_JOB, 0);
     run_until(is_reached);
     prepare(1, SLOW_JOB, 1);
-    worker_front.collect(&stand, ref_of(SLOW_JOB, 0));
+    worker_agent_callbacks.collect(&fixture, ref_of(SLOW_JOB, 0));
     run_until(is_collected);
-    worker_front.forget(&stand, ref_of(SLOW_JOB, 0));
+    worker_agent_callbacks.forget(&fixture, ref_of(SLOW_JOB, 0));
     assert_true(is_there("1.0.1"));
     sem_post(&let_go);
     until_prepared(1);
@@ -403,18 +403,18 @@ static void one_that_is_stopped_as_its_uid_is_emptied(void **state)
     sem_post(&let_go);
 }
 
-static void a_folder_of_an_earlier_life(void **state)
+static void a_folder_of_an_earlier_incarnation(void **state)
 {
     (void)state;
     char path[TEST_PATH_BYTES];
     struct cadre_error error = {0};
     assert_ok(folder_make(test_path(path, tasks, "gone-1/many"), 0700, &error), &error);
     assert_ok(folder_make(test_path(path, tasks, "5.0.1/many"), 0700, &error), &error);
-    assert_ok(removal_folder(&stand, test_path(path, tasks, "5.0.1"), &error), &error);
+    assert_ok(removal_folder(&fixture, test_path(path, tasks, "5.0.1"), &error), &error);
     prepare(0, 5, 0);
     until_prepared(1);
     assert_true(is_there("5.0.1/work/program") && !is_there("5.0.1/many"));
-    assert_ok(removal_folder(&stand, test_path(path, tasks, "gone-1"), &error), &error);
+    assert_ok(removal_folder(&fixture, test_path(path, tasks, "gone-1"), &error), &error);
     run_until(nothing_works);
     assert_int_equal(folders(), 1);
     assert_true(is_there("5.0.1/work/program"));
@@ -426,6 +426,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(others_start_while_one_is_removed),
         TEST(only_its_own_name_waits_for_a_folder), TEST(only_its_own_job_waits_for_a_uid),
-        TEST(one_that_is_stopped_as_its_uid_is_emptied), TEST(a_folder_of_an_earlier_life)};
+        TEST(one_that_is_stopped_as_its_uid_is_emptied), TEST(a_folder_of_an_earlier_incarnation)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,18 +4,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "tests/unit/worker_daemon/checkpoint_stand.h"
+#include "tests/unit/worker_daemon/checkpoint_fixture.h"
 #include "worker/host/daemon/restore.h"
 
 static void publish_for_restore(void)
 {
     publish();
     assert_published(3);
-    stand->start.restores = true;
-    stand->start.checkpoint = (struct checkpoint_ref){.position = stand->part.position,
-        .path = stand->part.path,
-        .manifest_bytes = stand->part.size_bytes};
-    memcpy(stand->start.checkpoint.manifest_sha256, stand->part.sha256, LIMIT_SHA256_BYTES);
+    fixture->start.restores = true;
+    fixture->start.checkpoint = (struct checkpoint_ref){.position = fixture->part.position,
+        .path = fixture->part.path,
+        .manifest_bytes = fixture->part.size_bytes};
+    memcpy(fixture->start.checkpoint.manifest_sha256, fixture->part.sha256, LIMIT_SHA256_BYTES);
 }
 
 static void assert_content(const char *name, const void *wanted, size_t wanted_size)
@@ -31,21 +31,21 @@ static void assert_content(const char *name, const void *wanted, size_t wanted_s
 
 static void assert_restored(void)
 {
-    if (stand->placed != 1) {
-        fail_msg("%s", stand->text);
+    if (fixture->staged != 1) {
+        fail_msg("%s", fixture->text);
     }
-    assert_string_equal(stand->task.restore_path, in("restore/checkpoint.json"));
-    assert_content("restore/c.safetensors", stand->file, FILE_BYTES);
-    assert_content("restore/checkpoint.json", stand->manifest, stand->part.size_bytes);
-    assert_null(stand->task.restore);
+    assert_string_equal(fixture->task.restore_path, in("restore/checkpoint.json"));
+    assert_content("restore/c.safetensors", fixture->file, FILE_BYTES);
+    assert_content("restore/checkpoint.json", fixture->manifest, fixture->part.size_bytes);
+    assert_null(fixture->task.restore);
 }
 
 static void a_task_without_a_checkpoint_goes_on_at_once(void **state)
 {
     (void)state;
-    restore_start(&stand->task, placed);
-    assert_int_equal(stand->placed, 1);
-    assert_null(stand->task.restore_path);
+    restore_start(&fixture->task, staged);
+    assert_int_equal(fixture->staged, 1);
+    assert_null(fixture->task.restore_path);
 }
 
 static void assert_mode(const char *name, mode_t mode)
@@ -60,11 +60,11 @@ static void it_is_put_together(void **state)
     (void)state;
     publish_for_restore();
     mode_t before = umask(077);
-    restore_start(&stand->task, placed);
+    restore_start(&fixture->task, staged);
     until_done();
     umask(before);
     assert_restored();
-    assert_int_equal(stand->coordinator.gets, 4);
+    assert_int_equal(fixture->coordinator.gets, 4);
     assert_mode("restore", 0700);
     assert_mode("restore/c.safetensors", 0644); /* for the task's user, whose folder it is */
     assert_mode("restore/checkpoint.json", 0644);
@@ -74,44 +74,44 @@ static void it_waits_for_links(void **state)
 {
     (void)state;
     publish_for_restore();
-    stand->coordinator.refusal = CADRE_UNAVAILABLE;
-    stand->coordinator.good_calls = 0;
-    restore_start(&stand->task, placed);
+    fixture->coordinator.refusal = CADRE_UNAVAILABLE;
+    fixture->coordinator.good_calls = 0;
+    restore_start(&fixture->task, staged);
     for (unsigned good = 0; good < 3; good++) {
         until_quiet();
-        stand->coordinator.good_calls = 1;
-        restore_resume(&stand->task);
+        fixture->coordinator.good_calls = 1;
+        restore_resume(&fixture->task);
     }
     until_quiet();
-    stand->coordinator.refusal = CADRE_OK;
-    restore_resume(&stand->task);
-    restore_resume(&stand->task);
+    fixture->coordinator.refusal = CADRE_OK;
+    restore_resume(&fixture->task);
+    restore_resume(&fixture->task);
     until_done();
     assert_restored();
 }
 
 static void assert_fails(const char *part)
 {
-    restore_start(&stand->task, placed);
+    restore_start(&fixture->task, staged);
     until_done();
-    assert_int_equal(stand->placed, 0);
-    if (strstr(stand->text, part) == NULL || strstr(stand->text, "step 120") == NULL) {
-        fail_msg("no \"%s\" in: %s", part, stand->text);
+    assert_int_equal(fixture->staged, 0);
+    if (strstr(fixture->text, part) == NULL || strstr(fixture->text, "step 120") == NULL) {
+        fail_msg("no \"%s\" in: %s", part, fixture->text);
     }
-    assert_null(stand->task.restore);
+    assert_null(fixture->task.restore);
 }
 
 /* Both start at once; the first one's folder is the second's brother's. */
 static void start_both(char second_folder[TEST_PATH_BYTES])
 {
     publish_for_restore();
-    stand->second = stand->task;
-    stand->second.folder = (char *)(uintptr_t)test_path(second_folder, stand->folder, "second");
+    fixture->second = fixture->task;
+    fixture->second.folder = (char *)(uintptr_t)test_path(second_folder, fixture->folder, "second");
     make_folder("second");
-    stand->task.next = &stand->second;
-    stand->daemon.tasks = &stand->task;
-    restore_start(&stand->task, placed);
-    restore_start(&stand->second, placed);
+    fixture->task.next = &fixture->second;
+    fixture->daemon.tasks = &fixture->task;
+    restore_start(&fixture->task, staged);
+    restore_start(&fixture->second, staged);
 }
 
 static void tasks_of_a_host_fetch_it_once(void **state)
@@ -119,15 +119,15 @@ static void tasks_of_a_host_fetch_it_once(void **state)
     (void)state;
     char folder[TEST_PATH_BYTES];
     start_both(folder);
-    while (stand->placed < 2) {
+    while (fixture->staged < 2) {
         until_done();
     }
-    assert_int_equal(stand->coordinator.gets, 4);
-    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
-    assert_content("second/restore/checkpoint.json", stand->manifest, stand->part.size_bytes);
-    assert_string_equal(stand->second.restore_path, in("second/restore/checkpoint.json"));
-    free(stand->second.restore_path);
-    stand->daemon.tasks = NULL;
+    assert_int_equal(fixture->coordinator.gets, 4);
+    assert_content("second/restore/c.safetensors", fixture->file, FILE_BYTES);
+    assert_content("second/restore/checkpoint.json", fixture->manifest, fixture->part.size_bytes);
+    assert_string_equal(fixture->second.restore_path, in("second/restore/checkpoint.json"));
+    free(fixture->second.restore_path);
+    fixture->daemon.tasks = NULL;
 }
 
 static void who_waited_fetches_when_the_other_goes(void **state)
@@ -135,21 +135,21 @@ static void who_waited_fetches_when_the_other_goes(void **state)
     (void)state;
     char folder[TEST_PATH_BYTES];
     start_both(folder);
-    assert_true(stand->second.restore != NULL);
-    stand->daemon.tasks = &stand->second; /* the first one is forgotten */
-    restore_cancel(&stand->task);
+    assert_true(fixture->second.restore != NULL);
+    fixture->daemon.tasks = &fixture->second; /* the first one is forgotten */
+    restore_cancel(&fixture->task);
     until_done();
-    assert_int_equal(stand->placed, 1);
-    assert_content("second/restore/c.safetensors", stand->file, FILE_BYTES);
-    free(stand->second.restore_path);
-    stand->daemon.tasks = NULL;
+    assert_int_equal(fixture->staged, 1);
+    assert_content("second/restore/c.safetensors", fixture->file, FILE_BYTES);
+    free(fixture->second.restore_path);
+    fixture->daemon.tasks = NULL;
 }
 
 static void what_does_not_match_its_hash_is_refused(void **state)
 {
     (void)state;
     publish_for_restore();
-    stand->coordinator.corrupts = true;
+    fixture->coordinator.corrupts = true;
     assert_fails("otherwise than its hash says");
 }
 
@@ -158,8 +158,8 @@ static void what_is_not_there_is_told(void **state)
     (void)state;
     struct sha256 hash;
     publish_for_restore();
-    assert_int_equal(sha256_of(stand->file, BIG, &hash, NULL), CADRE_OK);
-    coordinator_lose(&stand->coordinator, hash.bytes);
+    assert_int_equal(sha256_of(fixture->file, BIG, &hash, NULL), CADRE_OK);
+    coordinator_lose(&fixture->coordinator, hash.bytes);
     assert_fails("no such content");
 }
 
@@ -167,7 +167,7 @@ static void a_longer_content_is_refused(void **state)
 {
     (void)state;
     publish_for_restore();
-    stand->start.checkpoint.manifest_bytes--;
+    fixture->start.checkpoint.manifest_bytes--;
     assert_fails("more than");
 }
 
@@ -175,16 +175,16 @@ static void a_shared_one_stays_where_it_is(void **state)
 {
     (void)state;
     publish_for_restore();
-    stand->start.checkpoint.shared = true;
-    stand->start.spec.checkpoint_folder = "/shared";
-    restore_start(&stand->task, placed);
-    assert_int_equal(stand->placed, 1);
-    assert_string_equal(stand->task.restore_path, "/shared/deep/c.json");
-    free(stand->task.restore_path);
-    stand->start.checkpoint.path = "/elsewhere/c.json"; /* of another job, with another folder */
-    restore_start(&stand->task, placed);
-    assert_string_equal(stand->task.restore_path, "/elsewhere/c.json");
-    assert_int_equal(stand->coordinator.gets, 0);
+    fixture->start.checkpoint.shared = true;
+    fixture->start.spec.checkpoint_folder = "/shared";
+    restore_start(&fixture->task, staged);
+    assert_int_equal(fixture->staged, 1);
+    assert_string_equal(fixture->task.restore_path, "/shared/deep/c.json");
+    free(fixture->task.restore_path);
+    fixture->start.checkpoint.path = "/elsewhere/c.json"; /* of another job, with another folder */
+    restore_start(&fixture->task, staged);
+    assert_string_equal(fixture->task.restore_path, "/elsewhere/c.json");
+    assert_int_equal(fixture->coordinator.gets, 0);
 }
 
 static void restoring_can_be_cancelled(void **state)
@@ -194,17 +194,17 @@ static void restoring_can_be_cancelled(void **state)
     for (unsigned turns = 0; turns < 20; turns++) {
         struct cadre_error error = {0};
         assert_ok(tree_remove(in("restore"), &error), &error);
-        restore_start(&stand->task, placed);
-        for (unsigned i = 0; i < turns && stand->task.restore != NULL; i++) {
+        restore_start(&fixture->task, staged);
+        for (unsigned i = 0; i < turns && fixture->task.restore != NULL; i++) {
             bool never = false;
-            (void)rpc_loop_run_until(stand->daemon.loop, &never, clock_monotonic_us() + 200);
+            (void)rpc_loop_run_until(fixture->daemon.loop, &never, clock_monotonic_us() + 200);
         }
-        restore_cancel(&stand->task);
-        free(stand->task.restore_path);
-        stand->task.restore_path = NULL;
-        file_works_wait(&stand->daemon.works); /* what a thread was writing can be removed now */
+        restore_cancel(&fixture->task);
+        free(fixture->task.restore_path);
+        fixture->task.restore_path = NULL;
+        file_work_pool_wait(&fixture->daemon.file_pool); /* what a thread was writing can be removed now */
     }
-    stand->done = false;
+    fixture->done = false;
     until_quiet();
 }
 

@@ -9,13 +9,13 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "tests/lib/speed.h"
-#include "tests/unit/worker_daemon/played_coordinator.h"
+#include "tests/unit/worker_daemon/fake_coordinator.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/task_files.h"
 #include "worker/host/daemon/tasks.h"
 
-struct stand {
+struct fixture {
     struct coordinator coordinator;
     struct daemon daemon;
     struct agent_start start;
@@ -28,7 +28,7 @@ struct stand {
     unsigned failed;
 };
 
-static struct stand *stand;
+static struct fixture *fixture;
 
 static const struct task_ref ref = {.job = {7}, .slot = 1, .incarnation = 2};
 
@@ -42,11 +42,11 @@ void agent_task_collected(
     if (code != CADRE_OK) {
         fail_msg("%s", text);
     }
-    stand->collected++;
-    stand->done = true;
+    fixture->collected++;
+    fixture->done = true;
 }
 
-void agent_hold_output(struct agent *agent, struct task_ref task, bool held)
+void agent_set_output_paused(struct agent *agent, struct task_ref task, bool held)
 {
     (void)agent;
     (void)task;
@@ -59,8 +59,8 @@ void agent_task_prepared(
     (void)agent;
     (void)task;
     close(launch->listener);
-    stand->prepared++;
-    stand->done = true;
+    fixture->prepared++;
+    fixture->done = true;
 }
 
 void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
@@ -69,8 +69,8 @@ void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code,
     (void)task;
     (void)exit_code;
     (void)text;
-    stand->failed++;
-    stand->done = true;
+    fixture->failed++;
+    fixture->done = true;
 }
 
 void agent_task_published(
@@ -99,59 +99,59 @@ static int set_up(void **state)
     static const char *base;
     struct cadre_error error = {0};
     base = base != NULL ? base : test_temp_dir();
-    stand = calloc(1, sizeof *stand);
-    assert_non_null(stand);
-    snprintf(stand->folder, sizeof stand->folder, "%s/%u", base, count++);
-    test_path(stand->blobs, stand->folder, "blobs");
-    test_path(stand->tasks, stand->folder, "tasks");
-    assert_ok(folder_make(stand->blobs, 0700, &error), &error);
-    assert_ok(folder_make(stand->tasks, 0711, &error), &error);
-    assert_ok(rpc_loop_open(&stand->daemon.loop, &error), &error);
-    stand->daemon.works.loop = stand->daemon.loop;
-    coordinator_open(&stand->coordinator, stand->daemon.loop);
-    assert_ok(rpc_channel_open(stand->daemon.loop, stand->coordinator.address, NULL,
-                  &stand->daemon.channel, &error),
+    fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    snprintf(fixture->folder, sizeof fixture->folder, "%s/%u", base, count++);
+    test_path(fixture->blobs, fixture->folder, "blobs");
+    test_path(fixture->tasks, fixture->folder, "tasks");
+    assert_ok(folder_make(fixture->blobs, 0700, &error), &error);
+    assert_ok(folder_make(fixture->tasks, 0711, &error), &error);
+    assert_ok(rpc_loop_open(&fixture->daemon.loop, &error), &error);
+    fixture->daemon.file_pool.loop = fixture->daemon.loop;
+    coordinator_open(&fixture->coordinator, fixture->daemon.loop);
+    assert_ok(rpc_channel_open(fixture->daemon.loop, fixture->coordinator.address, NULL,
+                  &fixture->daemon.channel, &error),
         &error);
-    stand->daemon.arena = wire_arena_new(LIMIT_UNPACK_BYTES);
-    stand->daemon.linked = true;
-    stand->daemon.blob_dir = stand->blobs;
-    stand->daemon.task_dir = stand->tasks;
-    coordinator_keep(&stand->coordinator, "#!/bin/sh", 9);
-    stand->start = (struct agent_start){.task = ref,
+    fixture->daemon.arena = wire_arena_new(LIMIT_UNPACK_BYTES);
+    fixture->daemon.linked = true;
+    fixture->daemon.blob_dir = fixture->blobs;
+    fixture->daemon.task_dir = fixture->tasks;
+    coordinator_put(&fixture->coordinator, "#!/bin/sh", 9);
+    fixture->start = (struct agent_start){.task = ref,
         .task_count = 1,
         .spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1}};
-    memcpy(stand->start.spec.program.sha256, stand->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
+    memcpy(fixture->start.spec.program.sha256, fixture->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
     return 0;
 }
 
 static bool run_for(bool *flag, uint64_t us)
 {
-    return rpc_loop_run_until(stand->daemon.loop, flag, clock_monotonic_us() + us) == CADRE_OK;
+    return rpc_loop_run_until(fixture->daemon.loop, flag, clock_monotonic_us() + us) == CADRE_OK;
 }
 
 static void until_nothing_works(void)
 {
-    file_works_wait(&stand->daemon.works);
+    file_work_pool_wait(&fixture->daemon.file_pool);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    tasks_free_all(&stand->daemon);
-    rpc_channel_close(stand->daemon.channel);
+    tasks_free_all(&fixture->daemon);
+    rpc_channel_close(fixture->daemon.channel);
     until_nothing_works();
-    coordinator_close(&stand->coordinator);
-    rpc_loop_close(stand->daemon.loop);
-    wire_arena_free(stand->daemon.arena);
-    wire_buffer_free(&stand->daemon.packed);
-    free(stand);
+    coordinator_close(&fixture->coordinator);
+    rpc_loop_close(fixture->daemon.loop);
+    wire_arena_free(fixture->daemon.arena);
+    wire_buffer_free(&fixture->daemon.packed);
+    free(fixture);
     return 0;
 }
 
 static void until_done(void)
 {
-    assert_true(run_for(&stand->done, speed_scaled_us(30 * CADRE_US_PER_S)));
-    stand->done = false;
+    assert_true(run_for(&fixture->done, speed_scaled_us(30 * CADRE_US_PER_S)));
+    fixture->done = false;
 }
 
 static void until_quiet(void)
@@ -163,28 +163,28 @@ static void until_quiet(void)
 /* One that goes on from a checkpoint of step 120. */
 static void restores(void)
 {
-    stand->start.restores = true;
-    stand->start.checkpoint =
+    fixture->start.restores = true;
+    fixture->start.checkpoint =
         (struct checkpoint_ref){.position = 120, .path = "c.json", .manifest_bytes = 300};
 }
 
 static void prepare(void)
 {
-    worker_front.prepare(&stand->daemon, &stand->start);
+    worker_agent_callbacks.prepare(&fixture->daemon, &fixture->start);
 }
 
 static void assert_collected_and_quiet(void)
 {
     until_quiet();
-    worker_link_front.linked(&stand->daemon); /* nothing is taken up again */
+    worker_link_callbacks.linked(&fixture->daemon); /* nothing is taken up again */
     until_quiet();
-    assert_int_equal(stand->collected, 1);
-    assert_int_equal(stand->prepared, 0);
-    assert_int_equal(stand->failed, 0);
-    worker_front.forget(&stand->daemon, ref);
+    assert_int_equal(fixture->collected, 1);
+    assert_int_equal(fixture->prepared, 0);
+    assert_int_equal(fixture->failed, 0);
+    worker_agent_callbacks.forget(&fixture->daemon, ref);
     until_nothing_works();
     char path[TEST_PATH_BYTES];
-    assert_int_not_equal(access(test_path(path, stand->tasks, "7.1.2"), F_OK), 0);
+    assert_int_not_equal(access(test_path(path, fixture->tasks, "7.1.2"), F_OK), 0);
 }
 
 /* ---- the tests ---- */
@@ -194,22 +194,22 @@ static void one_that_is_left_alone_is_prepared(void **state)
     (void)state;
     prepare();
     until_done();
-    assert_int_equal(stand->prepared, 1);
-    assert_int_equal(stand->collected, 0);
+    assert_int_equal(fixture->prepared, 1);
+    assert_int_equal(fixture->collected, 0);
 }
 
 static void it_does_not_wait_for_its_program(void **state)
 {
     (void)state;
-    stand->coordinator.hangs = true;
+    fixture->coordinator.hangs = true;
     prepare();
     until_quiet();
-    assert_int_equal(stand->coordinator.gets, 1);
-    worker_front.collect(&stand->daemon, ref);
+    assert_int_equal(fixture->coordinator.gets, 1);
+    worker_agent_callbacks.collect(&fixture->daemon, ref);
     until_done();
-    assert_int_equal(stand->collected, 1);
+    assert_int_equal(fixture->collected, 1);
     assert_collected_and_quiet();
-    assert_int_equal(stand->coordinator.cancels, 1);
+    assert_int_equal(fixture->coordinator.cancels, 1);
 }
 
 static void it_does_not_wait_for_its_checkpoint(void **state)
@@ -217,19 +217,19 @@ static void it_does_not_wait_for_its_checkpoint(void **state)
     (void)state;
     restores();
     prepare();
-    while (stand->coordinator.gets == 0) { /* the program */
+    while (fixture->coordinator.gets == 0) { /* the program */
         bool never = false;
         (void)run_for(&never, 100);
     }
-    stand->coordinator.hangs = true;
+    fixture->coordinator.hangs = true;
     until_quiet();
-    assert_int_equal(stand->coordinator.gets, 2);
-    assert_int_equal(stand->coordinator.cancels, 0);
-    worker_front.collect(&stand->daemon, ref);
+    assert_int_equal(fixture->coordinator.gets, 2);
+    assert_int_equal(fixture->coordinator.cancels, 0);
+    worker_agent_callbacks.collect(&fixture->daemon, ref);
     until_done();
-    assert_int_equal(stand->collected, 1);
+    assert_int_equal(fixture->collected, 1);
     assert_collected_and_quiet();
-    assert_int_equal(stand->coordinator.cancels, 1);
+    assert_int_equal(fixture->coordinator.cancels, 1);
 }
 
 /* Without a link there is nothing to cancel, and what it left cannot be sent: there is none. */
@@ -237,15 +237,15 @@ static void it_does_not_wait_for_a_link(void **state)
 {
     (void)state;
     restores();
-    stand->coordinator.refusal = CADRE_UNAVAILABLE;
+    fixture->coordinator.refusal = CADRE_UNAVAILABLE;
     prepare();
     until_quiet();
-    stand->daemon.linked = false;
-    worker_front.collect(&stand->daemon, ref);
+    fixture->daemon.linked = false;
+    worker_agent_callbacks.collect(&fixture->daemon, ref);
     until_done();
-    assert_int_equal(stand->collected, 1);
-    stand->coordinator.refusal = CADRE_OK;
-    stand->daemon.linked = true;
+    assert_int_equal(fixture->collected, 1);
+    fixture->coordinator.refusal = CADRE_OK;
+    fixture->daemon.linked = true;
     assert_collected_and_quiet();
 }
 
@@ -254,17 +254,17 @@ static void it_waits_only_for_the_thread_that_places_it(void **state)
 {
     (void)state;
     prepare();
-    struct task_files *task = tasks_find(&stand->daemon, ref);
+    struct task_files *task = tasks_find(&fixture->daemon, ref);
     assert_non_null(task);
-    while (!task->placing && !task->ready && !task->failed) {
+    while (!task->staging_in && !task->ready && !task->failed) {
         bool never = false;
         (void)run_for(&never, 100);
     }
-    if (!task->placing) {
+    if (!task->staging_in) {
         until_done(); /* one turn of the loop held its beginning and its end: collected after it */
-        stand->prepared = 0;
+        fixture->prepared = 0;
     }
-    worker_front.collect(&stand->daemon, ref);
+    worker_agent_callbacks.collect(&fixture->daemon, ref);
     until_done();
     assert_collected_and_quiet();
 }

@@ -14,7 +14,7 @@ static void a_term_is_judged_by_the_newest_seen(void **state)
         {{.cluster = 9, .start = 5, .nonce = 1}, TERM_GOOD},
         {{.cluster = 9, .start = 3, .nonce = 77}, TERM_OLD},
         {{.cluster = 9, .start = 3, .nonce = 1}, TERM_OLD},
-        {{.cluster = 9, .start = 4, .nonce = 78}, TERM_TWIN},
+        {{.cluster = 9, .start = 4, .nonce = 78}, TERM_DUPLICATE},
         {{.cluster = 8, .start = 99, .nonce = 77}, TERM_FOREIGN}, {{.cluster = 0}, TERM_GOOD}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(term_judge(&seen, &cases[i].offered), cases[i].verdict);

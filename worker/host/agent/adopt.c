@@ -9,7 +9,7 @@
 
 #include "worker/host/agent/agent_state.h"
 #include "worker/host/agent/keeper_link.h"
-#include "worker/host/agent/kept_memory.h"
+#include "worker/host/agent/ps_memory.h"
 #include "worker/host/agent/listener.h"
 #include "worker/host/keeper/start.h"
 
@@ -18,14 +18,14 @@
 
 struct note {
     uint64_t boot_nonce;
-    int64_t place;
+    int64_t gpu_slot;
 }; /* behind it START, as it is packed */
 
 cadre_status adopt_note(
     const struct agent_task *task, struct wire_buffer *note, struct cadre_error *error)
 {
     const struct note head = {
-        .boot_nonce = task->agent->setup.identity.boot_nonce, .place = task->place};
+        .boot_nonce = task->agent->setup.identity.boot_nonce, .gpu_slot = task->gpu_slot};
     struct agent_down down = {.type = AGENT_DOWN_START, .start = task->start};
     if (!wire_buffer_reserve(note, sizeof head)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task's note");
@@ -39,13 +39,13 @@ cadre_status adopt_note(
 struct given {
     int socket;
     int fds[KEEPER_FDS];
-    struct keeper_word hello;
+    struct keeper_message hello;
     struct packed_launch packed;
     struct note head;
     struct agent_start start; /* in the agent's arena */
 };
 
-static void give_back(struct given *given)
+static void close_given(struct given *given)
 {
     packed_launch_free(&given->packed);
     for (size_t i = 0; i < KEEPER_FDS; i++) {
@@ -58,14 +58,14 @@ static void give_back(struct given *given)
     }
 }
 
-static cadre_status hear_hello(struct given *given, const char *path, struct cadre_error *error)
+static cadre_status receive_hello(struct given *given, const char *path, struct cadre_error *error)
 {
     struct pollfd answer = {.fd = given->socket, .events = POLLIN};
     int ready;
     do {
         ready = poll(&answer, 1, ANSWER_MS);
     } while (ready < 0 && errno == EINTR);
-    int failed = ready == 1 ? keeper_hear(given->socket, &given->hello, given->fds) : ETIMEDOUT;
+    int failed = ready == 1 ? keeper_receive(given->socket, &given->hello, given->fds) : ETIMEDOUT;
     if (failed == EMFILE) {
         return cadre_error_errno(error, failed, "cannot take over from the keeper at %s", path);
     }
@@ -115,14 +115,14 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
         .ref = given->start.task,
         .memory = -1,
         .bound = -1,
-        .place = (int32_t)given->head.place,
+        .gpu_slot = (int32_t)given->head.gpu_slot,
         .keeper_socket = -1,
         .keeper_path = strdup(keeper),
         .socket_path = strdup(socket),
         .program = strdup(given->packed.launch.launch.program),
         .confinement = given->packed.launch.launch.confinement};
     agent->tasks = task;
-    cadre_status status = agent_keep_start(task, &given->start, error);
+    cadre_status status = agent_copy_start(task, &given->start, error);
     if (status == CADRE_OK &&
         (task->keeper_path == NULL || task->socket_path == NULL || task->program == NULL)) {
         status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another task");
@@ -135,31 +135,31 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
 }
 
 /* What can fail, while nobody has heard of the task. */
-static cadre_status take_over(
+static cadre_status attach(
     struct agent_task *task, struct given *given, struct cadre_error *error)
 {
     struct agent *agent = task->agent;
     int socket = given->socket;
     given->socket = -1;
-    CADRE_TRY(keeper_link_take(task, socket, error));
+    CADRE_TRY(keeper_link_attach(task, socket, error));
     CADRE_TRY(listener_make(task->socket_path, &task->confinement, &task->bound, error));
     CADRE_TRY(task_socket_listen(task, error));
-    if (kept_memory_is_for(&task->start) && given->fds[KEEPER_FD_MEMORY] >= 0) {
-        CADRE_TRY(kept_memory_adopt(agent, task->ref, &given->fds[KEEPER_FD_MEMORY], error));
+    if (ps_memory_is_for(&task->start) && given->fds[KEEPER_FD_MEMORY] >= 0) {
+        CADRE_TRY(ps_memory_adopt(agent, task->ref, &given->fds[KEEPER_FD_MEMORY], error));
     }
-    if (agent->front.adopted == NULL || !agent->front.adopted(agent->user, &task->start)) {
+    if (agent->callbacks.adopted == NULL || !agent->callbacks.adopted(agent->user, &task->start)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no room for an adopted task");
     }
     return CADRE_OK;
 }
 
-static void tell(struct agent_task *task, struct given *given)
+static void report_to_core(struct agent_task *task, struct given *given)
 {
     struct agent *agent = task->agent;
     pid_t pid = (pid_t)given->hello.value;
     struct agent_down down = {.type = AGENT_DOWN_START, .start = task->start};
     agent->setup.identity.boot_nonce = given->head.boot_nonce;
-    process_runs(task, pid, given->fds);
+    process_started(task, pid, given->fds);
     given->fds[KEEPER_FD_STDOUT] = -1;
     given->fds[KEEPER_FD_STDERR] = -1;
     agent_step(agent, &(struct agent_event){.type = AGENT_EVENT_ADOPTED,
@@ -172,23 +172,23 @@ static void tell(struct agent_task *task, struct given *given)
 static cadre_status adopt(struct agent *agent, struct given *given, struct task_ref expected,
     const char *keeper, const char *socket, struct cadre_error *error)
 {
-    if (agent_task_count(agent) >= AGENT_PLACES(agent->setup.core.slots)) {
+    if (agent_task_count(agent) >= AGENT_ENTRIES(agent->setup.core.slots)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "this worker's %u slots have no place for another task", agent->setup.core.slots);
     }
     CADRE_TRY(keeper_connect(keeper, &given->socket, error));
-    CADRE_TRY(hear_hello(given, keeper, error));
+    CADRE_TRY(receive_hello(given, keeper, error));
     CADRE_TRY(read_note(agent, given, expected, error));
     struct agent_task *task = new_task(agent, given, keeper, socket, error);
     if (task == NULL) {
         return error->code;
     }
-    cadre_status status = take_over(task, given, error);
+    cadre_status status = attach(task, given, error);
     if (status != CADRE_OK) {
         agent_forget(agent, task->ref);
         return status;
     }
-    tell(task, given);
+    report_to_core(task, given);
     return CADRE_OK;
 }
 
@@ -197,6 +197,6 @@ cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const ch
 {
     struct given given = {.socket = -1, .fds = {-1, -1, -1, -1}};
     cadre_status status = adopt(agent, &given, expected, keeper, socket, error);
-    give_back(&given);
+    close_given(&given);
     return status;
 }

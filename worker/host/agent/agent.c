@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/host/agent/agent_state.h"
-#include "worker/host/agent/kept_memory.h"
+#include "worker/host/agent/ps_memory.h"
 
 struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref)
 {
@@ -29,7 +29,7 @@ void agent_notice(struct agent *agent, struct task_ref task, const char *format,
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    agent->front.notice(agent->user, task, text);
+    agent->callbacks.notice(agent->user, task, text);
 }
 
 void agent_forget(struct agent *agent, struct task_ref ref)
@@ -42,7 +42,7 @@ void agent_forget(struct agent *agent, struct task_ref ref)
     if (task == NULL) {
         return;
     }
-    agent->front.forget(agent->user, ref);
+    agent->callbacks.forget(agent->user, ref);
     *at = task->next;
     task->forgotten = true;
     task_socket_close(task);
@@ -50,7 +50,7 @@ void agent_forget(struct agent *agent, struct task_ref ref)
     agent_task_free_if_closed(task);
 }
 
-cadre_status agent_keep_start(
+cadre_status agent_copy_start(
     struct agent_task *task, const struct agent_start *start, struct cadre_error *error)
 {
     struct wire_buffer packed = {0};
@@ -83,18 +83,18 @@ static void prepare(struct agent *agent, const struct agent_start *start)
         .ref = start->task,
         .memory = -1,
         .bound = -1,
-        .place = -1,
+        .gpu_slot = -1,
         .keeper_socket = -1};
     agent->tasks = task;
-    if (agent_keep_start(task, start, &error) != CADRE_OK) {
+    if (agent_copy_start(task, start, &error) != CADRE_OK) {
         agent_task_failed(agent, start->task, 126, error.text);
         return;
     }
-    if (kept_memory_is_for(start) && !kept_memory_expect(agent, start)) {
+    if (ps_memory_is_for(start) && !ps_memory_reserve(agent, start)) {
         agent_task_failed(agent, start->task, 126, "the worker has no memory for another server");
         return;
     }
-    agent->front.prepare(agent->user, &task->start);
+    agent->callbacks.prepare(agent->user, &task->start);
 }
 
 static void spawn(struct agent *agent, struct task_ref ref)
@@ -102,8 +102,8 @@ static void spawn(struct agent *agent, struct task_ref ref)
     struct agent_task *task = agent_task_find(agent, ref);
     CADRE_ASSERT(task != NULL);
     struct cadre_error error = {0};
-    if (kept_memory_is_for(&task->start) &&
-        kept_memory_open(agent, ref, &task->memory, &error) != CADRE_OK) {
+    if (ps_memory_is_for(&task->start) &&
+        ps_memory_open(agent, ref, &task->memory, &error) != CADRE_OK) {
         agent_task_failed(agent, ref, 126, error.text);
         return;
     }
@@ -111,10 +111,10 @@ static void spawn(struct agent *agent, struct task_ref ref)
         agent_task_failed(agent, ref, 126, error.text);
         return;
     }
-    task->place = place_choose(agent);
+    task->gpu_slot = gpu_slot_choose(agent);
     cadre_status status = process_spawn(task, &error);
     if (status != CADRE_OK) {
-        task->place = -1;
+        task->gpu_slot = -1;
         agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
     } /* else its keeper tells: keeper_link.c */
 }
@@ -124,7 +124,7 @@ static void send_hello(struct agent *agent, struct agent_up *up)
 {
     size_t count = 0;
     struct agent_task_view view;
-    for (uint32_t i = 0; i < AGENT_PLACES(agent->setup.core.slots); i++) {
+    for (uint32_t i = 0; i < AGENT_ENTRIES(agent->setup.core.slots); i++) {
         if (agent_core_task(agent->core, i, &view)) {
             agent->refs[count++] = view.task;
         }
@@ -143,10 +143,10 @@ static void send_hello(struct agent *agent, struct agent_up *up)
         .task_count = count,
         .kept = agent->kept,
         .kept_count =
-            kept_memory_jobs(agent, agent->kept, AGENT_PLACES((size_t)agent->setup.core.slots)),
+            ps_memory_jobs(agent, agent->kept, AGENT_ENTRIES((size_t)agent->setup.core.slots)),
         .gpus = agent->setup.identity.gpus,
         .seen = agent->term};
-    agent->front.send(agent->user, up);
+    agent->callbacks.send(agent->user, up);
 }
 
 static void act(struct agent *agent, struct agent_action *action, const struct agent_event *event)
@@ -157,7 +157,7 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         if (action->up.type == AGENT_UP_HELLO) {
             send_hello(agent, &action->up);
         } else {
-            agent->front.send(agent->user, &action->up);
+            agent->callbacks.send(agent->user, &action->up);
         }
         break;
     case AGENT_ACTION_PREPARE:
@@ -174,17 +174,17 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
     case AGENT_ACTION_COLLECT:
         if ((task = agent_task_find(agent, action->task)) != NULL) {
             task_socket_close(task);
-            agent->front.collect(agent->user, action->task);
+            agent->callbacks.collect(agent->user, action->task);
         } else {
             agent_task_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
         }
         break;
     case AGENT_ACTION_PUBLISH:
-        agent->front.publish(agent->user, action->task, action->part);
+        agent->callbacks.publish(agent->user, action->task, action->part);
         break;
-    case AGENT_ACTION_TELL:
+    case AGENT_ACTION_DELIVER:
         if ((task = agent_task_find(agent, action->task)) != NULL) {
-            task_socket_send(task, &event->down->tell.down);
+            task_socket_send(task, &event->down->relay_down.down);
         }
         break;
     case AGENT_ACTION_REFUSE:
@@ -196,10 +196,10 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         agent_forget(agent, action->task);
         break;
     case AGENT_ACTION_FORGET_JOB:
-        kept_memory_forget(agent, action->task.job);
+        ps_memory_forget(agent, action->task.job);
         break;
-    case AGENT_ACTION_LEAVE:
-        agent->front.leave(agent->user);
+    case AGENT_ACTION_EXIT:
+        agent->callbacks.drained(agent->user);
         break;
     }
 }
@@ -341,11 +341,11 @@ void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code,
         text);
 }
 
-void agent_hold_output(struct agent *agent, struct task_ref ref, bool held)
+void agent_set_output_paused(struct agent *agent, struct task_ref ref, bool held)
 {
     struct agent_task *task = agent_task_find(agent, ref);
     if (task != NULL) {
-        process_hold_output(task, held);
+        process_set_output_paused(task, held);
     }
 }
 

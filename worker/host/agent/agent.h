@@ -62,7 +62,7 @@ struct agent_launch {
 
 enum agent_stream { AGENT_STDOUT = 1, AGENT_STDERR = 2 };
 
-struct agent_front {
+struct agent_callbacks {
     /* To the coordinator. When it is not linked the message may be dropped: the core says it again.
      */
     void (*send)(void *user, const struct agent_up *up);
@@ -88,7 +88,7 @@ struct agent_front {
     /* Nothing of the task is needed any more. */
     void (*forget)(void *user, struct task_ref task);
     /* Drained: the program may end. */
-    void (*leave)(void *user);
+    void (*drained)(void *user);
     /* Something an operator should know. */
     void (*notice)(void *user, struct task_ref task, const char *text);
 };
@@ -99,7 +99,7 @@ struct agent_front {
  * it is handled: a task may close its socket at any time. All children of the process are taken for
  * the agent's while it is open. INVALID_ARGUMENT: slots or heartbeat out of range. */
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
-    const struct agent_front *front, void *user, struct agent **ret_agent,
+    const struct agent_callbacks *callbacks, void *user, struct agent **ret_agent,
     struct cadre_error *error);
 
 /* Kills what still runs and closes all handles; `done` is called when nothing runs any more and the
@@ -117,7 +117,7 @@ cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const ch
 void agent_set_term(struct agent *agent, const struct term *term);
 /* Whether anything is here that only the cluster of that coordinator can be told of: a task that is
  * not forgotten, however it ended, or the memory of a parameter server. */
-bool agent_holds_any(const struct agent *agent);
+bool agent_is_occupied(const struct agent *agent);
 
 /* Where tasks that start from now on listen for their peers; those that run stay where they are. */
 cadre_status agent_set_mesh_host(struct agent *agent, const char *host, struct cadre_error *error);
@@ -130,7 +130,7 @@ void agent_drain(struct agent *agent);
 
 /* What the task writes is left in its pipes, until it is not held any more; of one whose process
  * ended what is in them comes all the same. A task that is not here: nothing. */
-void agent_hold_output(struct agent *agent, struct task_ref task, bool held);
+void agent_set_output_paused(struct agent *agent, struct task_ref task, bool held);
 void agent_task_prepared(
     struct agent *agent, struct task_ref task, const struct agent_launch *launch);
 /* exit_code 126 (not usable) or 127 (not found), as shells do. */

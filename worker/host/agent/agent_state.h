@@ -7,7 +7,7 @@
 
 #include "common/wire/frame.h"
 #include "worker/host/agent/agent.h"
-#include "common/base/notices.h"
+#include "common/base/log_ratelimit.h"
 
 /* A task's last line on stderr, kept for the sentence about its end. */
 struct last_line {
@@ -40,7 +40,7 @@ struct agent_task {
     struct task_confinement confinement;
     char *restore; /* NULL: from the beginning */
     int memory;    /* of a parameter server, the agent's; -1: none */
-    int32_t place; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
+    int32_t gpu_slot; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
     char *keeper_path; /* where its keeper listens for the next life of this daemon; NULL: the task
                           ends with us */
     bool inherit_environment;
@@ -49,7 +49,7 @@ struct agent_task {
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
     struct task_connection *connection;  /* the one that is served */
-    struct notices notices;              /* of what it does on its socket */
+    struct log_ratelimit log_ratelimit;              /* of what it does on its socket */
     uv_poll_t keeper;                    /* of keeper_socket */
     int keeper_socket;                   /* -1: no keeper, or it is gone */
     pid_t keeper_pid;                    /* 0: it is not our child, an earlier life's */
@@ -60,10 +60,10 @@ struct agent_task {
     struct task_exit exit;
     uv_pipe_t pipes[2]; /* stdout, stderr */
     unsigned pipes_open;
-    bool output_held; /* they are not read */
+    bool output_paused; /* they are not read */
     uv_timer_t drain; /* after the exit: how long pipes may stay open and strays may live */
     bool drained;     /* it has run out */
-    bool told;        /* the core knows how it ended */
+    bool reported;        /* the core knows how it ended */
     struct last_line last_line;
     unsigned handles; /* open uv handles in this struct: freed at 0 once forgotten */
     bool forgotten;
@@ -78,7 +78,7 @@ struct deferred {
 
 struct agent {
     uv_loop_t *loop;
-    struct agent_front front;
+    struct agent_callbacks callbacks;
     void *user;
     struct agent_setup setup;
     char *name;
@@ -91,7 +91,7 @@ struct agent {
     size_t action_capacity;
     struct task_ref *refs;        /* of a hello */
     struct job_id *kept;          /* the same */
-    struct kept_memory *memories; /* kept_memory.c; the newest first */
+    struct ps_memory *memories; /* ps_memory.c; the newest first */
     bool acting;
     struct deferred *deferred;
     struct deferred **deferred_tail;
@@ -126,21 +126,21 @@ void agent_task_handle_closed(struct agent_task *task);
 void agent_task_free_if_closed(struct agent_task *task);
 
 /* agent.c: a copy of the start that lives as long as the task. */
-cadre_status agent_keep_start(
+cadre_status agent_copy_start(
     struct agent_task *task, const struct agent_start *start, struct cadre_error *error);
 
 /* adopt.c: what the next life of this daemon has to know of the task. */
 cadre_status adopt_note(
     const struct agent_task *task, struct wire_buffer *note, struct cadre_error *error);
 
-/* places.c: the first slot that no other task has; only when all are taken, one of a task's.
+/* gpu_slots.c: the first slot that no other task has; only when all are taken, one of a task's.
  * Places of tasks that are told to be gone are free. */
-int32_t place_choose(const struct agent *agent);
+int32_t gpu_slot_choose(const struct agent *agent);
 
 /* process.c. Starts a keeper for it; whether the task runs is told later. */
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
 /* It runs; the descriptors of its output are ours now. */
-void process_runs(struct agent_task *task, pid_t pid, const int fds[2]);
+void process_started(struct agent_task *task, pid_t pid, const int fds[2]);
 void process_ended(struct agent_task *task, int status);
 void process_swept(struct agent_task *task);
 /* Why it does not run, as launch_process says it. */
@@ -149,7 +149,7 @@ cadre_status process_explain(const struct agent_task *task, int errnum, struct c
 bool process_finish(struct agent_task *task);
 /* One that is stopped goes on with the signal: none can be out of its reach. */
 void process_signal(struct agent_task *task, int signal);
-void process_hold_output(struct agent_task *task, bool held);
+void process_set_output_paused(struct agent_task *task, bool held);
 /* Nothing of the task is needed any more: its keeper ends it, and goes. */
 void process_close(struct agent_task *task);
 

@@ -113,10 +113,10 @@ static cadre_status put_gpus(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
     const struct agent_setup *setup = &task->agent->setup;
-    if (setup->gpu_shares == NULL || task->place < 0) {
+    if (setup->gpu_shares == NULL || task->gpu_slot < 0) {
         return CADRE_OK;
     }
-    const char *share = setup->gpu_shares[task->place];
+    const char *share = setup->gpu_shares[task->gpu_slot];
     drop(environment, "CADRE_DEVICES_REASON");
     if (share[0] == '\0') {
         const char *reason = setup->identity.gpus.reason;
@@ -145,27 +145,27 @@ static cadre_status put_base(
     return CADRE_OK;
 }
 
-static const char *const crew_names[] = {"CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
+static const char *const ps_role_names[] = {"CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
     "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
 
 /* Which task of a job with parameter servers it is. */
-static cadre_status put_crew(
+static cadre_status put_ps_job(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
-    const struct crew *crew = &task->start.spec.crew;
+    const struct ps_job *ps_job = &task->start.spec.ps_job;
     uint32_t slot = task->ref.slot;
-    for (size_t i = 0; i < CADRE_COUNT_OF(crew_names); i++) {
-        drop(environment, crew_names[i]);
+    for (size_t i = 0; i < CADRE_COUNT_OF(ps_role_names); i++) {
+        drop(environment, ps_role_names[i]);
     }
-    if (!crew_is(crew)) {
+    if (!ps_job_is_set(ps_job)) {
         return CADRE_OK;
     }
-    CADRE_TRY(put_text(environment, error, "CADRE_TASK_TYPE=%s", role_name(crew_role(crew, slot))));
-    CADRE_TRY(put_text(environment, error, "CADRE_TASK_INDEX=%" PRIu32, crew_index(crew, slot)));
-    CADRE_TRY(put_text(environment, error, "CADRE_WORKERS=%" PRIu32, crew->workers));
-    CADRE_TRY(put_text(environment, error, "CADRE_SERVERS=%" PRIu32, crew->servers));
-    CADRE_TRY(put_text(environment, error, "CADRE_EVALUATORS=%" PRIu32, crew->evaluators));
-    if (crew->backups) {
+    CADRE_TRY(put_text(environment, error, "CADRE_TASK_TYPE=%s", role_name(ps_job_role(ps_job, slot))));
+    CADRE_TRY(put_text(environment, error, "CADRE_TASK_INDEX=%" PRIu32, ps_job_role_index(ps_job, slot)));
+    CADRE_TRY(put_text(environment, error, "CADRE_WORKERS=%" PRIu32, ps_job->workers));
+    CADRE_TRY(put_text(environment, error, "CADRE_SERVERS=%" PRIu32, ps_job->servers));
+    CADRE_TRY(put_text(environment, error, "CADRE_EVALUATORS=%" PRIu32, ps_job->evaluators));
+    if (ps_job->backups) {
         CADRE_TRY(put_text(environment, error, "CADRE_SERVER_BACKUPS=1"));
     }
     if (task->memory >= 0) {
@@ -187,9 +187,9 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
     /* For the ledger the chief of a crew is the whole job. */
-    bool crew = crew_is(&task->start.spec.crew);
-    uint32_t tasks = crew ? 1 : task->start.task_count;
-    uint32_t least = crew ? 1 : task->start.spec.workers_min;
+    bool ps_job = ps_job_is_set(&task->start.spec.ps_job);
+    uint32_t tasks = ps_job ? 1 : task->start.task_count;
+    uint32_t least = ps_job ? 1 : task->start.spec.workers_min;
     CADRE_TRY(put_text(environment, error, "CADRE_TASKS=%" PRIu32, tasks));
     CADRE_TRY(put_text(environment, error, "CADRE_TASKS_MIN=%" PRIu32, least > 0 ? least : tasks));
     CADRE_TRY(put_text(environment, error, "CADRE_REPLICAS=%" PRIu32, task->start.spec.replicas));
@@ -208,7 +208,7 @@ cadre_status environment_of_task(
         CADRE_TRY(put(environment, strdup(task->start.spec.environment[i]), error));
     }
     CADRE_TRY(put_checkpoints(environment, task, error));
-    CADRE_TRY(put_crew(environment, task, error));
+    CADRE_TRY(put_ps_job(environment, task, error));
     CADRE_TRY(put_gpus(environment, task, error));
     return put_cadre(environment, task, error);
 }

@@ -46,8 +46,8 @@ static void fail_start(struct agent_task *task, int errnum)
 {
     struct cadre_error error = {0};
     cadre_status status = process_explain(task, errnum, &error);
-    task->place = -1;
-    task->told = true; /* nothing more is expected of it */
+    task->gpu_slot = -1;
+    task->reported = true; /* nothing more is expected of it */
     agent_task_failed(task->agent, task->ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
 }
 
@@ -60,11 +60,11 @@ static void close_fds(const int fds[KEEPER_FDS])
     }
 }
 
-static void take_hello(struct agent_task *task, pid_t pid, int fds[KEEPER_FDS])
+static void on_hello(struct agent_task *task, pid_t pid, int fds[KEEPER_FDS])
 {
     bool whole = fds[KEEPER_FD_STDOUT] >= 0 && fds[KEEPER_FD_STDERR] >= 0;
     if (whole && !task->has_process && !task->reaped && !task->forgotten) {
-        process_runs(task, pid, fds);
+        process_started(task, pid, fds);
         fds[KEEPER_FD_STDOUT] = -1;
         fds[KEEPER_FD_STDERR] = -1;
         agent_step_after(
@@ -75,45 +75,45 @@ static void take_hello(struct agent_task *task, pid_t pid, int fds[KEEPER_FDS])
     close_fds(fds);
 }
 
-static void take_word(struct agent_task *task, const struct keeper_word *word, int fds[KEEPER_FDS])
+static void on_message(struct agent_task *task, const struct keeper_message *message, int fds[KEEPER_FDS])
 {
-    if (word->type == KEEPER_HELLO) {
-        take_hello(task, (pid_t)word->value, fds);
+    if (message->type == KEEPER_HELLO) {
+        on_hello(task, (pid_t)message->value, fds);
         return;
     }
     close_fds(fds);
     if (task->forgotten) {
         return;
     }
-    if (word->type == KEEPER_FAILED && !task->has_process && !task->told) {
-        fail_start(task, (int)word->value);
-    } else if (word->type == KEEPER_ENDED && task->has_process) {
-        process_ended(task, (int)word->value);
-    } else if (word->type == KEEPER_SWEPT && task->reaped) {
+    if (message->type == KEEPER_FAILED && !task->has_process && !task->reported) {
+        fail_start(task, (int)message->value);
+    } else if (message->type == KEEPER_ENDED && task->has_process) {
+        process_ended(task, (int)message->value);
+    } else if (message->type == KEEPER_SWEPT && task->reaped) {
         process_swept(task);
     }
 }
 
 /* The kernel has killed the task with it. What the task had started is ours to end now. */
-static void lose_process(struct agent_task *task)
+static void on_process_lost(struct agent_task *task)
 {
     agent_notice(task->agent, task->ref, "the keeper of the task was killed, and the task with it");
-    orphans_end(task->socket_path, NULL);
+    orphans_kill(task->socket_path, NULL);
     task->agent->strays = true;
     (void)raise(SIGCHLD); /* looks for them, also when none has died yet */
     process_ended(task, SIGKILL);
 }
 
 /* It is gone, or speaks nothing that we understand. */
-static void lose(struct agent_task *task, int why)
+static void on_keeper_lost(struct agent_task *task, int why)
 {
     close_link(task);
     reap(task);
-    if (task->forgotten || task->told) {
+    if (task->forgotten || task->reported) {
         return;
     }
     if (task->has_process) {
-        lose_process(task);
+        on_process_lost(task);
     }
     if (task->reaped) {
         process_swept(task);
@@ -128,24 +128,24 @@ static void on_keeper(uv_poll_t *poll, int status, int events)
     (void)events;
     int failed = status < 0 ? EPIPE : 0;
     while (failed == 0 && task->keeper_socket >= 0) {
-        struct keeper_word word;
+        struct keeper_message message;
         int fds[KEEPER_FDS];
-        failed = keeper_hear(task->keeper_socket, &word, fds);
+        failed = keeper_receive(task->keeper_socket, &message, fds);
         if (failed == 0) {
-            take_word(task, &word, fds);
+            on_message(task, &message, fds);
         }
     }
-    if (failed == EMFILE && !task->told) {
-        keeper_link_say(task, KEEPER_END, 0); /* we cannot read what it would write */
+    if (failed == EMFILE && !task->reported) {
+        keeper_link_send(task, KEEPER_END, 0); /* we cannot read what it would write */
         fail_start(task, EMFILE);
     } else if (failed != 0 && failed != EAGAIN) {
-        lose(task, failed);
+        on_keeper_lost(task, failed);
     }
 }
 
 /* ---- its start and its end ---- */
 
-cadre_status keeper_link_take(struct agent_task *task, int socket, struct cadre_error *error)
+cadre_status keeper_link_attach(struct agent_task *task, int socket, struct cadre_error *error)
 {
     int result = uv_poll_init(task->agent->loop, &task->keeper, socket);
     if (result != 0) {
@@ -174,24 +174,24 @@ cadre_status keeper_link_start(
     }
     CADRE_TRY(keeper_start(task->agent->keeper_program, launch, task->memory, mark, &socket,
         &task->keeper_pid, error));
-    cadre_status status = keeper_link_take(task, socket, error); /* else the keeper sees its end */
+    cadre_status status = keeper_link_attach(task, socket, error); /* else the keeper sees its end */
     if (status != CADRE_OK) {
         task->keeper_pid = 0;
     }
     return status;
 }
 
-void keeper_link_say(struct agent_task *task, uint32_t type, int64_t value)
+void keeper_link_send(struct agent_task *task, uint32_t type, int64_t value)
 {
     if (task->keeper_socket >= 0) {
-        (void)keeper_say(task->keeper_socket, &(struct keeper_word){.type = type, .value = value},
+        (void)keeper_send(task->keeper_socket, &(struct keeper_message){.type = type, .value = value},
             NULL, 0); /* its end is heard */
     }
 }
 
 void keeper_link_end(struct agent_task *task)
 {
-    keeper_link_say(task, KEEPER_END, 0);
+    keeper_link_send(task, KEEPER_END, 0);
     if (task->keeper_socket >= 0 && task->keeper_pid > 0) {
         kill(task->keeper_pid, SIGCONT); /* should somebody have stopped it */
     }

@@ -9,9 +9,9 @@
 
 #include "common/pure/assert.h"
 #include "worker/host/agent/agent_state.h"
-#include "worker/host/agent/kept_memory.h"
+#include "worker/host/agent/ps_memory.h"
 #include "worker/host/keeper/start.h"
-#include "worker/host/isolate/kin.h"
+#include "worker/host/isolate/process_stat.h"
 #include "worker/host/keeper/strays.h"
 
 static void free_agent(struct agent *agent)
@@ -29,7 +29,7 @@ static void free_agent(struct agent *agent)
     free(agent->actions);
     free(agent->refs);
     free(agent->kept);
-    kept_memory_close(agent);
+    ps_memory_close(agent);
     wire_arena_free(agent->arena);
     wire_buffer_free(&agent->frame);
     free(agent);
@@ -114,8 +114,8 @@ static cadre_status new_agent(
         .keeper_program = keeper_program(),
         .core_memory = calloc(1, agent_core_bytes(setup->core.slots)),
         .action_capacity = AGENT_ACTIONS_PER_STEP_MAX(setup->core.slots),
-        .refs = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->refs),
-        .kept = calloc(AGENT_PLACES(setup->core.slots), sizeof *agent->kept),
+        .refs = calloc(AGENT_ENTRIES(setup->core.slots), sizeof *agent->refs),
+        .kept = calloc(AGENT_ENTRIES(setup->core.slots), sizeof *agent->kept),
         .arena = wire_arena_new(LIMIT_UNPACK_BYTES)};
     agent->actions = calloc(agent->action_capacity, sizeof *agent->actions);
     agent->deferred_tail = &agent->deferred;
@@ -136,7 +136,7 @@ void agent_set_term(struct agent *agent, const struct term *term)
     agent->term = *term;
 }
 
-bool agent_holds_any(const struct agent *agent)
+bool agent_is_occupied(const struct agent *agent)
 {
     return agent->tasks != NULL || agent->memories != NULL;
 }
@@ -161,12 +161,12 @@ static void ignore_broken_pipes(void)
 }
 
 /* A keeper; or of our session, which no task and nothing that a task starts is in: a process that
- * this one forked for itself (worker/host/isolate/holder.h). */
+ * this one forked for itself (worker/host/isolate/uid_holder.h). */
 static bool is_spared(pid_t pid, const void *user)
 {
     const struct agent *agent = user;
-    struct kin kin;
-    if (process_kin(pid, &kin) && kin.session == getsid(0)) {
+    struct process_stat process_stat;
+    if (process_stat_read(pid, &process_stat) && process_stat.session == getsid(0)) {
         return true;
     }
     const struct agent_task *task = agent->tasks;
@@ -187,7 +187,7 @@ static void on_child(uv_signal_t *handle, int number)
 }
 
 cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
-    const struct agent_front *front, void *user, struct agent **ret_agent,
+    const struct agent_callbacks *callbacks, void *user, struct agent **ret_agent,
     struct cadre_error *error)
 {
     struct agent *agent = NULL;
@@ -198,7 +198,7 @@ cadre_status agent_open(const struct agent_setup *setup, struct uv_loop_s *loop,
     CADRE_TRY(new_agent(setup, &agent, error));
     ignore_broken_pipes();
     agent->loop = loop;
-    agent->front = *front;
+    agent->callbacks = *callbacks;
     agent->user = user;
     uv_timer_init(loop, &agent->tick);
     uv_signal_init(loop, &agent->child);

@@ -22,7 +22,7 @@ struct search {
     const char *folder;
     bool (*spared)(const char *socket, const void *user);
     const void *user;
-    void (*told)(pid_t pid);
+    void (*reported)(pid_t pid);
 };
 
 /* A daemon in a container may have a folder of the same path, and its tasks name that. */
@@ -51,14 +51,14 @@ static bool is_sought(const struct search *search, pid_t pid)
 
 /* Killed, and waited for: nobody writes in its folders any more. The descriptor makes sure that it
  * is still the one that was looked at. */
-static bool end_if_sought(const struct search *search, pid_t pid)
+static bool kill_if_sought(const struct search *search, pid_t pid)
 {
     CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);
     if (process < 0 || !is_sought(search, pid)) {
         return false;
     }
-    if (search->told != NULL) {
-        search->told(pid);
+    if (search->reported != NULL) {
+        search->reported(pid);
     }
     struct pollfd end = {.fd = process, .events = POLLIN};
     if (pidfd_send_signal(process, SIGKILL, NULL, 0) == 0) {
@@ -67,29 +67,29 @@ static bool end_if_sought(const struct search *search, pid_t pid)
     return true;
 }
 
-static bool end_some(const struct search *search)
+static bool kill_some(const struct search *search)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
     const struct dirent *entry;
     bool found = false;
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (pid > 0 && pid != getpid() && end_if_sought(search, pid)) {
+        if (pid > 0 && pid != getpid() && kill_if_sought(search, pid)) {
             found = true;
         }
     }
     return found;
 }
 
-void orphans_end_but(const char *folder, bool (*spared)(const char *socket, const void *user),
-    const void *user, void (*told)(pid_t pid))
+void orphans_kill_except(const char *folder, bool (*spared)(const char *socket, const void *user),
+    const void *user, void (*reported)(pid_t pid))
 {
-    const struct search search = {folder, spared, user, told};
-    for (int pass = 0; pass < PASSES_MAX && end_some(&search); pass++) {
+    const struct search search = {folder, spared, user, reported};
+    for (int pass = 0; pass < PASSES_MAX && kill_some(&search); pass++) {
     }
 }
 
-void orphans_end(const char *folder, void (*told)(pid_t pid))
+void orphans_kill(const char *folder, void (*reported)(pid_t pid))
 {
-    orphans_end_but(folder, NULL, NULL, told);
+    orphans_kill_except(folder, NULL, NULL, reported);
 }

@@ -9,10 +9,10 @@
 
 /* Kills every process whose CADRE_SOCKET is `folder` or lies below it, and waits for its death;
  * also what they start meanwhile. `told` (may be NULL) hears of each. */
-void orphans_end(const char *folder, void (*told)(pid_t pid));
+void orphans_kill(const char *folder, void (*reported)(pid_t pid));
 
 /* The same, but for those whose socket is spared. */
-void orphans_end_but(const char *folder, bool (*spared)(const char *socket, const void *user),
-    const void *user, void (*told)(pid_t pid));
+void orphans_kill_except(const char *folder, bool (*spared)(const char *socket, const void *user),
+    const void *user, void (*reported)(pid_t pid));
 
 #endif

@@ -16,11 +16,11 @@
 #define DRAIN_MS 500
 
 /* More than any pipe holds: what is in it when it is given up. */
-#define REST_BYTES_MAX ((size_t)1024 * 1024)
+#define REMAINING_BYTES_MAX ((size_t)1024 * 1024)
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-static void keep_last_line(struct last_line *line, const char *bytes, size_t size)
+static void store_last_line(struct last_line *line, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n' || bytes[i] == '\r') { /* progress bars draw a line again and again */
@@ -49,21 +49,21 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
 /* Why the kernel ended it comes before what it said last. */
 static void end_group(struct agent_task *task)
 {
-    struct task_group *group = &task->confinement.group;
+    struct task_cgroup *group = &task->confinement.group;
     const struct job_limits *limits = &task->start.spec.limits;
-    const struct group_limits asked = {.memory_bytes = limits->memory_bytes, .pids = limits->pids};
-    struct group_report report;
-    if (group->kind == GROUP_NONE) {
+    const struct cgroup_limits asked = {.memory_bytes = limits->memory_bytes, .pids = limits->pids};
+    struct cgroup_usage report;
+    if (group->kind == CGROUP_NONE) {
         return;
     }
-    group_report(group, &report);
-    group_explain(&report, &asked, task->exit.code != 0 || task->exit.signal != 0,
+    cgroup_usage(group, &report);
+    cgroup_explain(&report, &asked, task->exit.code != 0 || task->exit.signal != 0,
         task->last_line.text, sizeof task->last_line.text);
-    if (!group_kill(group, 0) || !group_remove(group)) {
+    if (!cgroup_kill(group, 0) || !cgroup_remove(group)) {
         agent_notice(task->agent, task->ref, "the task's control group %s cannot be removed",
             group->folders[0]);
     }
-    group->kind = GROUP_NONE;
+    group->kind = CGROUP_NONE;
 }
 
 bool process_finish(struct agent_task *task)
@@ -71,10 +71,10 @@ bool process_finish(struct agent_task *task)
     /* What it said last may still be in its socket: why it ended, maybe. */
     bool waits =
         task->pipes_open > 0 || task->connection != NULL || (!task->swept && !task->drained);
-    if (!task->reaped || waits || task->told) {
+    if (!task->reaped || waits || task->reported) {
         return false;
     }
-    task->told = true;
+    task->reported = true;
     uv_timer_stop(&task->drain);
     end_group(task);
     struct agent_event event = {.type = AGENT_EVENT_EXITED, .task = task->ref, .exit = task->exit};
@@ -100,21 +100,21 @@ static void close_pipe(uv_pipe_t *pipe)
     }
 }
 
-static void give_output(
+static void pass_output(
     struct agent_task *task, const uv_pipe_t *pipe, const char *bytes, size_t size)
 {
     enum agent_stream which = pipe == &task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
     if (which == AGENT_STDERR) {
-        keep_last_line(&task->last_line, bytes, size);
+        store_last_line(&task->last_line, bytes, size);
     }
-    task->agent->front.output(task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
+    task->agent->callbacks.output(task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
 }
 
 static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 {
     struct agent_task *task = stream->data;
     if (size > 0 && !task->forgotten) {
-        give_output(task, (uv_pipe_t *)stream, buffer->base, (size_t)size);
+        pass_output(task, (uv_pipe_t *)stream, buffer->base, (size_t)size);
     }
     free(buffer->base);
     if (size < 0) {
@@ -123,7 +123,7 @@ static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
 }
 
 /* What is in the pipe now; nothing that comes later. True: somebody holds it open. */
-static bool read_rest(struct agent_task *task, uv_pipe_t *pipe)
+static bool read_remaining(struct agent_task *task, uv_pipe_t *pipe)
 {
     char bytes[4096];
     uv_os_fd_t fd;
@@ -131,10 +131,10 @@ static bool read_rest(struct agent_task *task, uv_pipe_t *pipe)
     if (uv_is_closing((uv_handle_t *)pipe) || uv_fileno((uv_handle_t *)pipe, &fd) != 0) {
         return false;
     }
-    for (size_t total = 0; got > 0 && total < REST_BYTES_MAX; total += (size_t)got) {
+    for (size_t total = 0; got > 0 && total < REMAINING_BYTES_MAX; total += (size_t)got) {
         got = read(fd, bytes, sizeof bytes); /* it does not block */
         if (got > 0) {
-            give_output(task, pipe, bytes, (size_t)got);
+            pass_output(task, pipe, bytes, (size_t)got);
         }
     }
     return got != 0;
@@ -147,10 +147,10 @@ static void on_drained(uv_timer_t *timer)
     if (task->pipes_open > 0) {
         bool open = false;
         for (int i = 0; i < 2; i++) {
-            open = read_rest(task, &task->pipes[i]) || open;
+            open = read_remaining(task, &task->pipes[i]) || open;
             close_pipe(&task->pipes[i]);
         }
-        if (open) { /* else it was only held: agent_hold_output */
+        if (open) { /* else it was only held: agent_set_output_paused */
             agent_notice(task->agent, task->ref,
                 "a process that the task left behind holds its output open; what it writes from "
                 "now on is dropped");
@@ -192,7 +192,7 @@ void process_swept(struct agent_task *task)
 void process_signal(struct agent_task *task, int signal)
 {
     if (task->has_process) {
-        keeper_link_say(task, KEEPER_SIGNAL, signal);
+        keeper_link_send(task, KEEPER_SIGNAL, signal);
     }
 }
 
@@ -212,14 +212,14 @@ static void open_handles(struct agent_task *task)
 
 static void read_pipe(struct agent_task *task, int i)
 {
-    if (!task->output_held) {
+    if (!task->output_paused) {
         uv_read_start((uv_stream_t *)&task->pipes[i], on_room, on_output);
     }
 }
 
-void process_hold_output(struct agent_task *task, bool held)
+void process_set_output_paused(struct agent_task *task, bool held)
 {
-    task->output_held = held;
+    task->output_paused = held;
     for (int i = 0; i < 2 && task->drain.data != NULL; i++) {
         uv_stream_t *pipe = (uv_stream_t *)&task->pipes[i];
         if (held) {
@@ -230,7 +230,7 @@ void process_hold_output(struct agent_task *task, bool held)
     }
 }
 
-void process_runs(struct agent_task *task, pid_t pid, const int fds[2])
+void process_started(struct agent_task *task, pid_t pid, const int fds[2])
 {
     open_handles(task);
     task->pid = pid;

@@ -23,17 +23,17 @@ __attribute__((format(printf, 2, 3))) static void note(
     struct agent_task *task, const char *format, ...)
 {
     char text[LIMIT_TEXT_BYTES];
-    uint64_t left_out;
-    if (!notices_take(&task->notices, clock_monotonic_us(), &left_out)) {
+    uint64_t suppressed;
+    if (!log_ratelimit_allow(&task->log_ratelimit, clock_monotonic_us(), &suppressed)) {
         return;
     }
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    if (left_out > 0) {
+    if (suppressed > 0) {
         agent_notice(
-            task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text, left_out);
+            task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text, suppressed);
     } else {
         agent_notice(task->agent, task->ref, "%s", text);
     }
@@ -73,7 +73,7 @@ static void drop(struct task_connection *connection)
     }
 }
 
-static void lose(struct task_connection *connection)
+static void on_connection_lost(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
     bool was_open = task->connection == connection;
@@ -87,7 +87,7 @@ static void lose(struct task_connection *connection)
 void task_socket_drop(struct agent_task *task)
 {
     if (task->connection != NULL) {
-        lose(task->connection);
+        on_connection_lost(task->connection);
     }
 }
 
@@ -105,12 +105,12 @@ static void on_written_last(uv_write_t *request, int status)
 }
 
 /* What does not fit into the socket now waits in a request. */
-static void write_later(
+static void queue_write(
     struct task_connection *connection, const void *bytes, size_t size, bool last)
 {
     struct write_request *write = malloc(sizeof *write + size);
     if (write == NULL) {
-        lose(connection);
+        on_connection_lost(connection);
         return;
     }
     memcpy(write->bytes, bytes, size);
@@ -131,7 +131,7 @@ static void write_bytes(struct task_connection *connection, const uint8_t *bytes
     int written = uv_try_write((uv_stream_t *)&connection->pipe, &buffer, 1);
     size_t done = written > 0 ? (size_t)written : 0;
     if (done < size) {
-        write_later(connection, bytes + done, size - done, false);
+        queue_write(connection, bytes + done, size - done, false);
     }
 }
 
@@ -154,7 +154,7 @@ void task_socket_send(struct agent_task *task, const struct task_down *down)
     const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
     if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
         note(task, "the program does not read what it is told: its connection is closed");
-        lose(task->connection);
+        on_connection_lost(task->connection);
         return;
     }
     write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size);
@@ -169,7 +169,7 @@ static void refuse(struct task_connection *connection, cadre_status code, const 
         task->connection = NULL;
     }
     if (pack(task, &down)) {
-        write_later(connection, task->agent->frame.bytes, task->agent->frame.size, true);
+        queue_write(connection, task->agent->frame.bytes, task->agent->frame.size, true);
     } else {
         drop(connection);
     }
@@ -183,7 +183,7 @@ void task_socket_refuse(struct agent_task *task, cadre_status code, const char *
     }
 }
 
-static void take_frame(struct task_connection *connection, const uint8_t *payload, size_t size)
+static void handle_frame(struct task_connection *connection, const uint8_t *payload, size_t size)
 {
     struct agent_task *task = connection->task;
     struct agent *agent = task->agent;
@@ -203,7 +203,7 @@ static void take_frame(struct task_connection *connection, const uint8_t *payloa
 }
 
 /* The frames that are whole; stops when one of them ended the connection. */
-static void take_frames(struct task_connection *connection)
+static void handle_frames(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
     struct cadre_error error = {0};
@@ -212,7 +212,7 @@ static void take_frames(struct task_connection *connection)
     cadre_status status = CADRE_OK;
     while (task->connection == connection && !task->forgotten &&
            (status = frame_reader_next(&connection->reader, &payload, &size, &error)) == CADRE_OK) {
-        take_frame(connection, payload, size);
+        handle_frame(connection, payload, size);
     }
     if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
         note(task, "the program's frames are refused: %s", error.text);
@@ -223,7 +223,7 @@ static void take_frames(struct task_connection *connection)
 }
 
 /* The first eight bytes; false while they are not whole or when they ended the connection. */
-static bool take_preamble(struct task_connection *connection, const uint8_t **bytes, size_t *size)
+static bool handle_preamble(struct task_connection *connection, const uint8_t **bytes, size_t *size)
 {
     size_t missing = FRAME_PREAMBLE_BYTES - connection->preamble_size;
     size_t taken = *size < missing ? *size : missing;
@@ -257,19 +257,19 @@ static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
     struct task_connection *connection = stream->data;
     if (got < 0) {
         free(buffer->base);
-        lose(connection);
+        on_connection_lost(connection);
         return;
     }
     const uint8_t *bytes = (const uint8_t *)buffer->base;
     size_t size = (size_t)got;
-    if (size > 0 && take_preamble(connection, &bytes, &size) && size > 0) {
+    if (size > 0 && handle_preamble(connection, &bytes, &size) && size > 0) {
         uint8_t *room = frame_reader_room(&connection->reader, size);
         if (room == NULL) {
-            lose(connection);
+            on_connection_lost(connection);
         } else {
             memcpy(room, bytes, size);
             frame_reader_commit(&connection->reader, size);
-            take_frames(connection);
+            handle_frames(connection);
         }
     }
     free(buffer->base);
@@ -363,10 +363,10 @@ void task_socket_close(struct agent_task *task)
         next = at->next; /* also those that never read why they are refused */
         drop(at);
     }
-    if (task->notices.left_out > 0) {
+    if (task->log_ratelimit.suppressed > 0) {
         agent_notice(task->agent, task->ref,
-            "what it did on its socket was not told %" PRIu64 " times", task->notices.left_out);
-        task->notices.left_out = 0;
+            "what it did on its socket was not told %" PRIu64 " times", task->log_ratelimit.suppressed);
+        task->log_ratelimit.suppressed = 0;
     }
     if (task->listening) {
         task->listening = false;

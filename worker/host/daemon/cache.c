@@ -105,7 +105,7 @@ static bool is_needed(const struct cache_shrink *shrink, const struct content *c
     return needed;
 }
 
-static void let_go(void *user)
+static void evict(void *user)
 {
     struct cache_shrink *shrink = user;
     struct contents contents;
@@ -138,11 +138,11 @@ static void shrink_free(struct cache_shrink *shrink)
 
 static void shrink(struct daemon *daemon);
 
-static void after_let_go(void *user)
+static void after_evict(void *user)
 {
     struct cache_shrink *done = user;
     struct daemon *daemon = done->daemon;
-    daemon->cache_shrinks = false;
+    daemon->cache_evicting = false;
     if (done->listed) {
         daemon->cache_bytes = done->left_bytes;
         daemon->counts.cache_evicted_bytes += done->evicted_bytes;
@@ -152,7 +152,7 @@ static void after_let_go(void *user)
             LOG_U64("bytes", done->evicted_bytes));
     }
     shrink_free(done);
-    if (daemon->cache_grew) {
+    if (daemon->cache_evict_again) {
         shrink(daemon);
     }
 }
@@ -199,11 +199,11 @@ static struct cache_shrink *begin(struct daemon *daemon)
 
 static void shrink(struct daemon *daemon)
 {
-    daemon->cache_grew = daemon->cache_shrinks;
-    struct cache_shrink *begun = daemon->cache_shrinks ? NULL : begin(daemon);
+    daemon->cache_evict_again = daemon->cache_evicting;
+    struct cache_shrink *begun = daemon->cache_evicting ? NULL : begin(daemon);
     if (begun != NULL) {
-        daemon->cache_shrinks = true;
-        file_work_start(&begun->work, &daemon->works, let_go, after_let_go, begun);
+        daemon->cache_evicting = true;
+        file_work_start(&begun->work, &daemon->file_pool, evict, after_evict, begun);
     }
 }
 
@@ -258,8 +258,8 @@ cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)
     free(contents.items);
     struct cache_shrink *begun = begin(daemon);
     if (begun != NULL) { /* there is no loop yet that would wait */
-        let_go(begun);
-        after_let_go(begun);
+        evict(begun);
+        after_evict(begun);
     }
     return listed ? CADRE_OK
                   : cadre_error_set(

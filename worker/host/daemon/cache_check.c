@@ -17,7 +17,7 @@
 #include "worker/host/daemon/task_files.h"
 #include "common/rpc/file_work.h"
 
-#define PIECE_BYTES  (UINT64_C(16) * 1024 * 1024)
+#define CHECK_PIECE_BYTES  (UINT64_C(16) * 1024 * 1024)
 #define PAUSE_PER_US 3
 
 struct cache_check {
@@ -43,18 +43,18 @@ static void on_timer(uv_timer_t *timer)
     look(timer->data);
 }
 
-static void again_in_us(struct cache_check *check, uint64_t us)
+static void next_check_us(struct cache_check *check, uint64_t us)
 {
     uv_timer_start(&check->timer, on_timer, (us + CADRE_US_PER_MS - 1) / CADRE_US_PER_MS, 0);
 }
 
-static bool takes_part(const struct task_files *task)
+static bool is_checkable(const struct task_files *task)
 {
     return task->ready && !task->failed && !task->collecting;
 }
 
 /* Whether an earlier task of this round has the file too. */
-static bool was_looked_at(const struct cache_check *check, const uint8_t *sha256)
+static bool was_checked(const struct cache_check *check, const uint8_t *sha256)
 {
     for (size_t i = 0; i <= check->next_task; i++) {
         const struct task_files *task = tasks_find(check->daemon, check->tasks[i]);
@@ -74,11 +74,11 @@ static const struct job_file *next_file(struct cache_check *check)
 {
     for (; check->next_task < check->task_count; check->next_task++, check->next_file = 0) {
         const struct task_files *task = tasks_find(check->daemon, check->tasks[check->next_task]);
-        while (task != NULL && takes_part(task) && check->next_file <= task->spec->file_count) {
+        while (task != NULL && is_checkable(task) && check->next_file <= task->spec->file_count) {
             const struct job_file *file = tasks_file(task, check->next_file);
-            bool again = was_looked_at(check, file->sha256);
+            bool on_retry = was_checked(check, file->sha256);
             check->next_file++;
-            if (!again) {
+            if (!on_retry) {
                 return file;
             }
         }
@@ -107,22 +107,22 @@ static void end_round(struct cache_check *check)
     free(check->tasks);
     check->tasks = NULL;
     check->task_count = 0;
-    again_in_us(check, check->daemon->options.cache_check_us);
+    next_check_us(check, check->daemon->options.cache_check_us);
 }
 
 static void in_thread(void *user)
 {
     struct cache_check *check = user;
     uint64_t begin_us = clock_monotonic_us();
-    check->more = content_check_piece(check->content, PIECE_BYTES, &check->state);
+    check->more = content_check_piece(check->content, CHECK_PIECE_BYTES, &check->state);
     check->took_us = clock_monotonic_us() - begin_us;
 }
 
 /* A task that runs and takes the content, whose right it is to fetch it. */
-static struct task_files *find_taker(struct cache_check *check, const struct job_file **ret_file)
+static struct task_files *find_user_of(struct cache_check *check, const struct job_file **ret_file)
 {
     for (struct task_files *task = check->daemon->tasks; task != NULL; task = task->next) {
-        for (size_t i = 0; takes_part(task) && i <= task->spec->file_count; i++) {
+        for (size_t i = 0; is_checkable(task) && i <= task->spec->file_count; i++) {
             *ret_file = tasks_file(task, i);
             if (memcmp((*ret_file)->sha256, check->sha256, SHA256_BYTES) == 0) {
                 return task;
@@ -137,7 +137,7 @@ static void after_thread(void *user)
     struct cache_check *check = user;
     if (!check->more) {
         const struct job_file *file = NULL;
-        struct task_files *taker = find_taker(check, &file);
+        struct task_files *taker = find_user_of(check, &file);
         content_check_close(check->content);
         check->content = NULL;
         if (taker != NULL && check->state >= CONTENT_DAMAGED) {
@@ -147,7 +147,7 @@ static void after_thread(void *user)
             cache_removed(check->daemon, check->size_bytes); /* nobody takes it any more */
         }
     }
-    again_in_us(check, check->took_us * PAUSE_PER_US);
+    next_check_us(check, check->took_us * PAUSE_PER_US);
 }
 
 static bool open_next(struct cache_check *check)
@@ -172,7 +172,7 @@ static void look(struct cache_check *check)
         end_round(check);
         return;
     }
-    file_work_start(&check->work, &check->daemon->works, in_thread, after_thread, check);
+    file_work_start(&check->work, &check->daemon->file_pool, in_thread, after_thread, check);
 }
 
 cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error)

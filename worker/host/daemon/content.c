@@ -86,10 +86,10 @@ static cadre_status copy_checked(struct copying *copying, const uint8_t sha256[S
 cadre_status content_copy(const char *from, const uint8_t sha256[SHA256_BYTES], const char *to,
     bool executable, enum content_state *ret_state, struct cadre_error *error)
 {
-    *ret_state = CONTENT_WHOLE;
+    *ret_state = CONTENT_INTACT;
     CADRE_CLOSE_AT_EXIT int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (in < 0) {
-        *ret_state = errno == ENOENT ? CONTENT_GONE : CONTENT_WHOLE;
+        *ret_state = errno == ENOENT ? CONTENT_NOT_CACHED : CONTENT_INTACT;
         return cadre_error_errno(error, errno, "cannot open %s", from);
     }
     CADRE_CLOSE_AT_EXIT int out =
@@ -135,11 +135,11 @@ struct content_check *content_check_open(const char *path, const uint8_t sha256[
 
 bool content_check_piece(struct content_check *check, uint64_t bytes, enum content_state *ret_state)
 {
-    *ret_state = CONTENT_WHOLE;
+    *ret_state = CONTENT_INTACT;
     if (check->fd < 0) {
         check->fd = open(check->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
         if (check->fd < 0) {
-            *ret_state = CONTENT_GONE;
+            *ret_state = CONTENT_NOT_CACHED;
             return false;
         }
         (void)posix_fadvise(check->fd, 0, 0, POSIX_FADV_DONTNEED); /* what the disk has is asked */

@@ -11,14 +11,14 @@
 #include "common/base/sha256.h"
 
 enum content_state {
-    CONTENT_WHOLE,
-    CONTENT_GONE,    /* it is not in the cache */
+    CONTENT_INTACT,
+    CONTENT_NOT_CACHED,    /* it is not in the cache */
     CONTENT_DAMAGED, /* it is not what its hash says */
     CONTENT_REMOVED  /* the same, and this call removed it from the cache */
 };
 
 /* Copies the content at `from` to `to`, which is made, and hashes the very bytes that are written.
- * Any error: `to` may be there by half; *ret_state is CONTENT_WHOLE unless `from` is the cause
+ * Any error: `to` may be there by half; *ret_state is CONTENT_INTACT unless `from` is the cause
  * (DATA_LOSS, NOT_FOUND), and what is damaged is removed from the cache. */
 cadre_status content_copy(const char *from, const uint8_t sha256[SHA256_BYTES], const char *to,
     bool executable, enum content_state *ret_state, struct cadre_error *error);

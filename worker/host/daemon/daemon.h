@@ -32,7 +32,7 @@ struct worker_counts {
 
 struct http_server;
 struct isolation;
-struct link_front;
+struct link_callbacks;
 struct slot_gpus;
 struct task_files;
 struct cache_check;
@@ -48,14 +48,14 @@ struct daemon {
     bool linked; /* the welcome came on this stream */
     bool was_linked;
     struct term term;             /* the newest coordinator that was obeyed */
-    uint64_t told_certificate_us; /* what the coordinator knows of when it expires */
-    bool ready_told;              /* the ready file is ours */
-    uint64_t retry_us;            /* grows with each failure */
-    uv_timer_t retry;
+    uint64_t reported_certificate_us; /* what the coordinator knows of when it expires */
+    bool ready_file_written;              /* the ready file is ours */
+    uint64_t reconnect_us;            /* grows with each failure */
+    uv_timer_t reconnect_timer;
     uv_timer_t drain;
-    uv_timer_t later;
-    void (*again)(struct daemon *daemon); /* when it is over */
-    const struct link_front *link_front;
+    uv_timer_t retry_timer;
+    void (*on_retry)(struct daemon *daemon); /* when it is over */
+    const struct link_callbacks *link_callbacks;
     uv_signal_t sigterm;
     uv_signal_t sigint;
     struct notifier notifier;
@@ -76,20 +76,20 @@ struct daemon {
     uid_t uid;
     gid_t gid;
     bool draining;
-    void (*leaves)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
+    void (*exit_now)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
     bool agent_closed;
-    struct file_works works;    /* on files, by threads */
-    struct task_files *leaving; /* forgotten, and their folders still bear their names */
-    struct task_files *gone;    /* what they left is to be removed, in this order */
-    bool removes;               /* a thread has the first */
-    atomic_ullong gone_last;    /* of the names of their folders */
+    struct file_work_pool file_pool;    /* on files, by threads */
+    struct task_files *removals_waiting; /* forgotten, and their folders still bear their names */
+    struct task_files *removals;    /* what they left is to be removed, in this order */
+    bool removing;               /* a thread has the first */
+    atomic_ullong removal_last;    /* of the names of their folders */
     struct slot_gpus *gpus;
     struct isolation *isolation;
     struct worker_counts counts;
     struct http_server *http; /* NULL: none */
     uint64_t cache_bytes;     /* in blob_dir */
-    bool cache_shrinks;       /* a thread lets contents go */
-    bool cache_grew;          /* meanwhile */
+    bool cache_evicting;       /* a thread lets contents go */
+    bool cache_evict_again;          /* meanwhile */
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
 };

@@ -19,7 +19,7 @@
 #include "worker/host/daemon/cache.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/fetch.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/task_files.h"
 
 struct fetch {
@@ -129,12 +129,12 @@ static void dispose(struct fetch *fetch)
         drop(fetch); /* nothing waits for this loop any more */
         fetch_free(fetch);
     } else {
-        file_work_start(&fetch->work, &fetch->daemon->works, drop, after_drop, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->file_pool, drop, after_drop, fetch);
     }
 }
 
 /* If it is not here again, the next task that takes it fetches it. */
-static void tell_renewed(
+static void log_renewed(
     const struct task_files *task, const char *name, cadre_status status, const char *reason)
 {
     if (status == CADRE_OK) {
@@ -156,7 +156,7 @@ static void finish(struct fetch *fetch, cadre_status status, const char *text)
         task->fetch = NULL;
     }
     if (task != NULL && fetch->renews) {
-        tell_renewed(task, fetch->name, status, text);
+        log_renewed(task, fetch->name, status, text);
     }
     void (*done)(struct task_files * task) = fetch->done;
     bool goes_on = task != NULL && !fetch->renews;
@@ -165,11 +165,11 @@ static void finish(struct fetch *fetch, cadre_status status, const char *text)
         task->next_file++;
         fetch_files(task, done);
     } else if (goes_on && status != CADRE_UNAVAILABLE) {
-        later_start(task, &error);
+        retry_start(task, &error);
     } /* else the next link goes on: fetch_files() again */
 }
 
-static void after_keep(void *user)
+static void after_store(void *user)
 {
     struct fetch *fetch = user;
     if (fetch->error.code == CADRE_OK) {
@@ -186,7 +186,7 @@ static void end(struct fetch *fetch, cadre_status status, const char *text)
     } else if (fetch->error.code != CADRE_OK) {
         finish(fetch, fetch->error.code, fetch->error.text);
     } else if (status == CADRE_OK) {
-        file_work_start(&fetch->work, &fetch->daemon->works, keep, after_keep, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->file_pool, keep, after_store, fetch);
     } else {
         struct cadre_error error;
         cadre_error_set(
@@ -200,7 +200,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     (void)call;
     struct fetch *fetch = user;
     fetch->call = NULL;
-    if (fetch->work.runs) {
+    if (fetch->work.running) {
         fetch->ended = true;
         fetch->end_status = status;
         snprintf(fetch->end_text, sizeof fetch->end_text, "%s", text);
@@ -222,7 +222,7 @@ static void after_write(void *user)
 }
 
 /* The chunk dies with the message. */
-static cadre_status take_chunk(struct fetch *fetch, const struct blob_chunk *chunk)
+static cadre_status on_chunk(struct fetch *fetch, const struct blob_chunk *chunk)
 {
     if (chunk->byte_count > fetch->chunk_capacity) {
         uint8_t *grown = realloc(fetch->chunk, chunk->byte_count);
@@ -250,11 +250,11 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     wire_arena_reset(fetch->daemon->arena);
     if (wire_unpack_blob_chunk(data, length, fetch->daemon->arena, &chunk, &fetch->error) !=
             CADRE_OK ||
-        take_chunk(fetch, &chunk) != CADRE_OK) {
+        on_chunk(fetch, &chunk) != CADRE_OK) {
         rpc_call_cancel(call);
     } else if (fetch->chunk_bytes > 0) {
         rpc_call_pause(call);
-        file_work_start(&fetch->work, &fetch->daemon->works, write_chunk, after_write, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->file_pool, write_chunk, after_write, fetch);
     }
 }
 
@@ -321,7 +321,7 @@ static cadre_status fetch_file(struct task_files *task, const struct job_file *f
     snprintf(fetch->name, sizeof fetch->name, "%s", file->name);
     memcpy(fetch->sha256, file->sha256, sizeof fetch->sha256);
     task->fetch = fetch;
-    file_work_start(&fetch->work, &daemon->works, look, after_look, fetch);
+    file_work_start(&fetch->work, &daemon->file_pool, look, after_look, fetch);
     return CADRE_OK;
 }
 
@@ -333,7 +333,7 @@ void fetch_files(struct task_files *task, void (*done)(struct task_files *task))
     }
     struct cadre_error error = {0};
     if (fetch_file(task, tasks_file(task, task->next_file), done, &error) != CADRE_OK) {
-        later_start(task, &error);
+        retry_start(task, &error);
     }
 }
 
@@ -341,7 +341,7 @@ void fetch_renew(struct task_files *task, const struct job_file *file)
 {
     struct cadre_error error = {0};
     if (task->fetch == NULL && fetch_file(task, file, NULL, &error) != CADRE_OK) {
-        tell_renewed(task, file->name, error.code, error.text);
+        log_renewed(task, file->name, error.code, error.text);
     }
 }
 

@@ -7,7 +7,7 @@
 #include "common/gpus/pci_gpus.h"
 #include "worker/host/probe/slot_gpus.h"
 
-static void tell(const struct daemon *daemon, uint32_t wanted)
+static void log_gpus(const struct daemon *daemon, uint32_t wanted)
 {
     const struct host_gpus *host = &daemon->gpus->host;
     uint32_t slots = (uint32_t)daemon->options.slots;
@@ -35,7 +35,7 @@ static void tell(const struct daemon *daemon, uint32_t wanted)
 cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error)
 {
     uint32_t wanted = 0;
-    CADRE_TRY(host_gpus_wanted(daemon->options.gpus, &wanted, error));
+    CADRE_TRY(host_gpus_parse_count(daemon->options.gpus, &wanted, error));
     const struct host_gpus_search search = {.wanted = wanted,
         .environment = environ,
         .timeout_us = daemon->options.gpu_timeout_us,
@@ -44,6 +44,6 @@ cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error)
         .uid = daemon->uid,
         .gid = daemon->gid};
     CADRE_TRY(slot_gpus_open(&search, (uint32_t)daemon->options.slots, &daemon->gpus, error));
-    tell(daemon, wanted);
+    log_gpus(daemon, wanted);
     return CADRE_OK;
 }

@@ -66,7 +66,7 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
     CADRE_TRY(name_groups(daemon, name, error));
     CADRE_TRY(parse_uids(daemon->options.job_uids, &options.uid_first, &options.uid_last, error));
     CADRE_TRY(isolation_open(&options, &daemon->isolation, error));
-    log_event(LOG_LEVEL_INFO, "isolation", isolation_words(daemon->isolation), LOG_END);
+    log_event(LOG_LEVEL_INFO, "isolation", isolation_describe(daemon->isolation), LOG_END);
     return CADRE_OK;
 }
 
@@ -92,7 +92,7 @@ cadre_status isolate_prepare(
     struct task_files *task, struct task_confinement *ret_confinement, struct cadre_error *error)
 {
     const struct job_limits *limits = &task->spec->limits;
-    const struct group_limits asked = {.memory_bytes = limits->memory_bytes,
+    const struct cgroup_limits asked = {.memory_bytes = limits->memory_bytes,
         .cpu_thousandths = limits->cpu_thousandths,
         .pids = limits->pids};
     CADRE_TRY(isolation_prepare_task(
@@ -139,7 +139,7 @@ bool isolate_leave(struct task_files *task)
         return false;
     }
     task->entered = false;
-    (void)group_remove(&task->group);
+    (void)cgroup_remove(&task->group);
     return isolation_leave_job(task->daemon->isolation, task->ref.job, &task->user);
 }
 
@@ -176,8 +176,8 @@ bool isolate_emptied(struct task_files *task)
     const struct isolation_user before = task->user;
     bool had = isolation_emptied(task->daemon->isolation, &task->user);
     change_user(task->daemon->tasks, before.uid, &task->user);
-    change_user(task->daemon->leaving, before.uid, &task->user);
-    change_user(task->daemon->gone, before.uid, &task->user);
+    change_user(task->daemon->removals_waiting, before.uid, &task->user);
+    change_user(task->daemon->removals, before.uid, &task->user);
     if (!task->left && (!had || before.uid != task->user.uid)) {
         log_event(LOG_LEVEL_INFO, "isolation",
             "something else on this machine runs under a uid of --job-uids: the job gets another",

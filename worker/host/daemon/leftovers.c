@@ -127,7 +127,7 @@ static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *err
 
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error)
 {
-    orphans_end_but(daemon->task_dir, is_adopted, daemon, note);
+    orphans_kill_except(daemon->task_dir, is_adopted, daemon, note);
     fetches_clear(daemon->blob_dir);
     cadre_status status = folders_clear(daemon, error);
     struct cadre_error failed;

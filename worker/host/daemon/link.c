@@ -16,26 +16,26 @@
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
 #define RETRY_MIN_US  (50 * CADRE_US_PER_MS)
 #define RETRY_MAX_US  (2 * CADRE_US_PER_S)
-#define TELL_AGAIN_US (60 * CADRE_US_PER_S)
+#define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
 
 static void open_stream(struct daemon *daemon);
 
-static void on_retry(uv_timer_t *timer)
+static void on_reconnect_timer(uv_timer_t *timer)
 {
     open_stream(timer->data);
 }
 
-static void retry_later(struct daemon *daemon)
+static void reconnect_later(struct daemon *daemon)
 {
-    daemon->retry_us = daemon->retry_us * 2;
-    if (daemon->retry_us < RETRY_MIN_US) {
-        daemon->retry_us = RETRY_MIN_US;
-    } else if (daemon->retry_us > RETRY_MAX_US) {
-        daemon->retry_us = RETRY_MAX_US;
+    daemon->reconnect_us = daemon->reconnect_us * 2;
+    if (daemon->reconnect_us < RETRY_MIN_US) {
+        daemon->reconnect_us = RETRY_MIN_US;
+    } else if (daemon->reconnect_us > RETRY_MAX_US) {
+        daemon->reconnect_us = RETRY_MAX_US;
     }
     struct prng prng = {clock_monotonic_us()};
-    uint64_t pause_us = daemon->retry_us / 2 + prng_below(&prng, daemon->retry_us / 2 + 1);
-    uv_timer_start(&daemon->retry, on_retry, pause_us / 1000 + 1, 0);
+    uint64_t pause_us = daemon->reconnect_us / 2 + prng_uniform(&prng, daemon->reconnect_us / 2 + 1);
+    uv_timer_start(&daemon->reconnect_timer, on_reconnect_timer, pause_us / 1000 + 1, 0);
 }
 
 /* Found anew by each stream: a host's address may have changed, and so may the coordinator's. */
@@ -59,18 +59,18 @@ static void find_mesh_host(struct daemon *daemon)
         LOG_STR("mesh_host", host));
 }
 
-static void take_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
+static void on_welcome(struct daemon *daemon, const struct agent_welcome *welcome)
 {
     log_event(LOG_LEVEL_INFO, "link", "joined the coordinator",
         LOG_U64("worker", welcome->worker.n), LOG_STR("coordinator", daemon->options.coordinator));
     daemon->linked = true;
-    daemon->retry_us = 0;
+    daemon->reconnect_us = 0;
     daemon->tries = 0;
     if (!daemon->was_linked && daemon->options.ready_file != NULL) {
         struct cadre_error error = {0};
-        daemon->ready_told =
+        daemon->ready_file_written =
             file_write_atomic(daemon->options.ready_file, "joined\n", 7, 0644, &error) == CADRE_OK;
-        if (!daemon->ready_told) {
+        if (!daemon->ready_file_written) {
             log_event(LOG_LEVEL_WARNING, "link", "cannot write the ready file",
                 LOG_STR("reason", error.text));
         }
@@ -94,25 +94,25 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
         return;
     }
     if (down.type == AGENT_DOWN_LOG_ACK) {
-        daemon->link_front->log_acked(daemon, &down.log_ack);
+        daemon->link_callbacks->log_acked(daemon, &down.log_ack);
         return;
     }
     if (down.type == AGENT_DOWN_WELCOME) {
-        if (term_take(daemon, &down.welcome.term, &error) != CADRE_OK) {
+        if (term_accept(daemon, &down.welcome.term, &error) != CADRE_OK) {
             rpc_call_abort(call, error.code, error.text);
             return;
         }
-        take_welcome(daemon, &down.welcome);
+        on_welcome(daemon, &down.welcome);
         find_mesh_host(daemon);
     }
     agent_down(daemon->agent, &down);
     if (down.type == AGENT_DOWN_WELCOME) {
-        daemon->link_front->linked(daemon);
+        daemon->link_callbacks->linked(daemon);
     }
 }
 
 /* As long as the reason is the same, once in a while. */
-static void tell_why(struct daemon *daemon, cadre_status status, const char *text)
+static void log_reason(struct daemon *daemon, cadre_status status, const char *text)
 {
     bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
                    status == CADRE_INVALID_ARGUMENT || status == CADRE_RESOURCE_EXHAUSTED ||
@@ -120,7 +120,7 @@ static void tell_why(struct daemon *daemon, cadre_status status, const char *tex
     uint64_t now_us = clock_monotonic_us();
     bool same = strncmp(daemon->refusal, text, sizeof daemon->refusal - 1) == 0;
     daemon->tries++;
-    if (same && !daemon->linked && now_us - daemon->refusal_us < TELL_AGAIN_US) {
+    if (same && !daemon->linked && now_us - daemon->refusal_us < REPORT_AGAIN_US) {
         return;
     }
     log_event(refused ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING, "link",
@@ -139,12 +139,12 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     if (daemon->join != call) {
         return; /* the daemon is closing */
     }
-    tell_why(daemon, status, text);
+    log_reason(daemon, status, text);
     daemon->counts.links_lost += daemon->linked ? 1 : 0;
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);
-    retry_later(daemon);
+    reconnect_later(daemon);
 }
 
 static const struct rpc_client_ops join_ops = {.on_message = on_message, .on_status = on_status};
@@ -160,28 +160,28 @@ static void open_stream(struct daemon *daemon)
     if (rpc_channel_call(daemon->channel, &options, &daemon->join, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "link", "cannot join", LOG_STR("reason", error.text));
         daemon->join = NULL;
-        retry_later(daemon);
+        reconnect_later(daemon);
         return;
     }
     agent_link_up(daemon->agent);
 }
 
-void link_start(struct daemon *daemon, const struct link_front *front)
+void link_start(struct daemon *daemon, const struct link_callbacks *callbacks)
 {
-    daemon->link_front = front;
+    daemon->link_callbacks = callbacks;
     open_stream(daemon);
 }
 
 /* A hello says when the certificate expires, and so does a heartbeat after it was changed. */
-static uint64_t news_of_certificate(struct daemon *daemon, const struct agent_up *up)
+static uint64_t certificate_change(struct daemon *daemon, const struct agent_up *up)
 {
     bool hello = up->type == AGENT_UP_HELLO;
     if (daemon->tls == NULL || (!hello && up->type != AGENT_UP_HEARTBEAT)) {
         return 0;
     }
     uint64_t ends_us = rpc_tls_material(daemon->tls)->not_after_s * CADRE_US_PER_S;
-    bool news = hello || ends_us != daemon->told_certificate_us;
-    daemon->told_certificate_us = ends_us;
+    bool news = hello || ends_us != daemon->reported_certificate_us;
+    daemon->reported_certificate_us = ends_us;
     return news ? ends_us : 0;
 }
 
@@ -192,7 +192,7 @@ void link_send(struct daemon *daemon, const struct agent_up *up)
     }
     struct cadre_error error = {0};
     struct agent_up sent = *up;
-    sent.certificate_ends_us = news_of_certificate(daemon, up);
+    sent.certificate_ends_us = certificate_change(daemon, up);
     wire_buffer_clear(&daemon->packed);
     cadre_status status = wire_pack_agent_up(&sent, &daemon->packed, &error);
     if (status == CADRE_OK) {

@@ -35,12 +35,12 @@ static size_t append(struct log_file *file, const uint8_t *bytes, size_t size)
     return done;
 }
 
-static void note_lost(struct log_turn *turn, size_t lost, int errnum)
+static void note_lost(struct log_io *io, size_t lost, int errnum)
 {
-    if (lost > 0 && turn->file.lost == 0) {
-        turn->lost_errno = errnum;
+    if (lost > 0 && io->file.lost == 0) {
+        io->lost_errno = errnum;
     }
-    turn->file.lost += lost;
+    io->file.lost += lost;
 }
 
 /* A line of ours: whole or not at all. False: there is no room for it. */
@@ -57,9 +57,9 @@ static bool append_line(struct log_file *file, const char *line)
 
 /* Says in the log itself how much of it is missing here. False: there is no room for that either.
  */
-static bool tell_lost(struct log_turn *turn)
+static bool log_lost(struct log_io *io)
 {
-    struct log_file *file = &turn->file;
+    struct log_file *file = &io->file;
     char line[160];
     if (file->lost == 0) {
         return true;
@@ -70,15 +70,15 @@ static bool tell_lost(struct log_turn *turn)
     if (!append_line(file, line)) {
         return false;
     }
-    turn->told_lost = file->lost;
+    io->logged_lost = file->lost;
     file->lost = 0;
     return true;
 }
 
-static void keep(struct log_turn *turn, const uint8_t *bytes, size_t size)
+static void keep(struct log_io *io, const uint8_t *bytes, size_t size)
 {
-    size_t done = tell_lost(turn) ? append(&turn->file, bytes, size) : 0;
-    note_lost(turn, size - done, errno);
+    size_t done = log_lost(io) ? append(&io->file, bytes, size) : 0;
+    note_lost(io, size - done, errno);
 }
 
 cadre_status log_file_open(struct log_file *file, const char *folder, struct cadre_error *error)
@@ -98,13 +98,13 @@ cadre_status log_file_open(struct log_file *file, const char *folder, struct cad
 
 /* What the coordinator has is let go, but for half of the limit: it may ask for a lost end again.
  * Offsets stay what they are. */
-static void let_go(struct log_turn *turn)
+static void punch_hole(struct log_io *io)
 {
-    struct log_file *file = &turn->file;
-    uint64_t half = turn->limit_bytes / 2;
+    struct log_file *file = &io->file;
+    uint64_t half = io->limit_bytes / 2;
     half = half >= 2 * HOLE_BYTES ? half : 0; /* a small one would hardly ever have room again */
     uint64_t to = file->bytes > half ? file->bytes - half : 0;
-    to = to < turn->acked ? to : turn->acked;
+    to = to < io->acked ? to : io->acked;
     to -= to % HOLE_BYTES;
     if (to > file->gone && fallocate(file->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                (off_t)file->gone, (off_t)(to - file->gone)) == 0) {
@@ -113,71 +113,71 @@ static void let_go(struct log_turn *turn)
 }
 
 /* Bytes that still fit. */
-static uint64_t room(struct log_turn *turn)
+static uint64_t room(struct log_io *io)
 {
-    const struct log_file *file = &turn->file;
-    uint64_t limit = turn->limit_bytes;
+    const struct log_file *file = &io->file;
+    uint64_t limit = io->limit_bytes;
     if (file->bytes - file->gone >= limit - limit / 4) {
-        let_go(turn);
+        punch_hole(io);
     }
     uint64_t kept = file->bytes - file->gone;
     return kept < limit ? limit - kept : 0;
 }
 
 /* Says how much was dropped, once something fits again. */
-static void tell_dropped(struct log_turn *turn)
+static void log_dropped(struct log_io *io)
 {
     char line[160];
     snprintf(line, sizeof line,
         "\n[cadre: %llu bytes of output were dropped here: the coordinator did not take them in "
         "time, see cadre-worker --log-limit]\n",
-        (unsigned long long)turn->file.dropped);
-    if (room(turn) >= 2 * sizeof line && tell_lost(turn) && append_line(&turn->file, line)) {
-        turn->file.dropped = 0;
+        (unsigned long long)io->file.dropped);
+    if (room(io) >= 2 * sizeof line && log_lost(io) && append_line(&io->file, line)) {
+        io->file.dropped = 0;
     }
 }
 
-static void write_what_came(struct log_turn *turn)
+static void write_incoming_bytes(struct log_io *io)
 {
-    struct log_file *file = &turn->file;
+    struct log_file *file = &io->file;
     if (file->dropped > 0) {
-        tell_dropped(turn);
+        log_dropped(io);
     }
-    if (turn->size > 0) {
-        uint64_t fits = file->dropped > 0 ? 0 : room(turn);
-        size_t taken = fits < turn->size ? (size_t)fits : turn->size;
-        keep(turn, turn->bytes, taken);
-        turn->dropped_bytes = turn->size - taken;
-        file->dropped += turn->dropped_bytes;
+    if (io->size > 0) {
+        uint64_t fits = file->dropped > 0 ? 0 : room(io);
+        size_t taken = fits < io->size ? (size_t)fits : io->size;
+        keep(io, io->bytes, taken);
+        io->dropped_bytes = io->size - taken;
+        file->dropped += io->dropped_bytes;
     }
-    note_lost(turn, turn->missed, ENOMEM);
+    note_lost(io, io->missed, ENOMEM);
 }
 
 /* Reads what is sent next. What is not kept any more, and the coordinator has lost, too, is made of
  * lines that say so: offsets stay what they are. */
-static void read_next(struct log_turn *turn)
+static void read_next(struct log_io *io)
 {
     static const char line[] = "[cadre: here 64 bytes were lost: with the coordinator's disk..]\n";
-    const struct log_file *file = &turn->file;
-    uint64_t at = turn->read_at;
+    const struct log_file *file = &io->file;
+    uint64_t at = io->read_at;
     uint64_t end = at < file->gone ? file->gone : file->bytes;
     uint64_t there = end > at ? end - at : 0;
-    size_t size = there < turn->read_max ? (size_t)there : turn->read_max;
+    size_t size = there < io->read_max ? (size_t)there : io->read_max;
     if (at >= file->gone) {
-        ssize_t got = size > 0 ? pread(file->fd, turn->read, size, (off_t)at) : 0;
-        turn->got = got > 0 ? (size_t)got : 0;
+        ssize_t got = size > 0 ? pread(file->fd, io->read, size, (off_t)at) : 0;
+        io->got = got > 0 ? (size_t)got : 0;
         return;
     }
     for (size_t i = 0; i < size; i++) {
-        turn->read[i] = (uint8_t)line[(at + i) % (sizeof line - 1)];
+        io->read[i] = (uint8_t)line[(at + i) % (sizeof line - 1)];
     }
-    turn->got = size;
+    io->got = size;
 }
 
-void log_file_turn(struct log_turn *turn)
+void log_file_do_io(struct log_io *io)
 {
-    write_what_came(turn);
-    if (turn->read != NULL) {
-        read_next(turn);
+    write_incoming_bytes(io);
+    if (io->read != NULL) {
+        read_next(io);
     }
 }

@@ -19,7 +19,7 @@ struct log_file {
 };
 
 /* What the loop asks of a thread, and what came of it. */
-struct log_turn {
+struct log_io {
     struct log_file file; /* as it is before, then as it is after */
     uint64_t limit_bytes;
     uint64_t acked; /* the coordinator has what lies before */
@@ -32,12 +32,12 @@ struct log_turn {
     size_t got;
     uint64_t dropped_bytes; /* of `size`, for want of room */
     int lost_errno;         /* not 0: why the first of what is lost is lost */
-    uint64_t told_lost;     /* the log says now that so many are */
+    uint64_t logged_lost;     /* the log says now that so many are */
 };
 
 /* Opens the log in the folder of a task; what is let go in it is known by its hole. */
 cadre_status log_file_open(struct log_file *file, const char *folder, struct cadre_error *error);
 /* In a thread. */
-void log_file_turn(struct log_turn *turn);
+void log_file_do_io(struct log_io *io);
 
 #endif

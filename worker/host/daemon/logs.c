@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
@@ -32,119 +32,119 @@ static uint64_t window(const struct task_files *task)
 static bool may_send(const struct task_files *task)
 {
     return task->daemon->linked && !task->log_waits &&
-           task->log_sent - task->log_acked < window(task) && task->log_flying < LOG_FLYING_MAX;
+           task->log_sent - task->log_acked < window(task) && task->log_in_flight < LOG_IN_FLIGHT_MAX;
 }
 
 /* ---- turns of a thread ---- */
 
 static void send_read(struct task_files *task)
 {
-    const struct log_turn *turn = &task->log_turn;
-    while (may_send(task) && task->log_sent >= turn->read_at &&
-           task->log_sent - turn->read_at < turn->got) {
-        size_t from = (size_t)(task->log_sent - turn->read_at);
-        size_t size = turn->got - from < CHUNK_BYTES ? turn->got - from : CHUNK_BYTES;
+    const struct log_io *io = &task->log_io;
+    while (may_send(task) && task->log_sent >= io->read_at &&
+           task->log_sent - io->read_at < io->got) {
+        size_t from = (size_t)(task->log_sent - io->read_at);
+        size_t size = io->got - from < CHUNK_BYTES ? io->got - from : CHUNK_BYTES;
         struct agent_up up = {.type = AGENT_UP_LOG,
             .log = {.task = task->ref,
                 .offset = task->log_sent,
-                .bytes = turn->read + from,
+                .bytes = io->read + from,
                 .size_bytes = size}};
         task->log_sent += size;
-        task->log_ends[(task->log_first + task->log_flying) % LOG_FLYING_MAX] = task->log_sent;
-        task->log_flying++;
+        task->log_ends[(task->log_first + task->log_in_flight) % LOG_IN_FLIGHT_MAX] = task->log_sent;
+        task->log_in_flight++;
         task->daemon->counts.log_sent_bytes += size;
         link_send(task->daemon, &up);
     }
 }
 
-static void tell(const struct task_files *task)
+static void resume_if_room(const struct task_files *task)
 {
-    const struct log_turn *turn = &task->log_turn;
-    if (turn->told_lost > 0) {
+    const struct log_io *io = &task->log_io;
+    if (io->logged_lost > 0) {
         log_event(LOG_LEVEL_WARNING, "logs", "a task's output is kept again",
-            LOG_U64("job", task->ref.job.n), LOG_U64("lost_bytes", turn->told_lost));
+            LOG_U64("job", task->ref.job.n), LOG_U64("lost_bytes", io->logged_lost));
     }
-    if (turn->lost_errno != 0) {
+    if (io->lost_errno != 0) {
         log_event(LOG_LEVEL_ERROR, "logs", "a task's output is lost",
-            LOG_U64("job", task->ref.job.n), LOG_STR("reason", strerror(turn->lost_errno)));
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", strerror(io->lost_errno)));
     }
 }
 
 static void in_thread(void *user)
 {
     struct task_files *task = user;
-    log_file_turn(&task->log_turn);
+    log_file_do_io(&task->log_io);
 }
 
-static void next_turn(struct task_files *task);
+static void next_io(struct task_files *task);
 
-static void hold(struct task_files *task, bool held)
+static void set_paused(struct task_files *task, bool held)
 {
-    if (task->log_held != held) {
-        task->log_held = held;
-        agent_hold_output(task->daemon->agent, task->ref, held);
+    if (task->log_paused != held) {
+        task->log_paused = held;
+        agent_set_output_paused(task->daemon->agent, task->ref, held);
     }
 }
 
-static void after_turn(void *user)
+static void after_io(void *user)
 {
     struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    struct log_turn *turn = &task->log_turn;
-    task->log = turn->file;
-    daemon->counts.log_dropped_bytes += turn->dropped_bytes;
-    tell(task);
+    struct log_io *io = &task->log_io;
+    task->log = io->file;
+    daemon->counts.log_dropped_bytes += io->dropped_bytes;
+    resume_if_room(task);
     if (!task->forgotten) {
         send_read(task);
     }
-    free(turn->bytes);
-    free(turn->read);
-    *turn = (struct log_turn){0};
+    free(io->bytes);
+    free(io->read);
+    *io = (struct log_io){0};
     if (task->forgotten) {
         removal_start(task);
     } else {
-        next_turn(task);
-        if (task->log_came_bytes + turn->size == 0 && daemon->leaves == NULL) {
-            hold(task, false);
+        next_io(task);
+        if (task->log_incoming_bytes + io->size == 0 && daemon->exit_now == NULL) {
+            set_paused(task, false);
         }
         if (task->collecting) {
             outputs_resume(task);
         }
     }
-    if (daemon->leaves != NULL) {
-        daemon->leaves(daemon);
+    if (daemon->exit_now != NULL) {
+        daemon->exit_now(daemon);
     }
 }
 
 /* What came is written, then as much is read as may be sent. */
-static void next_turn(struct task_files *task)
+static void next_io(struct task_files *task)
 {
-    struct log_turn *turn = &task->log_turn;
+    struct log_io *io = &task->log_io;
     bool sends = may_send(task);
-    bool writes = task->log_came_bytes + task->log_missed > 0 || task->log_tells;
-    if (task->log_work.runs || (!writes && !(sends && task->log_sent < task->log.bytes))) {
+    bool writes = task->log_incoming_bytes + task->log_missed > 0 || task->log_reports_dropped;
+    if (task->log_work.running || (!writes && !(sends && task->log_sent < task->log.bytes))) {
         return;
     }
     uint64_t fits = sends ? window(task) - (task->log_sent - task->log_acked) : 0;
     size_t wanted = fits < READ_BYTES ? (size_t)fits : READ_BYTES;
     wanted = sends && wanted < CHUNK_BYTES ? CHUNK_BYTES : wanted;
-    *turn = (struct log_turn){.file = task->log,
+    *io = (struct log_io){.file = task->log,
         .limit_bytes = task->daemon->options.log_limit_bytes,
         .acked = task->log_acked,
-        .bytes = task->log_came,
-        .size = task->log_came_bytes,
+        .bytes = task->log_incoming,
+        .size = task->log_incoming_bytes,
         .missed = task->log_missed,
         .read_at = task->log_sent,
         .read = wanted > 0 ? malloc(wanted) : NULL, /* NULL: the next acknowledgement tries again */
         .read_max = wanted};
-    task->log_came = NULL;
-    task->log_came_bytes = 0;
+    task->log_incoming = NULL;
+    task->log_incoming_bytes = 0;
     task->log_missed = 0;
-    task->log_tells = false;
-    if (!writes && turn->read == NULL) {
+    task->log_reports_dropped = false;
+    if (!writes && io->read == NULL) {
         return;
     }
-    file_work_start(&task->log_work, &task->daemon->works, in_thread, after_turn, task);
+    file_work_start(&task->log_work, &task->daemon->file_pool, in_thread, after_io, task);
 }
 
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
@@ -154,25 +154,25 @@ void logs_write(struct task_files *task, const uint8_t *bytes, size_t size)
     }
     task->daemon->counts.log_read_bytes += size;
     uint8_t *came =
-        task->log_missed == 0 ? realloc(task->log_came, task->log_came_bytes + size) : NULL;
+        task->log_missed == 0 ? realloc(task->log_incoming, task->log_incoming_bytes + size) : NULL;
     if (came != NULL) {
-        memcpy(came + task->log_came_bytes, bytes, size);
-        task->log_came = came;
-        task->log_came_bytes += size;
+        memcpy(came + task->log_incoming_bytes, bytes, size);
+        task->log_incoming = came;
+        task->log_incoming_bytes += size;
     } else {
         task->log_missed += size;
     }
-    hold(task, true);
-    next_turn(task);
+    set_paused(task, true);
+    next_io(task);
 }
 
-bool logs_hold_all(struct daemon *daemon)
+bool logs_pause_all(struct daemon *daemon)
 {
     bool written = true;
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
-        hold(task, true);
-        written = written && task->log_came_bytes + task->log_missed == 0 &&
-                  task->log_turn.size + task->log_turn.missed == 0;
+        set_paused(task, true);
+        written = written && task->log_incoming_bytes + task->log_missed == 0 &&
+                  task->log_io.size + task->log_io.missed == 0;
     }
     return written;
 }
@@ -180,10 +180,10 @@ bool logs_hold_all(struct daemon *daemon)
 /* ---- what the coordinator has ---- */
 
 /* What goes next is at `offset`; the answers that are still to come are of what went before. */
-static void go_on_at(struct task_files *task, uint64_t offset)
+static void ship_from(struct task_files *task, uint64_t offset)
 {
     task->log_sent = offset;
-    task->log_stale = task->log_flying;
+    task->log_stale = task->log_in_flight;
 }
 
 void logs_linked(struct task_files *task)
@@ -191,28 +191,28 @@ void logs_linked(struct task_files *task)
     /* The last byte goes again, so that a coordinator whose disk lost the end of the log says so.
      */
     task->log_acked -= task->log_acked > task->log.gone ? 1 : 0;
-    task->log_flying = 0; /* nobody answers what the old stream swallowed: it goes again, too */
+    task->log_in_flight = 0; /* nobody answers what the old stream swallowed: it goes again, too */
     task->log_waits = false;
-    go_on_at(task, task->log_acked);
+    ship_from(task, task->log_acked);
     logs_ship(task);
 }
 
 void logs_ship(struct task_files *task)
 {
-    next_turn(task);
+    next_io(task);
 }
 
 /* The coordinator lost some, or has no room: from there again, after a while. */
 static void refused(struct task_files *task, uint64_t offset)
 {
     task->log_acked = offset;
-    go_on_at(task, offset);
+    ship_from(task, offset);
     task->log_waits = true;
     task->log_probes = true;
-    later_arm(task->daemon);
+    retry_arm(task->daemon);
 }
 
-static void taken(struct task_files *task, uint64_t offset, bool stale)
+static void on_acked_chunk(struct task_files *task, uint64_t offset, bool stale)
 {
     task->log_probes = task->log_probes && stale;
     if (offset > task->log_acked) {
@@ -225,23 +225,23 @@ static void taken(struct task_files *task, uint64_t offset, bool stale)
 
 void logs_acked(struct task_files *task, uint64_t offset)
 {
-    if (task->log_flying == 0) {
+    if (task->log_in_flight == 0) {
         return; /* of nothing that was sent */
     }
     uint64_t end = task->log_ends[task->log_first];
     bool stale = task->log_stale > 0;
-    task->log_first = (task->log_first + 1) % LOG_FLYING_MAX;
-    task->log_flying--;
+    task->log_first = (task->log_first + 1) % LOG_IN_FLIGHT_MAX;
+    task->log_in_flight--;
     task->log_stale -= stale ? 1 : 0;
     if (offset > task->log.bytes) {
         return; /* of another life of this task */
     }
     if (offset >= end) {
-        taken(task, offset, stale);
+        on_acked_chunk(task, offset, stale);
     } else if (!stale) { /* else it was sent once more since */
         refused(task, offset);
     }
-    task->log_tells = task->log.dropped > 0; /* something may fit again */
+    task->log_reports_dropped = task->log.dropped > 0; /* something may fit again */
     logs_ship(task);
     if (task->collecting) {
         outputs_resume(task);

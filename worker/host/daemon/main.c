@@ -21,7 +21,7 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/gpus.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/leftovers.h"
 #include "worker/host/daemon/link.h"
 #include "worker/host/daemon/logs.h"
@@ -42,7 +42,7 @@ static void on_drain_timeout(uv_timer_t *timer)
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
-    if (daemon->draining || daemon->leaves != NULL) {
+    if (daemon->draining || daemon->exit_now != NULL) {
         return;
     }
     daemon->draining = true;
@@ -55,18 +55,18 @@ static void on_signal(uv_signal_t *handle, int number)
 
 /* Its tasks run on under their keepers, as they would had it been killed: so there is one way to
  * go, which is always ready. Only what was read of their pipes is written before. */
-static void leave_when_written(struct daemon *daemon)
+static void exit_when_logs_written(struct daemon *daemon)
 {
-    if (!logs_hold_all(daemon)) {
+    if (!logs_pause_all(daemon)) {
         return; /* the thread's end comes back here */
     }
-    if (daemon->ready_told) {
+    if (daemon->ready_file_written) {
         unlink(daemon->options.ready_file);
     }
     _exit(0);
 }
 
-static void on_leave(uv_signal_t *handle, int number)
+static void on_drained_to_exit(uv_signal_t *handle, int number)
 {
     struct daemon *daemon = handle->data;
     if (!daemon->options.keep_tasks || daemon->draining) {
@@ -76,14 +76,14 @@ static void on_leave(uv_signal_t *handle, int number)
             LOG_I64("signal", number));
         return;
     }
-    if (daemon->leaves != NULL) {
+    if (daemon->exit_now != NULL) {
         return;
     }
     log_event(LOG_LEVEL_INFO, "daemon", "leaving, tasks run on", LOG_I64("signal", number),
         LOG_U64("tasks", agent_task_count(daemon->agent)));
     notifier_stopping(&daemon->notifier, "leaving: its tasks run on");
-    daemon->leaves = leave_when_written;
-    leave_when_written(daemon);
+    daemon->exit_now = exit_when_logs_written;
+    exit_when_logs_written(daemon);
 }
 
 static void on_sighup(uv_signal_t *handle, int number)
@@ -128,7 +128,7 @@ static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
         asprintf(&daemon->task_dir, "%s/tasks", absolute) < 0) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to open %s", absolute);
     }
-    CADRE_TRY(lock_file_take(lock, &daemon->lock_fd, error));
+    CADRE_TRY(lock_file_acquire(lock, &daemon->lock_fd, error));
     return folder_make(daemon->blob_dir, 0700, error);
 }
 
@@ -146,7 +146,7 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
             .host = host,
             .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN),
             .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
-            .gpus = daemon->gpus->told},
+            .gpus = daemon->gpus->reported},
         .mesh_host = mesh_host_is_auto(daemon->options.mesh_host) ? MESH_HOST_LOOPBACK
                                                                   : daemon->options.mesh_host,
         .change_user = daemon->change_user,
@@ -159,34 +159,34 @@ static cadre_status open_agent(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(error, CADRE_UNAVAILABLE, "the system gives no random bytes");
     }
     return agent_open(
-        &setup, rpc_loop_uv(daemon->loop), &worker_front, daemon, &daemon->agent, error);
+        &setup, rpc_loop_uv(daemon->loop), &worker_agent_callbacks, daemon, &daemon->agent, error);
 }
 
 static void start_handles(struct daemon *daemon)
 {
     uv_loop_t *loop = rpc_loop_uv(daemon->loop);
-    uv_timer_init(loop, &daemon->retry);
+    uv_timer_init(loop, &daemon->reconnect_timer);
     uv_timer_init(loop, &daemon->drain);
-    later_open(daemon, tasks_try_again);
+    retry_open(daemon, tasks_retry);
     uv_signal_init(loop, &daemon->sigterm);
     uv_signal_init(loop, &daemon->sigint);
     uv_signal_init(loop, &daemon->sigusr1);
     uv_signal_init(loop, &daemon->sighup);
-    daemon->retry.data = daemon;
+    daemon->reconnect_timer.data = daemon;
     daemon->drain.data = daemon;
     daemon->sigterm.data = daemon;
     daemon->sigint.data = daemon;
     daemon->sigusr1.data = daemon;
     uv_signal_start(&daemon->sigterm, on_signal, SIGTERM);
     uv_signal_start(&daemon->sigint, on_signal, SIGINT);
-    uv_signal_start(&daemon->sigusr1, on_leave, SIGUSR1);
+    uv_signal_start(&daemon->sigusr1, on_drained_to_exit, SIGUSR1);
     daemon->sighup.data = daemon;
     uv_signal_start(&daemon->sighup, on_sighup, SIGHUP);
 }
 
 static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
 {
-    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, metrics_tls_told,
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, metrics_on_tls_event,
         daemon, &daemon->tls, error));
     const char *name = daemon->options.name;
     if (daemon->tls == NULL || name == NULL) {
@@ -204,7 +204,7 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
 
 /* Groups first: whoever runs on in one makes files while their folders are removed, and is known by
  * nothing else when it has overwritten its environment. */
-static cadre_status clear_earlier_life(struct daemon *daemon, struct cadre_error *error)
+static cadre_status clear_previous_incarnation(struct daemon *daemon, struct cadre_error *error)
 {
     isolate_clear(daemon);
     return leftovers_clear(daemon, error);
@@ -216,7 +216,7 @@ static void take_over(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     leftovers_adopt(daemon);
-    if (clear_earlier_life(daemon, &error) != CADRE_OK) {
+    if (clear_previous_incarnation(daemon, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "daemon", "what an earlier life of this daemon left stays",
             LOG_STR("reason", error.text));
     }
@@ -237,12 +237,12 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_state(daemon, error));
     CADRE_TRY(isolate_open(daemon, error));
     if (!daemon->options.keep_tasks) {
-        CADRE_TRY(clear_earlier_life(daemon, error));
+        CADRE_TRY(clear_previous_incarnation(daemon, error));
     }
     CADRE_TRY(cache_open(daemon, error));
     CADRE_TRY(gpus_open(daemon, error)); /* before there are threads, and children of the agent */
     CADRE_TRY(rpc_loop_open(&daemon->loop, error));
-    daemon->works.loop = daemon->loop;
+    daemon->file_pool.loop = daemon->loop;
     start_handles(daemon);
     CADRE_TRY(open_tls(daemon, error));
     struct rpc_channel_options options = {.send_queue_bytes_max = (size_t)4 * LIMIT_FRAME_BYTES,
@@ -273,7 +273,7 @@ static void close_loop(struct daemon *daemon)
     daemon->closes = true;
     daemon->join = NULL; /* its end is of no interest any more */
     daemon->linked = false;
-    uv_timer_stop(&daemon->retry);
+    uv_timer_stop(&daemon->reconnect_timer);
     uv_timer_stop(&daemon->drain);
     agent_close(daemon->agent, on_agent_closed, daemon); /* kills tasks, then forgets each */
     tasks_free_all(daemon);
@@ -281,11 +281,11 @@ static void close_loop(struct daemon *daemon)
         rpc_channel_close(daemon->channel);
     }
     (void)rpc_loop_run_until(daemon->loop, &daemon->agent_closed, CADRE_TIME_NEVER);
-    file_works_wait(&daemon->works);
+    file_work_pool_wait(&daemon->file_pool);
     cache_check_close(daemon);
-    uv_close((uv_handle_t *)&daemon->retry, NULL);
+    uv_close((uv_handle_t *)&daemon->reconnect_timer, NULL);
     uv_close((uv_handle_t *)&daemon->drain, NULL);
-    later_close(daemon);
+    retry_close(daemon);
     uv_close((uv_handle_t *)&daemon->sigterm, NULL);
     uv_close((uv_handle_t *)&daemon->sigint, NULL);
     notifier_close(&daemon->notifier);
@@ -313,7 +313,7 @@ static void close_daemon(struct daemon *daemon)
     if (daemon->lock_fd >= 0) {
         close(daemon->lock_fd);
     }
-    if (daemon->ready_told) {
+    if (daemon->ready_file_written) {
         unlink(daemon->options.ready_file);
     }
 }
@@ -345,7 +345,7 @@ static int run(void *user)
     log_event(LOG_LEVEL_INFO, "daemon", "ready", LOG_STR("version", CADRE_VERSION),
         LOG_STR("state", daemon->options.state_dir), LOG_U64("slots", daemon->options.slots));
     notifier_open(&daemon->notifier, rpc_loop_uv(daemon->loop), write_status, daemon);
-    link_start(daemon, &worker_link_front);
+    link_start(daemon, &worker_link_callbacks);
     rpc_loop_run(daemon->loop);
     close_daemon(daemon);
     log_event(LOG_LEVEL_INFO, "daemon", "stopped", LOG_END);

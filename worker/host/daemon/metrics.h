@@ -12,6 +12,6 @@ struct daemon;
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
 void metrics_close(struct daemon *daemon);
 /* What is known of the TLS files goes to the log; new ones are the pages', too. */
-void metrics_tls_told(enum rpc_tls_event event, const char *text, void *user);
+void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user);
 
 #endif

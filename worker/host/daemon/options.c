@@ -111,7 +111,7 @@ static const struct option_row rows[] = {
         ROW(task_memory_bytes),
         .metavar = "BYTES",
         .fallback = "0",
-        .max = LIMIT_MEMORY_MOST,
+        .max = LIMIT_MEMORY_MAX,
         .group = "Limits",
         .help = "Memory of a task whose job names no --memory, and the most that a job may name. "
                 "0: no limit."},
@@ -120,7 +120,7 @@ static const struct option_row rows[] = {
         ROW(task_pids),
         .metavar = "N",
         .fallback = "4096",
-        .max = LIMIT_PIDS_MOST,
+        .max = LIMIT_PIDS_MAX,
         .help = "The same for processes and threads. 0: no limit."},
     {.name = "limits",
         .type = OPTION_CHOICE,

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "common/wire/methods.h"
-#include "worker/host/daemon/below.h"
+#include "worker/host/daemon/open_beneath.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/output_list.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/published.h"
@@ -55,7 +55,7 @@ static void read_chunk(void *user)
 {
     struct upload *upload = user;
     if (!upload->begun) {
-        if (below_open(upload->folder, upload->name, &upload->fd, &upload->file, &upload->error) !=
+        if (open_beneath(upload->folder, upload->name, &upload->fd, &upload->file, &upload->error) !=
             CADRE_OK) {
             return;
         }
@@ -111,9 +111,9 @@ static void on_drained(struct rpc_call *call, void *user)
 {
     (void)call;
     struct upload *upload = user;
-    if (upload->task != NULL && upload->left_bytes > 0 && !upload->work.runs) {
+    if (upload->task != NULL && upload->left_bytes > 0 && !upload->work.running) {
         file_work_start(
-            &upload->work, &upload->task->daemon->works, read_chunk, after_read, upload);
+            &upload->work, &upload->task->daemon->file_pool, read_chunk, after_read, upload);
     }
 }
 
@@ -125,7 +125,7 @@ static void end_upload(struct upload *upload, cadre_status status, const char *t
         task->upload = NULL;
     }
     if (task != NULL && status == CADRE_UNAVAILABLE) {
-        later_arm(task->daemon); /* sent again when there is room, or by the next link */
+        retry_arm(task->daemon); /* sent again when there is room, or by the next link */
     } else if (task != NULL) {
         task->outputs->refused = refused;
         if (!refused) {
@@ -146,7 +146,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     (void)call;
     struct upload *upload = user;
     upload->call = NULL;
-    if (upload->work.runs) {
+    if (upload->work.running) {
         upload->ended = true;
         upload->end_status = status;
         snprintf(upload->end_text, sizeof upload->end_text, "%s", text);
@@ -214,7 +214,7 @@ static void open_upload(struct task_files *task)
     upload->name = name;
     upload->fd = -1;
     task->upload = upload;
-    file_work_start(&upload->work, &task->daemon->works, read_chunk, after_read, upload);
+    file_work_start(&upload->work, &task->daemon->file_pool, read_chunk, after_read, upload);
 }
 
 static void finish(struct task_files *task)
@@ -237,14 +237,14 @@ static void finish(struct task_files *task)
 void outputs_resume(struct task_files *task)
 {
     struct output_list *list = task->outputs;
-    if (list == NULL || list->work.runs) {
+    if (list == NULL || list->work.running) {
         return;
     }
     while (task->upload == NULL && list->next < list->count && task->daemon->linked) {
         open_upload(task);
     }
-    bool rest_there = tasks_log_is_there(task) && task->publish == NULL;
-    if (task->upload == NULL && list->next == list->count && rest_there) {
+    bool remaining_present = tasks_log_is_stored(task) && task->publish == NULL;
+    if (task->upload == NULL && list->next == list->count && remaining_present) {
         finish(task);
     }
 }
@@ -274,7 +274,7 @@ void outputs_start(struct task_files *task)
             "the worker has no memory to collect what the task left");
         return;
     }
-    file_work_start(&task->outputs->work, &task->daemon->works, fill, after_fill, task->outputs);
+    file_work_start(&task->outputs->work, &task->daemon->file_pool, fill, after_fill, task->outputs);
 }
 
 void outputs_cancel(struct task_files *task)
@@ -289,7 +289,7 @@ void outputs_cancel(struct task_files *task)
             rpc_call_cancel(upload->call);
         } /* else a thread is at work, and its end frees it */
     }
-    if (list != NULL && list->work.runs) {
+    if (list != NULL && list->work.running) {
         list->task = NULL;
     } else {
         output_list_free(list);

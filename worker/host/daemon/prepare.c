@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A task on its way to its process: its folder and user, its contents (fetch.c), the checkpoint
- * that it goes on from (restore.c), its files in their places (place.c), its process (launch.c).
+ * that it goes on from (restore.c), its files in their places (stage_in.c), its process (launch.c).
  * Each of them is told what comes next when it is started, and knows nothing of it. */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +14,11 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/fetch.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/launch.h"
 #include "worker/host/daemon/logs.h"
 #include "worker/host/daemon/outputs.h"
-#include "worker/host/daemon/place.h"
+#include "worker/host/daemon/stage_in.h"
 #include "worker/host/daemon/prepare.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/restore.h"
@@ -29,9 +29,9 @@
 
 /* The thread in its folder is done. False: the task was forgotten or stopped meanwhile, and goes.
  */
-static bool goes_on(struct task_files *task)
+static bool is_active(struct task_files *task)
 {
-    task->placing = false;
+    task->staging_in = false;
     if (task->forgotten) {
         removal_start(task);
         return false;
@@ -49,11 +49,11 @@ static void fetch(struct task_files *task);
 /* ---- files in their places, and the process ---- */
 
 /* A content that is damaged, or was removed because another task found it so, is fetched anew. */
-static void prepare_again(struct task_files *task, const struct placed *placed)
+static void prepare_again(struct task_files *task, const struct staged *staged)
 {
     task->damages++;
-    if (placed->state != CONTENT_GONE) {
-        cache_damaged(task, tasks_file(task, placed->file), placed->state);
+    if (staged->state != CONTENT_NOT_CACHED) {
+        cache_damaged(task, tasks_file(task, staged->file), staged->state);
     }
     free(task->restore_path);
     task->restore_path = NULL;
@@ -61,19 +61,19 @@ static void prepare_again(struct task_files *task, const struct placed *placed)
     fetch(task);
 }
 
-static void after_place(struct task_files *task, const struct placed *placed)
+static void after_stage_in(struct task_files *task, const struct staged *staged)
 {
-    CADRE_CLOSE_AT_EXIT int listener = placed->listener;
-    if (!goes_on(task)) {
+    CADRE_CLOSE_AT_EXIT int listener = staged->listener;
+    if (!is_active(task)) {
         return;
     }
-    if (task->place_status == CADRE_OK) {
+    if (task->stage_in_status == CADRE_OK) {
         task->ready = true;
         launch_start(task, &listener);
-    } else if (placed->state != CONTENT_WHOLE && task->damages < DAMAGES_MAX) {
-        prepare_again(task, placed);
+    } else if (staged->state != CONTENT_INTACT && task->damages < DAMAGES_MAX) {
+        prepare_again(task, staged);
     } else {
-        later_start(task, &task->place_error);
+        retry_start(task, &task->stage_in_error);
     }
 }
 
@@ -81,7 +81,7 @@ static void after_place(struct task_files *task, const struct placed *placed)
 
 static void after_restore(struct task_files *task)
 {
-    place_start(task, after_place);
+    stage_in_start(task, after_stage_in);
 }
 
 static void after_fetch(struct task_files *task)
@@ -101,15 +101,15 @@ static void make_folder(void *user)
     struct task_files *task = user;
     char path[4096];
     snprintf(path, sizeof path, "%s/log", task->folder);
-    task->place_status = tree_remove(task->folder, &task->place_error);
-    if (task->place_status == CADRE_OK) {
-        task->place_status = folder_make(task->folder, 0711, &task->place_error);
+    task->stage_in_status = tree_remove(task->folder, &task->stage_in_error);
+    if (task->stage_in_status == CADRE_OK) {
+        task->stage_in_status = folder_make(task->folder, 0711, &task->stage_in_error);
     }
-    if (task->place_status == CADRE_OK) {
+    if (task->stage_in_status == CADRE_OK) {
         task->opened_fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
         if (task->opened_fd < 0) {
-            task->place_status =
-                cadre_error_errno(&task->place_error, errno, "cannot make %s", path);
+            task->stage_in_status =
+                cadre_error_errno(&task->stage_in_error, errno, "cannot make %s", path);
         }
     }
 }
@@ -117,14 +117,14 @@ static void make_folder(void *user)
 static void after_folder(void *user)
 {
     struct task_files *task = user;
-    if (task->place_status == CADRE_OK) {
+    if (task->stage_in_status == CADRE_OK) {
         task->log.fd = task->opened_fd;
     }
-    if (!goes_on(task)) {
+    if (!is_active(task)) {
         return;
     }
-    if (task->place_status != CADRE_OK) {
-        later_start(task, &task->place_error);
+    if (task->stage_in_status != CADRE_OK) {
+        retry_start(task, &task->stage_in_error);
     } else {
         prepare_start(task);
     }
@@ -136,14 +136,14 @@ void prepare_start(struct task_files *task)
     if (task->log.fd < 0) {
         if (tasks_name_folder(task, &error) != CADRE_OK ||
             isolate_enter(task, &error) != CADRE_OK) {
-            later_start(task, &error);
+            retry_start(task, &error);
             return;
         }
         if (!removal_name_is_free(task, prepare_start)) {
             return;
         }
-        task->placing = true;
-        file_work_start(&task->files, &task->daemon->works, make_folder, after_folder, task);
+        task->staging_in = true;
+        file_work_start(&task->files, &task->daemon->file_pool, make_folder, after_folder, task);
     } else if (removal_is_clean(task, prepare_start)) {
         fetch(task);
     }
@@ -153,7 +153,7 @@ void prepare_resume(struct task_files *task)
 {
     if (task->restore != NULL) {
         restore_resume(task);
-    } else if (!task->ready && !task->failed && !task->placing && task->fetch == NULL &&
+    } else if (!task->ready && !task->failed && !task->staging_in && task->fetch == NULL &&
                task->folder != NULL && !task->start_waits && !task->uid_waits &&
                !task->name_waits) {
         fetch(task);

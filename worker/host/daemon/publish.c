@@ -12,13 +12,13 @@
 
 #include "common/wire/methods.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/outputs.h"
 #include "worker/host/daemon/publish_state.h"
 #include "worker/host/daemon/task_files.h"
 
 /* Hashes in one question. */
-#define ASKED_MAX 1024
+#define QUERY_HASHES_MAX 1024
 
 static void publish_free(struct publish *publish)
 {
@@ -31,7 +31,7 @@ static void publish_free(struct publish *publish)
 }
 
 /* Nobody wants it any more: what is in hand ends, and its memory with the last of it. */
-static void let_go(struct publish *publish)
+static void evict(struct publish *publish)
 {
     publish->task->publish = NULL;
     publish->task = NULL;
@@ -43,17 +43,17 @@ static void let_go(struct publish *publish)
             rpc_call_cancel(publish->lanes[i].call);
         }
     }
-    if (publish->hands == 0) {
+    if (publish->in_flight == 0) {
         publish_free(publish);
     }
 }
 
 /* One of the hands is free. False: nobody wants the rest, and the memory may be gone. */
-static bool hand_free(struct publish *publish)
+static bool task_done_in_flight(struct publish *publish)
 {
-    publish->hands--;
+    publish->in_flight--;
     bool wanted = publish->task != NULL;
-    if (!wanted && publish->hands == 0) {
+    if (!wanted && publish->in_flight == 0) {
         publish_free(publish);
     }
     return wanted;
@@ -77,7 +77,7 @@ static void end(struct publish *publish, cadre_status status, const char *text)
     }
     char kept[LIMIT_TEXT_BYTES];
     snprintf(kept, sizeof kept, "%s", text);
-    let_go(publish);
+    evict(publish);
     agent_task_published(daemon->agent, task->ref, status, kept);
     if (task->collecting) {
         outputs_resume(task);
@@ -86,7 +86,7 @@ static void end(struct publish *publish, cadre_status status, const char *text)
 
 /* ---- reading the manifest ---- */
 
-static void go_on(struct publish *publish);
+static void publish_next(struct publish *publish);
 
 static void load_in_thread(void *user)
 {
@@ -97,7 +97,7 @@ static void load_in_thread(void *user)
 static void after_load(void *user)
 {
     struct publish *publish = user;
-    if (!hand_free(publish)) {
+    if (!task_done_in_flight(publish)) {
         return;
     }
     publish->content_count = publish->source.content.block_count + 1;
@@ -111,13 +111,13 @@ static void after_load(void *user)
         return;
     }
     publish->loaded = true;
-    go_on(publish);
+    publish_next(publish);
 }
 
 static void load(struct publish *publish)
 {
-    publish->hands++;
-    file_work_start(&publish->work, &publish->daemon->works, load_in_thread, after_load, publish);
+    publish->in_flight++;
+    file_work_start(&publish->work, &publish->daemon->file_pool, load_in_thread, after_load, publish);
 }
 
 /* ---- calls ---- */
@@ -125,7 +125,7 @@ static void load(struct publish *publish)
 /* A call is over: true when it went well. Else nothing of `publish` may be touched any more. */
 static bool call_over(struct publish *publish, cadre_status status, const char *text)
 {
-    if (!hand_free(publish)) {
+    if (!task_done_in_flight(publish)) {
         return false;
     }
     if (publish->error.code != CADRE_OK) {
@@ -133,9 +133,9 @@ static bool call_over(struct publish *publish, cadre_status status, const char *
         return false;
     }
     if (status == CADRE_UNAVAILABLE ||
-        (status == CADRE_RESOURCE_EXHAUSTED && later_publish(publish->task, text))) {
+        (status == CADRE_RESOURCE_EXHAUSTED && retry_publish(publish->task, text))) {
         publish->waits = true;
-        go_on(publish);
+        publish_next(publish);
     } else if (status != CADRE_OK) {
         end(publish, status, text);
     }
@@ -155,64 +155,64 @@ static void on_answer(struct rpc_call *call, const void *data, size_t length, vo
         CADRE_OK) {
         return; /* the call's end tells */
     }
-    for (size_t i = publish->asked; i < publish->asked + publish->asking; i++) {
+    for (size_t i = publish->queried; i < publish->queried + publish->querying; i++) {
         bool missing = false;
         for (size_t j = 0; j < list.count && !missing; j++) {
             missing =
                 memcmp(publish_hash(&publish->source, i), list.sha256[j], LIMIT_SHA256_BYTES) == 0;
         }
-        publish->states[i] = missing ? CONTENT_MISSING : CONTENT_THERE;
+        publish->states[i] = missing ? CONTENT_MISSING : CONTENT_STORED;
     }
 }
 
-static void on_asked(struct rpc_call *call, cadre_status status, const char *text, void *user)
+static void on_missing_answer(struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     (void)call;
     struct publish *publish = user;
     publish->call = NULL;
     if (call_over(publish, status, text)) {
-        publish->asked += publish->asking;
-        go_on(publish);
+        publish->queried += publish->querying;
+        publish_next(publish);
     }
 }
 
-static const struct rpc_client_ops ask_ops = {.on_message = on_answer, .on_status = on_asked};
+static const struct rpc_client_ops ask_ops = {.on_message = on_answer, .on_status = on_missing_answer};
 
 static cadre_status ask(struct publish *publish, struct cadre_error *error)
 {
     struct daemon *daemon = publish->daemon;
-    uint8_t hashes[ASKED_MAX][LIMIT_SHA256_BYTES];
-    size_t left = publish->content_count - publish->asked;
-    publish->asking = left < ASKED_MAX ? left : ASKED_MAX;
-    for (size_t i = 0; i < publish->asking; i++) {
-        memcpy(hashes[i], publish_hash(&publish->source, publish->asked + i), LIMIT_SHA256_BYTES);
+    uint8_t hashes[QUERY_HASHES_MAX][LIMIT_SHA256_BYTES];
+    size_t left = publish->content_count - publish->queried;
+    publish->querying = left < QUERY_HASHES_MAX ? left : QUERY_HASHES_MAX;
+    for (size_t i = 0; i < publish->querying; i++) {
+        memcpy(hashes[i], publish_hash(&publish->source, publish->queried + i), LIMIT_SHA256_BYTES);
     }
     struct blob_list list = {
-        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = publish->asking};
+        .sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes, .count = publish->querying};
     wire_buffer_clear(&daemon->packed);
     CADRE_TRY(wire_pack_blob_list(&list, &daemon->packed, error));
     struct rpc_call_options options = {
         .path = METHOD_AGENTS_MISSING_BLOBS, .ops = &ask_ops, .user = publish};
     CADRE_TRY(rpc_channel_call(daemon->channel, &options, &publish->call, error));
-    publish->hands++;
+    publish->in_flight++;
     (void)publish_send_packed(publish, publish->call);
     return CADRE_OK;
 }
 
 /* After a break nothing is begun before all that was in hand has ended and the next link is there.
  */
-static bool may_go_on(struct publish *publish)
+static bool may_continue(struct publish *publish)
 {
     publish->waits = publish->waits || !publish->daemon->linked;
     if (!publish->waits) {
         return true;
     }
-    if (publish->hands > 0 || !publish->linked_again || !publish->daemon->linked) {
+    if (publish->in_flight > 0 || !publish->relinked || !publish->daemon->linked) {
         return false;
     }
     publish->waits = false;
-    publish->linked_again = false;
-    publish->asked = 0;
+    publish->relinked = false;
+    publish->queried = 0;
     return true;
 }
 
@@ -220,18 +220,18 @@ static bool may_go_on(struct publish *publish)
 static void after_send(struct publish *publish, cadre_status status, const char *text)
 {
     if (call_over(publish, status, text)) {
-        go_on(publish);
+        publish_next(publish);
     }
 }
 
 /* What comes next? */
-static void go_on(struct publish *publish)
+static void publish_next(struct publish *publish)
 {
     struct cadre_error error = {0};
-    if (!may_go_on(publish)) {
+    if (!may_continue(publish)) {
         return;
     }
-    if (publish->asked < publish->content_count) {
+    if (publish->queried < publish->content_count) {
         if (ask(publish, &error) != CADRE_OK) {
             end(publish, error.code, error.text);
         }
@@ -271,15 +271,15 @@ void publish_start(struct task_files *task, const struct task_part *part)
 void publish_resume(struct task_files *task)
 {
     struct publish *publish = task->publish;
-    publish->linked_again = true;
+    publish->relinked = true;
     if (publish->loaded && publish->waits) {
-        go_on(publish);
+        publish_next(publish);
     }
 }
 
 void publish_cancel(struct task_files *task)
 {
     if (task->publish != NULL) {
-        let_go(task->publish);
+        evict(task->publish);
     }
 }

@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "worker/host/daemon/below.h"
+#include "worker/host/daemon/open_beneath.h"
 #include "worker/host/daemon/publish_state.h"
 
 static cadre_status changed(const struct publish_source *source, struct cadre_error *error)
@@ -21,7 +21,7 @@ static cadre_status read_manifest(struct publish_source *source, struct cadre_er
 {
     struct sha256 made;
     int opened = -1;
-    CADRE_TRY(below_open(source->folder, source->path, &opened, &source->files[0], error));
+    CADRE_TRY(open_beneath(source->folder, source->path, &opened, &source->files[0], error));
     CADRE_CLOSE_AT_EXIT int fd = opened;
     size_t size = (size_t)source->files[0].st_size;
     if (size != source->manifest_bytes || size > LIMIT_MANIFEST_BYTES) {
@@ -54,7 +54,7 @@ static cadre_status open_file(struct publish_source *source, struct cadre_error 
     int folder_bytes = slash != NULL ? (int)(slash - source->path) + 1 : 0;
     snprintf(name, sizeof name, "%.*s%s", folder_bytes, source->path, source->content.file_name);
     CADRE_TRY(file_name_check(name, error));
-    CADRE_TRY(below_open(source->folder, name, &source->fd, &source->files[1], error));
+    CADRE_TRY(open_beneath(source->folder, name, &source->fd, &source->files[1], error));
     uint64_t size = (uint64_t)source->files[1].st_size;
     if (size != source->content.file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,

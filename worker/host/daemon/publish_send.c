@@ -12,11 +12,11 @@
 #include "worker/host/daemon/daemon.h"
 
 /* Equal contents are one: they move and arrive together. */
-static void set_state(struct publish *publish, size_t content, enum publish_state state)
+static void set_state(struct publish *publish, size_t content, enum publish_content_state state)
 {
     const uint8_t *hash = publish_hash(&publish->source, content);
     for (size_t i = 0; i < publish->content_count; i++) {
-        if (publish->states[i] != CONTENT_THERE &&
+        if (publish->states[i] != CONTENT_STORED &&
             memcmp(publish_hash(&publish->source, i), hash, LIMIT_SHA256_BYTES) == 0) {
             publish->states[i] = (uint8_t)state;
         }
@@ -73,7 +73,7 @@ static void on_put(struct rpc_call *call, cadre_status status, const char *text,
     lane->busy = false;
     if (status == CADRE_OK) {
         publish->sent_bytes += lane->size;
-        set_state(publish, lane->content, CONTENT_THERE);
+        set_state(publish, lane->content, CONTENT_STORED);
     }
     publish->sent(publish, status, text);
 }
@@ -144,7 +144,7 @@ static bool read_block(struct publish_lane *lane)
         fail(publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
         return false;
     }
-    file_work_start(&lane->read, &publish->daemon->works, read_in_thread, after_read, lane);
+    file_work_start(&lane->read, &publish->daemon->file_pool, read_in_thread, after_read, lane);
     return true;
 }
 
@@ -166,7 +166,7 @@ static size_t next_missing(const struct publish *publish)
     while (at < blocks && publish->states[at] != CONTENT_MISSING) {
         at++;
     }
-    bool manifest_may = publish->hands == 0 && publish->states[blocks] == CONTENT_MISSING;
+    bool manifest_may = publish->in_flight == 0 && publish->states[blocks] == CONTENT_MISSING;
     return at < blocks || manifest_may ? at : publish->content_count;
 }
 
@@ -181,8 +181,8 @@ bool publish_send_some(struct publish *publish,
         lane->publish = publish;
         lane->busy = true;
         lane->content = at;
-        publish->hands++;
-        set_state(publish, at, CONTENT_MOVING);
+        publish->in_flight++;
+        set_state(publish, at, CONTENT_SENDING);
         bool begun = at < publish->source.content.block_count
                          ? read_block(lane)
                          : put(lane, (const uint8_t *)publish->source.manifest,
@@ -191,5 +191,5 @@ bool publish_send_some(struct publish *publish,
             return true;
         }
     }
-    return publish->hands > 0;
+    return publish->in_flight > 0;
 }

@@ -29,11 +29,11 @@ struct publish_source {
     struct stat files[PUBLISHED_FILES];
 };
 
-enum publish_state {
+enum publish_content_state {
     CONTENT_UNKNOWN = 0, /* the coordinator is to be asked */
     CONTENT_MISSING,
-    CONTENT_MOVING, /* it, or an equal one, is in a lane */
-    CONTENT_THERE
+    CONTENT_SENDING, /* it, or an equal one, is in a lane */
+    CONTENT_STORED
 };
 
 /* What carries one content after the other. */
@@ -57,13 +57,13 @@ struct publish {
     struct publish_source source;
     bool loaded;
     size_t content_count; /* the blocks, then the manifest */
-    uint8_t *states;      /* of each: an enum publish_state */
-    size_t asked;         /* contents of which the coordinator has told */
-    size_t asking;        /* in the question in hand */
+    uint8_t *states;      /* of each: an enum publish_content_state */
+    size_t queried;         /* contents of which the coordinator has told */
+    size_t querying;        /* in the question in hand */
     struct publish_lane lanes[PUBLISH_LANES];
-    unsigned hands;      /* calls and threads that are under way */
+    unsigned in_flight;      /* calls and threads that are under way */
     bool waits;          /* the link broke: nothing is begun before the next one */
-    bool linked_again;   /* it came while something was in hand */
+    bool relinked;   /* it came while something was in hand */
     uint64_t sent_bytes; /* of all contents, for the log */
     struct cadre_error error;
     void (*sent)(struct publish *publish, cadre_status status, const char *text);

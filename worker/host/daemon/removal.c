@@ -13,7 +13,7 @@
 #include "common/base/files.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/isolate.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/published.h"
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
@@ -23,7 +23,7 @@ static void free_task(struct task_files *task)
 {
     published_free(task->published);
     free(task->folder);
-    free(task->log_came);
+    free(task->log_incoming);
     free(task->restore_path);
     free(task);
 }
@@ -34,7 +34,7 @@ static void next(struct daemon *daemon);
 
 static void append(struct task_files *task)
 {
-    struct task_files **at = &task->daemon->gone;
+    struct task_files **at = &task->daemon->removals;
     while (*at != NULL) {
         at = &(*at)->next;
     }
@@ -48,7 +48,7 @@ static void remove_in_thread(void *user)
     if (task->left) {
         isolate_empty(task);
     } else if (task->folder != NULL) {
-        task->place_status = tree_remove(task->folder, &task->place_error);
+        task->stage_in_status = tree_remove(task->folder, &task->stage_in_error);
     }
 }
 
@@ -56,11 +56,11 @@ static void after_removal(void *user)
 {
     struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    daemon->gone = task->next;
-    daemon->removes = false;
-    if (!task->left && task->place_status != CADRE_OK) {
+    daemon->removals = task->next;
+    daemon->removing = false;
+    if (!task->left && task->stage_in_status != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "tasks", "the folder of a task stays",
-            LOG_U64("job", task->ref.job.n), LOG_STR("reason", task->place_error.text));
+            LOG_U64("job", task->ref.job.n), LOG_STR("reason", task->stage_in_error.text));
     }
     if (task->left) {
         (void)isolate_emptied(task);
@@ -76,17 +76,17 @@ static void after_removal(void *user)
 
 static void next(struct daemon *daemon)
 {
-    struct task_files *task = daemon->gone;
-    if (task != NULL && !daemon->removes) {
-        daemon->removes = true;
-        file_work_start(&task->files, &daemon->works, remove_in_thread, after_removal, task);
+    struct task_files *task = daemon->removals;
+    if (task != NULL && !daemon->removing) {
+        daemon->removing = true;
+        file_work_start(&task->files, &daemon->file_pool, remove_in_thread, after_removal, task);
     }
 }
 
 /* ---- its name ---- */
 
 /* task->aside; NULL: it cannot be set aside, and is removed. */
-static void set_aside(void *user)
+static void rename_aside(void *user)
 {
     struct task_files *task = user;
     struct daemon *daemon = task->daemon;
@@ -95,7 +95,7 @@ static void set_aside(void *user)
         close(task->log.fd);
     }
     do {
-        unsigned long long number = atomic_fetch_add(&daemon->gone_last, 1) + 1;
+        unsigned long long number = atomic_fetch_add(&daemon->removal_last, 1) + 1;
         free(task->aside);
         if (asprintf(&task->aside, "%s/gone-%llu", daemon->task_dir, number) < 0) {
             task->aside = NULL;
@@ -106,18 +106,18 @@ static void set_aside(void *user)
                      ? 0
                      : errno;
     } while (failed == EEXIST); /* of an earlier life */
-    task->place_status = CADRE_OK;
+    task->stage_in_status = CADRE_OK;
     if (failed != 0) {
         free(task->aside);
         task->aside = NULL;
-        task->place_status = tree_remove(task->folder, &task->place_error);
+        task->stage_in_status = tree_remove(task->folder, &task->stage_in_error);
     }
 }
 
 /* Whether no earlier start has its name any more. */
 static bool is_name_free(const struct task_files *task)
 {
-    const struct task_files *other = task->daemon->leaving;
+    const struct task_files *other = task->daemon->removals_waiting;
     while (other != NULL && (other->folder == NULL || strcmp(other->folder, task->folder) != 0)) {
         other = other->next;
     }
@@ -146,9 +146,9 @@ static void start_waiting(struct daemon *daemon)
     }
 }
 
-static void leave(struct task_files *task)
+static void leave_job(struct task_files *task)
 {
-    struct task_files **at = &task->daemon->leaving;
+    struct task_files **at = &task->daemon->removals_waiting;
     while (*at != task) {
         at = &(*at)->next;
     }
@@ -159,7 +159,7 @@ static void after_aside(void *user)
 {
     struct task_files *task = user;
     struct daemon *daemon = task->daemon;
-    leave(task);
+    leave_job(task);
     free(task->folder);
     task->folder = task->aside;
     task->aside = NULL;
@@ -170,18 +170,18 @@ static void after_aside(void *user)
 
 void removal_expect(struct task_files *task)
 {
-    task->next = task->daemon->leaving;
-    task->daemon->leaving = task;
+    task->next = task->daemon->removals_waiting;
+    task->daemon->removals_waiting = task;
 }
 
 void removal_start(struct task_files *task)
 {
     if (task->folder == NULL) {
-        leave(task);
+        leave_job(task);
         free_task(task);
         return;
     }
-    file_work_start(&task->files, &task->daemon->works, set_aside, after_aside, task);
+    file_work_start(&task->files, &task->daemon->file_pool, rename_aside, after_aside, task);
 }
 
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error)
@@ -216,7 +216,7 @@ static void start_or_wait(struct task_files *task, bool has_uid)
     cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED,
         "something else on this machine runs under each uid of --job-uids that is free: give the "
         "worker a range of its own");
-    later_start(task, &error);
+    retry_start(task, &error);
 }
 
 static void after_emptying(void *user)
@@ -252,7 +252,7 @@ bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *t
         return true;
     case UID_DIRTY:
         task->emptying = true;
-        file_work_start(&task->files, &task->daemon->works, empty_in_thread, after_emptying, task);
+        file_work_start(&task->files, &task->daemon->file_pool, empty_in_thread, after_emptying, task);
         break;
     case UID_BEING_EMPTIED:
         break;

@@ -19,7 +19,7 @@ cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadr
  * comes then(task), on the loop, unless task->name_waits was taken back. */
 bool removal_name_is_free(struct task_files *task, void (*then)(struct task_files *task));
 /* False: what others left under the task's uid is being removed; then comes then(task), or, when no
- * other uid is free, later_start(); on the loop, unless task->uid_waits was taken back. */
+ * other uid is free, retry_start(); on the loop, unless task->uid_waits was taken back. */
 bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *task));
 
 #endif

@@ -16,7 +16,7 @@
 #include "common/base/files.h"
 #include "common/checkpoint/choose.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/later.h"
+#include "worker/host/daemon/retry.h"
 #include "worker/host/daemon/restore.h"
 #include "worker/host/daemon/restore_state.h"
 #include "worker/host/daemon/task_files.h"
@@ -31,20 +31,20 @@ static void restore_free(struct restore *restore)
     wire_buffer_free(&restore->manifest);
     free(restore->chunk);
     free(restore->file);
-    free(restore->other_folder);
+    free(restore->link_source_folder);
     free(restore->shared_path);
     free(restore->folder);
     free(restore);
 }
 
-static void go_on(struct restore *restore);
+static void restore_next(struct restore *restore);
 
 /* One that fetched is through with it, or not there any more. */
-static void wake_others(const struct daemon *daemon)
+static void wake_waiting(const struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         if (task->restore != NULL && !task->restore->leads) {
-            go_on(task->restore);
+            restore_next(task->restore);
         }
     }
 }
@@ -58,8 +58,8 @@ static void give_up(struct restore *restore, const struct cadre_error *error)
         task->start->checkpoint.position, error->text);
     task->restore = NULL;
     restore_free(restore); /* its folder goes when the start is tried again, or with the task's */
-    wake_others(task->daemon);
-    later_start(task, &failure);
+    wake_waiting(task->daemon);
+    retry_start(task, &failure);
 }
 
 /* ---- in a thread ---- */
@@ -72,10 +72,10 @@ static void make_folder(void *user)
     }
 }
 
-static void link_to_other(void *user)
+static void link_from_other(void *user)
 {
     struct restore *restore = user;
-    restore->linked = restore_link_files(restore->other_folder, restore->folder);
+    restore->linked = restore_link_files(restore->link_source_folder, restore->folder);
     if (!restore->linked) { /* some of its files may be here */
         make_folder(restore);
     }
@@ -98,7 +98,7 @@ static void open_to_user(void *user)
 /* ---- on the loop ---- */
 
 /* False: it was cancelled, or given up. */
-static bool goes_on(struct restore *restore)
+static bool is_active(struct restore *restore)
 {
     struct cadre_error error = restore->error;
     if (restore->task == NULL) {
@@ -116,7 +116,7 @@ static void after_open(void *user)
 {
     struct restore *restore = user;
     struct task_files *task = restore->task;
-    if (!goes_on(restore)) {
+    if (!is_active(restore)) {
         return;
     }
     if (asprintf(&task->restore_path, "%s/" RESTORE_MANIFEST, restore->folder) < 0) {
@@ -130,57 +130,57 @@ static void after_open(void *user)
     task->restore = NULL;
     restore_free(restore);
     done(task);
-    wake_others(task->daemon);
+    wake_waiting(task->daemon);
 }
 
 static void finish(struct restore *restore)
 {
     restore->owner = restore->task->user;
-    file_work_start(&restore->work, &restore->daemon->works, open_to_user, after_open, restore);
+    file_work_start(&restore->work, &restore->daemon->file_pool, open_to_user, after_open, restore);
 }
 
 static void after_link(void *user)
 {
     struct restore *restore = user;
-    if (!goes_on(restore)) {
+    if (!is_active(restore)) {
         return;
     }
     if (restore->linked) {
         finish(restore);
     } else {
         restore->leads = true;
-        go_on(restore);
+        restore_next(restore);
     }
 }
 
 /* False: nobody has it, or fetches it. */
-static bool take_from_other(struct restore *restore)
+static bool start_link_or_wait(struct restore *restore)
 {
-    const struct task_files *other = restore_find_other(restore->task, true);
+    const struct task_files *other = restore_find_link_source(restore->task, true);
     if (other == NULL) {
-        return restore_find_other(restore->task, false) != NULL; /* wake_others */
+        return restore_find_link_source(restore->task, false) != NULL; /* wake_waiting */
     }
-    free(restore->other_folder);
-    if (asprintf(&restore->other_folder, "%s/restore", other->folder) < 0) {
-        restore->other_folder = NULL;
+    free(restore->link_source_folder);
+    if (asprintf(&restore->link_source_folder, "%s/restore", other->folder) < 0) {
+        restore->link_source_folder = NULL;
         return false;
     }
-    file_work_start(&restore->work, &restore->daemon->works, link_to_other, after_link, restore);
+    file_work_start(&restore->work, &restore->daemon->file_pool, link_from_other, after_link, restore);
     return true;
 }
 
 /* A content is there, or is not what it should be. */
 static void after_fetch(struct restore *restore)
 {
-    if (goes_on(restore)) {
-        go_on(restore);
+    if (is_active(restore)) {
+        restore_next(restore);
     }
 }
 
-static void go_on(struct restore *restore)
+static void restore_next(struct restore *restore)
 {
     struct cadre_error error = {0};
-    if (restore->work.runs || (!restore->leads && take_from_other(restore))) {
+    if (restore->work.running || (!restore->leads && start_link_or_wait(restore))) {
         return;
     }
     restore->leads = true;
@@ -278,9 +278,9 @@ static void begin(struct task_files *task)
             after_check(restore);
             return;
         }
-        file_work_start(&restore->work, &task->daemon->works, check_shared, after_check, restore);
+        file_work_start(&restore->work, &task->daemon->file_pool, check_shared, after_check, restore);
     } else {
-        file_work_start(&restore->work, &task->daemon->works, make_folder, after_folder, restore);
+        file_work_start(&restore->work, &task->daemon->file_pool, make_folder, after_folder, restore);
     }
 }
 
@@ -312,7 +312,7 @@ void restore_start(struct task_files *task, void (*done)(struct task_files *task
 void restore_resume(struct task_files *task)
 {
     if (task->restore->call == NULL) {
-        go_on(task->restore);
+        restore_next(task->restore);
     }
 }
 
@@ -326,8 +326,8 @@ void restore_cancel(struct task_files *task)
     restore->task = NULL;
     if (restore->call != NULL) {
         rpc_call_cancel(restore->call);
-    } else if (!restore->work.runs) {
+    } else if (!restore->work.running) {
         restore_free(restore);
     } /* else the thread's end does it */
-    wake_others(task->daemon);
+    wake_waiting(task->daemon);
 }

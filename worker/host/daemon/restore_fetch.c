@@ -96,7 +96,7 @@ static void after_write(void *user)
 }
 
 /* The chunk dies with the message. */
-static cadre_status take_chunk(struct restore *restore, const uint8_t *bytes, size_t size)
+static cadre_status on_chunk(struct restore *restore, const uint8_t *bytes, size_t size)
 {
     if (size > restore->chunk_capacity) {
         uint8_t *grown = realloc(restore->chunk, size);
@@ -110,11 +110,11 @@ static cadre_status take_chunk(struct restore *restore, const uint8_t *bytes, si
     memcpy(restore->chunk, bytes, size);
     restore->chunk_bytes = size;
     rpc_call_pause(restore->call);
-    file_work_start(&restore->work, &restore->daemon->works, write_chunk, after_write, restore);
+    file_work_start(&restore->work, &restore->daemon->file_pool, write_chunk, after_write, restore);
     return CADRE_OK;
 }
 
-static cadre_status keep_bytes(struct restore *restore, const uint8_t *bytes, size_t size)
+static cadre_status append_manifest(struct restore *restore, const uint8_t *bytes, size_t size)
 {
     if (size == 0) {
         return CADRE_OK; /* a chunk may have a header alone */
@@ -125,7 +125,7 @@ static cadre_status keep_bytes(struct restore *restore, const uint8_t *bytes, si
             wanted_bytes(restore));
     }
     if (restore->has_manifest) {
-        return take_chunk(restore, bytes, size);
+        return on_chunk(restore, bytes, size);
     }
     CADRE_TRY(sha256_add(restore->hash, bytes, size, &restore->error));
     if (!wire_buffer_reserve(&restore->manifest, size)) {
@@ -150,7 +150,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     cadre_status status =
         wire_unpack_blob_chunk(data, length, daemon->arena, &chunk, &restore->error);
     if (status == CADRE_OK) {
-        status = keep_bytes(restore, chunk.bytes, chunk.byte_count);
+        status = append_manifest(restore, chunk.bytes, chunk.byte_count);
     }
     if (status != CADRE_OK) {
         rpc_call_cancel(call);
@@ -176,7 +176,7 @@ static void after_file(void *user)
     restore->fetched(restore);
 }
 
-static cadre_status take_manifest(struct restore *restore, struct cadre_error *error)
+static cadre_status parse_manifest(struct restore *restore, struct cadre_error *error)
 {
     CADRE_TRY(checkpoint_content_read(
         (const char *)restore->manifest.bytes, restore->manifest.size, &restore->content, error));
@@ -190,7 +190,7 @@ static cadre_status take_manifest(struct restore *restore, struct cadre_error *e
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "its file cannot be called %s on this host", restore->content.file_name);
     }
-    file_work_start(&restore->work, &restore->daemon->works, make_file, after_file, restore);
+    file_work_start(&restore->work, &restore->daemon->file_pool, make_file, after_file, restore);
     return CADRE_OK;
 }
 
@@ -200,7 +200,7 @@ bool restore_is_fetched(const struct restore *restore)
 }
 
 /* The manifest's file is made by a thread: then comes after_file. */
-static cadre_status take_content(
+static cadre_status on_content(
     struct restore *restore, cadre_status status, const char *text, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
@@ -208,7 +208,7 @@ static cadre_status take_content(
     }
     CADRE_TRY(check(restore, error));
     if (!restore->has_manifest) {
-        return take_manifest(restore, error);
+        return parse_manifest(restore, error);
     }
     restore->next++;
     return CADRE_OK;
@@ -220,7 +220,7 @@ static void end_content(struct restore *restore, cadre_status status, const char
     if (restore->task != NULL && restore->error.code == CADRE_OK) {
         bool block = restore->has_manifest;
         if (status == CADRE_UNAVAILABLE ||
-            (take_content(restore, status, text, &restore->error) == CADRE_OK && !block)) {
+            (on_content(restore, status, text, &restore->error) == CADRE_OK && !block)) {
             return; /* the next link goes on, or after_file */
         }
     }
@@ -232,7 +232,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     (void)call;
     struct restore *restore = user;
     restore->call = NULL;
-    if (restore->work.runs) {
+    if (restore->work.running) {
         restore->ended = true;
         restore->end_status = status;
         snprintf(restore->end_text, sizeof restore->end_text, "%s", text);

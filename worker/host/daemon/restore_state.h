@@ -17,7 +17,7 @@ struct restore {
     void (*done)(struct task_files *task);
     struct file_work work; /* one piece at a time; a call is not read on meanwhile */
     char *folder;
-    char *other_folder; /* of a task that has it, to link to */
+    char *link_source_folder; /* of a task that has it, to link to */
     bool linked;
     char *shared_path; /* of one that lies in a shared folder, and is only looked at: */
     uint8_t shared_sha256[LIMIT_SHA256_BYTES];
@@ -57,8 +57,8 @@ bool restore_is_fetched(const struct restore *restore);
 /* The last file; in a thread. */
 cadre_status restore_write_manifest(const struct restore *restore, struct cadre_error *error);
 
-/* restore_other.c: a task of the job here that has it (complete), or fetches it; or NULL. */
-const struct task_files *restore_find_other(const struct task_files *task, bool complete);
+/* restore_link.c: a task of the job here that has it (complete), or fetches it; or NULL. */
+const struct task_files *restore_find_link_source(const struct task_files *task, bool complete);
 /* In a thread: false: not all of it could be linked. */
 bool restore_link_files(const char *from, const char *to);
 

@@ -29,7 +29,7 @@ static struct task_files *new_task(struct daemon *daemon, const struct agent_sta
 }
 
 /* Its folders stand; what it published is not known any more, and goes to the coordinator again. */
-static bool front_adopted(void *user, const struct agent_start *start)
+static bool on_agent_adopted(void *user, const struct agent_start *start)
 {
     struct cadre_error error = {0};
     struct task_files *task = new_task(user, start);
@@ -46,7 +46,7 @@ static bool front_adopted(void *user, const struct agent_start *start)
     return true;
 }
 
-static void front_prepare(void *user, const struct agent_start *start)
+static void on_agent_prepare(void *user, const struct agent_start *start)
 {
     struct daemon *daemon = user;
     struct task_ref ref = start->task;
@@ -61,7 +61,7 @@ static void front_prepare(void *user, const struct agent_start *start)
     prepare_start(task);
 }
 
-static void front_output(
+static void on_agent_output(
     void *user, struct task_ref ref, enum agent_stream stream, const uint8_t *bytes, size_t size)
 {
     (void)stream;
@@ -71,7 +71,7 @@ static void front_output(
     }
 }
 
-static void front_publish(void *user, struct task_ref ref, const struct task_part *part)
+static void on_agent_publish(void *user, struct task_ref ref, const struct task_part *part)
 {
     struct task_files *task = tasks_find(user, ref);
     if (task != NULL) {
@@ -79,7 +79,7 @@ static void front_publish(void *user, struct task_ref ref, const struct task_par
     }
 }
 
-static void front_collect(void *user, struct task_ref ref)
+static void on_agent_collect(void *user, struct task_ref ref)
 {
     struct daemon *daemon = user;
     struct task_files *task = tasks_find(daemon, ref);
@@ -89,7 +89,7 @@ static void front_collect(void *user, struct task_ref ref)
         task->uid_answered = false;
         task->name_waits = false;
     }
-    if (task == NULL || (task->log.fd < 0 && !task->placing)) {
+    if (task == NULL || (task->log.fd < 0 && !task->staging_in)) {
         agent_task_collected(daemon->agent, ref, CADRE_OK, ""); /* it never had a folder */
         return;
     }
@@ -97,13 +97,13 @@ static void front_collect(void *user, struct task_ref ref)
         prepare_cancel(task); /* what is under way for its start is not wanted any more */
         task->failed = true;
     }
-    if (!task->placing) { /* else its end collects: prepare.c */
+    if (!task->staging_in) { /* else its end collects: prepare.c */
         logs_ship(task);
         outputs_start(task);
     }
 }
 
-static void front_forget(void *user, struct task_ref ref)
+static void on_agent_forget(void *user, struct task_ref ref)
 {
     struct daemon *daemon = user;
     struct task_files **at = &daemon->tasks;
@@ -120,19 +120,19 @@ static void front_forget(void *user, struct task_ref ref)
     outputs_cancel(task);
     task->forgotten = true;
     removal_expect(task);
-    if (!task->placing && !task->emptying && !task->log_work.runs) {
+    if (!task->staging_in && !task->emptying && !task->log_work.running) {
         removal_start(task); /* nothing works in its folders any more */
     }                        /* else the thread's end does it: prepare.c, logs.c */
 }
 
-static void front_leave(void *user)
+static void on_agent_drained(void *user)
 {
     struct daemon *daemon = user;
     log_event(LOG_LEVEL_INFO, "daemon", "drained", LOG_END);
     rpc_loop_stop(daemon->loop);
 }
 
-static void front_notice(void *user, struct task_ref ref, const char *text)
+static void on_agent_notice(void *user, struct task_ref ref, const char *text)
 {
     (void)user;
     log_event(
@@ -161,7 +161,7 @@ static void count(struct daemon *daemon, const struct agent_up *up)
     }
 }
 
-static void front_send(void *user, const struct agent_up *up)
+static void on_agent_send(void *user, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_TASK_STARTED || up->type == AGENT_UP_TASK_GONE) {
         count(user, up);
@@ -185,15 +185,15 @@ static void front_send(void *user, const struct agent_up *up)
     link_send(user, up);
 }
 
-const struct agent_front worker_front = {.send = front_send,
-    .prepare = front_prepare,
-    .adopted = front_adopted,
-    .output = front_output,
-    .publish = front_publish,
-    .collect = front_collect,
-    .forget = front_forget,
-    .leave = front_leave,
-    .notice = front_notice};
+const struct agent_callbacks worker_agent_callbacks = {.send = on_agent_send,
+    .prepare = on_agent_prepare,
+    .adopted = on_agent_adopted,
+    .output = on_agent_output,
+    .publish = on_agent_publish,
+    .collect = on_agent_collect,
+    .forget = on_agent_forget,
+    .drained = on_agent_drained,
+    .notice = on_agent_notice};
 
 static void log_acked(struct daemon *daemon, const struct agent_log_ack *ack)
 {
@@ -219,9 +219,9 @@ static void linked(struct daemon *daemon)
     }
 }
 
-const struct link_front worker_link_front = {.linked = linked, .log_acked = log_acked};
+const struct link_callbacks worker_link_callbacks = {.linked = linked, .log_acked = log_acked};
 
-void tasks_try_again(struct daemon *daemon)
+void tasks_retry(struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         if (task->log_waits) {
@@ -244,6 +244,6 @@ void tasks_try_again(struct daemon *daemon)
 void tasks_free_all(struct daemon *daemon)
 {
     while (daemon->tasks != NULL) {
-        front_forget(daemon, daemon->tasks->ref);
+        on_agent_forget(daemon, daemon->tasks->ref);
     }
 }

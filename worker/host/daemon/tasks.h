@@ -8,10 +8,10 @@
 
 struct daemon;
 
-extern const struct agent_front worker_front;
-extern const struct link_front worker_link_front;
-/* What waits for room is tried again: see later_open(). */
-void tasks_try_again(struct daemon *daemon);
+extern const struct agent_callbacks worker_agent_callbacks;
+extern const struct link_callbacks worker_link_callbacks;
+/* What waits for room is tried again: see retry_open(). */
+void tasks_retry(struct daemon *daemon);
 void tasks_free_all(struct daemon *daemon);
 
 #endif

@@ -64,7 +64,7 @@ static void keep(struct daemon *daemon, const struct term *term)
     }
 }
 
-cadre_status term_take(struct daemon *daemon, const struct term *term, struct cadre_error *error)
+cadre_status term_accept(struct daemon *daemon, const struct term *term, struct cadre_error *error)
 {
     const struct term *seen = &daemon->term;
     unsigned long long start = term->start;
@@ -74,14 +74,14 @@ cadre_status term_take(struct daemon *daemon, const struct term *term, struct ca
             "this worker refuses the coordinator, which is start %llu of its cluster: it has seen "
             "start %llu, so another one runs, or this one's ledger is an older copy",
             start, (unsigned long long)seen->start);
-    case TERM_TWIN:
+    case TERM_DUPLICATE:
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "this worker refuses the coordinator, which is start %llu of its cluster: it has seen "
             "another coordinator with that number, so two run with copies of one state directory",
             start);
     case TERM_FOREIGN:
         /* There other jobs may have the same numbers. */
-        if (agent_holds_any(daemon->agent)) {
+        if (agent_is_occupied(daemon->agent)) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "this worker refuses the coordinator, which is of another cluster: it holds what "
                 "is of the one that it joined before; name that one's coordinator again, or start "

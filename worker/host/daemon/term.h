@@ -12,6 +12,6 @@ struct daemon;
 /* daemon->term, when the agent is there. */
 cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
 /* The coordinator at hand is obeyed from now on. FAILED_PRECONDITION: it may not be. */
-cadre_status term_take(struct daemon *daemon, const struct term *term, struct cadre_error *error);
+cadre_status term_accept(struct daemon *daemon, const struct term *term, struct cadre_error *error);
 
 #endif

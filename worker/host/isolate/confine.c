@@ -15,8 +15,8 @@ static const char procs[] = "/cgroup.procs";
 
 static bool join(const char *folder)
 {
-    char path[GROUP_PATH_BYTES + sizeof procs];
-    size_t length = strnlen(folder, GROUP_PATH_BYTES - 1);
+    char path[CGROUP_PATH_BYTES + sizeof procs];
+    size_t length = strnlen(folder, CGROUP_PATH_BYTES - 1);
     memcpy(path, folder, length);
     memcpy(path + length, procs, sizeof procs);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -30,9 +30,9 @@ static bool join(const char *folder)
     return joined;
 }
 
-static bool join_all(const struct task_group *group)
+static bool join_all(const struct task_cgroup *group)
 {
-    for (int i = 0; i < GROUP_CONTROLLERS; i++) {
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         if (group->folders[i][0] != '\0' && !join(group->folders[i])) {
             return false;
         }
@@ -57,7 +57,7 @@ static bool set_limits(const struct task_confinement *confinement)
 }
 
 /* Who started us may be spared when the host's memory is short; a task is not. */
-static bool give_up_sparing(void)
+static bool reset_oom_score(void)
 {
     static const char path[] = "/proc/self/oom_score_adj";
     char sign = 0;
@@ -103,7 +103,7 @@ bool confine_self(const struct task_confinement *confinement, const char **ret_s
     }
     if (done) {
         step = "be as the others when memory is short";
-        done = give_up_sparing();
+        done = reset_oom_score();
     }
     if (done) {
         step = "become its user";

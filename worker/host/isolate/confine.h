@@ -4,11 +4,11 @@
 #ifndef CADRE_WORKER_ISOLATE_CONFINE_H
 #define CADRE_WORKER_ISOLATE_CONFINE_H
 
-#include "worker/host/isolate/group.h"
+#include "worker/host/isolate/cgroup.h"
 
 /* A plain value without pointers: it may cross a pipe or an exec. */
 struct task_confinement {
-    struct task_group group; /* joined first, while it may */
+    struct task_cgroup group; /* joined first, while it may */
     bool change_user;        /* become uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "worker/host/isolate/group_tree.h"
+#include "worker/host/isolate/cgroup_tree.h"
 #include "worker/host/isolate/uids.h"
 
 #define CLEAR_WAIT_MS 2000
@@ -26,15 +26,15 @@ struct isolation {
     bool change_user;
     uid_t task_uid;
     gid_t task_gid;
-    struct group_tree tree;
-    struct group_limits ceiling;
+    struct cgroup_tree tree;
+    struct cgroup_limits ceiling;
     bool best_effort;
     struct common_job *common;
-    char words[640];
+    char description[640];
 };
 
 /* "memory, pids, cpu": what can be limited. */
-static void say_controllers(const struct group_tree *tree, char *text, size_t text_bytes)
+static void describe_controllers(const struct cgroup_tree *tree, char *text, size_t text_bytes)
 {
     static const char *const names[] = {"memory", "pids", "cpu"};
     size_t size = 0;
@@ -48,9 +48,9 @@ static void say_controllers(const struct group_tree *tree, char *text, size_t te
     }
 }
 
-static void find_words(struct isolation *isolation, const struct isolation_options *options)
+static void describe_isolation(struct isolation *isolation, const struct isolation_options *options)
 {
-    const struct group_tree *tree = &isolation->tree;
+    const struct cgroup_tree *tree = &isolation->tree;
     char users[160];
     char limits[64];
     if (isolation->uids != NULL) {
@@ -64,10 +64,10 @@ static void find_words(struct isolation *isolation, const struct isolation_optio
             "the worker is not root: all jobs run as its own user, and reach each other's "
             "processes and its own");
     }
-    say_controllers(tree, limits, sizeof limits);
-    snprintf(isolation->words, sizeof isolation->words, "%s; %s%s%s%s%s", users,
-        tree->kind == GROUP_NONE ? "no cgroups, so limits of jobs cannot be kept"
-        : tree->kind == GROUP_V2 ? "cgroup v2"
+    describe_controllers(tree, limits, sizeof limits);
+    snprintf(isolation->description, sizeof isolation->description, "%s; %s%s%s%s%s", users,
+        tree->kind == CGROUP_NONE ? "no cgroups, so limits of jobs cannot be kept"
+        : tree->kind == CGROUP_V2 ? "cgroup v2"
                                  : "cgroup v1",
         limits[0] != '\0' ? ", with limits for " : "", limits, tree->why[0] != '\0' ? ": " : "",
         tree->why);
@@ -93,14 +93,14 @@ cadre_status isolation_open(const struct isolation_options *options,
             return status;
         }
     }
-    group_tree_open(
-        &(struct group_tree_options){
+    cgroup_tree_open(
+        &(struct cgroup_tree_options){
             .mounts = options->mounts != NULL ? options->mounts : "/proc/self/mountinfo",
             .membership = options->membership != NULL ? options->membership : "/proc/self/cgroup",
             .name = options->name,
             .parent = options->parent},
         &isolation->tree);
-    find_words(isolation, options);
+    describe_isolation(isolation, options);
     *ret_isolation = isolation;
     return CADRE_OK;
 }
@@ -115,7 +115,7 @@ void isolation_close(struct isolation *isolation)
         next = at->next;
         free(at);
     }
-    for (int i = 0; i < GROUP_CONTROLLERS; i++) {
+    for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
         if (isolation->tree.folders[i][0] != '\0') {
             (void)rmdir(isolation->tree.folders[i]); /* stays while a task is in it */
         }
@@ -124,9 +124,9 @@ void isolation_close(struct isolation *isolation)
     free(isolation);
 }
 
-const char *isolation_words(const struct isolation *isolation)
+const char *isolation_describe(const struct isolation *isolation)
 {
-    return isolation->words;
+    return isolation->description;
 }
 
 static struct common_job **find_common(struct isolation *isolation, struct job_id job)
@@ -162,7 +162,7 @@ cadre_status isolation_enter_job(struct isolation *isolation, struct job_id job,
     if (isolation->uids == NULL || shared) {
         return enter_common(isolation, job, error);
     }
-    CADRE_TRY(uids_take(isolation->uids, job, &ret_user->uid, error));
+    CADRE_TRY(uids_acquire(isolation->uids, job, &ret_user->uid, error));
     ret_user->gid = (gid_t)ret_user->uid;
     ret_user->own = true;
     return CADRE_OK;
@@ -173,7 +173,7 @@ cadre_status isolation_adopt_job(struct isolation *isolation, struct job_id job,
 {
     bool own = isolation->uids != NULL && uid != isolation->task_uid;
     if (own) {
-        uids_note(isolation->uids, job, uid);
+        uids_adopt(isolation->uids, job, uid);
     }
     return isolation_enter_job(isolation, job, !own, ret_user, error);
 }
@@ -186,13 +186,13 @@ bool isolation_leave_job(
     uid_t uid;
     bool ours = false;
     if (user->own) { /* of one job, tasks may have entered either way */
-        if (uids_give(isolation->uids, job, &uid, &ours)) {
-            group_tree_remove_job(&isolation->tree, job);
+        if (uids_release(isolation->uids, job, &uid, &ours)) {
+            cgroup_tree_remove_job(&isolation->tree, job);
         }
     } else if (common != NULL && --common->tasks == 0) {
         *at = common->next;
         free(common);
-        group_tree_remove_job(&isolation->tree, job);
+        cgroup_tree_remove_job(&isolation->tree, job);
     }
     return ours;
 }
@@ -252,36 +252,36 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static uint64_t asked_or(uint64_t asked, uint64_t ceiling)
+static uint64_t requested_or(uint64_t asked, uint64_t ceiling)
 {
     return asked > 0 ? asked : ceiling;
 }
 
 cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref task,
-    const struct isolation_user *user, const struct group_limits *asked,
+    const struct isolation_user *user, const struct cgroup_limits *asked,
     struct task_confinement *ret_confinement, struct cadre_error *error)
 {
-    const struct group_tree *tree = &isolation->tree;
-    const struct group_limits *most = &isolation->ceiling;
+    const struct cgroup_tree *tree = &isolation->tree;
+    const struct cgroup_limits *most = &isolation->ceiling;
     /* Without a group the kernel counts the processes of the uid: of the job's tasks here. */
-    bool counted_by_uid = !tree->has[GROUP_PIDS] && user->own;
+    bool counted_by_uid = !tree->has[CGROUP_PIDS] && user->own;
     const struct question questions[] = {{"--memory", "--task-memory", asked->memory_bytes,
-                                             most->memory_bytes, tree->has[GROUP_MEMORY]},
-        {"--cpus", NULL, asked->cpu_thousandths, 0, tree->has[GROUP_CPU]},
+                                             most->memory_bytes, tree->has[CGROUP_MEMORY]},
+        {"--cpus", NULL, asked->cpu_thousandths, 0, tree->has[CGROUP_CPU]},
         {"--pids", "--task-pids", asked->pids, most->pids,
-            tree->has[GROUP_PIDS] || counted_by_uid}};
+            tree->has[CGROUP_PIDS] || counted_by_uid}};
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         CADRE_TRY(check(isolation, &questions[i], error));
     }
-    struct group_limits limits = {.memory_bytes = asked_or(asked->memory_bytes, most->memory_bytes),
+    struct cgroup_limits limits = {.memory_bytes = requested_or(asked->memory_bytes, most->memory_bytes),
         .cpu_thousandths = asked->cpu_thousandths,
-        .pids = (uint32_t)asked_or(asked->pids, most->pids)};
+        .pids = (uint32_t)requested_or(asked->pids, most->pids)};
     *ret_confinement = (struct task_confinement){.change_user = user->change,
         .uid = user->uid,
         .gid = user->gid,
         .umask = user->own ? 077 : 0,
         .processes_max = counted_by_uid ? limits.pids + HOLDERS : 0};
-    return group_tree_make(tree, task, &limits, &ret_confinement->group, error);
+    return cgroup_tree_make(tree, task, &limits, &ret_confinement->group, error);
 }
 
 struct clearing {
@@ -290,7 +290,7 @@ struct clearing {
     size_t kept_count;
 };
 
-static void clear_one(struct task_ref task, const struct task_group *group, void *user)
+static void clear_one(struct task_ref task, const struct task_cgroup *group, void *user)
 {
     const struct clearing *clearing = user;
     for (size_t i = 0; i < clearing->kept_count; i++) {
@@ -298,14 +298,14 @@ static void clear_one(struct task_ref task, const struct task_group *group, void
             return;
         }
     }
-    (void)group_kill(group, CLEAR_WAIT_MS);
-    (void)group_remove(group);
-    group_tree_remove_job(&clearing->isolation->tree, task.job);
+    (void)cgroup_kill(group, CLEAR_WAIT_MS);
+    (void)cgroup_remove(group);
+    cgroup_tree_remove_job(&clearing->isolation->tree, task.job);
 }
 
 void isolation_clear_groups(
     struct isolation *isolation, const struct task_ref *kept, size_t kept_count)
 {
     struct clearing clearing = {.isolation = isolation, .kept = kept, .kept_count = kept_count};
-    group_tree_each(&isolation->tree, clear_one, &clearing);
+    cgroup_tree_each(&isolation->tree, clear_one, &clearing);
 }

@@ -26,19 +26,19 @@ struct isolation_options {
                            own, which must be delegated to it */
     const char *mounts; /* NULL: /proc/self/mountinfo; a test's file */
     const char *membership;      /* NULL: /proc/self/cgroup */
-    struct group_limits ceiling; /* of each task, but for CPUs: given to one that names none, and no
+    struct cgroup_limits ceiling; /* of each task, but for CPUs: given to one that names none, and no
                                     job may have more; 0: none */
     bool best_effort;            /* a limit that cannot be enforced is let go */
 };
 
 /* INVALID_ARGUMENT: the range is wrong, or a uid of it is a user of this host. That there are no
- * groups is no error: see isolation_words. */
+ * groups is no error: see isolation_describe. */
 cadre_status isolation_open(const struct isolation_options *options,
     struct isolation **ret_isolation, struct cadre_error *error);
 void isolation_close(struct isolation *isolation); /* NULL is fine; tasks and groups stay */
 
 /* One or two sentences for the log of a start: what keeps tasks apart here, and what does not. */
-const char *isolation_words(const struct isolation *isolation);
+const char *isolation_describe(const struct isolation *isolation);
 
 /* Who the tasks of a job run as. */
 struct isolation_user {
@@ -82,7 +82,7 @@ bool isolation_emptied(struct isolation *isolation, struct isolation_user *user)
 /* Before a task is started, its job entered: makes its group, and says what the child is to do.
  * FAILED_PRECONDITION: a limit of the job cannot be kept here, or is over this worker's. */
 cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref task,
-    const struct isolation_user *user, const struct group_limits *asked,
+    const struct isolation_user *user, const struct cgroup_limits *asked,
     struct task_confinement *ret_confinement, struct cadre_error *error);
 
 /* Kills and removes the groups of this daemon's name that are of none of the `kept` tasks: what an

@@ -4,31 +4,31 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "worker/host/isolate/kin.h"
+#include "worker/host/isolate/process_stat.h"
 
 /* A chain of parents that is longer is not believed. */
 #define DESCENT_MAX 64
 
 static bool descends_from(pid_t pid, pid_t leader)
 {
-    struct kin kin;
+    struct process_stat process_stat;
     for (int depth = 0; depth < DESCENT_MAX && pid > 1; depth++) {
         if (pid == leader) {
             return true;
         }
-        if (!process_kin(pid, &kin)) {
+        if (!process_stat_read(pid, &process_stat)) {
             return false;
         }
-        if (kin.session == leader) {
+        if (process_stat.session == leader) {
             return true;
         }
-        pid = (pid_t)kin.parent;
+        pid = (pid_t)process_stat.parent;
     }
     return false;
 }
 
 bool peer_is_task(
-    int fd, uid_t uid, pid_t leader, const struct task_group *group, struct peer *ret_peer)
+    int fd, uid_t uid, pid_t leader, const struct task_cgroup *group, struct peer *ret_peer)
 {
     struct ucred credentials = {0};
     socklen_t size = sizeof credentials;
@@ -41,6 +41,6 @@ bool peer_is_task(
     if (credentials.uid != uid || credentials.pid <= 0) {
         return false;
     }
-    return group != NULL && group->kind != GROUP_NONE ? group_has(group, credentials.pid)
+    return group != NULL && group->kind != CGROUP_NONE ? cgroup_has(group, credentials.pid)
                                                       : descends_from(credentials.pid, leader);
 }

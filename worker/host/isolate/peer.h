@@ -3,7 +3,7 @@
 #ifndef CADRE_WORKER_ISOLATE_PEER_H
 #define CADRE_WORKER_ISOLATE_PEER_H
 
-#include "worker/host/isolate/group.h"
+#include "worker/host/isolate/cgroup.h"
 
 struct peer {
     pid_t pid;
@@ -14,6 +14,6 @@ struct peer {
  * without one, in the session that `leader` leads or a descendant of it. *ret_peer (may be NULL) is
  * who it is. False also when it cannot be told, as of a process that is gone. */
 bool peer_is_task(
-    int fd, uid_t uid, pid_t leader, const struct task_group *group, struct peer *ret_peer);
+    int fd, uid_t uid, pid_t leader, const struct task_cgroup *group, struct peer *ret_peer);
 
 #endif

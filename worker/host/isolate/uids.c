@@ -12,15 +12,15 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
-#include "worker/host/isolate/belongings.h"
-#include "worker/host/isolate/kin.h"
+#include "worker/host/isolate/uid_cleanup.h"
+#include "worker/host/isolate/process_stat.h"
 
 #define RANGE_MAX 65536
 
 struct uid_slot {
     uint64_t job;    /* 0: nobody's */
     unsigned takers; /* 0 with a job: noted, and kept for it while something runs */
-    uint64_t given;  /* place in the order of being given back */
+    uint64_t released;  /* place in the order of being given back */
     int claim;       /* a lock that other daemons of the host see; -1: none */
     bool runs;       /* of the last scan */
     bool dirty;      /* what its earlier jobs left may be there */
@@ -34,7 +34,7 @@ struct uids {
     uid_t first;
     size_t count;
     char *claim_folder;
-    uint64_t given;
+    uint64_t released;
     struct uid_slot slots[];
 };
 
@@ -108,7 +108,7 @@ void uids_close(struct uids *uids)
     }
     for (size_t i = 0; i < uids->count; i++) {
         unclaim(&uids->slots[i]);
-        holder_close(&uids->slots[i].holder);
+        uid_holder_close(&uids->slots[i].holder);
     }
     free(uids->claim_folder);
     free(uids);
@@ -133,9 +133,9 @@ static bool claim(struct uids *uids, struct uid_slot *slot)
 
 static void note_process(struct uids *uids, pid_t pid)
 {
-    unsigned ids[KIN_UIDS];
+    unsigned ids[PROCESS_UIDS];
     bool known = process_uids(pid, ids);
-    for (int i = 0; known && i < KIN_UIDS; i++) {
+    for (int i = 0; known && i < PROCESS_UIDS; i++) {
         if (ids[i] >= uids->first && ids[i] - uids->first < uids->count) {
             uids->slots[ids[i] - uids->first].runs = true;
         }
@@ -174,32 +174,32 @@ static struct uid_slot *find_free(struct uids *uids, uint64_t after)
     for (size_t i = 0; i < uids->count; i++) {
         struct uid_slot *slot = &uids->slots[i];
         bool held = slot->takers > 0 || slot->runs || slot->emptied;
-        uint64_t place = slot->given * uids->count + i;
-        uint64_t best_place =
-            best != NULL ? best->given * uids->count + (size_t)(best - uids->slots) : 0;
-        if (!held && place >= after && (best == NULL || place < best_place)) {
+        uint64_t order = slot->released * uids->count + i;
+        uint64_t best_order =
+            best != NULL ? best->released * uids->count + (size_t)(best - uids->slots) : 0;
+        if (!held && order >= after && (best == NULL || order < best_order)) {
             best = slot;
         }
     }
     return best;
 }
 
-static struct uid_slot *take_free(struct uids *uids)
+static struct uid_slot *acquire_free(struct uids *uids)
 {
     uint64_t after = 0;
     struct uid_slot *slot;
     scan(uids);
     while ((slot = find_free(uids, after)) != NULL && !claim(uids, slot)) {
-        after = slot->given * uids->count + (size_t)(slot - uids->slots) + 1;
+        after = slot->released * uids->count + (size_t)(slot - uids->slots) + 1;
     }
     return slot;
 }
 
-cadre_status uids_take(
+cadre_status uids_acquire(
     struct uids *uids, struct job_id job, uid_t *ret_uid, struct cadre_error *error)
 {
     struct uid_slot *slot = find_job(uids, job);
-    if (slot == NULL && (slot = take_free(uids)) != NULL) {
+    if (slot == NULL && (slot = acquire_free(uids)) != NULL) {
         slot->dirty = true;
     }
     if (slot == NULL) {
@@ -214,7 +214,7 @@ cadre_status uids_take(
     return CADRE_OK;
 }
 
-void uids_note(struct uids *uids, struct job_id job, uid_t uid)
+void uids_adopt(struct uids *uids, struct job_id job, uid_t uid)
 {
     if (uid >= uids->first && uid - uids->first < uids->count) {
         struct uid_slot *slot = &uids->slots[uid - uids->first];
@@ -224,7 +224,7 @@ void uids_note(struct uids *uids, struct job_id job, uid_t uid)
     }
 }
 
-bool uids_give(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours)
+bool uids_release(struct uids *uids, struct job_id job, uid_t *ret_uid, bool *ret_ours)
 {
     struct uid_slot *slot = find_job(uids, job);
     if (slot == NULL || slot->takers == 0) {
@@ -258,18 +258,18 @@ bool uids_begin_empty(struct uids *uids, uid_t uid)
 void uids_claim(struct uids *uids, uid_t uid)
 {
     struct uid_slot *slot = &uids->slots[uid - uids->first];
-    slot->refused = !belongings_claim(uid, &slot->holder);
+    slot->refused = !uid_cleanup_claim(uid, &slot->holder);
 }
 
 void uids_clear(struct uids *uids, uid_t uid)
 {
-    belongings_remove(uid, &uids->slots[uid - uids->first].holder);
+    uid_cleanup_remove(uid, &uids->slots[uid - uids->first].holder);
 }
 
 /* The next one that is free takes its place. */
 static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
 {
-    struct uid_slot *to = take_free(uids);
+    struct uid_slot *to = acquire_free(uids);
     if (to == NULL) {
         return false; /* it is asked again when its tasks try again */
     }
@@ -279,7 +279,7 @@ static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
     from->job = 0;
     from->takers = 0;
     from->dirty = false;
-    from->given = ++uids->given;
+    from->released = ++uids->released;
     unclaim(from);
     *ret_uid = uid_of(uids, to);
     return true;
@@ -297,7 +297,7 @@ bool uids_emptied(struct uids *uids, uid_t uid, uid_t *ret_uid)
     }
     slot->dirty = false;
     if (slot->job == 0) {
-        slot->given = ++uids->given;
+        slot->released = ++uids->released;
         unclaim(slot);
     }
     return true;

@@ -19,7 +19,7 @@
 #include "worker/host/keeper/private_socket.h"
 #include "worker/host/keeper/start.h"
 #include "worker/host/keeper/task.h"
-#include "worker/host/keeper/words.h"
+#include "worker/host/keeper/messages.h"
 
 /* What cannot be killed holds a keeper that is not needed any more so long. */
 #define LAST_US (2 * CADRE_US_PER_S)
@@ -31,10 +31,10 @@ struct keeper {
     int listener;   /* -1: nobody may come but who started it */
     int connection; /* -1: none */
     struct task task;
-    bool said_ended;
-    bool said_swept;
+    bool ended_sent;
+    bool swept_sent;
     bool ending;           /* nothing of the task is needed any more */
-    bool told_to_end;      /* by a daemon, which removes the rest */
+    bool end_requested;      /* by a daemon, which removes the rest */
     uint64_t last_us;      /* of `ending`: then it goes all the same */
     uint64_t orphan_at_us; /* nobody is connected: then the task is ended */
     uint64_t kill_at_us;   /* its grace is over */
@@ -56,12 +56,12 @@ static void end(struct keeper *keeper)
     }
 }
 
-static void hang_up(struct keeper *keeper)
+static void close_connection(struct keeper *keeper)
 {
     close(keeper->connection);
     keeper->connection = -1;
-    keeper->said_ended = false;
-    keeper->said_swept = false;
+    keeper->ended_sent = false;
+    keeper->swept_sent = false;
     if (keeper->listener < 0) {
         end(keeper);
     } else {
@@ -70,50 +70,50 @@ static void hang_up(struct keeper *keeper)
 }
 
 /* What does not fit is said again on the next connection. */
-static void say(struct keeper *keeper, uint32_t type, int64_t value)
+static void send_message(struct keeper *keeper, uint32_t type, int64_t value)
 {
-    if (keeper_say(keeper->connection, &(struct keeper_word){.type = type, .value = value}, NULL,
+    if (keeper_send(keeper->connection, &(struct keeper_message){.type = type, .value = value}, NULL,
             0) != 0) {
-        hang_up(keeper);
+        close_connection(keeper);
     }
 }
 
-static void say_news(struct keeper *keeper)
+static void send_news(struct keeper *keeper)
 {
     const struct task *task = &keeper->task;
-    if (keeper->connection >= 0 && task->ended && !keeper->said_ended) {
-        keeper->said_ended = true;
-        say(keeper, KEEPER_ENDED, task->status);
+    if (keeper->connection >= 0 && task->ended && !keeper->ended_sent) {
+        keeper->ended_sent = true;
+        send_message(keeper, KEEPER_ENDED, task->status);
     }
-    if (keeper->connection >= 0 && task->swept && !keeper->said_swept) {
-        keeper->said_swept = true;
-        say(keeper, KEEPER_SWEPT, 0);
+    if (keeper->connection >= 0 && task->swept && !keeper->swept_sent) {
+        keeper->swept_sent = true;
+        send_message(keeper, KEEPER_SWEPT, 0);
         if (keeper->listener < 0) {
             end(keeper); /* nobody else comes to hear it */
         }
     }
 }
 
-static void say_hello(struct keeper *keeper)
+static void send_hello_message(struct keeper *keeper)
 {
     int fds[KEEPER_FDS] = {
         keeper->task.outputs[0], keeper->task.outputs[1], KEEPER_START_LAUNCH, keeper->memory};
     keeper->orphan_at_us = CADRE_TIME_NEVER;
     size_t count = keeper->memory >= 0 ? KEEPER_FDS : KEEPER_FDS - 1;
-    struct keeper_word hello = {
+    struct keeper_message hello = {
         .type = KEEPER_HELLO, .value = keeper->task.pid, .ended = keeper->task.ended ? 1 : 0};
-    if (keeper_say(keeper->connection, &hello, fds, count) != 0) {
-        hang_up(keeper);
+    if (keeper_send(keeper->connection, &hello, fds, count) != 0) {
+        close_connection(keeper);
     }
 }
 
 /* ---- what comes ---- */
 
-static void take_word(struct keeper *keeper)
+static void handle_message(struct keeper *keeper)
 {
-    struct keeper_word word;
+    struct keeper_message message;
     int fds[KEEPER_FDS];
-    int failed = keeper_hear(keeper->connection, &word, fds);
+    int failed = keeper_receive(keeper->connection, &message, fds);
     for (size_t i = 0; i < KEEPER_FDS; i++) {
         if (fds[i] >= 0) {
             close(fds[i]); /* nobody has to give us any */
@@ -123,17 +123,17 @@ static void take_word(struct keeper *keeper)
         return;
     }
     if (failed != 0) {
-        hang_up(keeper);
-    } else if (word.type == KEEPER_SIGNAL && word.value > 0 && word.value < NSIG) {
-        task_signal(&keeper->task, (int)word.value);
-    } else if (word.type == KEEPER_END) {
-        keeper->told_to_end = true;
+        close_connection(keeper);
+    } else if (message.type == KEEPER_SIGNAL && message.value > 0 && message.value < NSIG) {
+        task_signal(&keeper->task, (int)message.value);
+    } else if (message.type == KEEPER_END) {
+        keeper->end_requested = true;
         end(keeper);
     }
 }
 
 /* A daemon that comes while another is connected is the newer one: the older is dead or hangs. */
-static void take_connection(struct keeper *keeper)
+static void accept_connection(struct keeper *keeper)
 {
     struct ucred peer = {0};
     socklen_t size = sizeof peer;
@@ -147,13 +147,13 @@ static void take_connection(struct keeper *keeper)
         return;
     }
     if (keeper->connection >= 0) {
-        hang_up(keeper);
+        close_connection(keeper);
     }
     keeper->connection = fd;
-    say_hello(keeper);
+    send_hello_message(keeper);
 }
 
-static void take_signals(struct keeper *keeper)
+static void handle_signals(struct keeper *keeper)
 {
     struct signalfd_siginfo info;
     while (read(keeper->signals, &info, sizeof info) == (ssize_t)sizeof info) {
@@ -165,7 +165,7 @@ static void take_signals(struct keeper *keeper)
     task_reap(&keeper->task);
 }
 
-static void on_time(struct keeper *keeper)
+static void on_deadline(struct keeper *keeper)
 {
     uint64_t now_us = clock_monotonic_us();
     if (now_us >= keeper->orphan_at_us) {
@@ -187,7 +187,7 @@ static void on_time(struct keeper *keeper)
 
 /* ---- the loop ---- */
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t min_us(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -195,12 +195,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static int wait_ms(const struct keeper *keeper)
 {
     const struct task *task = &keeper->task;
-    uint64_t at_us = earlier(keeper->orphan_at_us, keeper->kill_at_us);
+    uint64_t at_us = min_us(keeper->orphan_at_us, keeper->kill_at_us);
     if (task->ended && !task->swept) {
-        at_us = earlier(at_us, task->sweep_at_us);
+        at_us = min_us(at_us, task->sweep_at_us);
     }
     if (keeper->ending) {
-        at_us = earlier(at_us, keeper->last_us);
+        at_us = min_us(at_us, keeper->last_us);
     }
     uint64_t now_us = clock_monotonic_us();
     if (at_us == CADRE_TIME_NEVER) {
@@ -215,33 +215,33 @@ static bool is_over(const struct keeper *keeper)
     return keeper->ending && (keeper->task.swept || clock_monotonic_us() >= keeper->last_us);
 }
 
-static void turn(struct keeper *keeper)
+static void run_once(struct keeper *keeper)
 {
     struct pollfd waits[3] = {{.fd = keeper->signals, .events = POLLIN},
         {.fd = keeper->listener, .events = POLLIN}, {.fd = keeper->connection, .events = POLLIN}};
     if (poll(waits, 3, wait_ms(keeper)) > 0) {
         if (waits[0].revents != 0) {
-            take_signals(keeper);
+            handle_signals(keeper);
         }
         if (waits[2].revents != 0) {
-            take_word(keeper);
+            handle_message(keeper);
         }
         if (waits[1].revents != 0) {
-            take_connection(keeper);
+            accept_connection(keeper);
         }
     }
-    on_time(keeper);
-    say_news(keeper);
+    on_deadline(keeper);
+    send_news(keeper);
 }
 
 /* The daemon is gone, and may never come back. A process that just ended keeps its group busy for a
  * moment. */
 static void remove_group(const struct keeper *keeper)
 {
-    const struct task_group *group = &keeper->task.group;
+    const struct task_cgroup *group = &keeper->task.group;
     uint64_t end_us = clock_monotonic_us() + LAST_US;
-    bool ours = keeper->connection < 0 && !keeper->told_to_end && keeper->task.swept;
-    while (ours && !group_remove_last(group) && clock_monotonic_us() < end_us) {
+    bool ours = keeper->connection < 0 && !keeper->end_requested && keeper->task.swept;
+    while (ours && !cgroup_remove_last(group) && clock_monotonic_us() < end_us) {
         (void)poll(NULL, 0, 10);
     }
 }
@@ -329,12 +329,12 @@ int main(void)
     }
     int failed = open_keeper(&keeper, variable);
     if (failed != 0) {
-        (void)keeper_say(keeper.connection,
-            &(struct keeper_word){.type = KEEPER_FAILED, .value = failed}, NULL, 0);
+        (void)keeper_send(keeper.connection,
+            &(struct keeper_message){.type = KEEPER_FAILED, .value = failed}, NULL, 0);
     } else {
-        say_hello(&keeper);
+        send_hello_message(&keeper);
         while (!is_over(&keeper)) {
-            turn(&keeper);
+            run_once(&keeper);
         }
         remove_group(&keeper);
     }

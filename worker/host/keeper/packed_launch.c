@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/files.h"
-#include "worker/host/keeper/words.h"
+#include "worker/host/keeper/messages.h"
 
 #define MAGIC UINT64_C(0x636164726b656570)
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/isolate/kin.h"
+#include "worker/host/isolate/process_stat.h"
 
 /* Without children there is nothing to look for: mostly so. */
 static bool has_children(void)
@@ -25,12 +25,12 @@ unsigned strays_kill(bool (*spared)(pid_t pid, const void *user), const void *us
     unsigned killed = 0;
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
-        struct kin kin;
-        if (pid <= 0 || !process_kin(pid, &kin) || kin.parent != self ||
+        struct process_stat process_stat;
+        if (pid <= 0 || !process_stat_read(pid, &process_stat) || process_stat.parent != self ||
             (spared != NULL && spared(pid, user))) {
             continue;
         }
-        if (kin.state == 'Z') {
+        if (process_stat.state == 'Z') {
             waitpid(pid, NULL, WNOHANG);
         } else {
             kill(pid, SIGKILL);

@@ -83,7 +83,7 @@ void task_sweep(struct task *task, uint64_t now_us)
     }
     /* Who dies leaves us its own children: only a pass that finds nobody is the last. */
     bool left = strays_kill(NULL, NULL) > 0;
-    task->swept = group_kill(&task->group, 0) && !left;
+    task->swept = cgroup_kill(&task->group, 0) && !left;
     task->sweep_at_us = now_us + task->sweep_pause_us;
     if (task->sweep_pause_us < PAUSE_MAX_US) {
         task->sweep_pause_us *= 2;

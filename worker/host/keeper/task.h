@@ -10,7 +10,7 @@
 
 struct task {
     pid_t pid;
-    struct task_group group;
+    struct task_cgroup group;
     int outputs[2]; /* read ends */
     bool ended;
     int status; /* as of waitpid */

@@ -18,35 +18,35 @@
 /* One that hangs in the kernel cannot be killed: after this it is left alone. */
 #define DEATH_MS 2000
 
-#define WORDS_BYTES 256
+#define TAIL_BYTES 256
 
 struct run {
     pid_t pid;
     int process; /* readable once it has ended */
     int outputs[2];
     struct child_output *output;
-    char words[WORDS_BYTES]; /* the end of its standard error */
-    size_t words_size;
+    char tail[TAIL_BYTES]; /* the end of its standard error */
+    size_t tail_size;
     bool over; /* it printed more than anybody keeps */
 };
 
-static void keep_words(struct run *run, const char *bytes, size_t size)
+static void store_stderr_tail(struct run *run, const char *bytes, size_t size)
 {
-    if (size >= WORDS_BYTES) {
-        bytes += size - WORDS_BYTES + 1;
-        size = WORDS_BYTES - 1;
+    if (size >= TAIL_BYTES) {
+        bytes += size - TAIL_BYTES + 1;
+        size = TAIL_BYTES - 1;
     }
-    size_t kept = run->words_size;
-    if (kept + size >= WORDS_BYTES) {
-        size_t gone = kept + size - WORDS_BYTES + 1;
-        memmove(run->words, run->words + gone, kept - gone);
+    size_t kept = run->tail_size;
+    if (kept + size >= TAIL_BYTES) {
+        size_t gone = kept + size - TAIL_BYTES + 1;
+        memmove(run->tail, run->tail + gone, kept - gone);
         kept -= gone;
     }
-    memcpy(run->words + kept, bytes, size);
-    run->words_size = kept + size;
+    memcpy(run->tail + kept, bytes, size);
+    run->tail_size = kept + size;
 }
 
-static void keep_output(struct run *run, const char *bytes, size_t size)
+static void store_output(struct run *run, const char *bytes, size_t size)
 {
     struct child_output *output = run->output;
     run->over = run->over || size > CHILD_OUTPUT_BYTES_MAX - output->size;
@@ -64,9 +64,9 @@ static void take(struct run *run, int which)
     while (run->outputs[which] >= 0 && got > 0) {
         got = read(run->outputs[which], bytes, sizeof bytes);
         if (got > 0 && which == 0) {
-            keep_output(run, bytes, (size_t)got);
+            store_output(run, bytes, (size_t)got);
         } else if (got > 0) {
-            keep_words(run, bytes, (size_t)got);
+            store_stderr_tail(run, bytes, (size_t)got);
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
             close(run->outputs[which]);
             run->outputs[which] = -1;
@@ -75,15 +75,15 @@ static void take(struct run *run, int which)
 }
 
 /* Its last line, fit for a sentence. */
-static const char *last_words(struct run *run)
+static const char *stderr_tail(struct run *run)
 {
-    size_t end = run->words_size;
-    while (end > 0 && (run->words[end - 1] == '\n' || run->words[end - 1] == ' ')) {
+    size_t end = run->tail_size;
+    while (end > 0 && (run->tail[end - 1] == '\n' || run->tail[end - 1] == ' ')) {
         end--;
     }
-    run->words[end] = '\0';
-    char *newline = memrchr(run->words, '\n', end);
-    char *line = newline != NULL ? newline + 1 : run->words;
+    run->tail[end] = '\0';
+    char *newline = memrchr(run->tail, '\n', end);
+    char *line = newline != NULL ? newline + 1 : run->tail;
     size_t size = strlen(line);
     for (size_t at = 0; at < size;) {
         size_t length = utf8_printable(line + at, size - at);
@@ -125,8 +125,8 @@ static bool reap(struct run *run, int *ret_status)
 static cadre_status judge(struct run *run, const struct child *child, bool ended, bool reaped,
     int status, struct cadre_error *error)
 {
-    const char *words = last_words(run);
-    const char *says = words[0] != '\0' ? ": " : "";
+    const char *tail = stderr_tail(run);
+    const char *prints = tail[0] != '\0' ? ": " : "";
     if (run->over) {
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
             "%.200s, which looks for GPUs, printed more than %zu bytes", child->program,
@@ -135,17 +135,17 @@ static cadre_status judge(struct run *run, const struct child *child, bool ended
     if (!ended) {
         return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
             "%.200s, which looks for GPUs, did not end within %g s%s%s%s", child->program,
-            (double)child->timeout_us / 1e6, reaped ? "" : " and cannot be killed", says, words);
+            (double)child->timeout_us / 1e6, reaped ? "" : " and cannot be killed", prints, tail);
     }
     if (WIFSIGNALED(status)) {
         return cadre_error_set(error, CADRE_ABORTED,
             "%.200s, which looks for GPUs, was killed by signal %d%s%s", child->program,
-            WTERMSIG(status), says, words);
+            WTERMSIG(status), prints, tail);
     }
     if (WEXITSTATUS(status) != 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%.200s, which looks for GPUs, ended with status %d%s%s", child->program,
-            WEXITSTATUS(status), says, words);
+            WEXITSTATUS(status), prints, tail);
     }
     return CADRE_OK;
 }

@@ -12,10 +12,10 @@
 
 #define VISIBLE "CUDA_VISIBLE_DEVICES="
 
-cadre_status host_gpus_wanted(const char *text, uint32_t *ret_wanted, struct cadre_error *error)
+cadre_status host_gpus_parse_count(const char *text, uint32_t *ret_count_wanted, struct cadre_error *error)
 {
     if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0) {
-        *ret_wanted = text[0] == 'a' ? HOST_GPUS_ALL : 0;
+        *ret_count_wanted = text[0] == 'a' ? HOST_GPUS_ALL : 0;
         return CADRE_OK;
     }
     char *end = NULL;
@@ -27,7 +27,7 @@ cadre_status host_gpus_wanted(const char *text, uint32_t *ret_wanted, struct cad
             "--gpus: \"%s\" is neither \"all\" nor \"none\" nor a number from 0 to %d", text,
             LIMIT_GPUS_PER_WORKER);
     }
-    *ret_wanted = (uint32_t)number;
+    *ret_count_wanted = (uint32_t)number;
     return CADRE_OK;
 }
 

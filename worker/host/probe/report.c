@@ -13,7 +13,7 @@ static cadre_status malformed(struct cadre_error *error, const char *what)
 }
 
 /* Printable and short enough for every border behind. */
-static void take_text(const json_t *object, const char *key, char *ret_text, size_t room)
+static void parse_text(const json_t *object, const char *key, char *ret_text, size_t room)
 {
     const char *text = json_string_value(json_object_get(object, key));
     size_t used = 0;
@@ -35,7 +35,7 @@ static void take_text(const json_t *object, const char *key, char *ret_text, siz
     ret_text[used] = '\0';
 }
 
-static bool take_number(const json_t *object, const char *key, uint64_t most, uint64_t *ret_number)
+static bool parse_number(const json_t *object, const char *key, uint64_t most, uint64_t *ret_number)
 {
     const json_t *value = json_object_get(object, key);
     json_int_t number = json_integer_value(value);
@@ -45,7 +45,7 @@ static bool take_number(const json_t *object, const char *key, uint64_t most, ui
     return good;
 }
 
-static cadre_status take_device(const json_t *json, struct host_gpu *gpu, struct cadre_error *error)
+static cadre_status parse_device(const json_t *json, struct host_gpu *gpu, struct cadre_error *error)
 {
     uint64_t major = 0;
     uint64_t minor = 0;
@@ -53,18 +53,18 @@ static cadre_status take_device(const json_t *json, struct host_gpu *gpu, struct
         return malformed(error, "a device is no object");
     }
     *gpu = (struct host_gpu){.memory_bytes = 0};
-    take_text(json, "name", gpu->name, sizeof gpu->name);
-    take_text(json, "uuid", gpu->uuid, sizeof gpu->uuid);
-    take_text(json, "bus", gpu->bus, sizeof gpu->bus);
+    parse_text(json, "name", gpu->name, sizeof gpu->name);
+    parse_text(json, "uuid", gpu->uuid, sizeof gpu->uuid);
+    parse_text(json, "bus", gpu->bus, sizeof gpu->bus);
     if (gpu->name[0] == '\0') {
         return malformed(error, "a device has no name");
     }
     if (gpu->uuid[strcspn(gpu->uuid, ", \t")] != '\0') { /* a list of them would be another list */
         return malformed(error, "a uuid holds a comma or a space");
     }
-    if (!take_number(json, "memory_bytes", INT64_MAX, &gpu->memory_bytes) ||
-        !take_number(json, "compute_major", UINT32_MAX, &major) ||
-        !take_number(json, "compute_minor", UINT32_MAX, &minor)) {
+    if (!parse_number(json, "memory_bytes", INT64_MAX, &gpu->memory_bytes) ||
+        !parse_number(json, "compute_major", UINT32_MAX, &major) ||
+        !parse_number(json, "compute_minor", UINT32_MAX, &minor)) {
         return malformed(error, "a number of a device is none, or out of range");
     }
     gpu->compute_major = (uint32_t)major;
@@ -72,7 +72,7 @@ static cadre_status take_device(const json_t *json, struct host_gpu *gpu, struct
     return CADRE_OK;
 }
 
-static cadre_status take_report(
+static cadre_status parse_report(
     const json_t *root, struct host_gpus *gpus, struct cadre_error *error)
 {
     const json_t *devices = json_object_get(root, "devices");
@@ -84,17 +84,17 @@ static cadre_status take_report(
         return malformed(error, "it lists more than 64 devices");
     }
     for (size_t i = 0; i < json_array_size(devices); i++) {
-        CADRE_TRY(take_device(json_array_get(devices, i), &gpus->devices[i], error));
+        CADRE_TRY(parse_device(json_array_get(devices, i), &gpus->devices[i], error));
         gpus->count++;
     }
-    if (!take_number(root, "nccl", UINT32_MAX, &nccl)) {
+    if (!parse_number(root, "nccl", UINT32_MAX, &nccl)) {
         return malformed(error, "the version of NCCL is none");
     }
     gpus->usable = gpus->count;
     gpus->nccl = (uint32_t)nccl;
-    take_text(root, "driver", gpus->driver, sizeof gpus->driver);
-    take_text(root, "runtime", gpus->runtime, sizeof gpus->runtime);
-    take_text(root, "reason", gpus->reason, sizeof gpus->reason);
+    parse_text(root, "driver", gpus->driver, sizeof gpus->driver);
+    parse_text(root, "runtime", gpus->runtime, sizeof gpus->runtime);
+    parse_text(root, "reason", gpus->reason, sizeof gpus->reason);
     if (gpus->usable == 0 && gpus->reason[0] == '\0') {
         memcpy(gpus->reason, "the host has none", sizeof "the host has none");
     }
@@ -110,7 +110,7 @@ cadre_status report_read(
     if (root == NULL) {
         return malformed(error, size == 0 ? "nothing" : fault.text);
     }
-    cadre_status status = json_is_object(root) ? take_report(root, ret_gpus, error)
+    cadre_status status = json_is_object(root) ? parse_report(root, ret_gpus, error)
                                                : malformed(error, "it is no object");
     json_decref(root);
     return status;

@@ -46,7 +46,7 @@ cadre_status slot_gpus_open(const struct host_gpus_search *search, uint32_t slot
     struct slot_gpus *gpus = calloc(1, sizeof *gpus);
     if (gpus != NULL) {
         host_gpus_find(search, &gpus->host);
-        gpus->told = host_gpus_view(&gpus->host, gpus->devices);
+        gpus->reported = host_gpus_view(&gpus->host, gpus->devices);
         gpus->shares = slot_gpus_divide(&gpus->host, slots);
     }
     if (gpus == NULL || gpus->shares == NULL) {

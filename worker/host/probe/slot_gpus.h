@@ -9,7 +9,7 @@
 struct slot_gpus {
     struct host_gpus host;
     struct gpu devices[LIMIT_GPUS_PER_WORKER];
-    struct gpus told; /* points into the two above */
+    struct gpus reported; /* points into the two above */
     /* CUDA_VISIBLE_DEVICES by slot; "" where there is none. */
     char **shares;
 };

@@ -13,7 +13,7 @@ cadre_status cluster_require(
                                  "%s was called with %s NULL", function, name);
 }
 
-cadre_status cluster_border(cadre_status status, struct cadre_error *error)
+cadre_status cluster_api_return(cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
         error->code = status;
@@ -225,7 +225,7 @@ cadre_status cadre_cluster_spec_add_task(
     cadre_cluster_spec *spec, const char *job, uint32_t index, const char *address)
 {
     struct cadre_error error = {0};
-    return cluster_border(add_task(spec, job, index, address, &error), &error);
+    return cluster_api_return(add_task(spec, job, index, address, &error), &error);
 }
 
 size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec)
@@ -267,7 +267,7 @@ cadre_status cadre_cluster_spec_task_address(
     if (status == CADRE_OK) {
         status = cluster_spec_address(spec, job, index, ret_address, &error);
     }
-    return cluster_border(status, &error);
+    return cluster_api_return(status, &error);
 }
 
 static bool jobs_equal(const struct cluster_job *a, const struct cluster_job *b)

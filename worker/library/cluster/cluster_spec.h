@@ -69,6 +69,6 @@ cadre_status cluster_require(
     const void *pointer, const char *function, const char *name, struct cadre_error *error);
 
 /* Ends a public function: leaves the message of a failure with the calling thread. */
-cadre_status cluster_border(cadre_status status, struct cadre_error *error);
+cadre_status cluster_api_return(cadre_status status, struct cadre_error *error);
 
 #endif

@@ -83,12 +83,12 @@ cadre_status resolver_slurm(const cadre_slurm_options *options,
     static const cadre_slurm_options defaults = {.port_base = 0};
     const cadre_slurm_options *given = options == NULL ? &defaults : options;
     struct slurm_variables variables = slurm_variables_read();
-    struct slurm_place place;
+    struct slurm_task slurm_task_found;
     *ret_resolver = NULL;
-    CADRE_TRY(slurm_resolve(&variables, given, &place, error));
-    CADRE_TRY(resolver_new(place.spec, place.task_type, place.task_id, ret_resolver, error));
-    (*ret_resolver)->gpu_first = place.gpu_first;
-    (*ret_resolver)->gpu_count = place.gpus;
+    CADRE_TRY(slurm_resolve(&variables, given, &slurm_task_found, error));
+    CADRE_TRY(resolver_new(slurm_task_found.spec, slurm_task_found.task_type, slurm_task_found.task_id, ret_resolver, error));
+    (*ret_resolver)->gpu_first = slurm_task_found.gpu_first;
+    (*ret_resolver)->gpu_count = slurm_task_found.gpus;
     return CADRE_OK;
 }
 
@@ -104,7 +104,7 @@ cadre_status cadre_cluster_resolver_tf_config(
     if (status == CADRE_OK) {
         status = resolver_tf_config(config == NULL ? "{}" : config, ret_resolver, &error);
     }
-    return cluster_border(status, &error);
+    return cluster_api_return(status, &error);
 }
 
 cadre_status cadre_cluster_resolver_slurm(
@@ -116,7 +116,7 @@ cadre_status cadre_cluster_resolver_slurm(
     if (status == CADRE_OK) {
         status = resolver_slurm(options, ret_resolver, &error);
     }
-    return cluster_border(status, &error);
+    return cluster_api_return(status, &error);
 }
 
 static cadre_status make_simple(const cadre_cluster_spec *spec, const char *task_type,
@@ -135,7 +135,7 @@ cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *spec, const
     uint32_t task_id, cadre_cluster_resolver **ret_resolver)
 {
     struct cadre_error error = {0};
-    return cluster_border(make_simple(spec, task_type, task_id, ret_resolver, &error), &error);
+    return cluster_api_return(make_simple(spec, task_type, task_id, ret_resolver, &error), &error);
 }
 
 /* --- public: looking --- */
@@ -174,5 +174,5 @@ cadre_status cadre_cluster_resolver_set_task(
     if (status == CADRE_OK) {
         resolver->task_id = task_id;
     }
-    return cluster_border(status, &error);
+    return cluster_api_return(status, &error);
 }

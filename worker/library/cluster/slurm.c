@@ -163,7 +163,7 @@ struct cursor {
 };
 
 static cadre_status add_tasks(const struct layout *layout, const cadre_slurm_options *options,
-    uint32_t rank, struct slurm_place *place, struct cadre_error *error)
+    uint32_t rank, struct slurm_task *slurm_task_found, struct cadre_error *error)
 {
     const cadre_slurm_job all = {.name = "worker", .tasks = layout->tasks};
     struct cursor cursor = {.jobs = options->jobs == NULL ? &all : options->jobs};
@@ -179,12 +179,12 @@ static cadre_status add_tasks(const struct layout *layout, const cadre_slurm_opt
             char address[CADRE_CLUSTER_ADDRESS_BYTES + 16];
             snprintf(address, sizeof address, "%s:%" PRIu32, layout->hosts.names[host],
                 port_base + local);
-            CADRE_TRY(cluster_spec_job(place->spec, cursor.jobs[cursor.at].name, &job, error));
-            CADRE_TRY(cluster_spec_add(place->spec, job, cursor.index, address, error));
+            CADRE_TRY(cluster_spec_job(slurm_task_found->spec, cursor.jobs[cursor.at].name, &job, error));
+            CADRE_TRY(cluster_spec_add(slurm_task_found->spec, job, cursor.index, address, error));
             if (next == rank) {
-                snprintf(place->task_type, sizeof place->task_type, "%s", job->name);
-                place->task_id = cursor.index;
-                place->gpu_first = local * place->gpus;
+                snprintf(slurm_task_found->task_type, sizeof slurm_task_found->task_type, "%s", job->name);
+                slurm_task_found->task_id = cursor.index;
+                slurm_task_found->gpu_first = local * slurm_task_found->gpus;
             }
             cursor.index++;
         }
@@ -209,7 +209,7 @@ static cadre_status share_gpus(const struct slurm_variables *variables,
 }
 
 static cadre_status resolve(const struct slurm_variables *variables,
-    const cadre_slurm_options *options, struct layout *layout, struct slurm_place *place,
+    const cadre_slurm_options *options, struct layout *layout, struct slurm_task *slurm_task_found,
     struct cadre_error *error)
 {
     uint32_t rank;
@@ -229,20 +229,20 @@ static cadre_status resolve(const struct slurm_variables *variables,
     if (options->jobs != NULL) {
         CADRE_TRY(check_jobs(options, layout->tasks, error));
     }
-    CADRE_TRY(share_gpus(variables, options, layout->fullest, &place->gpus, error));
-    CADRE_TRY(cluster_spec_new(&place->spec, error));
-    return add_tasks(layout, options, rank, place, error);
+    CADRE_TRY(share_gpus(variables, options, layout->fullest, &slurm_task_found->gpus, error));
+    CADRE_TRY(cluster_spec_new(&slurm_task_found->spec, error));
+    return add_tasks(layout, options, rank, slurm_task_found, error);
 }
 
 cadre_status slurm_resolve(const struct slurm_variables *variables,
-    const cadre_slurm_options *options, struct slurm_place *ret_place, struct cadre_error *error)
+    const cadre_slurm_options *options, struct slurm_task *ret_task, struct cadre_error *error)
 {
-    *ret_place = (struct slurm_place){.task_id = CADRE_TASK_NONE};
+    *ret_task = (struct slurm_task){.task_id = CADRE_TASK_NONE};
     struct layout layout = {.counts = NULL};
-    cadre_status status = resolve(variables, options, &layout, ret_place, error);
+    cadre_status status = resolve(variables, options, &layout, ret_task, error);
     if (status != CADRE_OK) {
-        cadre_cluster_spec_release(ret_place->spec);
-        ret_place->spec = NULL;
+        cadre_cluster_spec_release(ret_task->spec);
+        ret_task->spec = NULL;
     }
     layout_clear(&layout);
     return status;

@@ -39,7 +39,7 @@ struct slurm_variables slurm_variables_read(void);
 bool slurm_variables_several(const struct slurm_variables *variables);
 
 /* What follows for this process. */
-struct slurm_place {
+struct slurm_task {
     cadre_cluster_spec *spec;
     char task_type[CADRE_CLUSTER_NAME_BYTES];
     uint32_t task_id;
@@ -49,6 +49,6 @@ struct slurm_place {
 
 /* *ret_place's spec is the caller's to release; NULL after an error. */
 cadre_status slurm_resolve(const struct slurm_variables *variables,
-    const cadre_slurm_options *options, struct slurm_place *ret_place, struct cadre_error *error);
+    const cadre_slurm_options *options, struct slurm_task *ret_task, struct cadre_error *error);
 
 #endif

@@ -232,5 +232,5 @@ cadre_status cadre_cluster_spec_from_json(const char *text, cadre_cluster_spec *
     if (status == CADRE_OK) {
         status = cluster_spec_parse(text, strlen(text), ret_spec, &error);
     }
-    return cluster_border(status, &error);
+    return cluster_api_return(status, &error);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/composite/parts.h"
+#include "worker/library/composite/components.h"
 #include "worker/library/device/tensor.h"
 
 static struct composite composite_of(cadre_composite second, cadre_composite third, uint32_t first)
@@ -15,10 +15,10 @@ static struct composite composite_of(cadre_composite second, cadre_composite thi
     struct composite composite = {.kind = CADRE_COMPOSITE_NONE, .first = first, .count = 1};
     if (second == CADRE_COMPOSITE_RAGGED) {
         composite.kind = CADRE_COMPOSITE_RAGGED;
-        composite.count = RAGGED_PARTS;
+        composite.count = RAGGED_COMPONENTS;
     } else if (third == CADRE_COMPOSITE_SPARSE) {
         composite.kind = CADRE_COMPOSITE_SPARSE;
-        composite.count = SPARSE_PARTS;
+        composite.count = SPARSE_COMPONENTS;
     }
     return composite;
 }
@@ -81,7 +81,7 @@ int64_t composite_rows(cadre_composite kind, cadre_tensor *const tensors[])
         rows = cadre_tensor_rows(tensors[RAGGED_SPLITS]) - 1;
         break;
     case CADRE_COMPOSITE_SPARSE:
-        if (part_check(tensors[SPARSE_SHAPE], "", 1, NULL) == CADRE_OK &&
+        if (component_check(tensors[SPARSE_SHAPE], "", 1, NULL) == CADRE_OK &&
             cadre_tensor_count(tensors[SPARSE_SHAPE]) > 0) {
             rows = *(const int64_t *)cadre_tensor_const_data(tensors[SPARSE_SHAPE]);
         }
@@ -169,7 +169,7 @@ void element_spec_set_rows(cadre_element_spec *spec, int64_t rows)
 
 /* --- pieces --- */
 
-cadre_status composite_cut(cadre_composite kind, cadre_tensor *const tensors[], int64_t first,
+cadre_status composite_slice(cadre_composite kind, cadre_tensor *const tensors[], int64_t first,
     int64_t count, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     if (kind == CADRE_COMPOSITE_NONE) {
@@ -182,23 +182,23 @@ cadre_status composite_cut(cadre_composite kind, cadre_tensor *const tensors[], 
             "%" PRId64 " rows from row %" PRId64 " on lie outside of %" PRId64 " rows", count,
             first, rows);
     }
-    return kind == CADRE_COMPOSITE_RAGGED ? ragged_cut(tensors, first, count, ret_tensors, error)
-                                          : sparse_cut(tensors, first, count, ret_tensors, error);
+    return kind == CADRE_COMPOSITE_RAGGED ? ragged_slice(tensors, first, count, ret_tensors, error)
+                                          : sparse_slice(tensors, first, count, ret_tensors, error);
 }
 
-cadre_status composite_join(const struct composite *composite, const cadre_element parts[],
+cadre_status composite_concat(const struct composite *composite, const cadre_element parts[],
     size_t count, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     CADRE_ASSERT(count >= 1);
     if (composite->kind == CADRE_COMPOSITE_NONE) {
-        return parts_concat(parts, count, composite->first, ret_tensors, error);
+        return components_concat(parts, count, composite->first, ret_tensors, error);
     }
     for (size_t i = 0; i < count; i++) {
         CADRE_TRY(composite_check(composite->kind, parts[i].tensors + composite->first, error));
     }
     return composite->kind == CADRE_COMPOSITE_RAGGED
-               ? ragged_join(composite->first, parts, count, ret_tensors, error)
-               : sparse_join(composite->first, parts, count, ret_tensors, error);
+               ? ragged_concat(composite->first, parts, count, ret_tensors, error)
+               : sparse_concat(composite->first, parts, count, ret_tensors, error);
 }
 
 /* Of one part, whose first dimension is `rows`. */
@@ -232,7 +232,7 @@ cadre_status composite_empty(const cadre_element_spec *spec, const struct compos
         status = empty_part(&part, rows, &ret_tensors[i], error);
     }
     if (status != CADRE_OK) {
-        parts_release(ret_tensors, composite->count);
+        components_release(ret_tensors, composite->count);
     }
     return status;
 }

@@ -12,7 +12,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 
-#define COMPOSITE_PARTS_MAX 3
+#define COMPOSITE_COMPONENTS_MAX 3
 
 /* Of any components in a row. */
 struct composite {
@@ -58,12 +58,12 @@ void element_spec_set_rows(cadre_element_spec *spec, int64_t rows);
 /* Rows [first, first + count) of each part, numbered from 0. Shares memory where it can. On error
  * the places are NULL. INVALID_ARGUMENT: a scalar, parts that do not belong together, no such
  * rows. */
-cadre_status composite_cut(cadre_composite kind, cadre_tensor *const tensors[], int64_t first,
+cadre_status composite_slice(cadre_composite kind, cadre_tensor *const tensors[], int64_t first,
     int64_t count, cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 /* The rows of `count` >= 1 elements one behind the other, of the components that `composite` names.
  * On error the places are NULL. */
-cadre_status composite_join(const struct composite *composite, const cadre_element parts[],
+cadre_status composite_concat(const struct composite *composite, const cadre_element parts[],
     size_t count, cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 /* Without a row: dimensions that the spec does not know are 0. */
@@ -89,13 +89,13 @@ cadre_status sparse_shape_of(
  * gives --- */
 
 /* `row_splits` is those of `count` parts, of sizes[i] entries each. */
-cadre_status ragged_splits_join(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
+cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
     cadre_tensor **ret_row_splits, struct cadre_error *error);
 
 /* `indices` is those of `count` parts, sizes[i] each, `dense_shapes` their dense shapes. The
  * indices are written in place. The result has all rows, and of the other dimensions the largest.
  */
-cadre_status sparse_indices_join(cadre_tensor *indices, const cadre_tensor *dense_shapes,
+cadre_status sparse_indices_concat(cadre_tensor *indices, const cadre_tensor *dense_shapes,
     const int64_t sizes[], size_t count, cadre_tensor **ret_dense_shape, struct cadre_error *error);
 
 /* --- as text --- */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/composite/parts.h"
+#include "worker/library/composite/components.h"
 #include "worker/library/device/array_text.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_text.h"
@@ -273,7 +273,7 @@ static cadre_status print_here(
     }
     static const char *const names[] = {"indices", "values", "dense_shape"};
     fputs("SparseTensor(", to);
-    for (uint32_t i = 0; i < SPARSE_PARTS; i++) {
+    for (uint32_t i = 0; i < SPARSE_COMPONENTS; i++) {
         fprintf(to, "%s%s=", i == 0 ? "" : ", ", names[i]);
         CADRE_TRY(tensor_text(tensors[i], TENSOR_FORM_STR, to, error));
     }
@@ -284,8 +284,8 @@ static cadre_status print_here(
 cadre_status composite_print(
     cadre_composite kind, cadre_tensor *const tensors[], FILE *to, struct cadre_error *error)
 {
-    cadre_tensor *here[SPARSE_PARTS] = {NULL};
-    const uint32_t count = kind == CADRE_COMPOSITE_RAGGED ? RAGGED_PARTS : SPARSE_PARTS;
+    cadre_tensor *here[SPARSE_COMPONENTS] = {NULL};
+    const uint32_t count = kind == CADRE_COMPOSITE_RAGGED ? RAGGED_COMPONENTS : SPARSE_COMPONENTS;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < count && status == CADRE_OK; i++) {
         status = tensor_on_host(tensors[i], &here[i], error);
@@ -293,6 +293,6 @@ cadre_status composite_print(
     if (status == CADRE_OK) {
         status = print_here(kind, here, to, error);
     }
-    parts_release(here, SPARSE_PARTS);
+    components_release(here, SPARSE_COMPONENTS);
     return status;
 }

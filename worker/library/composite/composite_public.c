@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The public functions of ragged and sparse values. */
 #include "cadre/composite.h"
-#include "worker/library/composite/dense.h"
-#include "worker/library/composite/parts.h"
+#include "worker/library/composite/to_dense.h"
+#include "worker/library/composite/components.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
@@ -78,7 +78,7 @@ cadre_status cadre_ragged_to_dense(cadre_tensor *values, const cadre_tensor *row
     cadre_status status =
         require_ragged(__func__, values, row_splits, ret_dense, "ret_dense", &error);
     if (status == CADRE_OK) {
-        status = dense_of_ragged(tensors, width, default_value, ret_dense, &error);
+        status = ragged_densify(tensors, width, default_value, ret_dense, &error);
     }
     return published(status, &error);
 }
@@ -109,7 +109,7 @@ cadre_status cadre_sparse_to_dense(const cadre_tensor *indices, const cadre_tens
     cadre_tensor *const tensors[] = {readable(indices), readable(values), readable(dense_shape)};
     cadre_status status = require_sparse(__func__, tensors, ret_dense, "ret_dense", &error);
     if (status == CADRE_OK) {
-        status = dense_of_sparse(tensors, default_value, ret_dense, &error);
+        status = sparse_densify(tensors, default_value, ret_dense, &error);
     }
     return published(status, &error);
 }

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/composite/parts.h"
+#include "worker/library/composite/components.h"
 #include "worker/library/device/tensor.h"
 
 static const int64_t *splits_of(const cadre_tensor *row_splits)
@@ -14,7 +14,7 @@ static const int64_t *splits_of(const cadre_tensor *row_splits)
 cadre_status ragged_check_splits(
     const cadre_tensor *row_splits, int64_t values, struct cadre_error *error)
 {
-    CADRE_TRY(part_check(row_splits, "row splits", 1, error));
+    CADRE_TRY(component_check(row_splits, "row splits", 1, error));
     const int64_t count = cadre_tensor_count(row_splits);
     const int64_t *splits = splits_of(row_splits);
     if (count == 0) {
@@ -57,7 +57,7 @@ cadre_status ragged_row(
 {
     cadre_tensor *values = tensors[RAGGED_VALUES];
     const cadre_tensor *row_splits = tensors[RAGGED_SPLITS];
-    CADRE_TRY(part_check(row_splits, "row splits", 1, error));
+    CADRE_TRY(component_check(row_splits, "row splits", 1, error));
     const int64_t rows = cadre_tensor_count(row_splits) - 1;
     if (row < 0 || row >= rows) {
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
@@ -98,7 +98,7 @@ cadre_status ragged_splits_of(const int64_t lengths[], int64_t count, cadre_tens
     return CADRE_OK;
 }
 
-cadre_status ragged_cut(cadre_tensor *const tensors[], int64_t first, int64_t count,
+cadre_status ragged_slice(cadre_tensor *const tensors[], int64_t first, int64_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     const int64_t *splits = splits_of(tensors[RAGGED_SPLITS]);
@@ -107,7 +107,7 @@ cadre_status ragged_cut(cadre_tensor *const tensors[], int64_t first, int64_t co
         &ret_tensors[RAGGED_VALUES], error));
     cadre_status status = splits_create(count + 1, &ret_tensors[RAGGED_SPLITS], error);
     if (status != CADRE_OK) {
-        parts_release(ret_tensors, RAGGED_PARTS);
+        components_release(ret_tensors, RAGGED_COMPONENTS);
         return status;
     }
     int64_t *own = cadre_tensor_data(ret_tensors[RAGGED_SPLITS]);
@@ -136,7 +136,7 @@ static cadre_status splits_add(
     return CADRE_OK;
 }
 
-cadre_status ragged_splits_join(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
+cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
     cadre_tensor **ret_row_splits, struct cadre_error *error)
 {
     const int64_t *from = splits_of(row_splits);
@@ -160,19 +160,19 @@ cadre_status ragged_splits_join(const cadre_tensor *row_splits, const int64_t si
         from += sizes[i];
     }
     if (status != CADRE_OK) {
-        parts_release(ret_row_splits, 1);
+        components_release(ret_row_splits, 1);
     }
     return status;
 }
 
-cadre_status ragged_join(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     int64_t entries = 1;
     for (size_t i = 0; i < count; i++) {
         entries += cadre_tensor_count(parts[i].tensors[component + RAGGED_SPLITS]) - 1;
     }
-    CADRE_TRY(parts_concat(parts, count, component, &ret_tensors[RAGGED_VALUES], error));
+    CADRE_TRY(components_concat(parts, count, component, &ret_tensors[RAGGED_VALUES], error));
     cadre_status status = splits_create(entries, &ret_tensors[RAGGED_SPLITS], error);
     struct splits_writer writer = {.entries = 1};
     if (status == CADRE_OK) {
@@ -184,7 +184,7 @@ cadre_status ragged_join(uint32_t component, const cadre_element parts[], size_t
         status = splits_add(&writer, splits_of(own), cadre_tensor_count(own), error);
     }
     if (status != CADRE_OK) {
-        parts_release(ret_tensors, RAGGED_PARTS);
+        components_release(ret_tensors, RAGGED_COMPONENTS);
     }
     return status;
 }

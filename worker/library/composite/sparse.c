@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "worker/library/composite/parts.h"
+#include "worker/library/composite/components.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 
@@ -19,8 +19,8 @@ static cadre_status check_shapes(cadre_tensor *const tensors[], struct cadre_err
 {
     const cadre_tensor *indices = tensors[SPARSE_INDICES];
     const cadre_tensor *values = tensors[SPARSE_VALUES];
-    CADRE_TRY(part_check(indices, "sparse indices", 2, error));
-    CADRE_TRY(part_check(tensors[SPARSE_SHAPE], "dense shapes", 1, error));
+    CADRE_TRY(component_check(indices, "sparse indices", 2, error));
+    CADRE_TRY(component_check(tensors[SPARSE_SHAPE], "dense shapes", 1, error));
     CADRE_TRY(tensor_require_host(values, "sparse values", error));
     const int64_t rank = cadre_tensor_count(tensors[SPARSE_SHAPE]);
     if (rank < 1 || rank > CADRE_RANK_MAX) {
@@ -30,13 +30,13 @@ static cadre_status check_shapes(cadre_tensor *const tensors[], struct cadre_err
     if (cadre_tensor_rank(values) != 1 || cadre_tensor_rows(values) != cadre_tensor_rows(indices) ||
         cadre_tensor_dim(indices, 1) != rank) {
         char own[TENSOR_SHAPE_TEXT_BYTES];
-        char place[TENSOR_SHAPE_TEXT_BYTES];
+        char shape_text[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "sparse values are %s with indices %s of a dense shape of %" PRId64
             " dimensions; they are [n] with [n, %" PRId64 "]",
             tensor_shape_text(cadre_tensor_dtype(values), cadre_tensor_rank(values),
                 cadre_tensor_dims(values), own),
-            tensor_shape_text(CADRE_I64, 2, cadre_tensor_dims(indices), place), rank, rank);
+            tensor_shape_text(CADRE_I64, 2, cadre_tensor_dims(indices), shape_text), rank, rank);
     }
     return CADRE_OK;
 }
@@ -151,7 +151,7 @@ static cadre_status take_indices(cadre_tensor *const tensors[], const struct row
     return CADRE_OK;
 }
 
-cadre_status sparse_cut(cadre_tensor *const tensors[], int64_t first, int64_t count,
+cadre_status sparse_slice(cadre_tensor *const tensors[], int64_t first, int64_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     const struct rows_wanted rows = {.first = first, .count = count};
@@ -175,7 +175,7 @@ cadre_status sparse_cut(cadre_tensor *const tensors[], int64_t first, int64_t co
         status = sparse_shape_of(dims, rank, &ret_tensors[SPARSE_SHAPE], error);
     }
     if (status != CADRE_OK) {
-        parts_release(ret_tensors, SPARSE_PARTS);
+        components_release(ret_tensors, SPARSE_COMPONENTS);
     }
     return status;
 }
@@ -214,7 +214,7 @@ static cadre_status number_rows(int64_t *indices, const int64_t *const shapes[],
     return CADRE_OK;
 }
 
-cadre_status sparse_indices_join(cadre_tensor *indices, const cadre_tensor *dense_shapes,
+cadre_status sparse_indices_concat(cadre_tensor *indices, const cadre_tensor *dense_shapes,
     const int64_t sizes[], size_t count, cadre_tensor **ret_dense_shape, struct cadre_error *error)
 {
     const uint32_t rank = (uint32_t)cadre_tensor_dim(indices, 1);
@@ -257,22 +257,22 @@ static cadre_status join_indices(uint32_t component, const cadre_element parts[]
     }
     cadre_tensor **indices = &ret_tensors[SPARSE_INDICES];
     int64_t all[CADRE_RANK_MAX];
-    CADRE_TRY(parts_concat(parts, count, component + SPARSE_INDICES, indices, error));
+    CADRE_TRY(components_concat(parts, count, component + SPARSE_INDICES, indices, error));
     const uint32_t rank = (uint32_t)cadre_tensor_dim(*indices, 1);
     CADRE_TRY(number_rows(cadre_tensor_data(*indices), shapes, sizes, count, rank, all, error));
     return sparse_shape_of(all, rank, &ret_tensors[SPARSE_SHAPE], error);
 }
 
-cadre_status sparse_join(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status sparse_concat(uint32_t component, const cadre_element parts[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     cadre_status status = join_indices(component, parts, count, ret_tensors, error);
     if (status == CADRE_OK) {
-        status = parts_concat(
+        status = components_concat(
             parts, count, component + SPARSE_VALUES, &ret_tensors[SPARSE_VALUES], error);
     }
     if (status != CADRE_OK) {
-        parts_release(ret_tensors, SPARSE_PARTS);
+        components_release(ret_tensors, SPARSE_COMPONENTS);
     }
     return status;
 }

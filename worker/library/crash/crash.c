@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED true
@@ -38,7 +38,7 @@ static struct {
     char task[64];
     char path[PATH_MAX];
     const char *program; /* in path */
-    atomic_int teller;   /* the thread that tells; 0: none */
+    atomic_int reporter;   /* the thread that tells; 0: none */
 } crash;
 
 bool crash_prepared(void)
@@ -86,20 +86,20 @@ static void add_cause(struct crash_text *text, const siginfo_t *info, const void
 }
 
 /* "train_step (digits+0x1234)", "digits+0x1234", "0x0". */
-static void add_place(struct crash_text *text, const struct crash_place *place)
+static void add_place(struct crash_text *text, const struct crash_location *location)
 {
-    bool named = place->function[0] != '\0';
-    crash_text_add(text, place->function);
+    bool named = location->function[0] != '\0';
+    crash_text_add(text, location->function);
     crash_text_add(text, named ? " (" : "");
-    if (place->module != NULL) {
-        crash_text_add(text, place->module);
+    if (location->module != NULL) {
+        crash_text_add(text, location->module);
         crash_text_add(text, "+");
     }
-    crash_text_hex(text, place->offset);
+    crash_text_hex(text, location->offset);
     crash_text_add(text, named ? ")" : "");
 }
 
-static void tell_who(const siginfo_t *info, const void *context)
+static void print_signal(const siginfo_t *info, const void *context)
 {
     struct crash_text text = {0};
     char thread[17] = "";
@@ -120,26 +120,26 @@ static void tell_who(const siginfo_t *info, const void *context)
 
 /* The frames, one line each; the first that is not the C library's is to blame. An address that was
  * returned to lies behind the call. */
-static void tell_where(const struct crash_frames *frames, struct crash_place *ret_culprit)
+static void print_address(const struct crash_frames *frames, struct crash_location *ret_culprit)
 {
     struct crash_text text = {0};
     struct crash_text wanted = {0};
     bool blamed = false;
     for (int i = 0; i < frames->count; i++) {
-        struct crash_place place;
-        crash_place_find(frames->at[i] - (i > 0 ? 1 : 0), crash.program, &place);
+        struct crash_location location;
+        crash_location_find(frames->at[i] - (i > 0 ? 1 : 0), crash.program, &location);
         crash_text_add(&text, "cadre:   #");
         crash_text_decimal(&text, (uint64_t)i);
         crash_text_add(&text, i < 10 ? "  " : " ");
-        add_place(&text, &place);
+        add_place(&text, &location);
         crash_text_end(&text);
-        if (place.in_program) {
+        if (location.in_program) {
             crash_text_add(&wanted, " ");
-            crash_text_hex(&wanted, place.offset);
+            crash_text_hex(&wanted, location.offset);
         }
-        if (i == 0 || (!blamed && place.module != NULL && !place.in_libc)) {
-            *ret_culprit = place;
-            blamed = place.module != NULL && !place.in_libc;
+        if (i == 0 || (!blamed && location.module != NULL && !location.in_libc)) {
+            *ret_culprit = location;
+            blamed = location.module != NULL && !location.in_libc;
         }
     }
     if (frames->count == CRASH_FRAMES_MAX) {
@@ -155,14 +155,14 @@ static void tell_where(const struct crash_frames *frames, struct crash_place *re
     }
 }
 
-static void tell(const siginfo_t *info, const void *context)
+static void report_crash(const siginfo_t *info, const void *context)
 {
     struct crash_text text = {0};
     struct crash_frames frames;
-    struct crash_place culprit = {0};
-    tell_who(info, context);
+    struct crash_location culprit = {0};
+    print_signal(info, context);
     crash_frames_take(context, &frames);
-    tell_where(&frames, &culprit);
+    print_address(&frames, &culprit);
     crash_text_add(&text, "cadre: ");
     add_cause(&text, info, context);
     crash_text_add(&text, " in ");
@@ -175,14 +175,14 @@ static void tell(const siginfo_t *info, const void *context)
 static void wait_for_turn(void)
 {
     int self = (int)syscall(SYS_gettid);
-    int teller = 0;
-    while (!atomic_compare_exchange_strong(&crash.teller, &teller, self)) {
-        if (syscall(SYS_tgkill, getpid(), teller, 0) != 0) {
-            atomic_compare_exchange_strong(&crash.teller, &teller, 0);
+    int reporter = 0;
+    while (!atomic_compare_exchange_strong(&crash.reporter, &reporter, self)) {
+        if (syscall(SYS_tgkill, getpid(), reporter, 0) != 0) {
+            atomic_compare_exchange_strong(&crash.reporter, &reporter, 0);
         } else {
             (void)poll(NULL, 0, 10);
         }
-        teller = 0;
+        reporter = 0;
     }
 }
 
@@ -192,7 +192,7 @@ static void on_crash(int signal, siginfo_t *info, void *context)
 {
     struct sigaction standard = {.sa_handler = SIG_DFL};
     wait_for_turn();
-    tell(info, context);
+    report_crash(info, context);
     sigemptyset(&standard.sa_mask);
     sigaction(signal, &standard, NULL);
     if (info->si_code <= 0 || (signal == SIGBUS && info->si_code == BUS_MCEERR_AO)) {
@@ -230,6 +230,6 @@ void crash_prepare(const char *task)
     }
     if (installed) {
         atomic_store(&crash.prepared, true);
-        crash_stack_give();
+        crash_stack_release();
     }
 }

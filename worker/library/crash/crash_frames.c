@@ -2,7 +2,7 @@
 #include <execinfo.h>
 #include <ucontext.h>
 
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 /* Frames of the handler itself, which come before those of the program. */
 #define OWN_FRAMES_MAX 8

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 struct image {
     const uint8_t *bytes;
@@ -128,20 +128,20 @@ static const struct link_map *find_module(uintptr_t address, bool *ret_in_one)
 }
 #endif
 
-void crash_place_find(uintptr_t address, const char *program, struct crash_place *ret_place)
+void crash_location_find(uintptr_t address, const char *program, struct crash_location *ret_location)
 {
     bool in_one;
     const struct link_map *map = find_module(address, &in_one);
-    *ret_place = (struct crash_place){.offset = address};
+    *ret_location = (struct crash_location){.offset = address};
     if (!in_one) {
         return;
     }
     const char *path = map == NULL || map->l_name == NULL ? "" : map->l_name;
     const char *slash = strrchr(path, '/');
-    ret_place->offset = address - (map != NULL ? map->l_addr : 0);
-    ret_place->in_program = path[0] == '\0';
-    ret_place->module = path[0] == '\0' ? program : slash != NULL ? slash + 1 : path;
-    ret_place->in_libc = strncmp(ret_place->module, "libc.so", 7) == 0;
+    ret_location->offset = address - (map != NULL ? map->l_addr : 0);
+    ret_location->in_program = path[0] == '\0';
+    ret_location->module = path[0] == '\0' ? program : slash != NULL ? slash + 1 : path;
+    ret_location->in_libc = strncmp(ret_location->module, "libc.so", 7) == 0;
     (void)crash_symbol_find(
-        path[0] == '\0' ? "/proc/self/exe" : path, ret_place->offset, ret_place->function);
+        path[0] == '\0' ? "/proc/self/exe" : path, ret_location->offset, ret_location->function);
 }

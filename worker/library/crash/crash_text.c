@@ -2,7 +2,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 /* A full pipe must not keep a dead program alive. */
 #define READER_MS 1000

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "worker/library/crash/crash.h"
-#include "worker/library/crash/crash_parts.h"
+#include "worker/library/crash/crash_internal.h"
 
 /* Beside what the kernel puts there: unwinding, and a few lines of text. */
 #define ROOM_BYTES ((size_t)64 * 1024)
@@ -33,7 +33,7 @@ static void make_key(void)
     has_key = pthread_key_create(&stacks, take_back) == 0;
 }
 
-void crash_stack_give(void)
+void crash_stack_release(void)
 {
     stack_t present;
     pthread_once(&once, make_key);
@@ -66,7 +66,7 @@ void crash_thread(const char *name, uint32_t number)
     if (!crash_prepared()) {
         return;
     }
-    crash_stack_give();
+    crash_stack_release();
     crash_signals(&signals);
     pthread_sigmask(SIG_UNBLOCK, &signals, NULL); /* blocked, a fault would end it without a word */
 }

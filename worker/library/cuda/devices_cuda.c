@@ -22,7 +22,7 @@ static int minor_of(int version)
     return version % 1000 / 10;
 }
 
-static void say_no_devices(cudaError_t result, char *ret_reason)
+static void print_no_devices(cudaError_t result, char *ret_reason)
 {
     int driver = 0;
     cuda_forget(result);
@@ -72,7 +72,7 @@ uint32_t devices_count(char ret_reason[256])
     ret_reason[0] = '\0';
     cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess) {
-        say_no_devices(result, ret_reason);
+        print_no_devices(result, ret_reason);
         return 0;
     }
     int good = 0;

@@ -41,7 +41,7 @@ constexpr uint64_t prime64_5 = 0x27d4eb2f165667c5;
 constexpr uint64_t prime_mix = 0x165667919e3779f9;
 
 /* The default secret of the specification, and what the lanes begin with. */
-__constant__ const uint64_t secret_words[words] = {
+__constant__ const uint64_t secret_chunks[words] = {
     0xbe4ba423396cfeb8,
     0x1cad21f72c81017c,
     0xdb979083e96dd4de,
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(threads)
     unsigned block = threadIdx.x / pairs;
     unsigned pair = threadIdx.x % pairs;
     if (threadIdx.x < words) {
-        secret[threadIdx.x] = secret_words[threadIdx.x];
+        secret[threadIdx.x] = secret_chunks[threadIdx.x];
     }
     __syncthreads();
     for (unsigned chunk = blockIdx.x; chunk < pieces.chunks; chunk += gridDim.x) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Updates by optimizers: what worker/library/optimizer/loops.h does with an element, in the same
+ * Updates by optimizers: what worker/library/optimizer/update_loops.h does with an element, in the same
  * order of the same operations. This file is compiled without fused products and sums, and division
  * and square roots are rounded as IEEE 754 says: the bits are the host's.
  *
@@ -56,7 +56,7 @@ template <update_kind kind> struct Slots {
                                                                             : 1;
 };
 
-/* One element, as loops.h has it. */
+/* One element, as update_loops.h has it. */
 template <update_kind kind, typename Number>
 __device__ void rmsprop(
     const Terms<Number> &terms, Number &value, Number &a, Number &b, Number &c, Number by)
@@ -132,21 +132,21 @@ __device__ void update(
     }
 }
 
-template <typename Number> struct Places {
+template <typename Number> struct Operands {
     Number *value, *a, *b, *c;
     const Number *gradient;
 };
 
 /* Element i. */
 template <update_kind kind, typename Number>
-__device__ void update_at(const Terms<Number> &terms, const Places<Number> &places, size_t i)
+__device__ void update_at(const Terms<Number> &terms, const Operands<Number> &operands, size_t i)
 {
     constexpr int slots = Slots<kind>::count;
     Number none = 0;
-    Number &a = slots > 0 ? places.a[i] : none;
-    Number &b = slots > 1 ? places.b[i] : none;
-    Number &c = slots > 2 ? places.c[i] : none;
-    update<kind>(terms, places.value[i], a, b, c, places.gradient[i]);
+    Number &a = slots > 0 ? operands.a[i] : none;
+    Number &b = slots > 1 ? operands.b[i] : none;
+    Number &c = slots > 2 ? operands.c[i] : none;
+    update<kind>(terms, operands.value[i], a, b, c, operands.gradient[i]);
 }
 
 template <typename Number> __device__ Vector<Number> load(const Number *from, size_t vector)
@@ -162,33 +162,33 @@ __device__ void store(Number *to, size_t vector, const Vector<Number> &values)
 /* `vectors` of 16 bytes, and the elements behind them. */
 template <update_kind kind, typename Number>
 __global__ void __launch_bounds__(threads)
-    update_kernel(Terms<Number> terms, Places<Number> places, size_t vectors, size_t count)
+    update_kernel(Terms<Number> terms, Operands<Number> operands, size_t vectors, size_t count)
 {
     constexpr int slots = Slots<kind>::count;
     const size_t first = static_cast<size_t>(blockIdx.x) * threads + threadIdx.x;
     const size_t stride = static_cast<size_t>(gridDim.x) * threads;
     for (size_t at = first; at < vectors; at += stride) {
-        Vector<Number> value = load(places.value, at);
-        const Vector<Number> by = load(places.gradient, at);
-        Vector<Number> a = slots > 0 ? load(places.a, at) : value;
-        Vector<Number> b = slots > 1 ? load(places.b, at) : value;
-        Vector<Number> c = slots > 2 ? load(places.c, at) : value;
+        Vector<Number> value = load(operands.value, at);
+        const Vector<Number> by = load(operands.gradient, at);
+        Vector<Number> a = slots > 0 ? load(operands.a, at) : value;
+        Vector<Number> b = slots > 1 ? load(operands.b, at) : value;
+        Vector<Number> c = slots > 2 ? load(operands.c, at) : value;
         for (unsigned i = 0; i < Vector<Number>::size; i++) {
             update<kind>(terms, value.at[i], a.at[i], b.at[i], c.at[i], by.at[i]);
         }
-        store(places.value, at, value);
+        store(operands.value, at, value);
         if (slots > 0) {
-            store(places.a, at, a);
+            store(operands.a, at, a);
         }
         if (slots > 1) {
-            store(places.b, at, b);
+            store(operands.b, at, b);
         }
         if (slots > 2) {
-            store(places.c, at, c);
+            store(operands.c, at, c);
         }
     }
     for (size_t i = vectors * Vector<Number>::size + first; i < count; i += stride) {
-        update_at<kind>(terms, places, i);
+        update_at<kind>(terms, operands, i);
     }
 }
 
@@ -206,7 +206,7 @@ unsigned blocks_for(size_t items)
 template <update_kind kind, typename Number>
 cudaError_t launch(const kernel_update &update, cudaStream_t stream)
 {
-    const Places<Number> places = {static_cast<Number *>(update.values),
+    const Operands<Number> operands = {static_cast<Number *>(update.values),
         static_cast<Number *>(update.slots[0]), static_cast<Number *>(update.slots[1]),
         static_cast<Number *>(update.slots[2]), static_cast<const Number *>(update.gradient)};
     bool aligned = is_aligned(update.values) && is_aligned(update.gradient);
@@ -219,7 +219,7 @@ cudaError_t launch(const kernel_update &update, cudaStream_t stream)
     config.blockDim = dim3(threads);
     config.stream = stream;
     return cudaLaunchKernelEx(&config, update_kernel<kind, Number>, Terms<Number>(*update.terms),
-        places, vectors, update.count);
+        operands, vectors, update.count);
 }
 
 template <typename Number> cudaError_t launch_kind(const kernel_update &update, cudaStream_t stream)

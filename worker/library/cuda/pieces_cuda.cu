@@ -38,7 +38,7 @@ __device__ unsigned find_piece(const kernel_pieces &pieces, unsigned tile)
 }
 
 template <typename Word>
-__device__ void copy_words(char *to, const char *from, unsigned first, unsigned words)
+__device__ void copy_strings(char *to, const char *from, unsigned first, unsigned words)
 {
     auto *target = reinterpret_cast<Word *>(to + first);
     auto *source = reinterpret_cast<const Word *>(from + first);
@@ -65,7 +65,7 @@ template <typename Word> __device__ void copy_aligned(char *to, const char *from
     head = head < bytes ? head : bytes;
     unsigned words = (bytes - head) / static_cast<unsigned>(sizeof(Word));
     unsigned tail = head + words * static_cast<unsigned>(sizeof(Word));
-    copy_words<Word>(to, from, head, words);
+    copy_strings<Word>(to, from, head, words);
     if (threadIdx.x < head) {
         to[threadIdx.x] = from[threadIdx.x];
     }
@@ -88,7 +88,7 @@ __device__ void copy_tile(char *to, const char *from, unsigned bytes)
     } else if (apart % sizeof(uint16_t) == 0) {
         copy_aligned<uint16_t>(to, from, bytes);
     } else {
-        copy_words<char>(to, from, 0, bytes);
+        copy_strings<char>(to, from, 0, bytes);
     }
 }
 

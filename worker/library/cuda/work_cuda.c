@@ -195,7 +195,7 @@ static cudaError_t add(
     return result;
 }
 
-static cadre_status say_pieces(
+static cadre_status print_pieces(
     cudaError_t result, uint32_t device, size_t count, const char *what, struct cadre_error *error)
 {
     if (result != cudaSuccess) {
@@ -220,7 +220,7 @@ cadre_status work_pack(const struct device_piece pieces[], size_t count, void *p
     }
     result = result == cudaSuccess ? launch(&batch, stream) : result;
     cuda_leave(&scope);
-    return say_pieces(result, device, count, "packed", error);
+    return print_pieces(result, device, count, "packed", error);
 }
 
 cadre_status work_unpack(const struct device_piece pieces[], size_t count, const void *pack,
@@ -239,7 +239,7 @@ cadre_status work_unpack(const struct device_piece pieces[], size_t count, const
     }
     result = result == cudaSuccess ? launch(&batch, stream) : result;
     cuda_leave(&scope);
-    return say_pieces(result, device, count, "unpacked", error);
+    return print_pieces(result, device, count, "unpacked", error);
 }
 
 /* --- hashes --- */
@@ -294,5 +294,5 @@ cadre_status work_hash(
     }
     result = result == cudaSuccess ? launch_chunks(&batch, stream) : result;
     cuda_leave(&scope);
-    return say_pieces(result, device, count, "hashed", error);
+    return print_pieces(result, device, count, "hashed", error);
 }

@@ -24,7 +24,7 @@ struct column {
     double least;
     size_t whole;  /* columns before the point; of integers all of them */
     size_t behind; /* behind the point */
-    int places;
+    int digits_after_point;
     int exponent_digits;
     size_t not_finite; /* columns of the widest that is not finite; 0: there is none */
     bool measuring;    /* `scientific` is decided */
@@ -32,7 +32,7 @@ struct column {
 
 struct array_writer {
     const cadre_tensor *tensor;
-    const struct array_place *place;
+    const struct array_margins *margins;
     FILE *to;
     struct column column;
     bool summary;
@@ -150,14 +150,14 @@ static void column_see_finite(struct column *column, double number)
     struct decimal decimal = decimal_of(number, column->dtype, PLACES, column->scientific);
     size_t sign = decimal.negative ? 1 : 0;
     if (column->scientific) {
-        int places = decimal.count - 1;
-        column->places = places > column->places ? places : column->places;
+        int digits_after_point = decimal.count - 1;
+        column->digits_after_point = digits_after_point > column->digits_after_point ? digits_after_point : column->digits_after_point;
         column->exponent_digits =
             decimal.exponent > 99 || decimal.exponent < -99 ? 3 : column->exponent_digits;
         wider(&column->whole, sign + 1);
     } else {
         wider(&column->whole, sign + (size_t)decimal_whole(&decimal));
-        wider(&column->behind, (size_t)decimal_places(&decimal));
+        wider(&column->behind, (size_t)decimal_digits_after_point(&decimal));
     }
 }
 
@@ -211,7 +211,7 @@ static void measure(struct array_writer *writer)
         column->exponent_digits = 2;
         see_all(writer, 0, 0);
         if (column->scientific) {
-            column->behind = (size_t)column->places + 2 + (size_t)column->exponent_digits;
+            column->behind = (size_t)column->digits_after_point + 2 + (size_t)column->exponent_digits;
         }
         if (column->not_finite > column->whole + column->behind + 1) {
             column->whole = column->not_finite - column->behind - 1;
@@ -260,10 +260,10 @@ static void element_word(const struct array_writer *writer, int64_t at, struct w
     } else {
         struct decimal decimal = decimal_of(real, column->dtype, PLACES, column->scientific);
         if (column->scientific) {
-            decimal_scientific(&decimal, column->places, column->exponent_digits, word->text);
+            decimal_scientific(&decimal, column->digits_after_point, column->exponent_digits, word->text);
         } else {
             decimal_plain(&decimal, 0, word->text);
-            word->after = column->behind - (size_t)decimal_places(&decimal);
+            word->after = column->behind - (size_t)decimal_digits_after_point(&decimal);
         }
     }
     fill_up(word, column->whole + 1 + column->behind);
@@ -274,7 +274,7 @@ static void element_word(const struct array_writer *writer, int64_t at, struct w
 static void put_space(
     struct array_writer *writer, bool first, size_t indent, size_t width, size_t columns)
 {
-    const char *separator = writer->place->separator;
+    const char *separator = writer->margins->separator;
     size_t line = writer->line + (first ? 0 : strlen(separator));
     if (!first && line > indent && line + columns > width) {
         fprintf(writer->to, "%s\n%*s", separator[0] == ',' ? "," : "", (int)indent, "");
@@ -310,7 +310,7 @@ static void put_dots(struct array_writer *writer, bool last_axis, size_t indent,
 
 static void end_row(struct array_writer *writer, uint32_t axis, size_t indent)
 {
-    fputs(writer->place->separator[0] == ',' ? "," : "", writer->to);
+    fputs(writer->margins->separator[0] == ',' ? "," : "", writer->to);
     for (uint32_t i = axis + 1; i < cadre_tensor_rank(writer->tensor); i++) {
         fputc('\n', writer->to);
     }
@@ -346,20 +346,20 @@ static void put_axis(
     writer->line++;
 }
 
-size_t array_text(const cadre_tensor *tensor, const struct array_place *place, FILE *to)
+size_t array_text(const cadre_tensor *tensor, const struct array_margins *margins, FILE *to)
 {
     CADRE_ASSERT(cadre_tensor_rank(tensor) > 0);
     if (cadre_tensor_count(tensor) == 0) {
         fputs("[]", to);
-        return place->before + 2;
+        return margins->before + 2;
     }
     struct array_writer writer = {.tensor = tensor,
-        .place = place,
+        .margins = margins,
         .to = to,
         .column = {.dtype = cadre_tensor_dtype(tensor),
             .floating = is_floating(cadre_tensor_dtype(tensor))},
         .summary = cadre_tensor_count(tensor) > SUMMARY_OVER};
     measure(&writer);
-    put_axis(&writer, 0, 0, place->before + 1, ARRAY_TEXT_COLUMNS - place->after);
+    put_axis(&writer, 0, 0, margins->before + 1, ARRAY_TEXT_COLUMNS - margins->after);
     return writer.line;
 }

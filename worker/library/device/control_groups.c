@@ -13,7 +13,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-uint64_t control_groups_number(
+uint64_t control_groups_read(
     const char *folder, const char *name, const char *key, uint64_t otherwise)
 {
     char line[LINE_BYTES];
@@ -55,7 +55,7 @@ static uint64_t least_around(const char *mount, char *group, bool second,
 }
 
 /* A line is NUMBER:CONTROLLERS:GROUP; version 2 has no controllers there. */
-uint64_t control_groups_least(uint64_t (*measure)(const char *folder, bool second))
+uint64_t control_groups_min(uint64_t (*measure)(const char *folder, bool second))
 {
     uint64_t least = UINT64_MAX;
     char line[LINE_BYTES];

@@ -88,7 +88,7 @@ cadre_status device_open(uint32_t index, struct device **ret_device, struct cadr
     uint32_t count = device_count();
     if (count == 0) {
         return cadre_error_set(
-            error, CADRE_FAILED_PRECONDITION, "there is no GPU:%u; %s", index, device_absence());
+            error, CADRE_FAILED_PRECONDITION, "there is no GPU:%u; %s", index, device_absence_reason());
     }
     if (index >= count) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

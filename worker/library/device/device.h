@@ -30,10 +30,10 @@ struct device {
 
 /* How many devices there are for this process. The first call looks for the plugin and opens it
  * (device_plugin.c says where), unless CADRE_DEVICES says "cpu" (CADRE_DEVICES_REASON, which a
- * worker sets, says why then). 0: device_absence() says why, in one sentence ("no GPU is used:
+ * worker sets, says why then). 0: device_absence_reason() says why, in one sentence ("no GPU is used:
  * ..."); "" otherwise. Any thread. */
 uint32_t device_count(void);
-const char *device_absence(void);
+const char *device_absence_reason(void);
 
 /* The plugin's table; NULL where device_count() is 0. */
 const struct device_ops *device_plugin(void);
@@ -50,9 +50,9 @@ cadre_status device_copy(void *to, struct device *to_on, const void *from, struc
 
 /* Enqueues a copy of the host's memory `from`, which may be changed when this returns: it travels
  * through page-locked memory of its own. Waits where there is none, and when it is more than
- * DEVICE_SEND_BYTES. */
-#define DEVICE_SEND_BYTES ((size_t)64 << 20)
-cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
+ * DEVICE_COPY_ENQUEUE_MAX. */
+#define DEVICE_COPY_ENQUEUE_MAX ((size_t)64 << 20)
+cadre_status device_copy_enqueue(struct device *device, void *stream, void *to, const void *from,
     size_t bytes, struct cadre_error *error);
 
 /* Waits until `event` is done: spins for a while, then yields and sleeps in short intervals.

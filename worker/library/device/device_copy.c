@@ -122,7 +122,7 @@ cadre_status device_copy(void *to, struct device *to_on, const void *from, struc
     return copy_staged(&staged, bytes, error);
 }
 
-cadre_status device_send(struct device *device, void *stream, void *to, const void *from,
+cadre_status device_copy_enqueue(struct device *device, void *stream, void *to, const void *from,
     size_t bytes, struct cadre_error *error)
 {
     const int64_t dims[] = {(int64_t)bytes};
@@ -130,7 +130,7 @@ cadre_status device_send(struct device *device, void *stream, void *to, const vo
     if (bytes == 0) {
         return CADRE_OK;
     }
-    if (bytes > DEVICE_SEND_BYTES ||
+    if (bytes > DEVICE_COPY_ENQUEUE_MAX ||
         tensor_create_kind(TENSOR_MEMORY_PINNED, CADRE_U8, 1, dims, &between, NULL) != CADRE_OK) {
         CADRE_TRY(device_order(device, stream, device->compute, error));
         return device_copy(to, device, from, NULL, bytes, error);

@@ -25,7 +25,7 @@
 #define FOLDERS_MAX   (2 * FOLDERS_EACH + 1)
 #define ABSENT_PREFIX "no GPU is used: "
 
-static const char *linker_words(void)
+static const char *linker_messages(void)
 {
     const char *words = dlerror(); /* once: it is forgotten with that */
     return words != NULL ? words : "the dynamic linker does not say why";
@@ -37,7 +37,7 @@ static void open_plugin(const char *path, struct device_found *found)
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         snprintf(
-            found->reason, sizeof found->reason, "the plugin cannot be opened: %s", linker_words());
+            found->reason, sizeof found->reason, "the plugin cannot be opened: %s", linker_messages());
         return;
     }
     void *symbol = dlsym(library, DEVICE_PLUGIN_ENTRY);
@@ -214,7 +214,7 @@ uint32_t device_count(void)
     return found.count;
 }
 
-const char *device_absence(void)
+const char *device_absence_reason(void)
 {
     (void)device_count();
     return absence;

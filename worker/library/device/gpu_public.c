@@ -4,13 +4,13 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/device/device_here.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor_struct.h"
 
 uint32_t cadre_gpu_count(const char **ret_reason)
 {
     if (ret_reason != NULL) {
-        *ret_reason = device_absence();
+        *ret_reason = device_absence_reason();
     }
     return device_count();
 }
@@ -21,8 +21,8 @@ const char *cadre_tensor_device(const cadre_tensor *tensor)
         return "";
     }
     const struct device *device = tensor_device(tensor);
-    return device != NULL ? device_here_name(DEVICE_HERE_GPU, device->index)
-                          : device_here_name(DEVICE_HERE_PROCESSOR, tensor->processor);
+    return device != NULL ? local_device_name(LOCAL_DEVICE_GPU, device->index)
+                          : local_device_name(LOCAL_DEVICE_PROCESSOR, tensor->processor);
 }
 
 cadre_status cadre_tensor_copy_to_host(const cadre_tensor *tensor, cadre_tensor **ret_tensor)

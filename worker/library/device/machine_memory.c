@@ -16,7 +16,7 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 
 static uint64_t limit_of(const char *folder, bool second)
 {
-    return control_groups_number(
+    return control_groups_read(
         folder, second ? "memory.max" : "memory.limit_in_bytes", "", UINT64_MAX);
 }
 
@@ -35,7 +35,7 @@ uint64_t machine_memory(void)
     uint64_t memory = atomic_load_explicit(&found, memory_order_relaxed);
     if (memory == 0) {
         memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-        memory = lesser(lesser(memory, control_groups_least(limit_of)), process_limit());
+        memory = lesser(lesser(memory, control_groups_min(limit_of)), process_limit());
         atomic_store_explicit(&found, memory, memory_order_relaxed);
     }
     return memory;

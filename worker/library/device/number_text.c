@@ -49,7 +49,7 @@ static struct decimal rounded(double number, int digits)
     return decimal_read(text);
 }
 
-struct decimal decimal_of(double number, cadre_dtype dtype, int places, bool scientific)
+struct decimal decimal_of(double number, cadre_dtype dtype, int digits_after_point, bool scientific)
 {
     char text[64];
     int digits = 0;
@@ -57,8 +57,8 @@ struct decimal decimal_of(double number, cadre_dtype dtype, int places, bool sci
         snprintf(text, sizeof text, "%.*e", digits, number);
     } while (++digits < DIGITS_MAX && read_back(text, dtype) != number);
     struct decimal shortest = decimal_read(text);
-    int most = places + 1 + (scientific ? 0 : shortest.exponent);
-    if (places < 0 || shortest.count <= most) {
+    int most = digits_after_point + 1 + (scientific ? 0 : shortest.exponent);
+    if (digits_after_point < 0 || shortest.count <= most) {
         return shortest;
     }
     CADRE_ASSERT(most > 0);
@@ -70,11 +70,11 @@ int decimal_whole(const struct decimal *decimal)
     return decimal->exponent >= 0 ? decimal->exponent + 1 : 1;
 }
 
-int decimal_places(const struct decimal *decimal)
+int decimal_digits_after_point(const struct decimal *decimal)
 {
     bool zero = decimal->count == 1 && decimal->digits[0] == '0';
-    int places = decimal->count - 1 - decimal->exponent;
-    return zero || places < 0 ? 0 : places;
+    int digits_after_point = decimal->count - 1 - decimal->exponent;
+    return zero || digits_after_point < 0 ? 0 : digits_after_point;
 }
 
 /* The digit that stands for ten to the power of `power`. */
@@ -84,10 +84,10 @@ static char digit_at(const struct decimal *decimal, int power)
     return at >= 0 && at < decimal->count ? decimal->digits[at] : '0';
 }
 
-void decimal_plain(const struct decimal *decimal, int places, char text[NUMBER_TEXT_BYTES])
+void decimal_plain(const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES])
 {
-    int own = decimal_places(decimal);
-    int last = -(own > places ? own : places);
+    int own = decimal_digits_after_point(decimal);
+    int last = -(own > digits_after_point ? own : digits_after_point);
     int used = 0;
     if (decimal->negative) {
         text[used++] = '-';
@@ -103,11 +103,11 @@ void decimal_plain(const struct decimal *decimal, int places, char text[NUMBER_T
 }
 
 void decimal_scientific(
-    const struct decimal *decimal, int places, int exponent_digits, char text[NUMBER_TEXT_BYTES])
+    const struct decimal *decimal, int digits_after_point, int exponent_digits, char text[NUMBER_TEXT_BYTES])
 {
     int used = snprintf(
         text, NUMBER_TEXT_BYTES, "%s%c.", decimal->negative ? "-" : "", decimal->digits[0]);
-    for (int at = 1; at < decimal->count || at <= places; at++) {
+    for (int at = 1; at < decimal->count || at <= digits_after_point; at++) {
         CADRE_ASSERT(used < NUMBER_TEXT_BYTES - 16);
         text[used++] = at < decimal->count ? decimal->digits[at] : '0';
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/device/device_here.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_references.h"
@@ -125,7 +125,7 @@ cadre_tensor *tensor_new_header(enum tensor_memory_kind kind, size_t bytes, cadr
     if (tensor != NULL) {
         *tensor = (cadre_tensor){.dtype = dtype,
             .rank = (uint8_t)rank,
-            .processor = device_here_preferred(),
+            .processor = local_device_preferred(),
             .kind = (uint8_t)kind,
             .block_bytes = bytes};
         atomic_init(&tensor->references, 1);

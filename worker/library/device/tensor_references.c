@@ -12,13 +12,13 @@
 #define ONE  ((uint64_t)1)
 #define KEPT ((uint64_t)1 << 32)
 
-static _Thread_local struct tensor_places *innermost;
+static _Thread_local struct tensor_return_slots *innermost;
 
-static void (*_Atomic told_by)(const struct cadre_error *error);
+static void (*_Atomic reported_by)(const struct cadre_error *error);
 
-void tensor_refusals_told_by(void (*tell)(const struct cadre_error *error))
+void tensor_set_refusal_handler(void (*handler)(const struct cadre_error *error))
 {
-    atomic_store(&told_by, tell);
+    atomic_store(&reported_by, handler);
 }
 
 static uint32_t all_of(uint64_t references)
@@ -26,7 +26,7 @@ static uint32_t all_of(uint64_t references)
     return (uint32_t)references;
 }
 
-static uint32_t kept_of(uint64_t references)
+static uint32_t image_of(uint64_t references)
 {
     return (uint32_t)(references >> 32);
 }
@@ -56,7 +56,7 @@ bool tensor_take(cadre_tensor *tensor)
     uint64_t before = atomic_load_explicit(&tensor->references, memory_order_relaxed);
     bool given = false;
     do {
-        given = all_of(before) > kept_of(before);
+        given = all_of(before) > image_of(before);
     } while (!atomic_compare_exchange_weak_explicit(&tensor->references, &before,
         before + KEPT + (given ? 0 : ONE), memory_order_relaxed, memory_order_relaxed));
     return given;
@@ -86,7 +86,7 @@ void tensor_drop(cadre_tensor *tensor)
     if (tensor != NULL) {
         uint64_t before =
             atomic_fetch_sub_explicit(&tensor->references, ONE + KEPT, memory_order_acq_rel);
-        CADRE_ASSERT(all_of(before) > 0 && kept_of(before) > 0);
+        CADRE_ASSERT(all_of(before) > 0 && image_of(before) > 0);
         if (all_of(before) == 1) {
             end(tensor);
         }
@@ -102,25 +102,25 @@ static void refuse(const cadre_tensor *tensor)
         "reference: an input, an output that cadre_run took, one of cadre_local_results, or one "
         "that was released already; release only what was made or retained",
         tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, shape));
-    void (*tell)(const struct cadre_error *) = atomic_load(&told_by);
-    if (tell != NULL) {
-        tell(&error);
+    void (*handler)(const struct cadre_error *) = atomic_load(&reported_by);
+    if (handler != NULL) {
+        handler(&error);
     }
     cadre_error_publish(&error);
 }
 
 /* --- places --- */
 
-static uint32_t place_of(const struct tensor_places *in, const cadre_tensor *tensor)
+static uint32_t slot_of(const struct tensor_return_slots *in, const cadre_tensor *tensor)
 {
     uint32_t at = 0;
-    while (at < in->count && in->places[at] != tensor) {
+    while (at < in->count && in->slots[at] != tensor) {
         at++;
     }
     return at;
 }
 
-static void note_released(struct tensor_places *in, uint32_t at, cadre_tensor *tensor)
+static void note_released(struct tensor_return_slots *in, uint32_t at, cadre_tensor *tensor)
 {
     if (!in->any) {
         in->any = true;
@@ -128,7 +128,7 @@ static void note_released(struct tensor_places *in, uint32_t at, cadre_tensor *t
     }
     cadre_tensor *older = in->released[at];
     in->released[at] = tensor;
-    if (older != NULL && older != tensor && place_of(in, older) == in->count) {
+    if (older != NULL && older != tensor && slot_of(in, older) == in->count) {
         cadre_tensor_release(older);
     }
 }
@@ -136,8 +136,8 @@ static void note_released(struct tensor_places *in, uint32_t at, cadre_tensor *t
 /* Whether the last reference of `tensor` waits, because it is in a place. */
 static bool waits(cadre_tensor *tensor)
 {
-    for (struct tensor_places *in = innermost; in != NULL; in = in->outer) {
-        uint32_t at = place_of(in, tensor);
+    for (struct tensor_return_slots *in = innermost; in != NULL; in = in->outer) {
+        uint32_t at = slot_of(in, tensor);
         if (at < in->count) {
             note_released(in, at, tensor);
             return true;
@@ -146,24 +146,24 @@ static bool waits(cadre_tensor *tensor)
     return false;
 }
 
-void tensor_places_enter(struct tensor_places *entered, cadre_tensor *const *places, uint32_t count)
+void tensor_return_slots_enter(struct tensor_return_slots *entered, cadre_tensor *const *slots, uint32_t count)
 {
-    CADRE_ASSERT(count <= TENSOR_PLACES_MAX);
-    entered->places = places;
+    CADRE_ASSERT(count <= TENSOR_RETURN_SLOTS_MAX);
+    entered->slots = slots;
     entered->count = count;
     entered->any = false;
     entered->outer = innermost;
     innermost = entered;
 }
 
-uint32_t tensor_places_leave(struct tensor_places *entered)
+uint32_t tensor_return_slots_leave(struct tensor_return_slots *entered)
 {
     CADRE_ASSERT(innermost == entered);
     innermost = entered->outer;
     uint32_t first = entered->count;
     for (uint32_t i = 0; entered->any && i < entered->count; i++) {
         cadre_tensor *tensor = entered->released[i];
-        uint32_t at = tensor == NULL ? entered->count : place_of(entered, tensor);
+        uint32_t at = tensor == NULL ? entered->count : slot_of(entered, tensor);
         if (at < entered->count) {
             first = at < first ? at : first;
         } else {
@@ -180,7 +180,7 @@ void cadre_tensor_release(cadre_tensor *tensor)
     }
     uint64_t before = atomic_load_explicit(&tensor->references, memory_order_acquire);
     do {
-        if (all_of(before) <= kept_of(before)) {
+        if (all_of(before) <= image_of(before)) {
             refuse(tensor);
             return;
         }

@@ -22,24 +22,24 @@ bool tensor_take(cadre_tensor *tensor);
 void tensor_drop(cadre_tensor *tensor);
 
 /* Who tells people of a release that was refused, from then on, on any thread; nobody before. */
-void tensor_refusals_told_by(void (*tell)(const struct cadre_error *error));
+void tensor_set_refusal_handler(void (*handler)(const struct cadre_error *error));
 
-#define TENSOR_PLACES_MAX 64
+#define TENSOR_RETURN_SLOTS_MAX 64
 
 /* The places in which a function of the program returns tensors. While it runs, a release on its
  * thread of the last reference of a tensor in one of them waits for the end of the function. */
-struct tensor_places {
-    cadre_tensor *const *places;
-    uint32_t count;                            /* at most TENSOR_PLACES_MAX */
+struct tensor_return_slots {
+    cadre_tensor *const *slots;
+    uint32_t count;                            /* at most TENSOR_RETURN_SLOTS_MAX */
     bool any;                                  /* of `released` */
-    cadre_tensor *released[TENSOR_PLACES_MAX]; /* while they were in that place; set if `any` */
-    struct tensor_places *outer;
+    cadre_tensor *released[TENSOR_RETURN_SLOTS_MAX]; /* while they were in that place; set if `any` */
+    struct tensor_return_slots *outer;
 };
 
 /* Right before and after the call, on its thread. `leave` gives the first place whose tensor the
  * function released and left there, or `count`; the one reference of that tensor is there still. */
-void tensor_places_enter(
-    struct tensor_places *entered, cadre_tensor *const *places, uint32_t count);
-uint32_t tensor_places_leave(struct tensor_places *entered);
+void tensor_return_slots_enter(
+    struct tensor_return_slots *entered, cadre_tensor *const *slots, uint32_t count);
+uint32_t tensor_return_slots_leave(struct tensor_return_slots *entered);
 
 #endif

@@ -44,9 +44,9 @@ static void array_repr(const cadre_tensor *tensor, FILE *to)
     cadre_dtype dtype = cadre_tensor_dtype(tensor);
     bool implied = (dtype == CADRE_F64 || dtype == CADRE_I64 || dtype == CADRE_BOOL) &&
                    cadre_tensor_count(tensor) > 0;
-    struct array_place place = {.separator = ", ", .before = strlen(front), .after = 1};
+    struct array_margins margins = {.separator = ", ", .before = strlen(front), .after = 1};
     fputs(front, to);
-    size_t line = array_text(tensor, &place, to);
+    size_t line = array_text(tensor, &margins, to);
     if (cadre_tensor_count(tensor) == 0 && cadre_tensor_rank(tensor) > 1) {
         fputs(", shape=", to);
         shape_text(tensor, to);
@@ -71,7 +71,7 @@ static cadre_status elements_text(
     if (memory != NULL && cadre_tensor_rank(tensor) == 0) {
         element_text(tensor, 0, memory);
     } else if (memory != NULL && form == TENSOR_FORM_STR) {
-        array_text(tensor, &(struct array_place){.separator = " "}, memory);
+        array_text(tensor, &(struct array_margins){.separator = " "}, memory);
     } else if (memory != NULL) {
         array_repr(tensor, memory);
     }

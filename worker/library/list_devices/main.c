@@ -17,7 +17,7 @@ struct devices_options {
     char *bus;
 };
 
-#define ABSENT_PREFIX "no GPU is used: " /* of device_absence() */
+#define ABSENT_PREFIX "no GPU is used: " /* of device_absence_reason() */
 
 #define ROW(member) .offset = offsetof(struct devices_options, member)
 
@@ -75,7 +75,7 @@ static void look_around(const char *pci_folder, struct look *look)
     uint32_t count = device_count();
     const struct device_ops *ops = device_plugin();
     if (count == 0 || ops == NULL) {
-        const char *absence = device_absence();
+        const char *absence = device_absence_reason();
         size_t prefix = strncmp(absence, ABSENT_PREFIX, sizeof ABSENT_PREFIX - 1) == 0
                             ? sizeof ABSENT_PREFIX - 1
                             : 0;

@@ -47,7 +47,7 @@ static bool read_alike(const struct call_record *a, const struct call_record *b)
     return a->text[0] == '\0' && b->text[0] == '\0' && strcmp(text_a, text_b) == 0;
 }
 
-void mesh_agreement_say(const struct agreement *agreement, char *ret_text, size_t size)
+void mesh_agreement_explain(const struct agreement *agreement, char *ret_text, size_t size)
 {
     char first[MESH_NOTE_BYTES];
     char other[MESH_NOTE_BYTES];

@@ -37,6 +37,6 @@ static inline bool mesh_agreement_holds(const struct agreement *agreement)
 
 /* Why it does not hold: the lower wrong one's reason, or both calls by their notes: "replica 0
  * called ..., replica 2 called ...". A record without a note is described by its shape. */
-void mesh_agreement_say(const struct agreement *agreement, char *ret_text, size_t size);
+void mesh_agreement_explain(const struct agreement *agreement, char *ret_text, size_t size);
 
 #endif

@@ -13,7 +13,7 @@
  * replicas are all on the host gives no devices.
  *
  * A replica that does not come to a collective is named to those that wait (`stalled`, the timeout)
- * as on the host, since the agreement is there. Once all have come mesh_device_settle waits, and
+ * as on the host, since the agreement is there. Once all have come mesh_device_synchronize waits, and
  * tells `stalled` the own rank while the devices of all local replicas are in a collective that
  * others' are not done with; a task whose device is still at its own work tells nothing. When the
  * time is over the error names the replica whose device did not come, if it is one.
@@ -59,18 +59,18 @@ const char *mesh_device_reason(const struct mesh *mesh);
  * (after which a step may be committed): CADRE_OK; how it failed; the mesh's fault when it is
  * aborted meanwhile; DEADLINE_EXCEEDED when a collective is not done within the mesh's time. Of any
  * other mesh CADRE_OK at once. */
-cadre_status mesh_device_settle(
+cadre_status mesh_device_synchronize(
     struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
 
 /* The same, and for the compute streams of `count` other devices that the replica uses. */
-cadre_status mesh_device_settle_all(struct mesh *mesh, uint32_t local_replica,
+cadre_status mesh_device_synchronize_all(struct mesh *mesh, uint32_t local_replica,
     struct device *const others[], uint32_t count, struct cadre_error *error);
 
 /* After an abort: waits until the communicators are gone and the devices' streams at rest, at most
  * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
-bool mesh_device_rest(struct mesh *mesh, uint64_t timeout_us);
+bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us);
 
-/* NCCL's handle of this replica, which the program may use until mesh_device_returned: for so long,
+/* NCCL's handle of this replica, which the program may use until mesh_device_comm_returned: for so long,
  * but at most 2 s, its communicators are not aborted. FAILED_PRECONDITION, with mesh_device_reason,
  * when there is none. In the thread that calls for the replica. */
 cadre_status mesh_device_comm(
@@ -78,7 +78,7 @@ cadre_status mesh_device_comm(
 
 /* The program uses no handle any more, if it had one. Where it did not end well: how the
  * communicators do, or the mesh's fault, since that may be why. */
-cadre_status mesh_device_returned(
+cadre_status mesh_device_comm_returned(
     struct mesh *mesh, uint32_t local_replica, bool well, struct cadre_error *error);
 
 /* --- groups: replicas that use several devices, and communicators of these for the program's own

@@ -41,8 +41,8 @@ struct update_terms optimizer_terms(
         .rest2 = 1 - rule->beta2,
         .epsilon = rule->epsilon};
     if (rule->kind >= OPTIMIZER_ADAM) {
-        double part1 = 1 - power_whole(rule->beta1, updates + 1);
-        double part2 = 1 - power_whole(rule->beta2, updates + 1);
+        double part1 = 1 - power_integer(rule->beta1, updates + 1);
+        double part2 = 1 - power_integer(rule->beta2, updates + 1);
         if (rule->kind == OPTIMIZER_LAMB) {
             terms.rate *= trust;
             terms.correct1 = 1 / part1;

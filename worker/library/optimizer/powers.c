@@ -8,7 +8,7 @@
 #define PI     3.14159265358979323846
 #define ROOT_2 0.70710678118654752440
 
-double power_whole(double base, uint64_t exponent)
+double power_integer(double base, uint64_t exponent)
 {
     double result = 1;
     for (; exponent != 0; exponent >>= 1) {
@@ -64,7 +64,7 @@ double power_real(double base, double exponent)
         return exponential(exponent * logarithm(base));
     }
     double rest = exponent - whole;
-    double power = power_whole(base, (uint64_t)whole);
+    double power = power_integer(base, (uint64_t)whole);
     return rest == 0 ? power : power * exponential(rest * logarithm(base));
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-double power_whole(double base, uint64_t exponent);
+double power_integer(double base, uint64_t exponent);
 /* base >= 0 and finite; exponent >= 0. */
 double power_real(double base, double exponent);
 /* cos(pi * x) for x from 0 to 1. */

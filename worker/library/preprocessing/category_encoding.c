@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/component.h"
+#include "worker/library/preprocessing/map_component.h"
 #include "worker/library/preprocessing/token_table.h"
 
 /* What is encoded into one vector: so many numbers in a row. */

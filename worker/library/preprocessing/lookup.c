@@ -8,8 +8,8 @@
 #include "common/base/fault.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/lookup_state.h"
-#include "worker/library/preprocessing/published.h"
+#include "worker/library/preprocessing/lookup_internal.h"
+#include "worker/library/preprocessing/publish_error.h"
 #include "worker/library/preprocessing/vocabulary_file.h"
 
 #define OOV_IDS_MAX TOKENS_MAX
@@ -53,7 +53,7 @@ static int64_t first_ids(const cadre_lookup_options *options)
     return oov_ids + (options->mask_string != NULL || options->mask_integer != NULL);
 }
 
-int64_t lookup_room(const cadre_lookup_options *options)
+int64_t lookup_capacity(const cadre_lookup_options *options)
 {
     return options->max_tokens == 0 ? TOKENS_MAX - 1 : options->max_tokens - first_ids(options);
 }
@@ -83,7 +83,7 @@ cadre_status lookup_check_options(
             ", or for CADRE_LOOKUP_NO_OOV",
             options->oov_ids, OOV_IDS_MAX);
     }
-    if (lookup_room(options) < 1) {
+    if (lookup_capacity(options) < 1) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "max_tokens is %" PRId64 ", and %" PRId64
             " ids are the mask's and those of unknown tokens; leave room for a token, or 0 for any "
@@ -138,11 +138,11 @@ cadre_status lookup_make(const cadre_tensor *tokens, const cadre_lookup_options 
     const cadre_lookup_options defaults = {0};
     options = options != NULL ? options : &defaults;
     CADRE_TRY(lookup_check_options(options, cadre_tensor_dtype(tokens) == CADRE_STRING, error));
-    if (cadre_tensor_count(tokens) > lookup_room(options)) {
+    if (cadre_tensor_count(tokens) > lookup_capacity(options)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the vocabulary has %" PRId64 " tokens, and max_tokens %" PRId64
             " has room for %" PRId64 ", as the mask and unknown tokens have ids too",
-            cadre_tensor_count(tokens), options->max_tokens, lookup_room(options));
+            cadre_tensor_count(tokens), options->max_tokens, lookup_capacity(options));
     }
     cadre_lookup *lookup = lookup_new(error);
     if (lookup == NULL) {
@@ -174,7 +174,7 @@ cadre_status cadre_lookup_create(
     if (status == CADRE_OK) {
         status = lookup_make(tokens, options, ret_lookup, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 static cadre_status tensor_of(
@@ -216,7 +216,7 @@ cadre_status cadre_lookup_strings(const char *const tokens[], size_t count,
         status = lookup_make(list, options, ret_lookup, &error);
     }
     cadre_tensor_release(list);
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
@@ -239,7 +239,7 @@ cadre_status cadre_lookup_file(const char *path, cadre_dtype dtype,
         }
     }
     cadre_tensor_release(list);
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 static cadre_status check_values(const cadre_tensor *keys, const cadre_tensor *values,
@@ -305,5 +305,5 @@ cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *va
     if (status == CADRE_OK) {
         status = make_table(keys, values, missing, ret_lookup, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }

@@ -8,9 +8,9 @@
 #include "common/base/fault.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/component.h"
-#include "worker/library/preprocessing/lookup_state.h"
-#include "worker/library/preprocessing/published.h"
+#include "worker/library/preprocessing/map_component.h"
+#include "worker/library/preprocessing/lookup_internal.h"
+#include "worker/library/preprocessing/publish_error.h"
 
 /* --- tokens to ids --- */
 
@@ -179,24 +179,24 @@ cadre_status cadre_lookup_apply(
     if (status == CADRE_OK) {
         status = look_up(lookup, tokens, ret_ids, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 /* --- ids to tokens --- */
 
 /* Where the token of an id stands: in the list, or (*ret_special) among the special ones. */
 static cadre_status token_of(const cadre_lookup *lookup, int64_t id, bool *ret_special,
-    int64_t *ret_place, struct cadre_error *error)
+    int64_t *ret_index, struct cadre_error *error)
 {
     int64_t first_id = lookup->masked + lookup->oov_ids;
     *ret_special = true;
     if (id >= first_id && id - first_id < token_table_count(&lookup->table)) {
         *ret_special = false;
-        *ret_place = id - first_id;
+        *ret_index = id - first_id;
     } else if (id == 0 && lookup->masked) {
-        *ret_place = LOOKUP_MASK;
+        *ret_index = LOOKUP_MASK;
     } else if (lookup->oov_ids > 0) {
-        *ret_place = LOOKUP_OOV;
+        *ret_index = LOOKUP_OOV;
     } else {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%" PRId64 " is the id of no token: they are 0 to %" PRId64, id,
@@ -218,9 +218,9 @@ static cadre_status gather_tokens(
         tokens_widen(ids, first, count, block);
         for (size_t i = 0; i < count; i++) {
             bool among_special = false;
-            int64_t place = 0;
-            CADRE_TRY(token_of(lookup, block[i], &among_special, &place, error));
-            memcpy(to, (among_special ? special : tokens) + (size_t)place * width, width);
+            int64_t index = 0;
+            CADRE_TRY(token_of(lookup, block[i], &among_special, &index, error));
+            memcpy(to, (among_special ? special : tokens) + (size_t)index * width, width);
             to += width;
         }
     }
@@ -279,7 +279,7 @@ cadre_status cadre_lookup_invert(
     if (status == CADRE_OK) {
         status = invert(lookup, ids, ret_tokens, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 static cadre_status apply_map(const void *lookup, const cadre_tensor *tokens,

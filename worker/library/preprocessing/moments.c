@@ -9,17 +9,17 @@
 #define REALS_AT_ONCE 256
 
 /* Which feature the numbers belong to, one after the other. */
-struct place {
+struct feature_cursor {
     const struct moments_layout *layout;
     size_t feature;
     size_t inner;
 };
 
-static void step_on(struct place *place)
+static void step_on(struct feature_cursor *cursor)
 {
-    if (++place->inner == place->layout->inner) {
-        place->inner = 0;
-        place->feature = place->feature + 1 == place->layout->features ? 0 : place->feature + 1;
+    if (++cursor->inner == cursor->layout->inner) {
+        cursor->inner = 0;
+        cursor->feature = cursor->feature + 1 == cursor->layout->features ? 0 : cursor->feature + 1;
     }
 }
 
@@ -29,7 +29,7 @@ void moments_of(const cadre_tensor *tensor, const struct moments_layout *layout,
     size_t total = layout->outer * features * layout->inner;
     double *mean = moments_mean(moments);
     double *squares = moments_squares(moments, features);
-    memset(moments, 0, MOMENTS_WORDS(features) * sizeof moments[0]);
+    memset(moments, 0, MOMENTS_COUNT(features) * sizeof moments[0]);
     if (total == 0) {
         return;
     }
@@ -37,16 +37,16 @@ void moments_of(const cadre_tensor *tensor, const struct moments_layout *layout,
     *moments_count(moments) = count;
     double block[REALS_AT_ONCE];
     for (int round = 0; round < 2; round++) {
-        struct place place = {.layout = layout};
+        struct feature_cursor cursor = {.layout = layout};
         for (size_t first = 0; first < total; first += REALS_AT_ONCE) {
             size_t left = total - first < REALS_AT_ONCE ? total - first : REALS_AT_ONCE;
             reals_double(tensor, (int64_t)first, left, block);
-            for (size_t i = 0; i < left; i++, step_on(&place)) {
+            for (size_t i = 0; i < left; i++, step_on(&cursor)) {
                 if (round == 0) {
-                    mean[place.feature] += block[i];
+                    mean[cursor.feature] += block[i];
                 } else {
-                    double off = block[i] - mean[place.feature];
-                    squares[place.feature] += off * off;
+                    double off = block[i] - mean[cursor.feature];
+                    squares[cursor.feature] += off * off;
                 }
             }
         }
@@ -64,7 +64,7 @@ void moments_merge(double *moments, const double *other, size_t features)
         return;
     }
     if (mine == 0) {
-        memcpy(moments, other, MOMENTS_WORDS(features) * sizeof moments[0]);
+        memcpy(moments, other, MOMENTS_COUNT(features) * sizeof moments[0]);
         return;
     }
     double both = mine + theirs;

@@ -11,8 +11,8 @@
 
 #include "cadre/tensor.h"
 
-/* An array of MOMENTS_WORDS(features) doubles; all 0: of nothing. */
-#define MOMENTS_WORDS(features) (1 + 2 * (features))
+/* An array of MOMENTS_COUNT(features) doubles; all 0: of nothing. */
+#define MOMENTS_COUNT(features) (1 + 2 * (features))
 
 static inline double *moments_count(double *moments)
 {

@@ -11,8 +11,8 @@
 #include "common/base/fault.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/component.h"
-#include "worker/library/preprocessing/published.h"
+#include "worker/library/preprocessing/map_component.h"
+#include "worker/library/preprocessing/publish_error.h"
 #include "worker/library/preprocessing/reals.h"
 
 #define SCALE_LEAST 1e-7 /* tf.keras: backend.epsilon() */
@@ -150,7 +150,7 @@ cadre_status cadre_normalization_create(const cadre_tensor *mean, const cadre_te
     if (status == CADRE_OK) {
         status = make_of_tensors(mean, variance, axis, ret_normalization, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 cadre_status cadre_normalization_moments(
@@ -164,17 +164,17 @@ cadre_status cadre_normalization_moments(
         status = tensor_from_data(CADRE_F64, normalization->one ? 0 : 1, &features,
             i == 0 ? normalization->mean : normalization->variance, &parts[i], &error);
     }
-    cadre_tensor **places[2] = {ret_mean, ret_variance};
+    cadre_tensor **ret_tensors[2] = {ret_mean, ret_variance};
     for (int i = 0; i < 2; i++) {
-        if (status != CADRE_OK || places[i] == NULL) {
+        if (status != CADRE_OK || ret_tensors[i] == NULL) {
             cadre_tensor_release(parts[i]);
             parts[i] = NULL;
         }
-        if (places[i] != NULL) {
-            *places[i] = parts[i];
+        if (ret_tensors[i] != NULL) {
+            *ret_tensors[i] = parts[i];
         }
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 /* --- using them --- */
@@ -271,7 +271,7 @@ static cadre_status scale_public(const char *name, const cadre_normalization *no
     if (status == CADRE_OK) {
         status = scale(normalization, values, back, ret_values, &error);
     }
-    return published(status, &error);
+    return publish_error(status, &error);
 }
 
 cadre_status cadre_normalization_apply(

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cadre/preprocessing.h"
-#include "worker/library/preprocessing/component.h"
+#include "worker/library/preprocessing/map_component.h"
 #include "worker/library/preprocessing/images.h"
 #include "worker/library/random/mapped_element.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/component.h"
+#include "worker/library/preprocessing/map_component.h"
 #include "worker/library/preprocessing/reals.h"
 
 static void rescale_f64(double *at, int64_t count, double scale, double offset)

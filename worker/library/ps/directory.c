@@ -28,11 +28,11 @@ struct directory {
 
 static void forget_members(struct directory *directory)
 {
-    const struct crew *crew = &directory->self.crew;
+    const struct ps_job *ps_job = &directory->self.ps_job;
     for (uint32_t slot = 0; slot < directory->tasks; slot++) {
-        enum role role = crew_role(crew, slot);
+        enum role role = ps_job_role(ps_job, slot);
         directory->members[slot] = (struct directory_member){
-            .slot = slot, .role = role, .index = slot - crew_first(crew, role)};
+            .slot = slot, .role = role, .index = slot - ps_job_first_slot(ps_job, role)};
     }
 }
 
@@ -41,7 +41,7 @@ cadre_status directory_new(
 {
     *ret_directory = NULL;
     struct directory *directory = calloc(1, sizeof *directory);
-    uint64_t tasks = crew_tasks(&self->crew);
+    uint64_t tasks = ps_job_task_count(&self->ps_job);
     struct directory_member *members = calloc(tasks, sizeof *members);
     if (directory == NULL || members == NULL) {
         free(directory);
@@ -81,18 +81,18 @@ const struct directory_self *directory_self(const struct directory *directory)
 
 /* --- what is told --- */
 
-static void keep_member(struct directory *directory, const struct task_member *told)
+static void keep_member(struct directory *directory, const struct task_member *entry)
 {
-    if (told->slot >= directory->tasks) {
+    if (entry->slot >= directory->tasks) {
         return;
     }
-    struct directory_member *member = &directory->members[told->slot];
-    member->incarnation = told->incarnation;
-    member->lives = told->lives;
-    member->here = told->here;
-    member->backed = told->backed;
+    struct directory_member *member = &directory->members[entry->slot];
+    member->incarnation = entry->incarnation;
+    member->attempts = entry->attempts;
+    member->here = entry->here;
+    member->backed = entry->backed;
     snprintf(
-        member->address, sizeof member->address, "%s", told->address == NULL ? "" : told->address);
+        member->address, sizeof member->address, "%s", entry->address == NULL ? "" : entry->address);
 }
 
 void directory_update(struct directory *directory, const struct task_members *members)
@@ -142,10 +142,10 @@ cadre_status directory_ended(struct directory *directory, struct cadre_error *er
     return status;
 }
 
-static uint64_t deadline_of(uint64_t patience_us)
+static uint64_t deadline_of(uint64_t wait_timeout_us)
 {
     uint64_t now_us = clock_monotonic_us();
-    return patience_us > CADRE_TIME_NEVER - now_us ? CADRE_TIME_NEVER : now_us + patience_us;
+    return wait_timeout_us > CADRE_TIME_NEVER - now_us ? CADRE_TIME_NEVER : now_us + wait_timeout_us;
 }
 
 /* Under the lock. False: it is past the deadline. */
@@ -164,18 +164,18 @@ static bool wait_until(struct directory *directory, uint64_t until_us)
     return true;
 }
 
-cadre_status directory_await_key(struct directory *directory, uint64_t patience_us,
+cadre_status directory_await_key(struct directory *directory, uint64_t wait_timeout_us,
     struct generation *ret_generation, uint8_t ret_key[LIMIT_JOB_KEY_BYTES],
     struct cadre_error *error)
 {
-    uint64_t until_us = deadline_of(patience_us);
+    uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);
     cadre_status status;
     while ((status = ended(directory, error)) == CADRE_OK && !directory->spoken) {
         if (!wait_until(directory, until_us)) {
             status = cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
                 "the coordinator did not say within %.1f s who is in the job; did the chief start?",
-                (double)patience_us / CADRE_US_PER_S);
+                (double)wait_timeout_us / CADRE_US_PER_S);
             break;
         }
     }
@@ -187,11 +187,11 @@ cadre_status directory_await_key(struct directory *directory, uint64_t patience_
     return status;
 }
 
-void directory_look(struct directory *directory, enum role role, uint32_t index,
+void directory_lookup(struct directory *directory, enum role role, uint32_t index,
     struct directory_member *ret_member)
 {
     pthread_mutex_lock(&directory->lock);
-    *ret_member = directory->members[crew_first(&directory->self.crew, role) + index];
+    *ret_member = directory->members[ps_job_first_slot(&directory->self.ps_job, role) + index];
     pthread_mutex_unlock(&directory->lock);
 }
 
@@ -207,32 +207,32 @@ static void name_member(enum role role, uint32_t index, char ret_who[WHO_BYTES])
 
 /* Under the lock. */
 static cadre_status missing(const struct directory *directory, enum role role, uint32_t index,
-    uint64_t patience_us, struct cadre_error *error)
+    uint64_t wait_timeout_us, struct cadre_error *error)
 {
     char who[WHO_BYTES];
     const struct directory_member *member =
-        &directory->members[crew_first(&directory->self.crew, role) + index];
+        &directory->members[ps_job_first_slot(&directory->self.ps_job, role) + index];
     name_member(role, index, who);
     return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "%s was not there within %.1f s%s", who,
-        (double)patience_us / CADRE_US_PER_S,
-        member->lives > 1   ? ": it was lost, and did not come back"
-        : member->lives > 0 ? ": it was started, and did not come, or was lost"
+        (double)wait_timeout_us / CADRE_US_PER_S,
+        member->attempts > 1   ? ": it was lost, and did not come back"
+        : member->attempts > 0 ? ": it was started, and did not come, or was lost"
                             : ": the coordinator has not started it");
 }
 
 cadre_status directory_await(struct directory *directory, enum role role, uint32_t index,
-    uint64_t least, uint64_t patience_us, struct directory_member *ret_member,
+    uint64_t least, uint64_t wait_timeout_us, struct directory_member *ret_member,
     struct cadre_error *error)
 {
-    uint64_t until_us = deadline_of(patience_us);
+    uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);
     const struct directory_member *member =
-        &directory->members[crew_first(&directory->self.crew, role) + index];
+        &directory->members[ps_job_first_slot(&directory->self.ps_job, role) + index];
     cadre_status status;
     while ((status = ended(directory, error)) == CADRE_OK &&
            (!member->here || member->incarnation < least)) {
         if (!wait_until(directory, until_us)) {
-            status = missing(directory, role, index, patience_us, error);
+            status = missing(directory, role, index, wait_timeout_us, error);
             break;
         }
     }
@@ -243,9 +243,9 @@ cadre_status directory_await(struct directory *directory, enum role role, uint32
     return status;
 }
 
-uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t patience_us)
+uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t wait_timeout_us)
 {
-    uint64_t until_us = deadline_of(patience_us);
+    uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);
     while (!directory->over && directory->updates <= seen && wait_until(directory, until_us)) {
     }

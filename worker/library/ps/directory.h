@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/model/crew.h"
+#include "common/model/ps_job.h"
 #include "common/model/task_message.h"
 
 struct directory;
 
 /* This task. */
 struct directory_self {
-    struct crew crew;
+    struct ps_job ps_job;
     uint32_t slot;
     uint64_t incarnation;
 };
@@ -26,7 +26,7 @@ struct directory_member {
     enum role role;
     uint32_t index; /* of its role */
     uint64_t incarnation;
-    uint32_t lives; /* how often the slot was started in this generation: 1 is its first life */
+    uint32_t attempts; /* how often the slot was started in this generation: 1 is its first life */
     bool here;      /* it listens at `address`; else it was lost, or has not come yet */
     char address[LIMIT_ADDRESS_BYTES];
     struct task_backed backed; /* of a server: whose copy of its variables counts, as recorded */
@@ -50,22 +50,22 @@ void directory_end(struct directory *directory, const struct cadre_error *error)
 cadre_status directory_ended(struct directory *directory, struct cadre_error *error);
 
 /* Waits until the coordinator has spoken: the key and the number of this generation. */
-cadre_status directory_await_key(struct directory *directory, uint64_t patience_us,
+cadre_status directory_await_key(struct directory *directory, uint64_t wait_timeout_us,
     struct generation *ret_generation, uint8_t ret_key[LIMIT_JOB_KEY_BYTES],
     struct cadre_error *error);
 
-/* What is known of a member now; `here` false when nothing is. index < crew_count of the role. */
-void directory_look(struct directory *directory, enum role role, uint32_t index,
+/* What is known of a member now; `here` false when nothing is. index < ps_job_role_count of the role. */
+void directory_lookup(struct directory *directory, enum role role, uint32_t index,
     struct directory_member *ret_member);
 
 /* Waits until the member is here in an incarnation of `least` or later. DEADLINE_EXCEEDED names it
  * and says for how long; else what directory_end was given. */
 cadre_status directory_await(struct directory *directory, enum role role, uint32_t index,
-    uint64_t least, uint64_t patience_us, struct directory_member *ret_member,
+    uint64_t least, uint64_t wait_timeout_us, struct directory_member *ret_member,
     struct cadre_error *error);
 
 /* Counts updates. Waits until there were more than `seen`, it ended, or the time is over; returns
  * how many. */
-uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t patience_us);
+uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t wait_timeout_us);
 
 #endif

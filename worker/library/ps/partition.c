@@ -71,7 +71,7 @@ uint64_t partition_count(const struct partition_rule *rule, const int64_t *dims,
     return count == 0 ? 1 : count;
 }
 
-cadre_status partition_take(const int64_t *pieces, uint32_t count, const int64_t *dims,
+cadre_status partition_from_counts(const int64_t *pieces, uint32_t count, const int64_t *dims,
     uint32_t rank, uint64_t *ret_shards, struct cadre_error *error)
 {
     *ret_shards = 1;
@@ -112,7 +112,7 @@ uint64_t partition_owner(struct partition_layout layout, uint64_t row)
     return row < in_longer ? row / (less + 1) : longer + (row - in_longer) / less;
 }
 
-uint32_t partition_place(uint64_t *counter, uint32_t servers)
+uint32_t partition_next_server(uint64_t *counter, uint32_t servers)
 {
     return (uint32_t)((*counter)++ % servers);
 }

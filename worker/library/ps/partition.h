@@ -39,7 +39,7 @@ uint64_t partition_count(const struct partition_rule *rule, const int64_t *dims,
 /* `count` pieces for each axis, as a function of the program gave them. INVALID_ARGUMENT when they
  * are not one for each axis, 1 or more for axis 0 and 1 for the others. *ret_shards: at most
  * dims[0]. */
-cadre_status partition_take(const int64_t *pieces, uint32_t count, const int64_t *dims,
+cadre_status partition_from_counts(const int64_t *pieces, uint32_t count, const int64_t *dims,
     uint32_t rank, uint64_t *ret_shards, struct cadre_error *error);
 
 /* `rows` rows in `shards` shards; shards is 1 or more, and at most rows unless that is 0. */
@@ -54,6 +54,6 @@ uint64_t partition_rows(struct partition_layout layout, uint64_t shard);
 uint64_t partition_owner(struct partition_layout layout, uint64_t row);
 
 /* Round robin: the server of the next variable or shard, and on. */
-uint32_t partition_place(uint64_t *counter, uint32_t servers);
+uint32_t partition_next_server(uint64_t *counter, uint32_t servers);
 
 #endif

@@ -82,7 +82,7 @@ static uint8_t *put_push(uint8_t *at, const struct push *push)
     return put_double(at, push->trust);
 }
 
-void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct push *ret_push)
+void push_header_read(const uint8_t bytes[PUSH_HEADER_BYTES], uint32_t shard, struct push *ret_push)
 {
     const uint8_t *at = bytes;
     *ret_push = (struct push){.shard = shard};
@@ -127,18 +127,18 @@ static uint8_t *put_spec(uint8_t *at, const struct store_spec *spec)
     return put_u64(at, spec->row_elements);
 }
 
-void spec_part_read(const uint8_t bytes[SPEC_PART_BYTES], struct store_spec *ret_spec)
+void spec_header_read(const uint8_t bytes[SPEC_HEADER_BYTES], struct store_spec *ret_spec)
 {
     const uint8_t *at = bytes + STORE_NAME_BYTES;
     memset(ret_spec, 0, sizeof *ret_spec);
-    name_part_read(bytes, ret_spec->name);
+    name_header_read(bytes, ret_spec->name);
     ret_spec->shard = take_u32(&at);
     ret_spec->dtype = (cadre_dtype)take_u32(&at);
     ret_spec->rows = take_u64(&at);
     ret_spec->row_elements = take_u64(&at);
 }
 
-void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NAME_BYTES])
+void name_header_read(const uint8_t bytes[NAME_HEADER_BYTES], char ret_name[STORE_NAME_BYTES])
 {
     memcpy(ret_name, bytes, STORE_NAME_BYTES);
     ret_name[STORE_NAME_BYTES - 1] = '\0';
@@ -179,16 +179,16 @@ uint64_t request_answer_bytes(const struct request *request)
     case REQUEST_NORMS:
     case REQUEST_STEP_NORMS:
         return NORMS_BYTES;
-    case REQUEST_NOTED:
-    case REQUEST_NOTED_NAMES:
+    case REQUEST_FIND_NOTE:
+    case REQUEST_NOTE_NAMES:
         return UINT64_MAX;
     default:
         return 0;
     }
 }
 
-size_t request_write(const struct request *request, uint64_t done_below, struct frame *ret_frame,
-    uint8_t ret_part[REQUEST_PART_BYTES])
+size_t request_write(const struct request *request, uint64_t done_watermark, struct frame *ret_frame,
+    uint8_t ret_part[REQUEST_HEADER_BYTES])
 {
     uint8_t *end = ret_part;
     if (request->kind == REQUEST_CREATE) {
@@ -198,7 +198,7 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
         end += RULE_BYTES;
     } else if (is_push(request)) {
         end = put_push(end, &request->push);
-    } else if (request->kind == REQUEST_NOTE || request->kind == REQUEST_NOTED) {
+    } else if (request->kind == REQUEST_NOTE || request->kind == REQUEST_FIND_NOTE) {
         end = put_name(end, request->name);
     }
     size_t part_bytes = (size_t)(end - ret_part);
@@ -207,11 +207,11 @@ size_t request_write(const struct request *request, uint64_t done_below, struct 
         .bytes = part_bytes + request_ids_bytes(request) + request_values_bytes(request),
     };
     bool set_slot = request->kind == REQUEST_SET_SLOT;
-    ret_frame->words[WORD_SHARD] = request->shard | (uint64_t)request->slot << 32;
-    ret_frame->words[WORD_FIRST] =
+    ret_frame->args[ARG_SHARD] = request->shard | (uint64_t)request->slot << 32;
+    ret_frame->args[ARG_FIRST] =
         request->kind == REQUEST_SETTLE ? request_bits(request->trust) : request->first;
-    ret_frame->words[WORD_ROWS] = request->rows;
-    ret_frame->words[WORD_LEAST] = set_slot ? request->updates : request->least_steps;
-    ret_frame->words[WORD_DONE_BELOW] = done_below;
+    ret_frame->args[ARG_ROWS] = request->rows;
+    ret_frame->args[ARG_MIN_STEPS] = set_slot ? request->updates : request->min_steps;
+    ret_frame->args[ARG_DONE_WATERMARK] = done_watermark;
     return part_bytes;
 }

@@ -14,9 +14,9 @@
 #define CADRE_WORKER_PS_REQUEST_H
 
 #include "worker/library/optimizer/rule_bytes.h"
-#include "worker/library/ps/client.h"
-#include "worker/library/ps/link.h"
-#include "worker/library/ps/store.h"
+#include "worker/library/ps/client/client.h"
+#include "worker/library/ps/link/link.h"
+#include "worker/library/ps/store/store.h"
 
 /* Beside enum request_kind. The first frame of a connection, and all that a server says. */
 #define FRAME_HELLO  64
@@ -28,18 +28,18 @@
 #define FRAME_FETCH  68
 #define FRAME_PIECE  69
 
-enum { WORD_SHARD, WORD_FIRST, WORD_ROWS, WORD_LEAST, WORD_DONE_BELOW };
+enum { ARG_SHARD, ARG_FIRST, ARG_ROWS, ARG_MIN_STEPS, ARG_DONE_WATERMARK };
 /* Of an answer; of that to a hello: the nonce of the server's memory. */
 enum { ANSWER_VERSION, ANSWER_NUMBER /* shard, updates, steps, the bits of a push's trust */ };
 /* The number of the answer to a hello. */
 enum { HELLO_KEPT = 1, HELLO_BACKED = 2 };
 
-#define PUSH_PART_BYTES 80
-#define SPEC_PART_BYTES (STORE_NAME_BYTES + 24)
-#define NAME_PART_BYTES STORE_NAME_BYTES
+#define PUSH_HEADER_BYTES 80
+#define SPEC_HEADER_BYTES (STORE_NAME_BYTES + 24)
+#define NAME_HEADER_BYTES STORE_NAME_BYTES
 /* Of what stands between a frame and ids, values or text. */
-#define REQUEST_PART_BYTES RULE_BYTES
-_Static_assert(SPEC_PART_BYTES <= REQUEST_PART_BYTES, "a rule is the longest part");
+#define REQUEST_HEADER_BYTES RULE_BYTES
+_Static_assert(SPEC_HEADER_BYTES <= REQUEST_HEADER_BYTES, "a rule is the longest part");
 
 #define REQUEST_IDS_MAX  (UINT64_C(1) << 26)
 #define REQUEST_NOTE_MAX (UINT64_C(16) << 20)
@@ -53,17 +53,17 @@ double request_double(uint64_t bits);
 uint64_t request_row_bytes(const struct store_spec *spec);
 
 /* The frame of a request, with its bytes, and its part; returns the part's size. */
-size_t request_write(const struct request *request, uint64_t done_below, struct frame *ret_frame,
-    uint8_t ret_part[REQUEST_PART_BYTES]);
+size_t request_write(const struct request *request, uint64_t done_watermark, struct frame *ret_frame,
+    uint8_t ret_part[REQUEST_HEADER_BYTES]);
 /* Bytes of ids and of values that follow the part. */
 uint64_t request_ids_bytes(const struct request *request);
 uint64_t request_values_bytes(const struct request *request);
 /* Bytes of a good answer's rows; UINT64_MAX: a text of any size. */
 uint64_t request_answer_bytes(const struct request *request);
 
-void push_part_read(const uint8_t bytes[PUSH_PART_BYTES], uint32_t shard, struct push *ret_push);
-void spec_part_read(const uint8_t bytes[SPEC_PART_BYTES], struct store_spec *ret_spec);
+void push_header_read(const uint8_t bytes[PUSH_HEADER_BYTES], uint32_t shard, struct push *ret_push);
+void spec_header_read(const uint8_t bytes[SPEC_HEADER_BYTES], struct store_spec *ret_spec);
 /* The name is terminated, whatever the bytes are. */
-void name_part_read(const uint8_t bytes[NAME_PART_BYTES], char ret_name[STORE_NAME_BYTES]);
+void name_header_read(const uint8_t bytes[NAME_HEADER_BYTES], char ret_name[STORE_NAME_BYTES]);
 
 #endif

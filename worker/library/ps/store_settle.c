@@ -5,11 +5,11 @@
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/ps/store_parts.h"
+#include "worker/library/ps/store/store_internal.h"
 
 static bool is_complete(const struct shard *shard)
 {
-    const struct kept_step *step = shard->step;
+    const struct image_step *step = shard->step;
     uint64_t count = step == NULL ? 0 : atomic_load(&step->count);
     return count != 0 && count == atomic_load(&step->contributions) &&
            atomic_load(&step->part) != 0;
@@ -38,7 +38,7 @@ cadre_status store_step_norms(struct store *store, uint32_t thread, uint32_t sha
 static cadre_status tell(struct shard *shard, uint64_t step, double trust, double *ret_trust,
     bool *ret_over, struct cadre_error *error)
 {
-    struct kept_step *kept = shard->step;
+    struct image_step *kept = shard->step;
     uint64_t steps = atomic_load(&shard->kept->steps);
     bool told = kept != NULL && atomic_load(&kept->told_for) == step + 1;
     *ret_over = steps > step;
@@ -57,9 +57,9 @@ static cadre_status tell(struct shard *shard, uint64_t step, double trust, doubl
     }
     if (!told) {
         atomic_store(&kept->told, store_bits(trust));
-        store_point();
+        store_order_point();
         atomic_store(&kept->told_for, step + 1);
-        store_point();
+        store_order_point();
         *ret_trust = trust;
     }
     shard->settling = true;

@@ -18,9 +18,9 @@ static uint64_t name_key(uint64_t key, const char *name)
 }
 
 cadre_random random_stream(
-    enum drawer drawer, uint64_t seed, const char *name, uint64_t major, uint64_t minor)
+    enum random_domain random_domain, uint64_t seed, const char *name, uint64_t major, uint64_t minor)
 {
-    uint64_t key = prng_mix(name_key(prng_mix(seed ^ prng_mix((uint64_t)drawer)), name));
+    uint64_t key = prng_mix(name_key(prng_mix(seed ^ prng_mix((uint64_t)random_domain)), name));
     uint64_t at = prng_mix(prng_mix(major ^ key) ^ minor);
     return (cadre_random){
         .key = {(uint32_t)key, (uint32_t)(key >> 32)},
@@ -34,7 +34,7 @@ cadre_status cadre_random_for_sample(
     struct cadre_error error = {0};
     cadre_status status = argument_require(ret_random, __func__, "ret_random", &error);
     if (status == CADRE_OK) {
-        *ret_random = random_stream(OF_SAMPLE, seed, name, epoch, sample);
+        *ret_random = random_stream(RANDOM_OF_SAMPLE, seed, name, epoch, sample);
     }
     if (status != CADRE_OK) {
         error.code = status;
@@ -47,7 +47,7 @@ cadre_random cadre_random_split(const cadre_random *random, uint64_t number)
 {
     uint64_t key = random->key[0] | (uint64_t)random->key[1] << 32;
     uint64_t at = random->counter[2] | (uint64_t)random->counter[3] << 32;
-    return random_stream(OF_SPLIT, key, NULL, at, number);
+    return random_stream(RANDOM_OF_SPLIT, key, NULL, at, number);
 }
 
 static uint32_t draw(cadre_random *random)

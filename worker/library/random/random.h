@@ -9,10 +9,10 @@
 #include "cadre/random.h"
 
 /* Who draws, so that no two kinds of streams are the same. */
-enum drawer { OF_REPLICA = 1, OF_STEP, OF_SAMPLE, OF_SPLIT };
+enum random_domain { RANDOM_OF_REPLICA = 1, RANDOM_OF_STEP, RANDOM_OF_SAMPLE, RANDOM_OF_SPLIT };
 
 /* `major` and `minor`: which of the drawer's streams, as a step and a replica. */
 cadre_random random_stream(
-    enum drawer drawer, uint64_t seed, const char *name, uint64_t major, uint64_t minor);
+    enum random_domain random_domain, uint64_t seed, const char *name, uint64_t major, uint64_t minor);
 
 #endif

@@ -21,7 +21,7 @@ bool step_fault_heal(void)
     return false;
 }
 
-static void stand_still(void *user)
+static void wait_forever(void *user)
 {
     (void)user;
     while (sem_wait(&released) != 0) {
@@ -31,7 +31,7 @@ static void stand_still(void *user)
 void step_fault_hold(void *stream)
 {
     if (sem_init(&released, 0, 0) != 0 ||
-        cudaLaunchHostFunc((cudaStream_t)stream, stand_still, NULL) != cudaSuccess) {
+        cudaLaunchHostFunc((cudaStream_t)stream, wait_forever, NULL) != cudaSuccess) {
         abort();
     }
 }

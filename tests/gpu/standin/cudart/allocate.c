@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: the calls that get and give back memory, of devices and page-locked. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

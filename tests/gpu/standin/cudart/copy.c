@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: copies and fills. What is not within one block of a device when its
  * turn comes is an illegal address, which stays with the device. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

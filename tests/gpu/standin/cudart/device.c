@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: how many devices there are, what they are called, the thread's current
  * one and its last error. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: events. One holds the count of a stream at which it is reached. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdlib.h>
 #include <time.h>

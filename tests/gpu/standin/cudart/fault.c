@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: calls are counted, and some fail because a test wants it. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void read_environment(void)
     }
 }
 
-int standin_meet(struct standin_site *site)
+int standin_count_call(struct standin_site *site)
 {
     int error = 0;
     pthread_mutex_lock(&fault_mutex);

@@ -4,7 +4,7 @@
  * has to wait for others: then the next fiber goes on with those that have not begun. So a kernel
  * whose threads never meet costs a call for each of them, and the others two switches for each
  * meeting. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <signal.h>
 #include <stdio.h>

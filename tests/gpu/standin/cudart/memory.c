@@ -2,7 +2,7 @@
  * Stand-in, for tests only: a device's memory. It is mapped twice: at the device's addresses, which
  * nobody may touch while no kernel runs, and at a shadow, which copies use. Between blocks lies the
  * mapping of an empty file: whoever goes there is stopped, in a kernel too. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Stand-in, for tests only: streams. Each is a thread that does its queue in order. A stream counts
  * what was posted and what is done; an event is a number of that count, so waiting for either is
  * waiting for a count. */
-#include "tests/gpu/standin/cudart/inside.h"
+#include "tests/gpu/standin/cudart/cudart_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: communicators from their forming to their end. */
-#include "tests/gpu/standin/nccl/inside.h"
+#include "tests/gpu/standin/nccl/nccl_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,9 +16,9 @@ pthread_mutex_t nccl_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t nccl_changed = PTHREAD_COND_INITIALIZER;
 
 static char last_text[256];
-static __thread char told_text[256];
+static __thread char error_text_of[256];
 
-ncclResult_t nccl_say(ncclResult_t result, const char *format, ...)
+ncclResult_t nccl_set_error(ncclResult_t result, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -33,9 +33,9 @@ const char *ncclGetLastError(ncclComm_t comm)
 {
     (void)comm;
     pthread_mutex_lock(&nccl_mutex);
-    memcpy(told_text, last_text, sizeof(told_text));
+    memcpy(error_text_of, last_text, sizeof(error_text_of));
     pthread_mutex_unlock(&nccl_mutex);
-    return told_text;
+    return error_text_of;
 }
 
 const char *ncclGetErrorString(ncclResult_t result)
@@ -112,7 +112,7 @@ int nccl_move(struct ncclComm *comm, bool out, void *data, size_t bytes)
     return 1;
 }
 
-void nccl_stand(struct ncclComm *comm)
+void nccl_wait_for_abort(struct ncclComm *comm)
 {
     struct pollfd polled = {.fd = comm->abort_fd, .events = POLLIN};
     while (poll(&polled, 1, -1) <= 0) {
@@ -137,15 +137,15 @@ static ncclResult_t greet(struct ncclComm *comm)
     hub_address(&comm->id, &address, &bytes);
     comm->socket = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (comm->socket < 0 || connect(comm->socket, (const struct sockaddr *)&address, bytes) != 0) {
-        return nccl_say(ncclSystemError, "stand-in: nobody listens for this id");
+        return nccl_set_error(ncclSystemError, "stand-in: nobody listens for this id");
     }
     if (nccl_move(comm, true, &hello, sizeof(hello)) <= 0 ||
         nccl_move(comm, false, &answer, sizeof(answer)) <= 0) {
-        return nccl_say(ncclSystemError, "stand-in: who listened for this id went away");
+        return nccl_set_error(ncclSystemError, "stand-in: who listened for this id went away");
     }
     answer.text[sizeof(answer.text) - 1] = '\0';
     return answer.result == ncclSuccess ? ncclSuccess
-                                        : nccl_say((ncclResult_t)answer.result, "%s", answer.text);
+                                        : nccl_set_error((ncclResult_t)answer.result, "%s", answer.text);
 }
 
 static void *form_main(void *user)
@@ -153,7 +153,7 @@ static void *form_main(void *user)
     struct ncclComm *comm = user;
     STANDIN_CALL("ncclForm");
     ncclResult_t result = standin_fault != 0
-                              ? nccl_say((ncclResult_t)standin_fault, "stand-in: was to fail")
+                              ? nccl_set_error((ncclResult_t)standin_fault, "stand-in: was to fail")
                               : greet(comm);
     pthread_mutex_lock(&nccl_mutex);
     comm->forming = false;
@@ -211,7 +211,7 @@ ncclResult_t ncclGroupStart(void)
 {
     STANDIN_CALL("ncclGroupStart");
     if (standin_fault != 0) {
-        return nccl_say((ncclResult_t)standin_fault, "stand-in: this group was to fail");
+        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: this group was to fail");
     }
     group_depth++;
     return ncclSuccess;
@@ -221,7 +221,7 @@ ncclResult_t ncclGroupEnd(void)
 {
     STANDIN_CALL("ncclGroupEnd");
     if (group_depth == 0) {
-        return nccl_say(ncclInvalidUsage, "ncclGroupEnd: not in a group call.");
+        return nccl_set_error(ncclInvalidUsage, "ncclGroupEnd: not in a group call.");
     }
     if (--group_depth > 0) {
         return ncclSuccess;
@@ -240,7 +240,7 @@ ncclResult_t ncclGroupEnd(void)
     ncclResult_t enqueued = operation_end_group();
     result = result == ncclSuccess ? enqueued : result;
     return standin_fault != 0
-               ? nccl_say((ncclResult_t)standin_fault, "stand-in: this group was to fail")
+               ? nccl_set_error((ncclResult_t)standin_fault, "stand-in: this group was to fail")
                : result;
 }
 
@@ -256,23 +256,23 @@ ncclResult_t ncclCommInitRankConfig(
     STANDIN_CALL("ncclCommInitRankConfig");
     *comm = NULL;
     if (standin_fault != 0) {
-        return nccl_say((ncclResult_t)standin_fault, "stand-in: this rank was to be refused");
+        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: this rank was to be refused");
     }
     int device = 0;
     if (cudaGetDevice(&device) != cudaSuccess || cudaFree(NULL) != cudaSuccess) {
-        return nccl_say(ncclUnhandledCudaError, "stand-in: no device is in use");
+        return nccl_set_error(ncclUnhandledCudaError, "stand-in: no device is in use");
     }
     if (nranks < 1 || nranks > STANDIN_RANKS_MAX || rank < 0 || rank >= nranks ||
         memcmp(commId.internal, "standin", 8) != 0 ||
         (config != NULL && config->magic != 0xcafebeef)) {
-        return nccl_say(
+        return nccl_set_error(
             ncclInvalidArgument, "Invalid rank requested : %d/%d, id or config", rank, nranks);
     }
     struct ncclComm *made = calloc(1, sizeof(*made));
     int abort_fd = eventfd(0, EFD_CLOEXEC);
     if (made == NULL || abort_fd < 0 || group_forming_count == STANDIN_RANKS_MAX) {
         free(made);
-        return nccl_say(ncclSystemError, "stand-in: no memory");
+        return nccl_set_error(ncclSystemError, "stand-in: no memory");
     }
     *made = (struct ncclComm){.refs = 1,
         .rank = rank,
@@ -314,7 +314,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
 {
     STANDIN_CALL("ncclCommGetAsyncError");
     if (comm == NULL || asyncError == NULL) {
-        return nccl_say(ncclInvalidArgument, "stand-in: no communicator");
+        return nccl_set_error(ncclInvalidArgument, "stand-in: no communicator");
     }
     if (standin_fault != 0) {
         *asyncError = (ncclResult_t)standin_fault;
@@ -334,18 +334,18 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *asyncError)
 ncclResult_t nccl_ready(struct ncclComm *comm)
 {
     if (comm == NULL) {
-        return nccl_say(ncclInvalidArgument, "stand-in: no communicator");
+        return nccl_set_error(ncclInvalidArgument, "stand-in: no communicator");
     }
     pthread_mutex_lock(&nccl_mutex);
     ncclResult_t state = state_locked(comm);
     bool ended = comm->finalizing;
     pthread_mutex_unlock(&nccl_mutex);
     if (state == ncclInProgress) {
-        return nccl_say(ncclInvalidArgument,
+        return nccl_set_error(ncclInvalidArgument,
             "Attempt to use communicator before the previous operation returned ncclSuccess");
     }
     return state == ncclSuccess && ended
-               ? nccl_say(ncclInvalidUsage, "stand-in: the communicator was finalized")
+               ? nccl_set_error(ncclInvalidUsage, "stand-in: the communicator was finalized")
                : state;
 }
 

@@ -2,7 +2,7 @@
  * Stand-in, for tests only: the meeting place of a communicator's ranks. All data go through it: it
  * takes each rank's part of an operation, folds them in order of ranks, and sends the results. Its
  * thread lives in the process that made the id and ends with the last connection. */
-#include "tests/gpu/standin/nccl/inside.h"
+#include "tests/gpu/standin/nccl/nccl_internal.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -349,12 +349,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *uniqueId)
 {
     STANDIN_CALL("ncclGetUniqueId");
     if (standin_fault != 0) {
-        return nccl_say((ncclResult_t)standin_fault, "stand-in: this id was to fail");
+        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: this id was to fail");
     }
     memset(uniqueId, 0, sizeof(*uniqueId));
     memcpy(uniqueId->internal, "standin", 8);
     if (getrandom(uniqueId->internal + 8, 16, 0) != 16 || !start_hub(uniqueId)) {
-        return nccl_say(ncclSystemError, "stand-in: no listener: %s", strerror(errno));
+        return nccl_set_error(ncclSystemError, "stand-in: no listener: %s", strerror(errno));
     }
     return ncclSuccess;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Stand-in, for tests only: collectives. One stands on its stream from when its turn comes until
  * all ranks have come to theirs, or the communicator is aborted, as NCCL's kernels do. */
-#include "tests/gpu/standin/nccl/inside.h"
+#include "tests/gpu/standin/nccl/nccl_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,15 +26,15 @@ static void end_running(struct ncclComm *comm)
 }
 
 /* The communicator has failed: its operation never ends by itself. */
-static void stand_failed(struct ncclComm *comm, ncclResult_t failure, const char *text)
+static void wait_failed(struct ncclComm *comm, ncclResult_t failure, const char *text)
 {
     if (failure != ncclSuccess) {
-        (void)nccl_say(failure, "%s", text);
+        (void)nccl_set_error(failure, "%s", text);
         pthread_mutex_lock(&nccl_mutex);
         nccl_fail_locked(comm, failure);
         pthread_mutex_unlock(&nccl_mutex);
     }
-    nccl_stand(comm);
+    nccl_wait_for_abort(comm);
 }
 
 static ncclResult_t peer_lost(void)
@@ -49,7 +49,7 @@ static void meet_others(struct operation *operation, void *from, void *to)
     struct wire_answer answer = {.result = ncclSuccess};
     STANDIN_CALL("ncclOperation");
     if (standin_fault != 0) {
-        stand_failed(comm, (ncclResult_t)standin_fault, "stand-in: this operation was to fail");
+        wait_failed(comm, (ncclResult_t)standin_fault, "stand-in: this operation was to fail");
         return;
     }
     int moved = nccl_move(comm, true, &operation->call, sizeof(operation->call));
@@ -57,14 +57,14 @@ static void meet_others(struct operation *operation, void *from, void *to)
     moved = moved == 1 ? nccl_move(comm, false, &answer, sizeof(answer)) : moved;
     if (moved == 1 && answer.result != ncclSuccess) {
         answer.text[sizeof(answer.text) - 1] = '\0';
-        stand_failed(comm, (ncclResult_t)answer.result, answer.text);
+        wait_failed(comm, (ncclResult_t)answer.result, answer.text);
         return;
     }
     if (moved == 1 && answer.bytes <= operation->to_bytes) {
         moved = nccl_move(comm, false, to, answer.bytes);
     }
     if (moved == -1) { /* whose process made the id is gone */
-        stand_failed(comm, peer_lost(), "stand-in: a rank went away");
+        wait_failed(comm, peer_lost(), "stand-in: a rank went away");
         return;
     }
     if (operation->call.kind == WIRE_BROADCAST && operation->call.root == (uint32_t)comm->rank &&
@@ -214,11 +214,11 @@ static ncclResult_t post(const struct operation *wanted, const char *name)
     }
     if (reduce_element_bytes(wanted->call.type) == 0 || wanted->call.reduction >= ncclNumOps ||
         wanted->call.root >= (uint32_t)comm->world) {
-        return nccl_say(ncclInvalidArgument, "%s : invalid type, op or root", name);
+        return nccl_set_error(ncclInvalidArgument, "%s : invalid type, op or root", name);
     }
     if (wanted->stream != NULL &&
         (cudaStreamGetDevice(wanted->stream, &device) != cudaSuccess || device != comm->device)) {
-        return nccl_say(ncclInvalidUsage, "stand-in: %s on a stream of device %d, not %d", name,
+        return nccl_set_error(ncclInvalidUsage, "stand-in: %s on a stream of device %d, not %d", name,
             device, comm->device);
     }
     if (wanted->call.count == 0) {
@@ -226,7 +226,7 @@ static ncclResult_t post(const struct operation *wanted, const char *name)
     }
     struct operation *operation = malloc(sizeof(*operation));
     if (operation == NULL) {
-        return nccl_say(ncclSystemError, "stand-in: no memory");
+        return nccl_set_error(ncclSystemError, "stand-in: no memory");
     }
     *operation = *wanted;
     pthread_mutex_lock(&nccl_mutex);
@@ -247,7 +247,7 @@ static ncclResult_t post(const struct operation *wanted, const char *name)
 #define ENTER(name, comm, datatype)                                                                \
     STANDIN_CALL(name);                                                                            \
     if (standin_fault != 0) {                                                                      \
-        return nccl_say((ncclResult_t)standin_fault, "stand-in: %s was to fail", name);            \
+        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: %s was to fail", name);            \
     }                                                                                              \
     size_t one = reduce_element_bytes((uint32_t)(datatype));                                       \
     size_t ranks = (comm) != NULL ? (size_t)(comm)->world : 0

@@ -2,7 +2,7 @@
  * Stand-in, for tests only: reductions of all types. Each step rounds to the type, as one hop of
  * NCCL's does. */
 #include "standin_numbers.h"
-#include "tests/gpu/standin/nccl/inside.h"
+#include "tests/gpu/standin/nccl/nccl_internal.h"
 
 static const struct {
     const char *name;

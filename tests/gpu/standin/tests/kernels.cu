@@ -87,7 +87,7 @@ __global__ void rounds_kernel(uint32_t *values, uint32_t rounds)
     values[threadIdx.x] = value;
 }
 
-__global__ void place_kernel(uint32_t *places)
+__global__ void index_kernel(uint32_t *places)
 {
     uint32_t block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
     uint32_t thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -135,10 +135,10 @@ cudaError_t launch_rounds(uint32_t *values, uint32_t rounds, uint32_t threads, c
     return cudaLaunchKernelEx(&config, rounds_kernel, values, rounds);
 }
 
-cudaError_t launch_places(uint32_t *places, cudaStream_t stream)
+cudaError_t launch_indices(uint32_t *places, cudaStream_t stream)
 {
     cudaLaunchConfig_t config = config_of(dim3(2, 3, 2), dim3(4, 2, 2), stream);
-    return cudaLaunchKernelEx(&config, place_kernel, places);
+    return cudaLaunchKernelEx(&config, index_kernel, places);
 }
 
 cudaError_t launch_stuck(cudaStream_t stream)

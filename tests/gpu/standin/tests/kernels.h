@@ -24,7 +24,7 @@ cudaError_t launch_shuffles(uint32_t *rows, cudaStream_t stream);
 /* Threads of a block hand a value around it `rounds` times; odd ones leave after one round. */
 cudaError_t launch_rounds(uint32_t *values, uint32_t rounds, uint32_t threads, cudaStream_t stream);
 /* Its place in the grid, by each thread of 2x3x2 blocks of 4x2x2. */
-cudaError_t launch_places(uint32_t *places, cudaStream_t stream);
+cudaError_t launch_indices(uint32_t *places, cudaStream_t stream);
 /* One thread waits for its warp, the others for the block. */
 cudaError_t launch_stuck(cudaStream_t stream);
 cudaError_t launch_write(uint32_t *at, size_t offset, uint32_t value, cudaStream_t stream);

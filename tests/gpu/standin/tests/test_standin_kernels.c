@@ -135,7 +135,7 @@ static void test_places_of_threads(void **state)
     (void)state;
     uint32_t places[12 * 16];
     uint32_t *device = get(sizeof(places));
-    assert_int_equal(launch_places(device, stream), cudaSuccess);
+    assert_int_equal(launch_indices(device, stream), cudaSuccess);
     fetch(places, device, sizeof(places));
     for (uint32_t i = 0; i < 12 * 16; i++) {
         assert_int_equal(places[i], i / 16 * 100 + i % 16);

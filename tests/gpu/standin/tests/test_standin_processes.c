@@ -149,13 +149,13 @@ static void lose_one(bool told)
     standin_heal();
 }
 
-static void test_killed_and_nobody_notices(void **state)
+static void test_killed_and_none_notices(void **state)
 {
     (void)state;
     lose_one(false);
 }
 
-static void test_killed_and_others_are_told(void **state)
+static void test_killed_and_others_are_reported(void **state)
 {
     (void)state;
     lose_one(true);
@@ -169,8 +169,8 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_processes),
-        cmocka_unit_test(test_killed_and_nobody_notices),
-        cmocka_unit_test(test_killed_and_others_are_told),
+        cmocka_unit_test(test_killed_and_none_notices),
+        cmocka_unit_test(test_killed_and_others_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

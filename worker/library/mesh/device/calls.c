@@ -21,8 +21,8 @@
 cadre_status device_call_host(const struct device_call *call, const struct mesh_buffer *buffers,
     size_t count, const size_t *sizes, const struct mesh_note *note, struct cadre_error *error)
 {
-    struct mesh *host = call->seat->mesh->host;
-    uint32_t local = call->seat->local;
+    struct mesh *host = call->device_replica->mesh->host;
+    uint32_t local = call->device_replica->local;
     switch (call->kind) {
     case MESH_ALL_REDUCE:
         return mesh_host_ops.all_reduce(host, local, call->op, buffers, count, note, error);
@@ -39,7 +39,7 @@ cadre_status device_call_host(const struct device_call *call, const struct mesh_
 static uint64_t gathered(const struct device_call *call)
 {
     uint64_t total = 0;
-    uint32_t replicas = call->seat->mesh->replica_count;
+    uint32_t replicas = call->device_replica->mesh->replica_count;
     if (call->sizes == NULL) {
         return call->buffers[0].bytes * (uint64_t)replicas;
     }
@@ -59,11 +59,11 @@ static void place(struct device_call *call)
             call->wrong = "buffers in more than one memory, which one call cannot take";
         }
     }
-    if (call->on != NULL && call->on != call->seat->device && call->wrong == NULL) {
+    if (call->on != NULL && call->on != call->device_replica->device && call->wrong == NULL) {
         call->wrong = "buffers on a device that is not this replica's";
     }
     if (call->kind == MESH_REDUCE_SCATTER) {
-        call->total *= call->seat->mesh->replica_count;
+        call->total *= call->device_replica->mesh->replica_count;
     } else if (call->kind == MESH_ALL_GATHER) {
         call->total = gathered(call);
     }
@@ -91,15 +91,15 @@ static void take(const struct device_call *call, struct replica *replica, struct
 }
 
 /* How the call reads to people, with where it is; unless the caller's note says that. */
-static void say_where(const struct device_call *call, struct call *seen)
+static void describe_call(const struct device_call *call, struct call *seen)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     if (seen->text == NULL) {
         char shape[112];
         mesh_call_shape_describe(&seen->shape, shape, sizeof shape);
-        snprintf(seat->text, sizeof seat->text, "replica %" PRIu32 " called %s, on a device",
-            seat->global, shape);
-        seen->text = seat->text;
+        snprintf(device_replica->text, sizeof device_replica->text, "replica %" PRIu32 " called %s, on a device",
+            device_replica->global, shape);
+        seen->text = device_replica->text;
     }
 }
 
@@ -114,32 +114,32 @@ static cadre_status vote(const struct device_call *call, bool *ret_any, struct c
     }
     note.key = prng_mix(note.key ^ KEY_VOTE);
     CADRE_TRY(mesh_host_ops.all_reduce(
-        call->seat->mesh->host, call->seat->local, MESH_MAX, &buffer, 1, &note, error));
+        call->device_replica->mesh->host, call->device_replica->local, MESH_MAX, &buffer, 1, &note, error));
     *ret_any = any != 0;
     return CADRE_OK;
 }
 
 static cadre_status run_on_devices(struct device_call *call, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     struct call seen;
     struct replica *replica;
     bool any = true;
-    CADRE_TRY(mesh_call_begin(seat->mesh->host, seat->local, call->kind, &seen, &replica, error));
+    CADRE_TRY(mesh_call_begin(device_replica->mesh->host, device_replica->local, call->kind, &seen, &replica, error));
     take(call, replica, &seen);
     call->timeout_us = seen.timeout_us;
-    if (!seen.wrong && !seat->connected && call->total <= STAGE_BYTES) {
+    if (!seen.wrong && !device_replica->connected && call->total <= STAGE_BYTES) {
         return device_staged_run(call, false, error);
     }
     if (!seen.wrong) {
         seen.shape.key =
-            prng_mix(seen.shape.key ^ (seat->connected ? KEY_ON_DEVICES : KEY_IN_PIECES));
+            prng_mix(seen.shape.key ^ (device_replica->connected ? KEY_ON_DEVICES : KEY_IN_PIECES));
     }
-    if (!seen.wrong && seat->connected) {
-        say_where(call, &seen);
+    if (!seen.wrong && device_replica->connected) {
+        describe_call(call, &seen);
     }
     CADRE_TRY(mesh_call_agree(replica, &seen, error));
-    if (seat->connected) {
+    if (device_replica->connected) {
         return device_connected_run(call, error);
     }
     CADRE_TRY(vote(call, &any, error));
@@ -151,11 +151,11 @@ static cadre_status run(
     struct device_call *call, struct mesh *mesh, uint32_t local_replica, struct cadre_error *error)
 {
     struct device_mesh *own = device_mesh_of(mesh);
-    struct seat nobody = {.mesh = own, .local = local_replica};
+    struct device_replica no_replica = {.mesh = own, .local = local_replica};
     bool exists = local_replica < own->local_count;
-    call->seat = exists ? &own->seats[local_replica] : &nobody;
+    call->device_replica = exists ? &own->device_replicas[local_replica] : &no_replica;
     place(call);
-    bool whole = call->seat->connected || call->total <= STAGE_BYTES;
+    bool whole = call->device_replica->connected || call->total <= STAGE_BYTES;
     if (!exists || (call->on == NULL && call->wrong == NULL && whole)) {
         return device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);
     }

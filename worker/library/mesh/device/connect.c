@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "worker/library/mesh/device/come_in.h"
+#include "worker/library/mesh/device/comm_init.h"
 
 #define KEY_CONNECT UINT64_C(0x636f6e6e656374)
 
@@ -64,37 +64,37 @@ static struct comms_rank *ranks_of(const struct device_mesh *mesh)
 {
     struct comms_rank *ranks = calloc(mesh->local_count, sizeof *ranks);
     for (uint32_t i = 0; ranks != NULL && i < mesh->local_count; i++) {
-        const struct seat *seat = &mesh->seats[i];
+        const struct device_replica *device_replica = &mesh->device_replicas[i];
         ranks[i] = (struct comms_rank){.slot = i,
-            .rank = seat->global,
-            .device = seat->device != NULL ? seat->device->index : 0};
+            .rank = device_replica->global,
+            .device = device_replica->device != NULL ? device_replica->device->index : 0};
     }
     return ranks;
 }
 
-static cadre_status connect(struct seat *seat, uint64_t timeout_us, char *ret_reason, size_t size,
+static cadre_status connect(struct device_replica *device_replica, uint64_t timeout_us, char *ret_reason, size_t size,
     struct cadre_error *error)
 {
-    struct device_mesh *mesh = seat->mesh;
+    struct device_mesh *mesh = device_replica->mesh;
     struct comms_rank *ranks = ranks_of(mesh);
     if (ranks == NULL) {
         mesh_host_ops.abort(mesh->host, "a replica has no memory to connect its device");
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to connect devices");
     }
     snprintf(
-        seat->text, sizeof seat->text, "replica %" PRIu32 " connects its device", seat->global);
-    struct coming coming = {
-        .seat = seat,
-        .device = seat->device,
+        device_replica->text, sizeof device_replica->text, "replica %" PRIu32 " connects its device", device_replica->global);
+    struct comm_init comm_init = {
+        .device_replica = device_replica,
+        .device = device_replica->device,
         .world = mesh->replica_count,
         .posts = ranks,
-        .post_count = seat->local == 0 ? mesh->local_count : 0,
-        .ranks = &ranks[seat->local],
+        .post_count = device_replica->local == 0 ? mesh->local_count : 0,
+        .ranks = &ranks[device_replica->local],
         .rank_count = 1,
-        .note = {.key = KEY_CONNECT, .text = seat->text},
+        .note = {.key = KEY_CONNECT, .text = device_replica->text},
         .timeout_us = timeout_us,
     };
-    cadre_status status = device_come_in(&coming, ret_reason, size, error);
+    cadre_status status = device_comm_init(&comm_init, ret_reason, size, error);
     free(ranks);
     return status;
 }
@@ -109,13 +109,13 @@ cadre_status mesh_device_connect(
             "such replica",
             local_replica);
     }
-    struct seat *seat = &own->seats[local_replica];
+    struct device_replica *device_replica = &own->device_replicas[local_replica];
     char reason[CADRE_ERROR_TEXT_BYTES / 2] = "";
-    CADRE_TRY(connect(seat, timeout_us, reason, sizeof reason, error));
-    if (reason[0] != '\0' && seat->local == 0) {
+    CADRE_TRY(connect(device_replica, timeout_us, reason, sizeof reason, error));
+    if (reason[0] != '\0' && device_replica->local == 0) {
         comms_end(own->comms, false);
     }
-    seat->connected = reason[0] == '\0';
+    device_replica->connected = reason[0] == '\0';
     decide(own, reason);
     return CADRE_OK;
 }

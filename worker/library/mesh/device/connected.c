@@ -38,11 +38,11 @@ static cadre_status enqueue(const struct device_call *call, struct device_comm *
 /* Until the library has launched it: not until it is done. */
 static cadre_status await_enqueued(const struct device_call *call, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     uint64_t begun_us = clock_monotonic_us();
     cadre_status status;
-    while ((status = comms_test(seat->mesh->comms, seat->local, error)) == CADRE_PENDING) {
-        CADRE_TRY(device_mesh_stop(seat, error));
+    while ((status = comms_test(device_replica->mesh->comms, device_replica->local, error)) == CADRE_PENDING) {
+        CADRE_TRY(device_mesh_stop(device_replica, error));
         uint64_t waited_us = clock_monotonic_us() - begun_us;
         if (call->timeout_us > 0 && waited_us > call->timeout_us) {
             return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
@@ -60,20 +60,20 @@ static cadre_status await_enqueued(const struct device_call *call, struct cadre_
  * memory). They are on their way: all have just agreed on the call. */
 static cadre_status await_others(const struct device_call *call, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
-    struct device_mesh *mesh = seat->mesh;
+    struct device_replica *device_replica = call->device_replica;
+    struct device_mesh *mesh = device_replica->mesh;
     struct host_mesh *host = device_mesh_host(mesh);
-    uint64_t own = atomic_fetch_add(&seat->launched, 1) + 1;
+    uint64_t own = atomic_fetch_add(&device_replica->launched, 1) + 1;
     uint64_t begun_us = clock_monotonic_us();
     for (uint32_t i = 0; i < mesh->local_count; i++) {
-        while (atomic_load(&mesh->seats[i].launched) < own) {
+        while (atomic_load(&mesh->device_replicas[i].launched) < own) {
             if (mesh_fault_raised(host)) {
                 return mesh_fault_error(host, true, error);
             }
             uint64_t waited_us = clock_monotonic_us() - begun_us;
             if (call->timeout_us > 0 && waited_us > call->timeout_us) {
                 return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
-                    "replica %u did not launch it within %llu ms", mesh->seats[i].global,
+                    "replica %u did not launch it within %llu ms", mesh->device_replicas[i].global,
                     (unsigned long long)(call->timeout_us / CADRE_US_PER_MS));
             }
             if (waited_us > LAUNCH_SPIN_US) {
@@ -87,22 +87,22 @@ static cadre_status await_others(const struct device_call *call, struct cadre_er
 cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kind, uint32_t root,
     const struct device_vector *vectors, size_t count, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     struct cadre_error reason = {.text = "its communicator was ended"};
     cadre_status status = CADRE_ABORTED;
-    bool others = seat->mesh->local_count > 1;
+    bool others = device_replica->mesh->local_count > 1;
     if (others) {
         device_launch_begin();
     }
-    struct device_comm *comm = comms_enter(seat->mesh->comms, seat->local);
+    struct device_comm *comm = comms_enter(device_replica->mesh->comms, device_replica->local);
     if (comm != NULL) {
-        device_track_enter(seat);
+        device_track_enter(device_replica);
         status = enqueue(call, comm, kind, root, vectors, count, &reason);
-        comms_leave(seat->mesh->comms, seat->local);
+        comms_leave(device_replica->mesh->comms, device_replica->local);
         if (status == CADRE_PENDING) {
             status = await_enqueued(call, &reason);
         }
-        device_track_leave(seat);
+        device_track_leave(device_replica);
     }
     if (others) {
         status = status == CADRE_OK ? await_others(call, &reason) : status;
@@ -110,16 +110,16 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
     }
     return status == CADRE_OK
                ? status
-               : device_mesh_fail(seat, status, "could not call NCCL", &reason, error);
+               : device_mesh_fail(device_replica, status, "could not call NCCL", &reason, error);
 }
 
 /* What else can go wrong on the way is the device's. */
 static cadre_status checked(
-    struct seat *seat, cadre_status status, struct cadre_error *reason, struct cadre_error *error)
+    struct device_replica *device_replica, cadre_status status, struct cadre_error *reason, struct cadre_error *error)
 {
     return status == CADRE_OK
                ? status
-               : device_mesh_fail(seat, status, "has no use of its device", reason, error);
+               : device_mesh_fail(device_replica, status, "has no use of its device", reason, error);
 }
 
 /* A whole number of elements off, or the library cannot read there. */
@@ -141,7 +141,7 @@ static cadre_status scatter_aside(struct device_call *call, size_t whole, struct
     if (status == CADRE_OK) {
         status = ops->copy(memory, part->from, whole, call->on->comm, &reason);
     }
-    CADRE_TRY(checked(call->seat, status, &reason, error));
+    CADRE_TRY(checked(call->device_replica, status, &reason, error));
     void *result = (uint8_t *)memory + whole;
     struct device_vector vector = {.from = memory,
         .to = result,
@@ -149,7 +149,7 @@ static cadre_status scatter_aside(struct device_call *call, size_t whole, struct
         .dtype = device_mesh_dtype(part->dtype)};
     status = device_comm_call(call, MESH_REDUCE_SCATTER, 0, &vector, 1, error);
     if (status == CADRE_OK) {
-        status = checked(call->seat,
+        status = checked(call->device_replica,
             ops->copy(part->data, result, part->bytes, call->on->comm, &reason), &reason, error);
     }
     ops->memory_give(call->on->index, memory, call->on->comm);
@@ -163,7 +163,7 @@ static cadre_status reduce_scatter(struct device_call *call, struct cadre_error 
         return CADRE_OK;
     }
     if (!aligned(part->from, part->dtype) || !aligned(part->data, part->dtype)) {
-        return scatter_aside(call, part->bytes * call->seat->mesh->replica_count, error);
+        return scatter_aside(call, part->bytes * call->device_replica->mesh->replica_count, error);
     }
     struct device_vector vector = {.from = part->from,
         .to = part->data,
@@ -177,9 +177,9 @@ static cadre_status gather_by_broadcasts(struct device_call *call, struct cadre_
 {
     const struct mesh_buffer *own = call->buffers;
     uint8_t *into = own->data;
-    for (uint32_t i = 0; i < call->seat->mesh->replica_count; i++) {
+    for (uint32_t i = 0; i < call->device_replica->mesh->replica_count; i++) {
         struct device_vector vector = {
-            .from = i == call->seat->global ? own->from : into,
+            .from = i == call->device_replica->global ? own->from : into,
             .to = into,
             .count = call->sizes[i],
             .dtype = CADRE_U8,
@@ -195,21 +195,21 @@ static cadre_status gather_by_broadcasts(struct device_call *call, struct cadre_
 /* As rows of one length, in the pack; the last one is the own. */
 static cadre_status gather_padded(struct device_call *call, size_t row, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     const struct mesh_buffer *own = call->buffers;
     const struct device_ops *ops = call->on->ops;
-    uint32_t replicas = seat->mesh->replica_count;
+    uint32_t replicas = device_replica->mesh->replica_count;
     struct cadre_error reason;
-    struct device_piece *pieces = kept_room(&seat->pieces, replicas, sizeof *pieces);
-    cadre_status status = pieces != NULL ? device_pack_room(seat, row * (replicas + 1), &reason)
+    struct device_piece *pieces = scratch_reserve(&device_replica->pieces, replicas, sizeof *pieces);
+    cadre_status status = pieces != NULL ? device_pack_room(device_replica, row * (replicas + 1), &reason)
                                          : cadre_error_set(&reason, CADRE_RESOURCE_EXHAUSTED,
                                                "no memory for a list of pieces");
-    void *last = (uint8_t *)seat->pack + row * replicas;
+    void *last = (uint8_t *)device_replica->pack + row * replicas;
     if (status == CADRE_OK && own->bytes > 0) {
         status = ops->copy(last, own->from, own->bytes, call->on->comm, &reason);
     }
-    CADRE_TRY(checked(seat, status, &reason, error));
-    struct device_vector vector = {.from = last, .to = seat->pack, .count = row, .dtype = CADRE_U8};
+    CADRE_TRY(checked(device_replica, status, &reason, error));
+    struct device_vector vector = {.from = last, .to = device_replica->pack, .count = row, .dtype = CADRE_U8};
     CADRE_TRY(device_comm_call(call, MESH_ALL_GATHER, 0, &vector, 1, error));
     size_t count = 0;
     uint8_t *into = own->data;
@@ -221,13 +221,13 @@ static cadre_status gather_padded(struct device_call *call, size_t row, struct c
         into += call->sizes[i];
     }
     return checked(
-        seat, ops->unpack(pieces, count, seat->pack, call->on->comm, &reason), &reason, error);
+        device_replica, ops->unpack(pieces, count, device_replica->pack, call->on->comm, &reason), &reason, error);
 }
 
 static cadre_status all_gather(struct device_call *call, struct cadre_error *error)
 {
     const struct mesh_buffer *own = call->buffers;
-    uint32_t replicas = call->seat->mesh->replica_count;
+    uint32_t replicas = call->device_replica->mesh->replica_count;
     size_t longest = own->bytes;
     bool even = true;
     for (uint32_t i = 0; call->sizes != NULL && i < replicas; i++) {

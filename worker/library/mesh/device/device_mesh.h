@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "worker/library/mesh/collective.h"
+#include "worker/library/mesh/collectives/collective.h"
 #include "worker/library/mesh/device/comms.h"
-#include "worker/library/mesh/fault.h"
+#include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/mesh_device.h"
 
 /* In a mesh that is not connected, calls of more bytes go in pieces of so many. */
@@ -26,7 +26,7 @@
 #define PACK_BYTES_MAX    ((size_t)64 << 20)
 
 /* A list that grows, and is kept from one call to the next. */
-struct kept {
+struct scratch {
     void *memory;
     size_t bytes;
 };
@@ -48,13 +48,13 @@ struct tracked_call {
 #define TRACKED_CALLS 16u
 
 /* What a replica knows of a group that all have been through. */
-struct seat_group {
+struct device_replica_group {
     char reason[256]; /* why there is none; "": there is */
     uint32_t rank_count;
     struct comms_rank ranks[]; /* its own */
 };
 
-struct seat {
+struct device_replica {
     struct device_mesh *mesh;
     uint32_t local;
     uint32_t global;
@@ -62,10 +62,10 @@ struct seat {
     bool connected;
     bool lent;                     /* the program has handles; its own thread's */
     atomic_uint_fast64_t launched; /* calls of the communicator; the others of the task look */
-    struct kept vectors;           /* struct device_vector[] */
-    struct kept pieces;            /* struct device_piece[] */
-    struct kept buffers;           /* struct mesh_buffer[] */
-    struct kept sizes;             /* size_t[] */
+    struct scratch vectors;           /* struct device_vector[] */
+    struct scratch pieces;            /* struct device_piece[] */
+    struct scratch buffers;           /* struct mesh_buffer[] */
+    struct scratch sizes;             /* size_t[] */
     struct layout layout;
     void *pack; /* on the device, in the order of its comm stream */
     size_t pack_bytes;
@@ -75,7 +75,7 @@ struct seat {
     uint32_t tracked;
     bool tracking;                          /* the call that is on its way */
     atomic_bool waits;                      /* it settles, and waits for the devices of others */
-    struct seat_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
+    struct device_replica_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
     char text[MESH_NOTE_BYTES];
 };
 
@@ -85,7 +85,7 @@ struct device_mesh {
     uint32_t replica_count;
     uint32_t local_count;
     bool plain; /* no replica is on a device, of any task: it is the host mesh */
-    struct seat *seats;
+    struct device_replica *device_replicas;
     struct comms *comms;
     pthread_mutex_t lock;
     atomic_bool decided; /* how the replicas are connected: reason is final */
@@ -110,13 +110,13 @@ static inline uint32_t device_mesh_slots(const struct device_mesh *mesh)
 }
 
 /* How the seat's communicators do: the first that failed, else CADRE_OK. */
-cadre_status device_groups_test(struct seat *seat, struct cadre_error *error);
-void device_groups_finish(struct seat *seat);
+cadre_status device_groups_test(struct device_replica *device_replica, struct cadre_error *error);
+void device_groups_finish(struct device_replica *device_replica);
 
 /* One call of one replica, on its stack. An all_gather's only buffer has `from` and its bytes as
  * what the replica gives, `data` as where all goes. */
 struct device_call {
-    struct seat *seat;
+    struct device_replica *device_replica;
     enum mesh_kind kind;
     enum mesh_op op;
     uint32_t root;
@@ -131,19 +131,19 @@ struct device_call {
 };
 
 /* At least `count` elements of `bytes`; what was there is not kept. NULL: no memory. */
-void *kept_room(struct kept *kept, size_t count, size_t bytes);
+void *scratch_reserve(struct scratch *scratch, size_t count, size_t bytes);
 
 /* Whoever ends a mesh says so on the host mesh as well, with the reason: waits for that a little.
  */
-#define HEARSAY_MS 200
-void device_mesh_listen(struct seat *seat);
+#define FAULT_RELAY_MS 200
+void device_mesh_await_fault(struct device_replica *device_replica);
 
 /* Ends the mesh for this replica's failure, unless it has ended already; the error of the call. */
-cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
+cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status, const char *doing,
     const struct cadre_error *reason, struct cadre_error *error);
 
 /* A device_stop over the seat: the mesh's fault, and how its communicator does. */
-cadre_status device_mesh_stop(void *seat, struct cadre_error *error);
+cadre_status device_mesh_stop(void *device_replica, struct cadre_error *error);
 
 /* The call as the host mesh makes it, with other buffers; also a call that it has to refuse. */
 cadre_status device_call_host(const struct device_call *call, const struct mesh_buffer *buffers,
@@ -170,12 +170,12 @@ cadre_status device_connected_run(struct device_call *call, struct cadre_error *
 /* Through the host's memory. `pieces`: all replicas know that it goes in pieces, and agreed on the
  * call; else it is one collective of the host mesh, which also agrees on it. */
 cadre_status device_staged_run(struct device_call *call, bool pieces, struct cadre_error *error);
-void device_staged_finish(struct seat *seat, bool at_rest);
+void device_staged_finish(struct device_replica *device_replica, bool at_rest);
 
 /* Reduces or broadcasts lists; connected.c has the rest. */
 cadre_status device_pack_run(struct device_call *call, struct cadre_error *error);
 /* Memory on the device for `bytes`, kept, in the order of its comm stream. */
-cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_error *error);
+cadre_status device_pack_room(struct device_replica *device_replica, size_t bytes, struct cadre_error *error);
 
 /* One call on the communicator, until it is on its way to the device. The arguments are read by
  * `kind`: all_reduce and broadcast take `vectors`, reduce_scatter one, all_gather the bytes of one.
@@ -185,14 +185,14 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
 
 /* Around each call of the communicator; then whether the device is in one of them, waiting for
  * others, and not at what came before it. By the thread that calls for the replica: track.c. */
-void device_track_enter(struct seat *seat);
-void device_track_leave(struct seat *seat);
-bool device_track_waits(struct seat *seat);
-void device_track_finish(struct seat *seat);
+void device_track_enter(struct device_replica *device_replica);
+void device_track_leave(struct device_replica *device_replica);
+bool device_track_waits(struct device_replica *device_replica);
+void device_track_finish(struct device_replica *device_replica);
 
 /* NCCL's handle of a slot of the seat's, lent to the program. */
 cadre_status device_comm_raw(
-    struct seat *seat, uint32_t slot, void **ret_comm, struct cadre_error *error);
+    struct device_replica *device_replica, uint32_t slot, void **ret_comm, struct cadre_error *error);
 
 cadre_dtype device_mesh_dtype(enum mesh_dtype dtype);
 

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "worker/library/mesh/device/come_in.h"
+#include "worker/library/mesh/device/comm_init.h"
 
-static uint32_t place_of(const struct mesh_device_group *group)
+static uint32_t group_index_of(const struct mesh_device_group *group)
 {
     return group->kind == MESH_DEVICE_WITHIN ? 0 : group->number;
 }
@@ -26,20 +26,20 @@ static struct comms_rank rank_of(const struct device_mesh *mesh,
     bool within = group->kind == MESH_DEVICE_WITHIN;
     return (struct comms_rank){
         .slot = mesh->local_count + (within ? DEVICES_MAX : 0) + device,
-        .rank = within ? number : mesh->seats[local].global,
+        .rank = within ? number : mesh->device_replicas[local].global,
         .device = device,
     };
 }
 
 /* What a replica has in it. NULL: no memory. */
-static struct seat_group *make(const struct seat *seat, const struct mesh_device_group *group)
+static struct device_replica_group *make(const struct device_replica *device_replica, const struct mesh_device_group *group)
 {
     bool within = group->kind == MESH_DEVICE_WITHIN;
     uint32_t count = within ? group->each : 1;
-    struct seat_group *made = calloc(1, sizeof *made + count * sizeof made->ranks[0]);
+    struct device_replica_group *made = calloc(1, sizeof *made + count * sizeof made->ranks[0]);
     for (uint32_t i = 0; made != NULL && i < count; i++) {
         made->ranks[made->rank_count++] =
-            rank_of(seat->mesh, group, seat->local, within ? i : group->number);
+            rank_of(device_replica->mesh, group, device_replica->local, within ? i : group->number);
     }
     return made;
 }
@@ -55,30 +55,30 @@ static struct comms_rank *make_posts(
     return posts;
 }
 
-static cadre_status form(struct seat *seat, const struct mesh_device_group *group,
-    const struct mesh_note *note, struct seat_group *made, struct cadre_error *error)
+static cadre_status form(struct device_replica *device_replica, const struct mesh_device_group *group,
+    const struct mesh_note *note, struct device_replica_group *made, struct cadre_error *error)
 {
-    struct device_mesh *mesh = seat->mesh;
+    struct device_mesh *mesh = device_replica->mesh;
     bool within = group->kind == MESH_DEVICE_WITHIN;
     struct comms_rank *posts = within ? NULL : make_posts(mesh, group);
     if (posts == NULL && !within) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for communicators");
     }
-    struct coming coming = {
-        .seat = seat,
-        .device = group->devices[seat->local * group->each + (within ? 0 : group->number)],
+    struct comm_init comm_init = {
+        .device_replica = device_replica,
+        .device = group->devices[device_replica->local * group->each + (within ? 0 : group->number)],
         .world = within ? group->each : mesh->replica_count,
         .by_itself = within,
         .posts = within ? made->ranks : posts,
         .post_count = within             ? made->rank_count
-                      : seat->local == 0 ? mesh->local_count
+                      : device_replica->local == 0 ? mesh->local_count
                                          : 0,
         .ranks = made->ranks,
         .rank_count = made->rank_count,
         .note = *note,
         .timeout_us = note->timeout_us > 0 ? note->timeout_us : device_mesh_host(mesh)->timeout_us,
     };
-    cadre_status status = device_come_in(&coming, made->reason, sizeof made->reason, error);
+    cadre_status status = device_comm_init(&comm_init, made->reason, sizeof made->reason, error);
     free(posts);
     return status;
 }
@@ -90,8 +90,8 @@ bool mesh_device_formed(
     if (mesh->ops != &mesh_device_ops || local_replica >= own->local_count || is_replicas(group)) {
         return true;
     }
-    const struct seat *seat = &own->seats[local_replica];
-    return !seat->connected || seat->groups[place_of(group)] != NULL;
+    const struct device_replica *device_replica = &own->device_replicas[local_replica];
+    return !device_replica->connected || device_replica->groups[group_index_of(group)] != NULL;
 }
 
 cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
@@ -100,22 +100,22 @@ cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
     if (mesh_device_formed(mesh, local_replica, group)) {
         return CADRE_OK;
     }
-    struct seat *seat = &device_mesh_of(mesh)->seats[local_replica];
-    struct seat_group *made = make(seat, group);
+    struct device_replica *device_replica = &device_mesh_of(mesh)->device_replicas[local_replica];
+    struct device_replica_group *made = make(device_replica, group);
     cadre_status status = made == NULL ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                                              "no memory for communicators")
-                                       : form(seat, group, note, made, error);
+                                       : form(device_replica, group, note, made, error);
     if (status != CADRE_OK) {
         if (status == CADRE_RESOURCE_EXHAUSTED) { /* the others go on */
-            mesh_host_ops.abort(seat->mesh->host, error->text);
+            mesh_host_ops.abort(device_replica->mesh->host, error->text);
         }
         free(made);
         return status;
     }
     for (uint32_t i = 0; made->reason[0] != '\0' && i < made->rank_count; i++) {
-        comms_drop(seat->mesh->comms, made->ranks[i].slot);
+        comms_drop(device_replica->mesh->comms, made->ranks[i].slot);
     }
-    seat->groups[place_of(group)] = made;
+    device_replica->groups[group_index_of(group)] = made;
     return CADRE_OK;
 }
 
@@ -126,11 +126,11 @@ cadre_status mesh_device_group_comm(struct mesh *mesh, uint32_t local_replica,
     struct device_mesh *own = device_mesh_of(mesh);
     *ret_comm = NULL;
     if (mesh->ops != &mesh_device_ops || local_replica >= own->local_count ||
-        !own->seats[local_replica].connected || is_replicas(group)) {
+        !own->device_replicas[local_replica].connected || is_replicas(group)) {
         return mesh_device_comm(mesh, local_replica, ret_comm, error);
     }
-    struct seat *seat = &own->seats[local_replica];
-    const struct seat_group *formed = seat->groups[place_of(group)];
+    struct device_replica *device_replica = &own->device_replicas[local_replica];
+    const struct device_replica_group *formed = device_replica->groups[group_index_of(group)];
     if (formed == NULL || formed->reason[0] != '\0') {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the replicas' other GPUs have no NCCL communicator: %s",
@@ -141,16 +141,16 @@ cadre_status mesh_device_group_comm(struct mesh *mesh, uint32_t local_replica,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "device %" PRIu32 " of a communicator of %" PRIu32, at, formed->rank_count);
     }
-    return device_comm_raw(seat, formed->ranks[at].slot, ret_comm, error);
+    return device_comm_raw(device_replica, formed->ranks[at].slot, ret_comm, error);
 }
 
-cadre_status device_groups_test(struct seat *seat, struct cadre_error *error)
+cadre_status device_groups_test(struct device_replica *device_replica, struct cadre_error *error)
 {
     for (uint32_t g = 0; g < DEVICES_MAX; g++) {
-        const struct seat_group *group = seat->groups[g];
+        const struct device_replica_group *group = device_replica->groups[g];
         for (uint32_t i = 0; group != NULL && group->reason[0] == '\0' && i < group->rank_count;
              i++) {
-            cadre_status status = comms_test(seat->mesh->comms, group->ranks[i].slot, error);
+            cadre_status status = comms_test(device_replica->mesh->comms, group->ranks[i].slot, error);
             if (status != CADRE_OK && status != CADRE_PENDING) {
                 return status;
             }
@@ -159,9 +159,9 @@ cadre_status device_groups_test(struct seat *seat, struct cadre_error *error)
     return CADRE_OK;
 }
 
-void device_groups_finish(struct seat *seat)
+void device_groups_finish(struct device_replica *device_replica)
 {
     for (uint32_t g = 0; g < DEVICES_MAX; g++) {
-        free(seat->groups[g]);
+        free(device_replica->groups[g]);
     }
 }

@@ -14,18 +14,18 @@
 #define CLOSE_US       (5 * CADRE_US_PER_S)
 #define CLOSE_FAULT_US (2 * CADRE_US_PER_S)
 
-void *kept_room(struct kept *kept, size_t count, size_t bytes)
+void *scratch_reserve(struct scratch *scratch, size_t count, size_t bytes)
 {
     size_t wanted = (count > 0 ? count : 1) * bytes;
-    if (kept->bytes < wanted) {
+    if (scratch->bytes < wanted) {
         void *memory = malloc(2 * wanted);
         if (memory == NULL) {
             return NULL;
         }
-        free(kept->memory);
-        *kept = (struct kept){.memory = memory, .bytes = 2 * wanted};
+        free(scratch->memory);
+        *scratch = (struct scratch){.memory = memory, .bytes = 2 * wanted};
     }
-    return kept->memory;
+    return scratch->memory;
 }
 
 cadre_dtype device_mesh_dtype(enum mesh_dtype dtype)
@@ -46,49 +46,49 @@ cadre_dtype device_mesh_dtype(enum mesh_dtype dtype)
     return dtypes[dtype];
 }
 
-void device_mesh_listen(struct seat *seat)
+void device_mesh_await_fault(struct device_replica *device_replica)
 {
-    struct host_mesh *host = device_mesh_host(seat->mesh);
+    struct host_mesh *host = device_mesh_host(device_replica->mesh);
     if (!mesh_fault_raised(host)) {
         struct pollfd fault = {.fd = host->fault.event_fd, .events = POLLIN};
-        (void)poll(&fault, 1, HEARSAY_MS);
+        (void)poll(&fault, 1, FAULT_RELAY_MS);
     }
 }
 
-cadre_status device_mesh_fail(struct seat *seat, cadre_status status, const char *doing,
+cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status, const char *doing,
     const struct cadre_error *reason, struct cadre_error *error)
 {
-    struct host_mesh *host = device_mesh_host(seat->mesh);
-    if (seat->device != NULL) {
+    struct host_mesh *host = device_mesh_host(device_replica->mesh);
+    if (device_replica->device != NULL) {
         /* What the call has enqueued may go on for a while, with memory that the program now gives
          * back in the order of compute. */
-        struct device *device = seat->device;
+        struct device *device = device_replica->device;
         (void)device_order(device, device->comm, device->compute, NULL);
     }
     if (status == CADRE_UNAVAILABLE) {
-        device_mesh_listen(seat);
+        device_mesh_await_fault(device_replica);
     }
     if (!mesh_fault_raised(host)) {
         /* INVALID_ARGUMENT would say that the mesh is usable. */
         status = status == CADRE_INVALID_ARGUMENT ? CADRE_INTERNAL : status;
         mesh_fault_raise(
-            host, status, "replica %" PRIu32 " %s: %.300s", seat->global, doing, reason->text);
+            host, status, "replica %" PRIu32 " %s: %.300s", device_replica->global, doing, reason->text);
     }
     return mesh_fault_error(host, true, error);
 }
 
 cadre_status device_mesh_stop(void *user, struct cadre_error *error)
 {
-    struct seat *seat = user;
-    struct host_mesh *host = device_mesh_host(seat->mesh);
+    struct device_replica *device_replica = user;
+    struct host_mesh *host = device_mesh_host(device_replica->mesh);
     if (mesh_fault_raised(host)) {
         return mesh_fault_error(host, true, error);
     }
-    if (!seat->connected) {
+    if (!device_replica->connected) {
         return CADRE_OK;
     }
-    cadre_status status = comms_test(seat->mesh->comms, seat->local, error);
-    return status == CADRE_OK || status == CADRE_PENDING ? device_groups_test(seat, error) : status;
+    cadre_status status = comms_test(device_replica->mesh->comms, device_replica->local, error);
+    return status == CADRE_OK || status == CADRE_PENDING ? device_groups_test(device_replica, error) : status;
 }
 
 /* --- forming --- */
@@ -115,14 +115,14 @@ static cadre_status device_form_post(
     made->replica_count = host->replica_count;
     made->local_count = host->local_count;
     made->plain = host->task_count == 1;
-    made->seats = calloc(made->local_count, sizeof *made->seats);
-    if (made->seats == NULL) {
+    made->device_replicas = calloc(made->local_count, sizeof *made->device_replicas);
+    if (made->device_replicas == NULL) {
         device_close(&made->mesh);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a mesh");
     }
     for (uint32_t i = 0; i < made->local_count; i++) {
         struct device *device = config->devices != NULL ? config->devices[i] : NULL;
-        made->seats[i] = (struct seat){
+        made->device_replicas[i] = (struct device_replica){
             .mesh = made, .local = i, .global = host->first_replica + i, .device = device};
         made->plain = made->plain && device == NULL;
     }
@@ -160,26 +160,26 @@ static void device_abort(struct mesh *mesh, const char *reason)
     mesh_host_ops.abort(device_mesh_of(mesh)->host, reason);
 }
 
-static void finish_seat(struct seat *seat, bool ended, uint64_t until_us)
+static void finish_seat(struct device_replica *device_replica, bool ended, uint64_t until_us)
 {
     bool at_rest = ended;
-    if (seat->device != NULL && seat->pack != NULL && ended) {
-        seat->device->ops->memory_give(seat->device->index, seat->pack, seat->device->comm);
+    if (device_replica->device != NULL && device_replica->pack != NULL && ended) {
+        device_replica->device->ops->memory_give(device_replica->device->index, device_replica->pack, device_replica->device->comm);
     }
-    if (seat->device != NULL && ended) {
+    if (device_replica->device != NULL && ended) {
         uint64_t now_us = clock_monotonic_us();
-        at_rest = device_wait_stream(seat->device, seat->device->comm,
+        at_rest = device_wait_stream(device_replica->device, device_replica->device->comm,
                       until_us > now_us ? until_us - now_us : 1, NULL, NULL,
                       NULL) != CADRE_DEADLINE_EXCEEDED;
     }
-    device_track_finish(seat);
-    device_staged_finish(seat, at_rest);
-    device_groups_finish(seat);
-    mesh_layout_finish(&seat->layout);
-    free(seat->vectors.memory);
-    free(seat->pieces.memory);
-    free(seat->buffers.memory);
-    free(seat->sizes.memory);
+    device_track_finish(device_replica);
+    device_staged_finish(device_replica, at_rest);
+    device_groups_finish(device_replica);
+    mesh_layout_finish(&device_replica->layout);
+    free(device_replica->vectors.memory);
+    free(device_replica->pieces.memory);
+    free(device_replica->buffers.memory);
+    free(device_replica->sizes.memory);
 }
 
 static void device_close(struct mesh *mesh)
@@ -194,10 +194,10 @@ static void device_close(struct mesh *mesh)
     mesh_host_ops.close(own->host);
     uint64_t until_us = clock_monotonic_us() + (good ? CLOSE_US : CLOSE_FAULT_US);
     bool ended = comms_close(own->comms, until_us);
-    for (uint32_t i = 0; own->seats != NULL && i < own->local_count; i++) {
-        finish_seat(&own->seats[i], ended, until_us);
+    for (uint32_t i = 0; own->device_replicas != NULL && i < own->local_count; i++) {
+        finish_seat(&own->device_replicas[i], ended, until_us);
     }
-    free(own->seats);
+    free(own->device_replicas);
     pthread_mutex_destroy(&own->lock);
     free(own);
 }

@@ -11,28 +11,28 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/mesh/device/device_mesh.h"
-#include "worker/library/mesh/reach.h"
+#include "worker/library/mesh/collectives/reach.h"
 
 #define SEGMENT_ALIGN 256u
 #define ROOM_MIN      ((size_t)1 << 20)
 
-cadre_status device_pack_room(struct seat *seat, size_t bytes, struct cadre_error *error)
+cadre_status device_pack_room(struct device_replica *device_replica, size_t bytes, struct cadre_error *error)
 {
-    struct device *device = seat->device;
-    if (seat->pack_bytes >= bytes) {
+    struct device *device = device_replica->device;
+    if (device_replica->pack_bytes >= bytes) {
         return CADRE_OK;
     }
     size_t wanted = ROOM_MIN;
     while (wanted < bytes) {
         wanted *= 2;
     }
-    if (seat->pack != NULL) {
-        device->ops->memory_give(device->index, seat->pack, device->comm);
-        seat->pack = NULL;
-        seat->pack_bytes = 0;
+    if (device_replica->pack != NULL) {
+        device->ops->memory_give(device->index, device_replica->pack, device->comm);
+        device_replica->pack = NULL;
+        device_replica->pack_bytes = 0;
     }
-    CADRE_TRY(device->ops->memory_get(device->index, wanted, device->comm, &seat->pack, error));
-    seat->pack_bytes = wanted;
+    CADRE_TRY(device->ops->memory_get(device->index, wanted, device->comm, &device_replica->pack, error));
+    device_replica->pack_bytes = wanted;
     return CADRE_OK;
 }
 
@@ -132,7 +132,7 @@ static cadre_status take_large(
 static cadre_status flush(struct packing *packing, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     const struct device_ops *ops = call->on->ops;
     struct cadre_error reason;
     cadre_status status = CADRE_OK;
@@ -140,14 +140,14 @@ static cadre_status flush(struct packing *packing, struct cadre_error *error)
         return CADRE_OK;
     }
     if (packing->in_count > 0) {
-        status = ops->pack(packing->ins, packing->in_count, seat->pack, call->on->comm, &reason);
+        status = ops->pack(packing->ins, packing->in_count, device_replica->pack, call->on->comm, &reason);
     }
     if (status == CADRE_OK) {
         CADRE_TRY(device_comm_call(
             call, call->kind, call->root, packing->vectors, packing->vector_count, error));
         if (packing->out_count > 0) {
             status =
-                ops->unpack(packing->outs, packing->out_count, seat->pack, call->on->comm, &reason);
+                ops->unpack(packing->outs, packing->out_count, device_replica->pack, call->on->comm, &reason);
         }
     }
     packing->vector_count = 0;
@@ -156,7 +156,7 @@ static cadre_status flush(struct packing *packing, struct cadre_error *error)
     packing->used = 0;
     return status == CADRE_OK
                ? status
-               : device_mesh_fail(seat, status, "could not pack its vectors", &reason, error);
+               : device_mesh_fail(device_replica, status, "could not pack its vectors", &reason, error);
 }
 
 static void add_small(struct packing *packing, const struct mesh_buffer *buffer)
@@ -180,7 +180,7 @@ static cadre_status add_segments(
     struct packing *packing, enum mesh_dtype dtype, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
-    uint8_t *pack = call->seat->pack;
+    uint8_t *pack = call->device_replica->pack;
     size_t bytes = element_bytes(packing, dtype);
     size_t begin = 0;
     bool open = false;
@@ -210,7 +210,7 @@ static cadre_status add_segments(
 static cadre_status make_room(struct packing *packing, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     size_t small_bytes = 0;
     size_t small_count = 0;
     for (size_t i = 0; i < call->count; i++) {
@@ -220,8 +220,8 @@ static cadre_status make_room(struct packing *packing, struct cadre_error *error
     }
     packing->small_packs = small_count >= PACK_VECTORS_MIN;
     packing->vectors =
-        kept_room(&seat->vectors, call->count + MESH_DTYPE_COUNT, sizeof *packing->vectors);
-    packing->ins = kept_room(&seat->pieces, 2 * call->count, sizeof *packing->ins);
+        scratch_reserve(&device_replica->vectors, call->count + MESH_DTYPE_COUNT, sizeof *packing->vectors);
+    packing->ins = scratch_reserve(&device_replica->pieces, 2 * call->count, sizeof *packing->ins);
     if (packing->vectors == NULL || packing->ins == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu vectors", call->count);
@@ -232,7 +232,7 @@ static cadre_status make_room(struct packing *packing, struct cadre_error *error
     }
     small_bytes += (size_t)SEGMENT_ALIGN * MESH_DTYPE_COUNT;
     return device_pack_room(
-        seat, small_bytes < PACK_BYTES_MAX ? small_bytes : PACK_BYTES_MAX, error);
+        device_replica, small_bytes < PACK_BYTES_MAX ? small_bytes : PACK_BYTES_MAX, error);
 }
 
 /* In a group of their own, so that the pack can be laid out by itself. */
@@ -252,19 +252,19 @@ static cadre_status run_large(struct packing *packing, struct cadre_error *error
     status = status == CADRE_OK ? taken : status;
     CADRE_TRY(run);
     return status == CADRE_OK ? status
-                              : device_mesh_fail(call->seat, status, "could not place its vectors",
+                              : device_mesh_fail(call->device_replica, status, "could not place its vectors",
                                     &reason, error);
 }
 
 cadre_status device_pack_run(struct device_call *call, struct cadre_error *error)
 {
-    struct seat *seat = call->seat;
+    struct device_replica *device_replica = call->device_replica;
     struct packing packing = {
-        .call = call, .gives = call->kind != MESH_BROADCAST || call->root == seat->global};
+        .call = call, .gives = call->kind != MESH_BROADCAST || call->root == device_replica->global};
     struct cadre_error reason;
     cadre_status status = make_room(&packing, &reason);
     if (status != CADRE_OK) {
-        return device_mesh_fail(seat, status, "could not prepare its vectors", &reason, error);
+        return device_mesh_fail(device_replica, status, "could not prepare its vectors", &reason, error);
     }
     CADRE_TRY(run_large(&packing, error));
     unsigned types = call->kind == MESH_BROADCAST ? 1 : MESH_DTYPE_COUNT;

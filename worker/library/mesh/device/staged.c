@@ -16,7 +16,7 @@
 #include "common/pure/prng.h"
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/mesh/device/device_mesh.h"
-#include "worker/library/mesh/reach.h"
+#include "worker/library/mesh/collectives/reach.h"
 
 #define BLOCK_MIN  ((size_t)64 << 10)
 #define LINE_BYTES ((size_t)64)
@@ -24,7 +24,7 @@
 
 struct stage {
     struct device_call *call;
-    struct seat *seat;
+    struct device_replica *device_replica;
     bool pieces;
     size_t end;     /* of all pieces: packed bytes, or those of the longest row */
     size_t longest; /* what at most one of them takes in a block */
@@ -32,7 +32,7 @@ struct stage {
 
 static uint32_t replicas_of(const struct stage *stage)
 {
-    return stage->seat->mesh->replica_count;
+    return stage->device_replica->mesh->replica_count;
 }
 
 static bool is_list(const struct stage *stage)
@@ -66,7 +66,7 @@ static size_t cut(const struct stage *stage, size_t low)
         return stage->end;
     }
     if (is_list(stage)) {
-        return mesh_layout_chunk_end(&stage->seat->layout, low, STAGE_BYTES);
+        return mesh_layout_chunk_end(&stage->device_replica->layout, low, STAGE_BYTES);
     }
     size_t width = STAGE_BYTES / (replicas_of(stage) + 1) / LINE_BYTES * LINE_BYTES;
     width = width > 0 ? width : LINE_BYTES;
@@ -91,8 +91,8 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
 {
     const struct device_call *call = stage->call;
     if (is_list(stage)) {
-        CADRE_TRY(mesh_layout_set(&stage->seat->layout, call->buffers, call->count, error));
-        stage->end = stage->seat->layout.bytes;
+        CADRE_TRY(mesh_layout_set(&stage->device_replica->layout, call->buffers, call->count, error));
+        stage->end = stage->device_replica->layout.bytes;
     } else {
         stage->end = call->buffers[0].bytes;
     }
@@ -103,9 +103,9 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
     stage->longest =
         block_bytes(stage, is_list(stage) && stage->pieces ? STAGE_BYTES : cut(stage, 0));
     size_t pieces = is_list(stage) ? call->count : replicas_of(stage);
-    bool room = kept_room(&stage->seat->pieces, pieces, sizeof(struct device_piece)) != NULL &&
-                kept_room(&stage->seat->buffers, call->count, sizeof(struct mesh_buffer)) != NULL &&
-                kept_room(&stage->seat->sizes, replicas_of(stage), sizeof(size_t)) != NULL;
+    bool room = scratch_reserve(&stage->device_replica->pieces, pieces, sizeof(struct device_piece)) != NULL &&
+                scratch_reserve(&stage->device_replica->buffers, call->count, sizeof(struct mesh_buffer)) != NULL &&
+                scratch_reserve(&stage->device_replica->sizes, replicas_of(stage), sizeof(size_t)) != NULL;
     return room ? CADRE_OK
                 : cadre_error_set(
                       error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu", pieces);
@@ -114,11 +114,11 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
 /* --- blocks --- */
 
 static cadre_status await_block(
-    struct seat *seat, struct stage_block *block, struct cadre_error *error)
+    struct device_replica *device_replica, struct stage_block *block, struct cadre_error *error)
 {
     return block->event == NULL
                ? CADRE_OK
-               : device_wait_event(seat->device, block->event, 0, device_mesh_stop, seat, error);
+               : device_wait_event(device_replica->device, block->event, 0, device_mesh_stop, device_replica, error);
 }
 
 static void give_block(struct stage_block *block)
@@ -133,20 +133,20 @@ static void give_block(struct stage_block *block)
 static cadre_status block_room(
     struct stage *stage, struct stage_block *block, struct cadre_error *error)
 {
-    struct seat *seat = stage->seat;
-    if (seat->device != NULL && block->event == NULL) {
-        CADRE_TRY(seat->device->ops->event_open(seat->device->index, &block->event, error));
+    struct device_replica *device_replica = stage->device_replica;
+    if (device_replica->device != NULL && block->event == NULL) {
+        CADRE_TRY(device_replica->device->ops->event_open(device_replica->device->index, &block->event, error));
     }
     if (block->memory != NULL && block->bytes >= stage->longest) {
         return CADRE_OK;
     }
-    CADRE_TRY(await_block(seat, block, error)); /* copies out of the old one */
+    CADRE_TRY(await_block(device_replica, block, error)); /* copies out of the old one */
     size_t wanted = BLOCK_MIN;
     while (wanted < stage->longest) {
         wanted *= 2;
     }
     give_block(block);
-    block->kind = seat->device != NULL ? TENSOR_MEMORY_PINNED : TENSOR_MEMORY_HOST;
+    block->kind = device_replica->device != NULL ? TENSOR_MEMORY_PINNED : TENSOR_MEMORY_HOST;
     block->memory = tensor_memory_get((enum tensor_memory_kind)block->kind, wanted);
     if (block->memory == NULL && block->kind == TENSOR_MEMORY_PINNED) {
         block->kind = TENSOR_MEMORY_HOST; /* slower copies */
@@ -159,12 +159,12 @@ static cadre_status block_room(
                      "no memory for %zu bytes on their way through the host", wanted);
 }
 
-void device_staged_finish(struct seat *seat, bool at_rest)
+void device_staged_finish(struct device_replica *device_replica, bool at_rest)
 {
-    for (size_t i = 0; i < CADRE_COUNT_OF(seat->blocks); i++) {
-        struct stage_block *block = &seat->blocks[i];
+    for (size_t i = 0; i < CADRE_COUNT_OF(device_replica->blocks); i++) {
+        struct stage_block *block = &device_replica->blocks[i];
         if (block->event != NULL) {
-            seat->device->ops->event_close(block->event);
+            device_replica->device->ops->event_close(block->event);
         }
         if (at_rest) { /* else the device may still write there: it is lost */
             give_block(block);
@@ -178,9 +178,9 @@ void device_staged_finish(struct seat *seat, bool at_rest)
 static cadre_status transfer(
     const struct stage *stage, uint8_t *packed, size_t count, bool in, struct cadre_error *error)
 {
-    struct seat *seat = stage->seat;
+    struct device_replica *device_replica = stage->device_replica;
     const struct device *device = stage->call->on;
-    const struct device_piece *pieces = seat->pieces.memory;
+    const struct device_piece *pieces = device_replica->pieces.memory;
     if (device == NULL || count <= COPIES_MAX) {
         for (size_t i = 0; i < count; i++) {
             void *to = in ? packed + pieces[i].offset : pieces[i].data;
@@ -194,20 +194,20 @@ static cadre_status transfer(
         return CADRE_OK;
     }
     size_t bytes = pieces[count - 1].offset + pieces[count - 1].bytes;
-    CADRE_TRY(device_pack_room(seat, bytes, error));
+    CADRE_TRY(device_pack_room(device_replica, bytes, error));
     if (in) {
-        CADRE_TRY(device->ops->pack(pieces, count, seat->pack, device->comm, error));
-        return device->ops->copy(packed, seat->pack, bytes, device->comm, error);
+        CADRE_TRY(device->ops->pack(pieces, count, device_replica->pack, device->comm, error));
+        return device->ops->copy(packed, device_replica->pack, bytes, device->comm, error);
     }
-    CADRE_TRY(device->ops->copy(seat->pack, packed, bytes, device->comm, error));
-    return device->ops->unpack(pieces, count, seat->pack, device->comm, error);
+    CADRE_TRY(device->ops->copy(device_replica->pack, packed, bytes, device->comm, error));
+    return device->ops->unpack(pieces, count, device_replica->pack, device->comm, error);
 }
 
 /* `bytes` at `data` + `at`, which is nowhere when there are none. */
 static void add(const struct stage *stage, size_t *count, const void *data, size_t at,
     size_t offset, size_t bytes)
 {
-    struct device_piece *pieces = stage->seat->pieces.memory;
+    struct device_piece *pieces = stage->device_replica->pieces.memory;
     if (bytes > 0) {
         pieces[(*count)++] = (struct device_piece){
             .data = (uint8_t *)(uintptr_t)data + at, .offset = offset, .bytes = bytes};
@@ -217,7 +217,7 @@ static void add(const struct stage *stage, size_t *count, const void *data, size
 /* Whether this replica's elements of a list are read, or written at all. */
 static bool gives(const struct stage *stage)
 {
-    return stage->call->kind != MESH_BROADCAST || stage->call->root == stage->seat->global;
+    return stage->call->kind != MESH_BROADCAST || stage->call->root == stage->device_replica->global;
 }
 
 static bool receives(const struct stage *stage, const struct mesh_buffer *buffer)
@@ -231,7 +231,7 @@ static size_t list_pieces(const struct stage *stage, size_t low, size_t high, bo
     struct layout_piece piece;
     size_t count = 0;
     size_t at = low;
-    while (mesh_layout_next(&stage->seat->layout, &at, high, &piece)) {
+    while (mesh_layout_next(&stage->device_replica->layout, &at, high, &piece)) {
         const struct mesh_buffer *buffer = &stage->call->buffers[piece.buffer];
         const uint8_t *data = in ? mesh_source(buffer) : buffer->data;
         if (in ? gives(stage) : receives(stage, buffer)) {
@@ -260,8 +260,8 @@ static cadre_status copy_in(struct stage *stage, size_t low, size_t high, struct
     CADRE_TRY(transfer(stage, block->memory, count, true, error));
     /* Also without a copy: what went out of this block before is done as well. */
     return block->event == NULL ? CADRE_OK
-                                : stage->seat->device->ops->event_record(
-                                      block->event, stage->seat->device->comm, error);
+                                : stage->device_replica->device->ops->event_record(
+                                      block->event, stage->device_replica->device->comm, error);
 }
 
 static cadre_status copy_out(struct stage *stage, size_t low, size_t high,
@@ -289,8 +289,8 @@ static cadre_status copy_out(struct stage *stage, size_t low, size_t high,
     }
     CADRE_TRY(transfer(stage, packed, count, false, error));
     return block->event == NULL ? CADRE_OK
-                                : stage->seat->device->ops->event_record(
-                                      block->event, stage->seat->device->comm, error);
+                                : stage->device_replica->device->ops->event_record(
+                                      block->event, stage->device_replica->device->comm, error);
 }
 
 /* --- the host mesh --- */
@@ -299,7 +299,7 @@ static cadre_status run_list(struct stage *stage, size_t low, size_t high, uint8
     const struct mesh_note *note, struct cadre_error *error)
 {
     const struct device_call *call = stage->call;
-    struct mesh_buffer *buffers = stage->seat->buffers.memory;
+    struct mesh_buffer *buffers = stage->device_replica->buffers.memory;
     struct layout_piece piece;
     size_t count = 0;
     size_t at = low;
@@ -309,7 +309,7 @@ static cadre_status run_list(struct stage *stage, size_t low, size_t high, uint8
             (struct mesh_buffer){.data = block, .bytes = buffer->bytes, .dtype = buffer->dtype};
         block += buffer->bytes;
     }
-    while (stage->pieces && mesh_layout_next(&stage->seat->layout, &at, high, &piece)) {
+    while (stage->pieces && mesh_layout_next(&stage->device_replica->layout, &at, high, &piece)) {
         buffers[count++] =
             (struct mesh_buffer){.data = block, .bytes = piece.bytes, .dtype = piece.dtype};
         block += piece.bytes;
@@ -321,7 +321,7 @@ static cadre_status run_rows(struct stage *stage, size_t low, size_t high, uint8
     const struct mesh_note *note, struct cadre_error *error)
 {
     const struct device_call *call = stage->call;
-    size_t *sizes = stage->seat->sizes.memory;
+    size_t *sizes = stage->device_replica->sizes.memory;
     size_t own = clip(call->buffers[0].bytes, low, high);
     struct mesh_buffer buffer = {.bytes = own, .dtype = call->buffers[0].dtype, .from = block};
     if (call->kind == MESH_REDUCE_SCATTER) {
@@ -354,7 +354,7 @@ static cadre_status run_piece(
 /* *ret_refused: the calls differ; nothing has been touched. */
 static cadre_status run(struct stage *stage, bool *ret_refused, struct cadre_error *error)
 {
-    struct stage_block *blocks = stage->seat->blocks;
+    struct stage_block *blocks = stage->device_replica->blocks;
     size_t low = 0;
     CADRE_TRY(lay_out(stage, error));
     size_t high = cut(stage, low);
@@ -365,7 +365,7 @@ static cadre_status run(struct stage *stage, bool *ret_refused, struct cadre_err
         if (next > high) {
             CADRE_TRY(copy_in(stage, high, next, &blocks[(turn + 1) % 2], error));
         }
-        CADRE_TRY(await_block(stage->seat, block, error));
+        CADRE_TRY(await_block(stage->device_replica, block, error));
         cadre_status status = run_piece(stage, low, high, block->memory, error);
         *ret_refused = status == CADRE_INVALID_ARGUMENT && !stage->pieces;
         CADRE_TRY(status);
@@ -380,7 +380,7 @@ static cadre_status run(struct stage *stage, bool *ret_refused, struct cadre_err
 
 cadre_status device_staged_run(struct device_call *call, bool pieces, struct cadre_error *error)
 {
-    struct stage stage = {.call = call, .seat = call->seat, .pieces = pieces};
+    struct stage stage = {.call = call, .device_replica = call->device_replica, .pieces = pieces};
     struct cadre_error reason;
     bool refused = false;
     cadre_status status = run(&stage, &refused, &reason);
@@ -389,5 +389,5 @@ cadre_status device_staged_run(struct device_call *call, bool pieces, struct cad
     }
     return refused ? cadre_error_set(error, status, "%s", reason.text)
                    : device_mesh_fail(
-                         call->seat, status, "could not go through the host", &reason, error);
+                         call->device_replica, status, "could not go through the host", &reason, error);
 }

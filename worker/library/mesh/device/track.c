@@ -5,28 +5,28 @@
  * kept; of more than there is room for nothing is known until they are the oldest. */
 #include "worker/library/mesh/device/device_mesh.h"
 
-static bool is_over(const struct seat *seat, void *event)
+static bool is_over(const struct device_replica *device_replica, void *event)
 {
-    return event == NULL || seat->device->ops->event_test(event, NULL) != CADRE_PENDING;
+    return event == NULL || device_replica->device->ops->event_test(event, NULL) != CADRE_PENDING;
 }
 
-static struct tracked_call *oldest(struct seat *seat)
+static struct tracked_call *oldest(struct device_replica *device_replica)
 {
-    while (seat->tracked > 0) {
-        struct tracked_call *call = &seat->calls[seat->tracked_first];
-        if (!is_over(seat, call->gone)) {
+    while (device_replica->tracked > 0) {
+        struct tracked_call *call = &device_replica->calls[device_replica->tracked_first];
+        if (!is_over(device_replica, call->gone)) {
             return call;
         }
-        seat->tracked_first = (seat->tracked_first + 1) % TRACKED_CALLS;
-        seat->tracked--;
+        device_replica->tracked_first = (device_replica->tracked_first + 1) % TRACKED_CALLS;
+        device_replica->tracked--;
     }
     return NULL;
 }
 
 /* Without an event nothing is known of the call, which goes on. */
-static void record(struct seat *seat, void **event)
+static void record(struct device_replica *device_replica, void **event)
 {
-    const struct device *device = seat->device;
+    const struct device *device = device_replica->device;
     struct cadre_error ignored;
     if (*event == NULL && device->ops->event_open(device->index, event, &ignored) != CADRE_OK) {
         *event = NULL;
@@ -38,36 +38,36 @@ static void record(struct seat *seat, void **event)
     }
 }
 
-void device_track_enter(struct seat *seat)
+void device_track_enter(struct device_replica *device_replica)
 {
-    (void)oldest(seat);
-    seat->tracking = seat->tracked < TRACKED_CALLS;
-    if (seat->tracking) {
-        record(seat, &seat->calls[(seat->tracked_first + seat->tracked) % TRACKED_CALLS].reached);
+    (void)oldest(device_replica);
+    device_replica->tracking = device_replica->tracked < TRACKED_CALLS;
+    if (device_replica->tracking) {
+        record(device_replica, &device_replica->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS].reached);
     }
 }
 
-void device_track_leave(struct seat *seat)
+void device_track_leave(struct device_replica *device_replica)
 {
-    if (seat->tracking) {
-        record(seat, &seat->calls[(seat->tracked_first + seat->tracked) % TRACKED_CALLS].gone);
-        seat->tracked++;
+    if (device_replica->tracking) {
+        record(device_replica, &device_replica->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS].gone);
+        device_replica->tracked++;
     }
 }
 
-bool device_track_waits(struct seat *seat)
+bool device_track_waits(struct device_replica *device_replica)
 {
-    const struct tracked_call *call = oldest(seat);
-    return call != NULL && is_over(seat, call->reached);
+    const struct tracked_call *call = oldest(device_replica);
+    return call != NULL && is_over(device_replica, call->reached);
 }
 
-void device_track_finish(struct seat *seat)
+void device_track_finish(struct device_replica *device_replica)
 {
-    for (uint32_t i = 0; seat->device != NULL && i < TRACKED_CALLS; i++) {
-        void *const events[] = {seat->calls[i].reached, seat->calls[i].gone};
+    for (uint32_t i = 0; device_replica->device != NULL && i < TRACKED_CALLS; i++) {
+        void *const events[] = {device_replica->calls[i].reached, device_replica->calls[i].gone};
         for (size_t k = 0; k < 2; k++) {
             if (events[k] != NULL) {
-                seat->device->ops->event_close(events[k]);
+                device_replica->device->ops->event_close(events[k]);
             }
         }
     }

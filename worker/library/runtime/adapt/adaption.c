@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 
 /* Who waits for another task for a second says so, and who is waited for too long is replaced. So
  * all meet about this often while they read. */
@@ -17,42 +17,42 @@
 /* --- one block --- */
 
 /* Before element `number`. */
-static cadre_status stand_before(
+static cadre_status seek_before(
     struct adaption *adaption, uint64_t number, struct cadre_error *error)
 {
-    if (adaption->iterator != NULL && adaption->stands > number) {
+    if (adaption->iterator != NULL && adaption->next_element > number) {
         cadre_iterator_release(adaption->iterator);
         adaption->iterator = NULL;
     }
     if (adaption->iterator == NULL) {
         const struct pass pass = {.ordered = true};
         CADRE_TRY(dataset_iterate(adaption->data, &pass, &adaption->iterator, error));
-        adaption->stands = 0;
+        adaption->next_element = 0;
     }
     uint64_t skipped = 0;
-    CADRE_ASSERT(adaption->stands <= number);
-    CADRE_TRY(iterator_skip(adaption->iterator, number - adaption->stands, &skipped, error));
-    adaption->stands += skipped;
-    return adaption->stands == number ? CADRE_OK : iterator_end(error);
+    CADRE_ASSERT(adaption->next_element <= number);
+    CADRE_TRY(iterator_skip(adaption->iterator, number - adaption->next_element, &skipped, error));
+    adaption->next_element += skipped;
+    return adaption->next_element == number ? CADRE_OK : iterator_end(error);
 }
 
 /* OUT_OF_RANGE behind the last one. */
 static cadre_status read_element(struct adaption *adaption, uint64_t number,
     cadre_element *ret_element, struct cadre_error *error)
 {
-    if (adaption->by_place) {
+    if (adaption->by_index) {
         int64_t cardinality = dataset_cardinality(adaption->data);
         struct id_list ids = {0};
         cadre_status status = cardinality >= 0 && number >= (uint64_t)cardinality
                                   ? iterator_end(error)
-                                  : dataset_at(adaption->data, (struct place){.index = number},
+                                  : dataset_at(adaption->data, (struct element_position){.index = number},
                                         ret_element, &ids, error);
         id_list_clear(&ids);
         return status;
     }
-    CADRE_TRY(stand_before(adaption, number, error));
+    CADRE_TRY(seek_before(adaption, number, error));
     CADRE_TRY(iterator_next(adaption->iterator, ret_element, NULL, error));
-    adaption->stands++;
+    adaption->next_element++;
     return CADRE_OK;
 }
 
@@ -87,21 +87,21 @@ static cadre_status read_block(
 
 /* Who reads a block. In order only the first replica of a task reads, for an iterator has one
  * place. */
-static bool is_mine(const cadre_strategy *strategy, uint32_t local, bool by_place, uint64_t block)
+static bool is_mine(const cadre_strategy *strategy, uint32_t local, bool by_index, uint64_t block)
 {
     uint64_t rank = strategy->roster.rank;
     uint64_t locals = strategy->local_replicas;
     uint64_t tasks = strategy->roster.member_count;
-    return by_place ? block % (tasks * locals) == rank * locals + local
+    return by_index ? block % (tasks * locals) == rank * locals + local
                     : local == 0 && block % tasks == rank;
 }
 
-bool adaption_is_told(
+bool adaption_owns_block(
     const cadre_strategy *strategy, const struct adaption *adaption, uint32_t local, uint64_t block)
 {
     /* Those of other replicas are theirs, and may be read just now. Not all of the own are read
      * where the last meeting was played back to this task. */
-    return is_mine(strategy, local, adaption->by_place, block) && adaption->counts[block] >= 0;
+    return is_mine(strategy, local, adaption->by_index, block) && adaption->counts[block] >= 0;
 }
 
 /* Blocks that are not read yet, until it is time to meet the others; *ret_left: some are left. */
@@ -112,7 +112,7 @@ static cadre_status read_mine(const cadre_strategy *strategy, uint32_t local,
     *ret_left = false;
     for (uint64_t block = 0; block < adaption->blocks; block++) {
         bool unread =
-            is_mine(strategy, local, adaption->by_place, block) && adaption->counts[block] < 0;
+            is_mine(strategy, local, adaption->by_index, block) && adaption->counts[block] < 0;
         if (unread && clock_monotonic_us() >= until_us) {
             *ret_left = true;
             return CADRE_OK;
@@ -124,12 +124,12 @@ static cadre_status read_mine(const cadre_strategy *strategy, uint32_t local,
     return adaption->ops->prepare(strategy, adaption, local, error);
 }
 
-static int64_t told_elements(
+static int64_t exchanged_elements(
     const cadre_strategy *strategy, uint32_t local, const struct adaption *adaption)
 {
     int64_t elements = 0;
     for (uint64_t block = 0; block < adaption->blocks; block++) {
-        if (adaption_is_told(strategy, adaption, local, block)) {
+        if (adaption_owns_block(strategy, adaption, local, block)) {
             elements += adaption->counts[block];
         }
     }
@@ -152,7 +152,7 @@ static cadre_status read_round(cadre_strategy *strategy, uint32_t local, struct 
         }
         counts[0] = left ? 1 : 0;
         counts[1] = status != CADRE_OK ? 1 : 0;
-        counts[2] = told_elements(strategy, local, adaption);
+        counts[2] = exchanged_elements(strategy, local, adaption);
         const struct mesh_buffer buffer = {
             .data = counts, .bytes = sizeof counts, .dtype = MESH_I64};
         CADRE_TRY(collective_sum(strategy, local, &buffer, 1, collective_key(key, times), error));
@@ -165,7 +165,7 @@ static cadre_status read_round(cadre_strategy *strategy, uint32_t local, struct 
     return CADRE_OK;
 }
 
-static cadre_status round_here(
+static cadre_status round_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct adaption *adaption = user;
@@ -174,15 +174,15 @@ static cadre_status round_here(
     int64_t failures = 0;
     cadre_status status = read_round(strategy, local, adaption, key, &failures, error);
     if (status == CADRE_OK && failures > 0) {
-        return collective_hear_lowest(strategy, local, &adaption->own, &adaption->theirs, error);
+        return collective_share_first_error(strategy, local, &adaption->own, &adaption->theirs, error);
     }
     if (status == CADRE_OK) {
-        status = adaption->ops->tell(strategy, adaption, local, key, error);
+        status = adaption->ops->exchange(strategy, adaption, local, key, error);
     }
     if (status == CADRE_INVALID_ARGUMENT) {
         return cadre_error_wrap(error, status,
             "the tasks do not call %s for the same data: here it has %s", adaption->name,
-            adaption->told_as);
+            adaption->exchanged_text);
     }
     return status;
 }
@@ -196,14 +196,14 @@ static cadre_status run_round(
     atomic_flag own_is_set = ATOMIC_FLAG_INIT;
     adaption->own = (struct cadre_error){0};
     adaption->own_is_set = &own_is_set;
-    char what[STRATEGY_WHAT_BYTES];
-    snprintf(what, sizeof what, "%s to %s", adaption->name, adaption->told_as);
-    CADRE_TRY(strategy_outside(strategy, what, round_here, adaption, error));
+    char what[STRATEGY_CALL_TEXT_BYTES];
+    snprintf(what, sizeof what, "%s to %s", adaption->name, adaption->exchanged_text);
+    CADRE_TRY(strategy_between_steps(strategy, what, round_on_replica, adaption, error));
     if (adaption->failures != 0) {
         *error = adaption->own.code != CADRE_OK ? adaption->own : adaption->theirs;
         return error->code;
     }
-    return adaption->ops->put_together(adaption, error);
+    return adaption->ops->merge(adaption, error);
 }
 
 /* --- all of it --- */
@@ -241,8 +241,8 @@ cadre_status adaption_run(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %" PRIu64 " counts", adaption->blocks);
     }
-    adaption->by_place = adaption->data->indexable;
-    if (adaption->by_place) {
+    adaption->by_index = adaption->data->indexable;
+    if (adaption->by_index) {
         CADRE_TRY(dataset_prepare(adaption->data, error));
     }
     int64_t whole = (int64_t)adaption->blocks * adaption->block_elements;

@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 #include "cadre/dataset.h"
-#include "worker/library/input/node.h"
+#include "worker/library/input/node/node.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct adaption;
@@ -30,16 +30,16 @@ struct adaption_ops {
     cadre_status (*add)(struct adaption *adaption, uint32_t local, uint64_t block,
         const cadre_element *element, uint64_t number, struct cadre_error *error);
 
-    /* Makes what a replica tells, of the blocks of which adaption_is_told. May be called again. */
+    /* Makes what a replica tells, of the blocks of which adaption_owns_block. May be called again. */
     cadre_status (*prepare)(const cadre_strategy *strategy, struct adaption *adaption,
         uint32_t local, struct cadre_error *error);
 
     /* Tells it: a collective. Replica 0 keeps what all told. */
-    cadre_status (*tell)(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
+    cadre_status (*exchange)(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
         uint64_t key, struct cadre_error *error);
 
     /* Once in a round, when all have told. */
-    cadre_status (*put_together)(struct adaption *adaption, struct cadre_error *error);
+    cadre_status (*merge)(struct adaption *adaption, struct cadre_error *error);
 };
 
 /* The first part of what each kind of adaption keeps; the upper half is set by it. */
@@ -51,15 +51,15 @@ struct adaption {
     int64_t block_elements;
     uint64_t blocks;     /* of a round */
     uint64_t key;        /* of all that must be equal on all tasks */
-    const char *told_as; /* how that reads: "2 features" */
+    const char *exchanged_text; /* how that reads: "2 features" */
 
     uint64_t round;
-    bool by_place;
+    bool by_index;
     int64_t *counts; /* [blocks] elements of the round's that were read; -1: not read yet */
 
     /* Read in order: the iterator of the one that reads, and the element it stands before. */
     cadre_iterator *iterator;
-    uint64_t stands;
+    uint64_t next_element;
 
     int64_t elements; /* of the round, over all tasks */
     int64_t failures; /* replicas that could not read their part */
@@ -77,7 +77,7 @@ cadre_status adaption_run(
     cadre_strategy *strategy, struct adaption *adaption, struct cadre_error *error);
 
 /* Whether a replica tells of a block: it is its own, and read. */
-bool adaption_is_told(const cadre_strategy *strategy, const struct adaption *adaption,
+bool adaption_owns_block(const cadre_strategy *strategy, const struct adaption *adaption,
     uint32_t local, uint64_t block);
 
 /* Frees what adaption_run needed. The dataset is the caller's. */

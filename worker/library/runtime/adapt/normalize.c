@@ -14,7 +14,7 @@
 #include "worker/library/preprocessing/normalization.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/adapt/adaption.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 
 #define BLOCK_ELEMENTS 4
@@ -29,12 +29,12 @@ struct normalizing {
     int32_t axis; /* from the end */
     bool one;
     size_t features;
-    size_t words;    /* of the moments of one block */
+    size_t sums;    /* of the moments of one block */
     double *total;   /* of the rounds before */
     double *scratch; /* [local replicas][words] */
-    double *told;  /* [local replicas][blocks][words]: this round's, before and after it is told */
+    double *exchanged;  /* [local replicas][blocks][words]: this round's, before and after it is told */
     double *found; /* [blocks][words] this round's that this task has found */
-    char told_as[32];
+    char exchanged_text[32];
 };
 
 /* --- one block --- */
@@ -42,7 +42,7 @@ struct normalizing {
 static void empty_block(struct adaption *adaption, uint64_t block)
 {
     struct normalizing *self = (struct normalizing *)adaption;
-    memset(self->found + block * self->words, 0, self->words * sizeof self->found[0]);
+    memset(self->found + block * self->sums, 0, self->sums * sizeof self->found[0]);
 }
 
 static cadre_status add_element(struct adaption *adaption, uint32_t local, uint64_t block,
@@ -65,17 +65,17 @@ static cadre_status add_element(struct adaption *adaption, uint32_t local, uint6
                 cadre_tensor_dims(tensor), shape),
             self->features, self->axis);
     }
-    double *part = self->scratch + local * self->words;
+    double *part = self->scratch + local * self->sums;
     moments_of(tensor, &layout, part);
-    moments_merge(self->found + block * self->words, part, self->features);
+    moments_merge(self->found + block * self->sums, part, self->features);
     return CADRE_OK;
 }
 
 /* --- one round --- */
 
-static double *told_by(const struct normalizing *self, uint32_t local)
+static double *reported_by(const struct normalizing *self, uint32_t local)
 {
-    return self->told + local * self->base.blocks * self->words;
+    return self->exchanged + local * self->base.blocks * self->sums;
 }
 
 static cadre_status prepare(const cadre_strategy *strategy, struct adaption *adaption,
@@ -83,34 +83,34 @@ static cadre_status prepare(const cadre_strategy *strategy, struct adaption *ada
 {
     (void)error;
     struct normalizing *self = (struct normalizing *)adaption;
-    double *told = told_by(self, local);
-    memset(told, 0, adaption->blocks * self->words * sizeof told[0]);
+    double *exchanged = reported_by(self, local);
+    memset(exchanged, 0, adaption->blocks * self->sums * sizeof exchanged[0]);
     for (uint64_t block = 0; block < adaption->blocks; block++) {
-        if (adaption_is_told(strategy, adaption, local, block)) {
-            memcpy(told + block * self->words, self->found + block * self->words,
-                self->words * sizeof told[0]);
+        if (adaption_owns_block(strategy, adaption, local, block)) {
+            memcpy(exchanged + block * self->sums, self->found + block * self->sums,
+                self->sums * sizeof exchanged[0]);
         }
     }
     return CADRE_OK;
 }
 
 /* Each block is 0 but on one replica, so their sum is that one's bits. */
-static cadre_status tell(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
+static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
     uint64_t key, struct cadre_error *error)
 {
     const struct normalizing *self = (const struct normalizing *)adaption;
-    const struct mesh_buffer sum = {.data = told_by(self, local),
-        .bytes = adaption->blocks * self->words * sizeof(double),
+    const struct mesh_buffer sum = {.data = reported_by(self, local),
+        .bytes = adaption->blocks * self->sums * sizeof(double),
         .dtype = MESH_F64};
     return collective_sum(strategy, local, &sum, 1, key, error);
 }
 
-static cadre_status put_together(struct adaption *adaption, struct cadre_error *error)
+static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
 {
     (void)error;
     struct normalizing *self = (struct normalizing *)adaption;
     for (uint64_t block = 0; block < adaption->blocks; block++) {
-        moments_merge(self->total, self->told + block * self->words, self->features);
+        moments_merge(self->total, self->exchanged + block * self->sums, self->features);
     }
     return CADRE_OK;
 }
@@ -119,8 +119,8 @@ static const struct adaption_ops normalize_ops = {
     .empty = empty_block,
     .add = add_element,
     .prepare = prepare,
-    .tell = tell,
-    .put_together = put_together,
+    .exchange = exchange,
+    .merge = merge,
 };
 
 /* --- all of it --- */
@@ -160,21 +160,21 @@ static cadre_status set_up(
 {
     struct adaption *base = &self->base;
     CADRE_ASSERT(self->features > 0);
-    self->words = MOMENTS_WORDS(self->features);
+    self->sums = MOMENTS_COUNT(self->features);
     base->block_elements = BLOCK_ELEMENTS;
     base->blocks = BLOCKS_MAX;
-    while (base->blocks > BLOCKS_MIN && base->blocks * self->words > ROUND_WORDS) {
+    while (base->blocks > BLOCKS_MIN && base->blocks * self->sums > ROUND_WORDS) {
         base->blocks /= 2;
     }
-    base->key = collective_key(self->features, base->blocks * self->words);
-    snprintf(self->told_as, sizeof self->told_as, "%zu features", self->features);
-    base->told_as = self->told_as;
-    size_t words = base->blocks * self->words;
-    self->total = calloc(self->words, sizeof *self->total);
-    self->scratch = calloc(self->words * strategy->local_replicas, sizeof *self->scratch);
-    self->told = calloc(words * strategy->local_replicas, sizeof *self->told);
-    self->found = calloc(words, sizeof *self->found);
-    if (self->total == NULL || self->scratch == NULL || self->told == NULL || self->found == NULL) {
+    base->key = collective_key(self->features, base->blocks * self->sums);
+    snprintf(self->exchanged_text, sizeof self->exchanged_text, "%zu features", self->features);
+    base->exchanged_text = self->exchanged_text;
+    size_t sums = base->blocks * self->sums;
+    self->total = calloc(self->sums, sizeof *self->total);
+    self->scratch = calloc(self->sums * strategy->local_replicas, sizeof *self->scratch);
+    self->exchanged = calloc(sums * strategy->local_replicas, sizeof *self->exchanged);
+    self->found = calloc(sums, sizeof *self->found);
+    if (self->total == NULL || self->scratch == NULL || self->exchanged == NULL || self->found == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the moments of %zu features", self->features);
     }
@@ -232,8 +232,8 @@ cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *
     adaption_end(&self.base);
     free(self.total);
     free(self.scratch);
-    free(self.told);
+    free(self.exchanged);
     free(self.found);
     cadre_dataset_release(data);
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,10 +7,10 @@
 #include "common/base/cleanup.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/preprocessing/lookup_state.h"
+#include "worker/library/preprocessing/lookup_internal.h"
 #include "worker/library/preprocessing/token_counts.h"
 #include "worker/library/runtime/adapt/adaption.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
 
 #define BLOCK_ELEMENTS 32
@@ -24,7 +24,7 @@ struct counting {
     struct token_counts *found; /* [blocks] this round's that this task has found */
     uint32_t locals;
     struct token_counts *mine; /* [locals] of the blocks that the replica tells */
-    cadre_tensor **told;       /* [locals] the same as bytes */
+    cadre_tensor **exchanged;       /* [locals] the same as bytes */
     cadre_tensor *all;         /* what all told, one behind the other */
 };
 
@@ -64,25 +64,25 @@ static cadre_status prepare(const cadre_strategy *strategy, struct adaption *ada
     struct token_counts *mine = &self->mine[local];
     token_counts_empty(mine);
     for (uint64_t block = 0; block < adaption->blocks; block++) {
-        if (adaption_is_told(strategy, adaption, local, block)) {
+        if (adaption_owns_block(strategy, adaption, local, block)) {
             CADRE_TRY(token_counts_merge(mine, &self->found[block], error));
         }
     }
-    cadre_tensor_release(self->told[local]);
-    self->told[local] = NULL;
+    cadre_tensor_release(self->exchanged[local]);
+    self->exchanged[local] = NULL;
     const int64_t bytes = (int64_t)token_counts_bytes(mine);
-    CADRE_TRY(tensor_create(CADRE_U8, 1, &bytes, &self->told[local], error));
-    token_counts_write(mine, cadre_tensor_data(self->told[local]));
+    CADRE_TRY(tensor_create(CADRE_U8, 1, &bytes, &self->exchanged[local], error));
+    token_counts_write(mine, cadre_tensor_data(self->exchanged[local]));
     return CADRE_OK;
 }
 
-static cadre_status tell(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
+static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
     uint64_t key, struct cadre_error *error)
 {
     struct counting *self = (struct counting *)adaption;
     const struct mesh_note note = {.key = key};
     cadre_tensor *all = NULL;
-    CADRE_TRY(collective_gather(strategy, local, &self->told[local], 1, 0, &note, &all, error));
+    CADRE_TRY(collective_gather(strategy, local, &self->exchanged[local], 1, 0, &note, &all, error));
     if (local != 0) {
         cadre_tensor_release(all);
         return CADRE_OK;
@@ -92,7 +92,7 @@ static cadre_status tell(cadre_strategy *strategy, struct adaption *adaption, ui
     return CADRE_OK;
 }
 
-static cadre_status put_together(struct adaption *adaption, struct cadre_error *error)
+static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
 {
     struct counting *self = (struct counting *)adaption;
     return token_counts_read(&self->total, cadre_tensor_const_data(self->all),
@@ -103,8 +103,8 @@ static const struct adaption_ops vocabulary_ops = {
     .empty = empty_block,
     .add = add_element,
     .prepare = prepare,
-    .tell = tell,
-    .put_together = put_together,
+    .exchange = exchange,
+    .merge = merge,
 };
 
 /* --- all of it --- */
@@ -129,12 +129,12 @@ static cadre_status set_up(
     base->block_elements = BLOCK_ELEMENTS;
     base->blocks = BLOCKS;
     base->key = collective_key(0x766f636162756c61, (uint64_t)self->dtype);
-    base->told_as = self->dtype == CADRE_STRING ? "strings" : "integers";
+    base->exchanged_text = self->dtype == CADRE_STRING ? "strings" : "integers";
     self->locals = strategy->local_replicas;
     self->found = calloc(BLOCKS, sizeof *self->found);
     self->mine = calloc(self->locals, sizeof *self->mine);
-    self->told = calloc(self->locals, sizeof(cadre_tensor *));
-    if (self->found == NULL || self->mine == NULL || self->told == NULL) {
+    self->exchanged = calloc(self->locals, sizeof(cadre_tensor *));
+    if (self->found == NULL || self->mine == NULL || self->exchanged == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to count tokens");
     }
     self->total.dtype = self->dtype;
@@ -158,13 +158,13 @@ static void clear(struct counting *self)
         if (self->mine != NULL) {
             token_counts_free(&self->mine[i]);
         }
-        if (self->told != NULL) {
-            cadre_tensor_release(self->told[i]);
+        if (self->exchanged != NULL) {
+            cadre_tensor_release(self->exchanged[i]);
         }
     }
     free(self->found);
     free(self->mine);
-    free(self->told);
+    free(self->exchanged);
     cadre_tensor_release(self->all);
 }
 
@@ -181,7 +181,7 @@ static cadre_status make(
     cadre_status status = tensor_view_rows(special, first, 2 - first, &without, error);
     if (status == CADRE_OK) {
         status = token_counts_vocabulary(
-            &self->total, without, lookup_room(self->options), &tokens, error);
+            &self->total, without, lookup_capacity(self->options), &tokens, error);
     }
     if (status == CADRE_OK && cadre_tensor_count(tokens) == 0) {
         status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -230,5 +230,5 @@ cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_dataset *data,
     }
     clear(&self);
     cadre_dataset_release(data);
-    return border(status, &error);
+    return api_return(status, &error);
 }

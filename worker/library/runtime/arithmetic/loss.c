@@ -6,7 +6,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/arithmetic/shape.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -161,7 +161,7 @@ cadre_status cadre_compute_average_loss(const cadre_replica *replica,
         status = average_loss(
             replica, per_example_loss, sample_weight, global_batch_size, ret_loss, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_scale_regularization_loss(
@@ -184,5 +184,5 @@ cadre_status cadre_scale_regularization_loss(
         status = make_scalar(cadre_tensor_dtype(regularization_loss),
             sum / cadre_replica_count(replica), ret_loss, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

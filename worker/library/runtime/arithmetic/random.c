@@ -8,7 +8,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/random/random.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
@@ -21,13 +21,13 @@ static cadre_status replica_stream(const cadre_replica *replica, uint64_t seed, 
         CADRE_ASSERT(replica->id < replica->strategy->replica_count);
         const cadre_strategy *of = replica->strategy;
         *ret_random = random_stream(
-            OF_REPLICA, seed, name, strategy_draws_by(of, of->step.position), replica->id);
+            RANDOM_OF_REPLICA, seed, name, strategy_random_key(of, of->step.position), replica->id);
         return CADRE_OK;
     }
     cadre_strategy *strategy = strategy_current();
-    CADRE_TRY(strategy_look(strategy, "cadre_random_stream", error));
+    CADRE_TRY(strategy_enter_readonly(strategy, "cadre_random_stream", error));
     *ret_random = random_stream(
-        OF_STEP, seed, name, strategy_draws_by(strategy, strategy_position(strategy)), 0);
+        RANDOM_OF_STEP, seed, name, strategy_random_key(strategy, strategy_position(strategy)), 0);
     return CADRE_OK;
 }
 
@@ -39,7 +39,7 @@ cadre_status cadre_random_stream(
     if (status == CADRE_OK) {
         status = replica_stream(replica, seed, name, ret_random, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- tensors --- */
@@ -81,7 +81,7 @@ cadre_status cadre_random_fill_uniform(
     for (int64_t i = 0; status == CADRE_OK && i < cadre_tensor_count(tensor); i++) {
         store(tensor, i, low + (high - low) * cadre_random_f64(random));
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_random_fill_normal(
@@ -104,5 +104,5 @@ cadre_status cadre_random_fill_normal(
     for (int64_t i = 0; status == CADRE_OK && i < cadre_tensor_count(tensor); i++) {
         store(tensor, i, mean + stddev * cadre_random_normal(random));
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -4,7 +4,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/scope.h"
 
 static _Thread_local uint32_t worker_index = UINT32_MAX;
@@ -30,7 +30,7 @@ void closure_leave(cadre_closure *closure)
     current = NULL;
 }
 
-void closure_follow(uint32_t index, cadre_closure *closure)
+void closure_inherit(uint32_t index, cadre_closure *closure)
 {
     CADRE_ASSERT(closure == NULL || closure->worker == index);
     worker_index = index;
@@ -42,7 +42,7 @@ cadre_closure *closure_current(void)
     return current;
 }
 
-bool closure_unwanted(void)
+bool closure_is_cancelled(void)
 {
     return cadre_closure_cancelled(current);
 }
@@ -59,7 +59,7 @@ cadre_status cadre_worker_index(uint32_t *ret_index)
     if (status == CADRE_OK) {
         *ret_index = worker_index;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* An argument of the closure that this thread runs. Never looks into another one: it is gone. */
@@ -85,15 +85,15 @@ static cadre_status find(const cadre_closure *closure, const char *function, uin
 static cadre_status other_kind(const char *function, uint32_t argument,
     const struct closure_argument *is, const char *wanted, struct cadre_error *error)
 {
-    if (is->thing == NULL) {
+    if (is->object == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was asked for %s, and argument %u is a tensor; take it with cadre_closure_tensor",
             function, wanted, argument);
     }
-    bool dataset = is->thing->kind == REGISTERED_DATASET;
+    bool dataset = is->object->kind == REGISTERED_DATASET;
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "%s was asked for %s, and argument %u is the %s `%s`; take it with %s", function, wanted,
-        argument, registration_kind_name(is->thing->kind), is->thing->name,
+        argument, registration_kind_name(is->object->kind), is->object->name,
         dataset ? "cadre_closure_next" : "cadre_closure_resource");
 }
 
@@ -129,7 +129,7 @@ cadre_status cadre_closure_tensor(
     if (status == CADRE_OK) {
         *ret_tensor = found->tensor;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, void **ret_resource)
@@ -142,58 +142,58 @@ cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, v
         *ret_resource = NULL;
         status = find(closure, function, argument, &found, &error);
     }
-    if (status == CADRE_OK && (found->thing == NULL || found->thing->kind != REGISTERED_RESOURCE)) {
+    if (status == CADRE_OK && (found->object == NULL || found->object->kind != REGISTERED_RESOURCE)) {
         status = other_kind(function, argument, found, "a resource", &error);
     }
     if (status == CADRE_OK) {
-        *ret_resource = found->thing->resource;
+        *ret_resource = found->object->resource;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
-static cadre_status refuse_other_way(const struct worker_thing *thing, const char *function,
+static cadre_status refuse_other_way(const struct worker_object *object, const char *function,
     const char *other, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "%s was called for the dataset `%s`, which closures have read with %s before; read it in "
         "one way, or have two made of it (cadre_create_per_worker_dataset)",
-        function, thing->name, other);
+        function, object->name, other);
 }
 
 /* The dataset that is argument `argument`, for what takes the next of it. Replicas would take turns
  * in no order. */
 static cadre_status find_dataset(const cadre_closure *closure, const char *function,
-    uint32_t argument, struct worker_thing **ret_thing, struct cadre_error *error)
+    uint32_t argument, struct worker_object **ret_worker_object, struct cadre_error *error)
 {
     const struct closure_argument *found = NULL;
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(find(closure, function, argument, &found, error));
-    if (found->thing == NULL || found->thing->kind != REGISTERED_DATASET) {
+    if (found->object == NULL || found->object->kind != REGISTERED_DATASET) {
         return other_kind(function, argument, found, "a dataset", error);
     }
-    *ret_thing = found->thing;
+    *ret_worker_object = found->object;
     return CADRE_OK;
 }
 
 /* The components become the caller's. */
-static cadre_status next(struct worker_thing *thing, cadre_tensor *ret_components[],
+static cadre_status next(struct worker_object *object, cadre_tensor *ret_components[],
     uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
 {
     cadre_element element = {0};
-    if (thing->batches.input != NULL) {
-        return refuse_other_way(thing, "cadre_closure_next", "cadre_closure_batch", error);
+    if (object->batches.input != NULL) {
+        return refuse_other_way(object, "cadre_closure_next", "cadre_closure_batch", error);
     }
-    thing->iterated = true;
-    cadre_status status = cadre_iterator_next(thing->iterator, &element);
+    object->iterated = true;
+    cadre_status status = cadre_iterator_next(object->iterator, &element);
     if (status != CADRE_OK) {
         return cadre_error_set(
-            error, status, "dataset `%s`: %s", thing->name, cadre_error_message());
+            error, status, "dataset `%s`: %s", object->name, cadre_error_message());
     }
     if (element.count > capacity) {
         cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "an element of the dataset `%s` has %u components, and there are places for %u; this "
             "element is passed over",
-            thing->name, element.count, capacity);
+            object->name, element.count, capacity);
         cadre_element_release(&element);
         return error->code;
     }
@@ -209,38 +209,38 @@ cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
 {
     static const char function[] = "cadre_closure_next";
     struct cadre_error error = {0};
-    struct worker_thing *thing = NULL;
+    struct worker_object *object = NULL;
     uint32_t count = 0;
     cadre_status status = argument_require(ret_components, function, "ret_components", &error);
     if (status == CADRE_OK) {
-        status = find_dataset(closure, function, argument, &thing, &error);
+        status = find_dataset(closure, function, argument, &object, &error);
     }
     if (status == CADRE_OK) {
-        status = next(thing, ret_components, capacity, &count, &error);
+        status = next(object, ret_components, capacity, &count, &error);
     }
     if (ret_count != NULL) {
         *ret_count = count;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_closure_batch(
-    cadre_closure *closure, uint32_t argument, cadre_feed feed, cadre_per_replica **ret_batch)
+    cadre_closure *closure, uint32_t argument, cadre_feed consumption, cadre_per_replica **ret_batch)
 {
     static const char function[] = "cadre_closure_batch";
     struct cadre_error error = {0};
-    struct worker_thing *thing = NULL;
+    struct worker_object *object = NULL;
     cadre_status status = argument_require(ret_batch, function, "ret_batch", &error);
     if (status == CADRE_OK) {
         *ret_batch = NULL;
-        status = find_dataset(closure, function, argument, &thing, &error);
+        status = find_dataset(closure, function, argument, &object, &error);
     }
-    if (status == CADRE_OK && thing->iterated) {
-        status = refuse_other_way(thing, function, "cadre_closure_next", &error);
+    if (status == CADRE_OK && object->iterated) {
+        status = refuse_other_way(object, function, "cadre_closure_next", &error);
     }
     if (status == CADRE_OK) {
-        status = worker_batches_next(&thing->batches, thing->data, thing->name, feed,
+        status = worker_batches_next(&object->batches, object->data, object->name, consumption,
             cadre_strategy_local_replicas(scope_worker()), ret_batch, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

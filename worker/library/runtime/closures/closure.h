@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "cadre/cluster_coordinator.h"
-#include "worker/library/runtime/closures/worker_things.h"
+#include "worker/library/runtime/closures/worker_objects.h"
 
 struct closure_argument {
     cadre_tensor *tensor; /* one reference */
-    struct worker_thing *thing;
+    struct worker_object *object;
 };
 
 struct cadre_closure {
@@ -31,12 +31,12 @@ void closure_enter(cadre_closure *closure);
 void closure_leave(cadre_closure *closure);
 
 /* The calling thread works for that worker, and that closure (NULL: none): a replica's. */
-void closure_follow(uint32_t index, cadre_closure *closure);
+void closure_inherit(uint32_t index, cadre_closure *closure);
 
 /* The closure that the calling thread runs, or works for; or NULL. */
 cadre_closure *closure_current(void);
 
 /* Whether the calling thread runs one that was cancelled meanwhile. */
-bool closure_unwanted(void);
+bool closure_is_cancelled(void);
 
 #endif

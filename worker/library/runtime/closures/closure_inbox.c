@@ -38,12 +38,12 @@ static bool keep(struct closure_inbox *inbox, struct message *message)
 {
     CADRE_ASSERT(!inbox->over); /* after the last nothing is received */
     if (message->frame.kind == CLOSURE_CANCEL) {
-        if (message->frame.words[0] > atomic_load(&inbox->cancelled)) {
-            atomic_store(&inbox->cancelled, message->frame.words[0]);
+        if (message->frame.args[0] > atomic_load(&inbox->cancelled)) {
+            atomic_store(&inbox->cancelled, message->frame.args[0]);
         }
-    } else if (message->frame.kind == CLOSURE_BYE) {
+    } else if (message->frame.kind == CLOSURE_GOODBYE) {
         atomic_store(&inbox->cancelled, UINT64_MAX);
-        inbox->bye = true;
+        inbox->goodbye = true;
     } else if (inbox->count < INBOX_MESSAGES_MAX) {
         *inbox->last = message;
         inbox->last = &message->next;
@@ -81,7 +81,7 @@ static void *listen_to_chief(void *user)
     return NULL;
 }
 
-cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
+cadre_status closure_inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
 {
     CADRE_ASSERT(link != NULL);
     pthread_condattr_t attributes;
@@ -108,9 +108,9 @@ cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct c
     return CADRE_OK;
 }
 
-void inbox_close(struct closure_inbox *inbox)
+void closure_inbox_close(struct closure_inbox *inbox)
 {
-    link_shut(inbox->link);
+    link_shutdown(inbox->link);
     pthread_join(inbox->thread, NULL);
     while (inbox->first != NULL) {
         struct message *message = inbox->first;
@@ -121,7 +121,7 @@ void inbox_close(struct closure_inbox *inbox)
     pthread_mutex_destroy(&inbox->lock);
 }
 
-enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_message)
+enum closure_inbox_event closure_inbox_take(struct closure_inbox *inbox, struct message **ret_message)
 {
     struct timespec until;
     int late = 0;
@@ -139,7 +139,7 @@ enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_mes
         inbox->last = inbox->first == NULL ? &inbox->first : inbox->last;
         inbox->count--;
     }
-    enum inbox_news news = inbox->over       ? INBOX_OVER
+    enum closure_inbox_event news = inbox->over       ? INBOX_CLOSED
                            : message == NULL ? INBOX_NOTHING
                                              : INBOX_MESSAGE;
     pthread_mutex_unlock(&inbox->lock);

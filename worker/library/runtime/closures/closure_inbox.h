@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "worker/library/ps/link.h"
+#include "worker/library/ps/link/link.h"
 
 /* More than a chief sends ahead: things to make, and two closures. */
 #define INBOX_MESSAGES_MAX 8192
@@ -28,19 +28,19 @@ struct closure_inbox {
     struct message **last;
     uint32_t count;
     bool over; /* the link is gone; `error` says why */
-    bool bye;  /* the chief is done */
+    bool goodbye;  /* the chief is done */
     struct cadre_error error;
     _Atomic uint64_t cancelled; /* closures up to this number are not wanted any more */
 };
 
 /* The link is lent. */
-cadre_status inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
+cadre_status closure_inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
 /* Shuts the link first. */
-void inbox_close(struct closure_inbox *inbox);
+void closure_inbox_close(struct closure_inbox *inbox);
 
-enum inbox_news { INBOX_MESSAGE, INBOX_NOTHING, INBOX_OVER };
+enum closure_inbox_event { INBOX_MESSAGE, INBOX_NOTHING, INBOX_CLOSED };
 
 /* The next one, to be freed; waits for a second at most. */
-enum inbox_news inbox_take(struct closure_inbox *inbox, struct message **ret_message);
+enum closure_inbox_event closure_inbox_take(struct closure_inbox *inbox, struct message **ret_message);
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/input/user_call.h"
+#include "worker/library/input/node/user_call.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_wire.h"
 
@@ -17,7 +17,7 @@
 static cadre_status read_name(const struct message *start, struct wire_reader *ret_reader,
     char name[LIMIT_NAME_BYTES], struct cadre_error *error)
 {
-    uint64_t length = start->frame.words[2];
+    uint64_t length = start->frame.args[2];
     if (length == 0 || length >= LIMIT_NAME_BYTES || wire_padded(length) > start->frame.bytes) {
         return cadre_error_set(
             error, CADRE_INTERNAL, "the chief sent a closure without a function's name");
@@ -30,24 +30,24 @@ static cadre_status read_name(const struct message *start, struct wire_reader *r
 }
 
 /* What it uses was to be made before; why it was not is its error. */
-static cadre_status check_thing(const struct worker_thing *thing, uint32_t argument,
+static cadre_status check_object(const struct worker_object *object, uint32_t argument,
     const char *name, uint32_t worker, struct cadre_error *error)
 {
-    if (thing == NULL) {
+    if (object == NULL) {
         return cadre_error_set(error, CADRE_INTERNAL,
             "argument %u of `%s` is something that worker %u was not told to make", argument, name,
             worker);
     }
-    if (thing->failed.code == CADRE_OK) {
+    if (object->failed.code == CADRE_OK) {
         return CADRE_OK;
     }
-    return cadre_error_set(error, thing->failed.code,
+    return cadre_error_set(error, object->failed.code,
         "argument %u of `%s` is the %s `%s`, which worker %u could not make: %s", argument, name,
-        registration_kind_name(thing->kind), thing->name, worker, thing->failed.text);
+        registration_kind_name(object->kind), object->name, worker, object->failed.text);
 }
 
 static cadre_status read_arguments(cadre_closure *closure, const char *name, uint64_t count,
-    const struct worker_things *things, struct wire_reader *reader, struct cadre_error *error)
+    const struct worker_objects *objects, struct wire_reader *reader, struct cadre_error *error)
 {
     if (count > CADRE_CLOSURE_ARGUMENTS_MAX) {
         return cadre_error_set(error, CADRE_INTERNAL, "the chief sent `%s` %llu arguments", name,
@@ -60,8 +60,8 @@ static cadre_status read_arguments(cadre_closure *closure, const char *name, uin
         closure->argument_count = i + 1;
         argument->tensor = item.tensor;
         if (item.tensor == NULL) {
-            argument->thing = things_find(things, item.thing);
-            CADRE_TRY(check_thing(argument->thing, i, name, closure->worker, error));
+            argument->object = worker_objects_find(objects, item.object);
+            CADRE_TRY(check_object(argument->object, i, name, closure->worker, error));
         }
     }
     return CADRE_OK;
@@ -114,7 +114,7 @@ static cadre_status write_outputs(cadre_tensor *const outputs[], const char *nam
         at = wire_item_write(&item, at);
     }
     CADRE_ASSERT(at == *ret_bytes + bytes);
-    result->words[0] = count;
+    result->args[0] = count;
     result->bytes = bytes;
     return CADRE_OK;
 }
@@ -142,7 +142,7 @@ static cadre_status call(struct worker_strategy *worker, cadre_closure *closure,
 }
 
 static cadre_status perform(struct worker_strategy *worker, cadre_closure *closure,
-    const struct message *start, const struct worker_things *things, struct frame *result,
+    const struct message *start, const struct worker_objects *objects, struct frame *result,
     uint8_t **ret_bytes, struct cadre_error *error)
 {
     char name[LIMIT_NAME_BYTES];
@@ -155,13 +155,13 @@ static cadre_status perform(struct worker_strategy *worker, cadre_closure *closu
             "closure %llu (`%s`) was cancelled before it ran, for another one had failed",
             (unsigned long long)closure->number, name);
     }
-    if (registry_find(REGISTERED_FUNCTION, name, &function, error) != CADRE_OK) {
+    if (closure_registry_find(REGISTERED_FUNCTION, name, &function, error) != CADRE_OK) {
         return cadre_error_wrap(error, error->code, "worker %u", closure->worker);
     }
-    CADRE_TRY(read_arguments(closure, name, start->frame.words[1], things, &reader, error));
+    CADRE_TRY(read_arguments(closure, name, start->frame.args[1], objects, &reader, error));
     uint64_t began = clock_monotonic_us();
     cadre_status status = call(worker, closure, function, outputs, error);
-    result->words[1] = clock_monotonic_us() - began;
+    result->args[1] = clock_monotonic_us() - began;
     if (status == CADRE_OK) {
         status = write_outputs(outputs, name, closure->worker, result, ret_bytes, error);
     }
@@ -172,16 +172,16 @@ static cadre_status perform(struct worker_strategy *worker, cadre_closure *closu
 }
 
 cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *inbox,
-    const struct worker_things *things, const struct message *start, struct cadre_error *error)
+    const struct worker_objects *objects, const struct message *start, struct cadre_error *error)
 {
     CADRE_ASSERT(closure_current() == NULL);
     struct frame result = {.kind = CLOSURE_RESULT, .id = start->frame.id};
     struct cadre_error failure = {0};
     uint8_t *bytes = NULL;
     cadre_closure closure = {
-        .number = start->frame.id, .worker = worker->crew->index, .cancelled = &inbox->cancelled};
-    crew_heard_done_below(start->frame.words[0]);
-    result.code = (uint32_t)perform(worker, &closure, start, things, &result, &bytes, &failure);
+        .number = start->frame.id, .worker = worker->ps_job->index, .cancelled = &inbox->cancelled};
+    ps_job_raise_watermark(start->frame.args[0]);
+    result.code = (uint32_t)perform(worker, &closure, start, objects, &result, &bytes, &failure);
     for (uint32_t i = 0; i < closure.argument_count; i++) {
         cadre_tensor_release(closure.arguments[i].tensor);
     }

@@ -5,11 +5,11 @@
 
 #include "worker/library/runtime/closures/closure_inbox.h"
 #include "worker/library/runtime/closures/worker_strategy.h"
-#include "worker/library/runtime/closures/worker_things.h"
+#include "worker/library/runtime/closures/worker_objects.h"
 
 /* Runs what START says and sends the result. An error is the connection's: the closure's own goes
  * to the chief. */
 cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *inbox,
-    const struct worker_things *things, const struct message *start, struct cadre_error *error);
+    const struct worker_objects *objects, const struct message *start, struct cadre_error *error);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define HEAD_BYTES 24
 
-enum item_tag { ITEM_TENSOR = 1, ITEM_THING = 2 };
+enum item_tag { ITEM_TENSOR = 1, ITEM_OBJECT = 2 };
 
 struct head {
     uint32_t tag;
@@ -81,8 +81,8 @@ uint8_t *wire_item_write(const struct wire_item *item, uint8_t *at)
 {
     const cadre_tensor *tensor = item->tensor;
     if (tensor == NULL) {
-        struct head thing = {.tag = ITEM_THING, .bytes = item->thing};
-        return put(at, &thing, sizeof thing);
+        struct head object = {.tag = ITEM_OBJECT, .bytes = item->object};
+        return put(at, &object, sizeof object);
     }
     size_t bytes = data_bytes(tensor);
     CADRE_ASSERT(bytes <= CLOSURE_BYTES_MAX); /* wire_item_bytes was asked */
@@ -185,8 +185,8 @@ cadre_status wire_item_read(
         return bad("it ends in the middle of an item", error);
     }
     memcpy(&head, at, sizeof head);
-    if (head.tag == ITEM_THING) {
-        ret_item->thing = head.bytes;
+    if (head.tag == ITEM_OBJECT) {
+        ret_item->object = head.bytes;
         return CADRE_OK;
     }
     return head.tag == ITEM_TENSOR ? read_tensor(reader, &head, &ret_item->tensor, error)

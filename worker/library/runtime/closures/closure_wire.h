@@ -15,7 +15,7 @@
 
 #include "cadre/tensor.h"
 #include "common/base/error.h"
-#include "worker/library/ps/link.h"
+#include "worker/library/ps/link/link.h"
 
 /* Of one frame: the arguments of a closure together, or its outputs. */
 #define CLOSURE_BYTES_MAX (UINT64_C(1) << 30)
@@ -30,7 +30,7 @@ enum closure_frame {
     /* chief: id is the thing's number; words: enum registration_kind; then the name */
     CLOSURE_MAKE,
     CLOSURE_CANCEL, /* chief: words: closures up to this number are not wanted any more */
-    CLOSURE_BYE     /* chief: it is done */
+    CLOSURE_GOODBYE     /* chief: it is done */
 };
 
 struct wire_reader {
@@ -41,7 +41,7 @@ struct wire_reader {
 /* One item: a tensor, or (tensor NULL) the number of a per-worker thing. */
 struct wire_item {
     cadre_tensor *tensor; /* owned by whoever read it */
-    uint64_t thing;
+    uint64_t object;
 };
 
 static inline size_t wire_padded(size_t bytes)

@@ -5,19 +5,19 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_run.h"
 #include "worker/library/runtime/closures/closure_wire.h"
 
-#define DIAL_PATIENCE_US (UINT64_C(10) * CADRE_US_PER_S)
+#define DIAL_TIMEOUT_US (UINT64_C(10) * CADRE_US_PER_S)
 #define LOOK_US          CADRE_US_PER_S /* how often it looks whether the job goes on */
 #define AGAIN_US         (50 * CADRE_US_PER_MS)
 
 struct worker {
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     struct closure_inbox inbox;
-    struct worker_things things;
+    struct worker_objects objects;
     struct worker_strategy strategy;
 };
 
@@ -29,8 +29,8 @@ static cadre_status make(
         return cadre_error_set(error, CADRE_INTERNAL, "the chief sent a name of %llu bytes",
             (unsigned long long)message->frame.bytes);
     }
-    return things_make(&worker->things, worker->strategy.strategy->local_replicas,
-        message->frame.id, message->frame.words[0], (const char *)message->bytes, error);
+    return worker_objects_make(&worker->objects, worker->strategy.strategy->local_replicas,
+        message->frame.id, message->frame.args[0], (const char *)message->bytes, error);
 }
 
 static cadre_status obey(
@@ -38,7 +38,7 @@ static cadre_status obey(
 {
     switch (message->frame.kind) {
     case CLOSURE_START:
-        return closure_run(&worker->strategy, &worker->inbox, &worker->things, message, error);
+        return closure_run(&worker->strategy, &worker->inbox, &worker->objects, message, error);
     case CLOSURE_MAKE:
         return make(worker, message, error);
     default:
@@ -51,37 +51,37 @@ static cadre_status obey(
 static bool serve(struct worker *worker, struct link *link)
 {
     struct cadre_error error = {0};
-    if (inbox_open(&worker->inbox, link, &error) != CADRE_OK) {
+    if (closure_inbox_open(&worker->inbox, link, &error) != CADRE_OK) {
         return false;
     }
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK) {
         struct message *message = NULL;
-        enum inbox_news news = inbox_take(&worker->inbox, &message);
+        enum closure_inbox_event news = closure_inbox_take(&worker->inbox, &message);
         if (news == INBOX_MESSAGE) {
             status = obey(worker, message, &error);
         } else if (news == INBOX_NOTHING) {
-            status = directory_ended(worker->crew->directory, &error);
+            status = directory_ended(worker->ps_job->directory, &error);
         } else {
             status = CADRE_UNAVAILABLE;
         }
         free(message);
     }
-    inbox_close(&worker->inbox);
-    things_clear(&worker->things);
-    return worker->inbox.bye;
+    closure_inbox_close(&worker->inbox);
+    worker_objects_clear(&worker->objects);
+    return worker->inbox.goodbye;
 }
 
 /* Dials the chief where it is now. CADRE_OK also without a link: it is to be tried again. */
-static cadre_status dial(struct crew_state *crew, struct link **ret_link, struct cadre_error *error)
+static cadre_status dial(struct ps_job_state *ps_job, struct link **ret_link, struct cadre_error *error)
 {
     struct directory_member chief;
     struct cadre_error refused;
     *ret_link = NULL;
     cadre_status status =
-        directory_await(crew->directory, ROLE_CHIEF, 0, 0, LOOK_US, &chief, error);
+        directory_await(ps_job->directory, ROLE_CHIEF, 0, 0, LOOK_US, &chief, error);
     if (status == CADRE_OK &&
-        link_connect(&crew->terms, "the chief", chief.address, chief.slot, DIAL_PATIENCE_US,
+        link_connect(&ps_job->terms, "the chief", chief.address, chief.slot, DIAL_TIMEOUT_US,
             ret_link, &refused) != CADRE_OK &&
         refused.code == CADRE_FAILED_PRECONDITION) {
         *error = refused; /* another program: it will not change */
@@ -90,36 +90,36 @@ static cadre_status dial(struct crew_state *crew, struct link **ret_link, struct
     return status == CADRE_DEADLINE_EXCEEDED ? CADRE_OK : status;
 }
 
-static void wait_a_little(struct crew_state *crew, uint64_t *seen, uint64_t patience_us)
+static void wait_a_little(struct ps_job_state *ps_job, uint64_t *seen, uint64_t wait_timeout_us)
 {
-    *seen = directory_await_change(crew->directory, *seen, patience_us);
+    *seen = directory_await_change(ps_job->directory, *seen, wait_timeout_us);
 }
 
-cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error)
+cadre_status closure_worker_run(struct ps_job_state *ps_job, struct cadre_error *error)
 {
-    CADRE_ASSERT(crew->role == ROLE_WORKER);
-    CADRE_ASSERT(crew->directory != NULL);
-    struct worker worker = {.crew = crew};
-    bool bye = false;
+    CADRE_ASSERT(ps_job->role == ROLE_WORKER);
+    CADRE_ASSERT(ps_job->directory != NULL);
+    struct worker worker = {.ps_job = ps_job};
+    bool goodbye = false;
     uint64_t seen = 0;
     cadre_status status = CADRE_OK;
-    closure_worker_enter(crew->index);
+    closure_worker_enter(ps_job->index);
     context_set_worker(true);
     while (status == CADRE_OK) {
         struct link *link = NULL;
-        if (!bye) {
-            status = dial(crew, &link, error);
+        if (!goodbye) {
+            status = dial(ps_job, &link, error);
         }
         if (link != NULL) {
-            status = worker_strategy_open(&worker.strategy, crew, error);
-            bye = status == CADRE_OK && serve(&worker, link);
+            status = worker_strategy_open(&worker.strategy, ps_job, error);
+            goodbye = status == CADRE_OK && serve(&worker, link);
             worker_strategy_close(&worker.strategy);
             link_free(link);
         } else if (status == CADRE_OK) {
-            wait_a_little(crew, &seen, bye ? LOOK_US : AGAIN_US);
+            wait_a_little(ps_job, &seen, goodbye ? LOOK_US : AGAIN_US);
         }
         if (status == CADRE_OK) {
-            status = directory_ended(crew->directory, error);
+            status = directory_ended(ps_job->directory, error);
         }
     }
     context_set_worker(false);

@@ -9,10 +9,10 @@
 #ifndef CADRE_RUNTIME_CLOSURES_CLOSURE_WORKER_H
 #define CADRE_RUNTIME_CLOSURES_CLOSURE_WORKER_H
 
-#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 
 /* In the calling thread, until the directory has ended: CADRE_OK when that was in order. Several
  * in one process are of several crew_states. */
-cadre_status closure_worker_run(struct crew_state *crew, struct cadre_error *error);
+cadre_status closure_worker_run(struct ps_job_state *ps_job, struct cadre_error *error);
 
 #endif

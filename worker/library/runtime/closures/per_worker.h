@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "cadre/cluster_coordinator.h"
-#include "worker/library/runtime/closures/registry.h"
+#include "worker/library/runtime/closures/closure_registry.h"
 
 struct cadre_per_worker {
     uint64_t number; /* from 1; also its place in the scheduler's list */

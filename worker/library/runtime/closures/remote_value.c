@@ -30,7 +30,7 @@ cadre_status remote_value_new(const struct registration *function,
     }
     for (uint32_t i = 0; i < argument_count; i++) {
         items[i].tensor = cadre_tensor_retain(arguments[i].tensor);
-        items[i].thing = arguments[i].per_worker == NULL ? 0 : arguments[i].per_worker->number;
+        items[i].object = arguments[i].per_worker == NULL ? 0 : arguments[i].per_worker->number;
     }
     atomic_init(&value->references, 1);
     value->closure.tag = CLOSURE_ANY;

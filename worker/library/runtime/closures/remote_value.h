@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 #include "worker/library/ps/closure_queue.h"
 #include "worker/library/runtime/closures/closure_wire.h"
-#include "worker/library/runtime/closures/registry.h"
+#include "worker/library/runtime/closures/closure_registry.h"
 
 struct scheduler;
 

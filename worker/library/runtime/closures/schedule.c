@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/per_worker.h"
 #include "worker/library/runtime/closures/scheduler.h"
@@ -17,7 +17,7 @@
 
 /* --- who may call --- */
 
-static cadre_status require_outside(const char *function, struct cadre_error *error)
+static cadre_status require_between_steps(const char *function, struct cadre_error *error)
 {
     if (closure_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -30,15 +30,15 @@ static cadre_status require_outside(const char *function, struct cadre_error *er
 /* The scheduler of a strategy that lives; NULL: it is of another kind. */
 static struct scheduler *scheduler_of(const cadre_strategy *strategy)
 {
-    struct crew_state *crew = crew_current();
-    struct scheduler *scheduler = crew == NULL ? NULL : crew->scheduler;
+    struct ps_job_state *ps_job = ps_job_current();
+    struct scheduler *scheduler = ps_job == NULL ? NULL : ps_job->scheduler;
     return scheduler != NULL && scheduler->strategy == strategy ? scheduler : NULL;
 }
 
 static cadre_status enter(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
-    CADRE_TRY(require_outside(function, error));
+    CADRE_TRY(require_between_steps(function, error));
     CADRE_TRY(strategy_enter(strategy, function, call, error));
     *ret_scheduler = scheduler_of(strategy);
     if (*ret_scheduler == NULL) {
@@ -120,7 +120,7 @@ static cadre_status schedule(cadre_strategy *strategy, const char *name,
     CADRE_TRY(enter_state(strategy, "cadre_schedule", &call, &scheduler, error));
     CADRE_ASSERT(scheduler->strategy == strategy);
     CADRE_TRY(argument_require(name, "cadre_schedule", "function", error));
-    CADRE_TRY(registry_find(REGISTERED_FUNCTION, name, &function, error));
+    CADRE_TRY(closure_registry_find(REGISTERED_FUNCTION, name, &function, error));
     CADRE_TRY(check_arguments(scheduler, name, arguments, argument_count, error));
     CADRE_TRY(remote_value_new(function, arguments, argument_count, &value, error));
     cadre_status status = scheduler_put(scheduler, value, error);
@@ -140,7 +140,7 @@ cadre_status cadre_schedule(cadre_strategy *strategy, const char *function,
     if (ret_value != NULL) {
         *ret_value = NULL;
     }
-    return border(
+    return api_return(
         schedule(strategy, function, arguments, argument_count, ret_value, &error), &error);
 }
 
@@ -161,10 +161,10 @@ static cadre_status take_step(
     cadre_strategy *strategy, struct scheduler *scheduler, struct cadre_error *error)
 {
     scheduler->takes_step = true;
-    cadre_status status = run_entered(strategy, no_work, NULL, NULL, 0, NULL, error);
+    cadre_status status = run_program_step(strategy, no_work, NULL, NULL, 0, NULL, error);
     scheduler->takes_step = false;
     CADRE_TRY(status);
-    return crew_note_step(strategy_position(strategy), error);
+    return ps_job_publish_step(strategy_position(strategy), error);
 }
 
 cadre_status cadre_join(cadre_strategy *strategy)
@@ -179,7 +179,7 @@ cadre_status cadre_join(cadre_strategy *strategy)
     if (status == CADRE_OK && scheduler_take_steps(scheduler)) {
         status = take_step(strategy, scheduler, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done)
@@ -195,12 +195,12 @@ cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done)
     if (status == CADRE_OK) {
         status = scheduler_done(scheduler, ret_done, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 uint32_t cadre_workers_connected(const cadre_strategy *strategy)
 {
-    struct scheduler *scheduler = strategy_lives(strategy) ? scheduler_of(strategy) : NULL;
+    struct scheduler *scheduler = strategy_is_registered(strategy) ? scheduler_of(strategy) : NULL;
     return scheduler == NULL ? 0 : scheduler_connected(scheduler);
 }
 
@@ -210,9 +210,9 @@ static cadre_status await_value(cadre_remote_value *value, struct cadre_error *e
 {
     while (!cadre_remote_value_ready(value) && !remote_value_wait(value)) {
         /* A scheduler that ended has made it ready: this one lives. */
-        const struct crew_state *crew = crew_current();
-        if (crew != NULL && crew->scheduler == value->scheduler) {
-            CADRE_TRY(directory_ended(crew->directory, error));
+        const struct ps_job_state *ps_job = ps_job_current();
+        if (ps_job != NULL && ps_job->scheduler == value->scheduler) {
+            CADRE_TRY(directory_ended(ps_job->directory, error));
         }
     }
     return value->code == CADRE_OK ? CADRE_OK : remote_value_error(value, error);
@@ -222,7 +222,7 @@ static cadre_status fetch(cadre_remote_value *value, cadre_tensor *ret_outputs[]
     uint32_t *ret_count, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(value, "cadre_fetch", "value", error));
-    CADRE_TRY(require_outside("cadre_fetch", error));
+    CADRE_TRY(require_between_steps("cadre_fetch", error));
     CADRE_TRY(context_require_cross("cadre_fetch", error));
     if (capacity > 0) {
         CADRE_TRY(argument_require(ret_outputs, "cadre_fetch", "ret_outputs", error));
@@ -251,7 +251,7 @@ cadre_status cadre_fetch(
     if (ret_count != NULL) {
         *ret_count = 0;
     }
-    return border(fetch(value, ret_outputs, capacity, ret_count, &error), &error);
+    return api_return(fetch(value, ret_outputs, capacity, ret_count, &error), &error);
 }
 
 bool cadre_remote_value_ready(const cadre_remote_value *value)
@@ -283,7 +283,7 @@ static cadre_status create(cadre_strategy *strategy, const char *function,
         status = argument_require(name, function, "name", &error);
     }
     if (status == CADRE_OK) {
-        status = registry_find(kind, name, &made_of, &error);
+        status = closure_registry_find(kind, name, &made_of, &error);
     }
     if (status == CADRE_OK) {
         per_worker = calloc(1, sizeof *per_worker);
@@ -300,7 +300,7 @@ static cadre_status create(cadre_strategy *strategy, const char *function,
     } else {
         free(per_worker);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_create_per_worker_dataset(

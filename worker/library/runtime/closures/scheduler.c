@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/closures/connection.h"
-#include "worker/library/runtime/closures/connection_idle.h"
+#include "worker/library/runtime/closures/worker_connection.h"
+#include "worker/library/runtime/closures/worker_connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
 
 /* --- waiting --- */
@@ -30,8 +30,8 @@ static cadre_status await(struct scheduler *scheduler, struct cadre_error *error
     if (wait_a_second(scheduler)) {
         return CADRE_OK;
     }
-    connections_check(scheduler);
-    return directory_ended(scheduler->crew->directory, error);
+    worker_connections_check(scheduler);
+    return directory_ended(scheduler->ps_job->directory, error);
 }
 
 /* --- the program --- */
@@ -67,11 +67,11 @@ static cadre_status put(
         CADRE_TRY(await(scheduler, error));
     }
     value->scheduler = scheduler;
-    value->number = crew_next_closure();
+    value->number = ps_job_next_closure();
     scheduler->last_number = value->number;
     remote_value_retain(value);
     closure_queue_put(&scheduler->queue, &value->closure);
-    connection_wake_idle(scheduler);
+    worker_connection_wake_idle(scheduler);
     return settle(scheduler, error);
 }
 
@@ -125,17 +125,17 @@ uint32_t scheduler_connected(struct scheduler *scheduler)
     return connected;
 }
 
-bool scheduler_drop(struct crew_state *crew, uint32_t worker)
+bool scheduler_drop(struct ps_job_state *ps_job, uint32_t worker)
 {
-    struct scheduler *scheduler = crew->scheduler;
+    struct scheduler *scheduler = ps_job->scheduler;
     pthread_mutex_lock(&scheduler->lock);
-    struct connection *connection =
+    struct worker_connection *worker_connection =
         worker < scheduler->workers ? scheduler->connections[worker] : NULL;
-    if (connection != NULL) {
-        link_shut(connection->link);
+    if (worker_connection != NULL) {
+        link_shutdown(worker_connection->link);
     }
     pthread_mutex_unlock(&scheduler->lock);
-    return connection != NULL;
+    return worker_connection != NULL;
 }
 
 /* --- per-worker things --- */
@@ -158,7 +158,7 @@ cadre_status scheduler_add_per_worker(
     }
     for (uint32_t i = 0; status == CADRE_OK && i < scheduler->workers; i++) {
         if (scheduler->connections[i] != NULL) {
-            connection_wake(scheduler->connections[i]);
+            worker_connection_wake(scheduler->connections[i]);
         }
     }
     pthread_mutex_unlock(&scheduler->lock);
@@ -193,9 +193,9 @@ static void destroy(struct scheduler *scheduler)
     free(scheduler);
 }
 
-static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
+static struct scheduler *make(struct ps_job_state *ps_job, cadre_strategy *strategy)
 {
-    uint32_t workers = directory_self(crew->directory)->crew.workers;
+    uint32_t workers = directory_self(ps_job->directory)->ps_job.workers;
     pthread_condattr_t attributes;
     struct scheduler *scheduler = calloc(1, sizeof *scheduler);
     if (scheduler == NULL) {
@@ -206,7 +206,7 @@ static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&scheduler->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    scheduler->crew = crew;
+    scheduler->ps_job = ps_job;
     scheduler->strategy = strategy;
     scheduler->workers = workers;
     scheduler->connections = calloc((size_t)workers + 1, sizeof *scheduler->connections);
@@ -220,24 +220,24 @@ static struct scheduler *make(struct crew_state *crew, cadre_strategy *strategy)
 }
 
 cadre_status scheduler_begin(
-    struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error)
+    struct ps_job_state *ps_job, cadre_strategy *strategy, struct cadre_error *error)
 {
-    CADRE_ASSERT(crew->scheduler == NULL);
-    CADRE_ASSERT(crew->listener != NULL);
-    struct scheduler *scheduler = make(crew, strategy);
+    CADRE_ASSERT(ps_job->scheduler == NULL);
+    CADRE_ASSERT(ps_job->listener != NULL);
+    struct scheduler *scheduler = make(ps_job, strategy);
     if (scheduler == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the scheduler of closures");
     }
-    const struct link_admission admission = {.admit = connection_admit, .user = scheduler};
-    cadre_status status = link_listener_start(crew->listener, &crew->terms, &admission, error);
+    const struct link_admission admission = {.admit = worker_connection_admit, .user = scheduler};
+    cadre_status status = link_listener_start(ps_job->listener, &ps_job->terms, &admission, error);
     if (status != CADRE_OK) {
         destroy(scheduler);
         return cadre_error_wrap(error, status, "let workers come to the chief");
     }
-    scheduler->listener = crew->listener;
-    crew->listener = NULL;
-    crew->scheduler = scheduler;
+    scheduler->listener = ps_job->listener;
+    ps_job->listener = NULL;
+    ps_job->scheduler = scheduler;
     return CADRE_OK;
 }
 
@@ -248,21 +248,21 @@ static void end_threads(struct scheduler *scheduler)
     while (scheduler->threads > 0) {
         bool late = clock_monotonic_us() >= until;
         for (uint32_t i = 0; i < scheduler->workers; i++) {
-            struct connection *connection = scheduler->connections[i];
-            if (connection != NULL && late) {
-                link_shut(connection->link);
-            } else if (connection != NULL) {
-                connection_wake(connection);
+            struct worker_connection *worker_connection = scheduler->connections[i];
+            if (worker_connection != NULL && late) {
+                link_shutdown(worker_connection->link);
+            } else if (worker_connection != NULL) {
+                worker_connection_wake(worker_connection);
             }
         }
         (void)wait_a_second(scheduler);
     }
-    connections_reap(scheduler);
+    worker_connections_reap(scheduler);
 }
 
-void scheduler_end(struct crew_state *crew)
+void scheduler_end(struct ps_job_state *ps_job)
 {
-    struct scheduler *scheduler = crew->scheduler;
+    struct scheduler *scheduler = ps_job->scheduler;
     if (scheduler == NULL) {
         return;
     }
@@ -276,6 +276,6 @@ void scheduler_end(struct crew_state *crew)
     closure_queue_cancel(&scheduler->queue, scheduler_cancelled, scheduler);
     pthread_mutex_unlock(&scheduler->lock);
     remote_value_release(scheduler->failed);
-    crew->scheduler = NULL;
+    ps_job->scheduler = NULL;
     destroy(scheduler);
 }

@@ -18,21 +18,21 @@
 
 #include "worker/library/ps/closure_queue.h"
 #include "worker/library/runtime/closures/remote_value.h"
-#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 
 #define CLOSURES_QUEUED_MAX (256 * 1024)
 #define PER_WORKER_MAX      4096
 /* Closures that a worker has at once, and how long they may take for it: the second waits behind
  * the first while another worker might be free. */
 #define CLOSURES_AHEAD         2
-#define CLOSURE_AHEAD_BELOW_US 10000
+#define CLOSURE_AHEAD_MAX_US 10000
 #define CONNECTION_TICK_MS     1000
 #define SCHEDULER_END_GRACE_US (UINT64_C(2) * 1000 * 1000)
 
-struct connection;
+struct worker_connection;
 
 struct scheduler {
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     cadre_strategy *strategy;
     struct link_listener *listener; /* taken over from the crew */
     pthread_mutex_t lock;           /* over all that follows */
@@ -47,10 +47,10 @@ struct scheduler {
     bool warned_run;            /* of a step that closures have nothing to do with; likewise */
     bool ending;
     uint32_t workers;
-    struct connection **connections; /* [workers]; NULL: not connected */
-    struct connection *idle_first;   /* without a closure, longest first */
-    struct connection *idle_last;
-    struct connection *ended; /* threads to be joined */
+    struct worker_connection **connections; /* [workers]; NULL: not connected */
+    struct worker_connection *idle_first;   /* without a closure, longest first */
+    struct worker_connection *idle_last;
+    struct worker_connection *ended; /* threads to be joined */
     uint32_t connected;
     uint32_t threads; /* of connections, that have not ended */
     struct cadre_per_worker **per_worker;
@@ -60,9 +60,9 @@ struct scheduler {
 /* The chief takes workers from now on, at crew->listener, which is taken over on success; hangs it
  * on the crew. */
 cadre_status scheduler_begin(
-    struct crew_state *crew, cadre_strategy *strategy, struct cadre_error *error);
+    struct ps_job_state *ps_job, cadre_strategy *strategy, struct cadre_error *error);
 /* Workers are told that it is over, and what is not done is CANCELLED. Without one: nothing. */
-void scheduler_end(struct crew_state *crew);
+void scheduler_end(struct ps_job_state *ps_job);
 
 /* Queues it, with a reference of its own; waits while the queue is full. Then an error that is
  * pending. */
@@ -85,7 +85,7 @@ bool scheduler_has_per_worker(
     struct scheduler *scheduler, const struct cadre_per_worker *per_worker);
 
 /* Drops a worker's connection, as if it were lost. Whether there was one. */
-bool scheduler_drop(struct crew_state *crew, uint32_t worker);
+bool scheduler_drop(struct ps_job_state *ps_job, uint32_t worker);
 
 /* --- with the lock; scheduler_outcome.c --- */
 

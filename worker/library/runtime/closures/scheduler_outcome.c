@@ -2,7 +2,7 @@
  * What becomes of closures: done, failed, cancelled with those of a batch, or lost with a worker.
  */
 #include "common/pure/assert.h"
-#include "worker/library/runtime/closures/connection_idle.h"
+#include "worker/library/runtime/closures/worker_connection_idle.h"
 #include "worker/library/runtime/closures/scheduler.h"
 
 void scheduler_notify(struct scheduler *scheduler)
@@ -15,7 +15,7 @@ void scheduler_notify(struct scheduler *scheduler)
 static void finish(struct scheduler *scheduler, cadre_remote_value *value)
 {
     CADRE_ASSERT(value->number != 0);
-    crew_push_done(value->number);
+    ps_job_push_done(value->number);
     remote_value_release(value);
     if (scheduler->queue.running == 0) {
         scheduler_notify(scheduler);
@@ -68,7 +68,7 @@ void scheduler_failed(
         closure_queue_cancel(&scheduler->queue, scheduler_cancelled, scheduler);
         for (uint32_t i = 0; i < scheduler->workers; i++) {
             if (scheduler->connections[i] != NULL) {
-                connection_wake(scheduler->connections[i]);
+                worker_connection_wake(scheduler->connections[i]);
             }
         }
         scheduler_notify(scheduler);
@@ -83,7 +83,7 @@ void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
         closure_queue_done(&scheduler->queue, &value->closure);
         cancel(scheduler, value);
     } else if (closure_queue_put_back(&scheduler->queue, &value->closure)) {
-        connection_wake_idle(scheduler);
+        worker_connection_wake_idle(scheduler);
     } else {
         cancel(scheduler, value);
     }

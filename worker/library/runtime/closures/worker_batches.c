@@ -4,36 +4,36 @@
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/input/distribute.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/input/distribution/distributed_input.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/values/values.h"
 
 /* The way the first call says is that of all. */
 static cadre_status open_input(struct worker_batches *batches, cadre_dataset *data,
-    const char *name, cadre_feed feed, uint32_t replicas, struct cadre_error *error)
+    const char *name, cadre_feed consumption, uint32_t replicas, struct cadre_error *error)
 {
     const struct distributed_layout layout = {.workers = 1, .replicas = replicas, .name = name};
     CADRE_ASSERT(batches->input == NULL);
-    batches->feed = feed;
-    return feed == CADRE_FEED_PARTS
+    batches->consumption = consumption;
+    return consumption == CADRE_FEED_PARTS
                ? distributed_input_open(data, &layout, &batches->input, error)
                : distributed_input_open_pipelines(&data, 1, &layout, &batches->input, error);
 }
 
-static cadre_status check_feed(
-    const struct worker_batches *batches, cadre_feed feed, struct cadre_error *error)
+static cadre_status check_consumption(
+    const struct worker_batches *batches, cadre_feed consumption, struct cadre_error *error)
 {
-    if (feed != CADRE_FEED_ELEMENTS && feed != CADRE_FEED_PARTS) {
+    if (consumption != CADRE_FEED_ELEMENTS && consumption != CADRE_FEED_PARTS) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is not a way to feed the replicas of a worker; use CADRE_FEED_ELEMENTS or "
             "CADRE_FEED_PARTS",
-            (int)feed);
+            (int)consumption);
     }
-    if (batches->input != NULL && feed != batches->feed) {
+    if (batches->input != NULL && consumption != batches->consumption) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "it was read before as %s, and now as %s; read it in one way in all closures",
-            batches->feed == CADRE_FEED_PARTS ? "parts of elements" : "elements",
-            feed == CADRE_FEED_PARTS ? "parts of elements" : "elements");
+            batches->consumption == CADRE_FEED_PARTS ? "parts of elements" : "elements",
+            consumption == CADRE_FEED_PARTS ? "parts of elements" : "elements");
     }
     return CADRE_OK;
 }
@@ -90,13 +90,13 @@ static cadre_status read_step(struct worker_batches *batches, const char *name,
 }
 
 cadre_status worker_batches_next(struct worker_batches *batches, cadre_dataset *data,
-    const char *name, cadre_feed feed, uint32_t replicas, cadre_per_replica **ret_batch,
+    const char *name, cadre_feed consumption, uint32_t replicas, cadre_per_replica **ret_batch,
     struct cadre_error *error)
 {
-    CADRE_TRY(check_feed(batches, feed, error));
+    CADRE_TRY(check_consumption(batches, consumption, error));
     cadre_status status = batches->ended.code;
     if (status == CADRE_OK && batches->input == NULL) {
-        status = open_input(batches, data, name, feed, replicas, &batches->ended);
+        status = open_input(batches, data, name, consumption, replicas, &batches->ended);
     }
     if (status == CADRE_OK) {
         status = read_step(batches, name, ret_batch, &batches->ended);

@@ -15,7 +15,7 @@ struct distributed_input;
 /* Zeroed: not read yet. */
 struct worker_batches {
     struct distributed_input *input;
-    cadre_feed feed;
+    cadre_feed consumption;
     uint64_t step;            /* the next */
     struct cadre_error ended; /* code not OK: the end, or what failed; given from then on */
 };
@@ -23,7 +23,7 @@ struct worker_batches {
 /* `name` is what the dataset is registered as, in messages. INVALID_ARGUMENT: it was read in
  * another way before. */
 cadre_status worker_batches_next(struct worker_batches *batches, cadre_dataset *data,
-    const char *name, cadre_feed feed, uint32_t replicas, cadre_per_replica **ret_batch,
+    const char *name, cadre_feed consumption, uint32_t replicas, cadre_per_replica **ret_batch,
     struct cadre_error *error);
 
 void worker_batches_clear(struct worker_batches *batches);

@@ -7,18 +7,18 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collectives.h"
 #include "worker/library/runtime/devices/devices.h"
-#include "worker/library/runtime/devices/devices_participant.h"
-#include "worker/library/runtime/input/input_participant.h"
-#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/devices/devices_hooks.h"
+#include "worker/library/runtime/input/input_hooks.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/preemption/preemption.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/state/state_participant.h"
+#include "worker/library/runtime/state/state_hooks.h"
 #include "worker/library/runtime/step/outputs.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/scope.h"
-#include "worker/library/runtime/variables/variables_participant.h"
+#include "worker/library/runtime/variables/variables_hooks.h"
 
 /* Bits of a step's number below that of its closure, in what random streams are drawn by. */
 #define RUN_BITS 20
@@ -29,7 +29,7 @@
 static void draw_by_closure(const struct worker_strategy *worker)
 {
     uint64_t closure = worker->closure == NULL ? 0 : worker->closure->number;
-    worker->strategy->draws_by =
+    worker->strategy->random_key =
         closure << RUN_BITS | (worker->runs & ((UINT64_C(1) << RUN_BITS) - 1));
 }
 
@@ -41,12 +41,12 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static cadre_status stand_for(const cadre_replica *replica, struct cadre_error *error)
+static cadre_status act_for_closure(const cadre_replica *replica, struct cadre_error *error)
 {
     (void)error;
     const struct worker_strategy *worker = replica->strategy->worker;
-    crew_enter(worker->crew);
-    closure_follow(worker->crew->index, worker->closure);
+    ps_job_enter(worker->ps_job);
+    closure_inherit(worker->ps_job->index, worker->closure);
     return CADRE_OK;
 }
 
@@ -54,30 +54,30 @@ static void returned(cadre_replica *replica, const struct cadre_error *failure)
 {
     (void)failure;
     if (replica->local != 0) { /* that is the thread of the closure itself */
-        closure_follow(UINT32_MAX, NULL);
-        crew_enter(NULL);
+        closure_inherit(UINT32_MAX, NULL);
+        ps_job_enter(NULL);
     }
 }
 
-static const struct participant closure_participant = {
+static const struct strategy_hooks closure_participant = {
     .name = "closure",
     .begin = begin,
-    .bind = stand_for,
+    .bind = act_for_closure,
     .returned = returned,
 };
 
 /* As a program's, without what is about several tasks: it compares no states with others, and has
  * no crew. */
-static const struct participant *const parts[] = {
-    &preemption_participant,
-    &input_participant,
-    &state_participant,
+static const struct strategy_hooks *const parts[] = {
+    &preemption_hooks,
+    &input_hooks,
+    &state_hooks,
     &closure_participant,
-    &outputs_participant,
-    &reductions_participant,
-    &variables_participant,
-    &collectives_participant,
-    &devices_participant,
+    &outputs_hooks,
+    &reductions_hooks,
+    &variables_hooks,
+    &collectives_hooks,
+    &devices_hooks,
 };
 
 /* --- its life --- */
@@ -90,26 +90,26 @@ uint32_t worker_strategy_replicas(void)
 }
 
 static cadre_status choose_devices(
-    const struct crew_state *crew, struct device_list *ret_list, struct cadre_error *error)
+    const struct ps_job_state *ps_job, struct device_list *ret_list, struct cadre_error *error)
 {
-    const struct device_host host = {.job = "worker", .task = (int32_t)crew->index};
+    const struct device_host host = {.job = "worker", .task = (int32_t)ps_job->index};
     const struct device_inventory inventory = devices_inventory_default();
     return devices_of_count(&inventory, &host, worker_strategy_replicas(), ret_list, error);
 }
 
 cadre_status worker_strategy_open(
-    struct worker_strategy *worker, struct crew_state *crew, struct cadre_error *error)
+    struct worker_strategy *worker, struct ps_job_state *ps_job, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
-    CADRE_ASSERT(crew->role == ROLE_WORKER);
-    *worker = (struct worker_strategy){.crew = crew};
-    struct strategy_shape shape = {.kind = STRATEGY_MIRRORED,
+    CADRE_ASSERT(ps_job->role == ROLE_WORKER);
+    *worker = (struct worker_strategy){.ps_job = ps_job};
+    struct strategy_config shape = {.kind = STRATEGY_MIRRORED,
         .origin = STRATEGY_OF_WORKER,
         .environment = &worker->environment,
         .parts = parts,
         .part_count = sizeof parts / sizeof parts[0],
         .worker = worker};
-    CADRE_TRY(choose_devices(crew, &shape.devices, error));
+    CADRE_TRY(choose_devices(ps_job, &shape.devices, error));
     environment_alone(program_environment(), shape.devices.count, &worker->environment);
     worker->environment.output_asked = false;
     worker->environment.checkpoints_asked = false;
@@ -130,7 +130,7 @@ void worker_strategy_close(struct worker_strategy *worker)
     CADRE_ASSERT(worker->closure == NULL);
     scope_set_worker(NULL);
     /* A thread of the program that calls with it is refused, and is out at once. */
-    while (!living_take(worker->strategy, "the end of a worker", &call, &under_way)) {
+    while (!strategy_registry_acquire(worker->strategy, "the end of a worker", &call, &under_way)) {
         sched_yield();
     }
     strategy_close(worker->strategy);
@@ -144,7 +144,7 @@ void worker_strategy_enter(struct worker_strategy *worker, cadre_closure *closur
     CADRE_ASSERT(worker->strategy != NULL);
     CADRE_ASSERT(worker->closure == NULL); /* one after the other */
     closure_enter(closure);
-    crew_enter_closure(closure->number);
+    ps_job_enter_closure(closure->number);
     worker->closure = closure;
     worker->runs = 0;
     draw_by_closure(worker);
@@ -152,7 +152,7 @@ void worker_strategy_enter(struct worker_strategy *worker, cadre_closure *closur
 
 void worker_strategy_leave(struct worker_strategy *worker)
 {
-    crew_enter_closure(0);
+    ps_job_enter_closure(0);
     closure_leave(worker->closure);
     worker->closure = NULL;
     worker->runs = 0;

@@ -9,14 +9,14 @@
 #ifndef CADRE_RUNTIME_CLOSURES_WORKER_STRATEGY_H
 #define CADRE_RUNTIME_CLOSURES_WORKER_STRATEGY_H
 
-#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/closures/closure.h"
-#include "worker/library/runtime/crew/crew.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Lies still while it is open. */
 struct worker_strategy {
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     cadre_strategy *strategy;
     struct environment environment; /* what it is told */
     cadre_closure *closure;         /* that its thread runs; NULL: none */
@@ -29,7 +29,7 @@ uint32_t worker_strategy_replicas(void);
 
 /* The calling thread's, which runs the worker's functions, from now on. */
 cadre_status worker_strategy_open(
-    struct worker_strategy *worker, struct crew_state *crew, struct cadre_error *error);
+    struct worker_strategy *worker, struct ps_job_state *ps_job, struct cadre_error *error);
 /* Of one that is not open: nothing. */
 void worker_strategy_close(struct worker_strategy *worker);
 

@@ -17,7 +17,7 @@
 #define SILENT_S       5
 #define ASK_AGAIN_S    3
 #define ASKED          4
-#define UNHEARD_END_MS ((SILENT_S + ASK_AGAIN_S * ASKED) * 1000)
+#define UNREACHED_END_MS ((SILENT_S + ASK_AGAIN_S * ASKED) * 1000)
 
 static cadre_status malformed(const char *text, struct cadre_error *error)
 {
@@ -159,7 +159,7 @@ void cluster_address_tune(int fd)
         {IPPROTO_TCP, TCP_KEEPIDLE, SILENT_S},
         {IPPROTO_TCP, TCP_KEEPINTVL, ASK_AGAIN_S},
         {IPPROTO_TCP, TCP_KEEPCNT, ASKED},
-        {IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_END_MS},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, UNREACHED_END_MS},
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         setsockopt(

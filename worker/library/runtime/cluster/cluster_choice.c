@@ -15,11 +15,11 @@ cadre_status cluster_choice_open(const cadre_cluster_resolver *resolver,
     const char *type = resolver->task_type;
     *ret_choice = (struct cluster_choice){0};
     CADRE_TRY(cluster_spec_check(resolver->spec, type, resolver->task_id, error));
-    bool crew = cluster_crew_check(resolver, &lack) == CADRE_OK;
-    choice.idle_server = !crew && type != NULL && strcmp(type, "ps") == 0;
+    bool ps_job = cluster_ps_job_check(resolver, &lack) == CADRE_OK;
+    choice.idle_server = !ps_job && type != NULL && strcmp(type, "ps") == 0;
     if (!choice.idle_server) {
         CADRE_TRY(cluster_member_open(
-            resolver, crew ? CLUSTER_CREW : CLUSTER_PEERS, environment, &choice.member, error));
+            resolver, ps_job ? CLUSTER_PS_JOB : CLUSTER_PEERS, environment, &choice.member, error));
     }
     if (cluster_has_servers(resolver)) {
         cadre_status status = resolver_copy(resolver, &choice.parts, error);

@@ -17,7 +17,7 @@ enum {
     HELLO_MAGIC = 0,
     HELLO_VERSION = 4,
     HELLO_FRAME = 8,
-    HELLO_PLACE = 12,
+    HELLO_TASK_ID = 12,
     HELLO_TASKS = 16,
     HELLO_KEYED = 20,
     HELLO_RESTORED = 24,
@@ -73,7 +73,7 @@ void greeting_hello_write(
     put(ret_bytes + HELLO_MAGIC, MAGIC, 4);
     put(ret_bytes + HELLO_VERSION, VERSION, 4);
     put(ret_bytes + HELLO_FRAME, hello->frame_version, 4);
-    put(ret_bytes + HELLO_PLACE, hello->place, 4);
+    put(ret_bytes + HELLO_TASK_ID, hello->member_id, 4);
     put(ret_bytes + HELLO_TASKS, hello->tasks, 4);
     put(ret_bytes + HELLO_KEYED, hello->keyed ? 1 : 0, 4);
     put(ret_bytes + HELLO_RESTORED, hello->restored, 8);
@@ -86,7 +86,7 @@ bool greeting_hello_read(
 {
     *ret_hello = (struct greeting_hello){
         .frame_version = (uint32_t)get(bytes + HELLO_FRAME, 4),
-        .place = (uint32_t)get(bytes + HELLO_PLACE, 4),
+        .member_id = (uint32_t)get(bytes + HELLO_TASK_ID, 4),
         .tasks = (uint32_t)get(bytes + HELLO_TASKS, 4),
         .keyed = get(bytes + HELLO_KEYED, 4) != 0,
         .restored = get(bytes + HELLO_RESTORED, 8),
@@ -99,7 +99,7 @@ bool greeting_hello_read(
 /* Over the role, the hello, the acceptor's challenge, and what else is said. */
 static void mac_of(const uint8_t key[GREETING_KEY_BYTES], enum greeting_role role,
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
-    const uint8_t *said, size_t said_bytes, uint8_t ret_mac[GREETING_MAC_BYTES])
+    const uint8_t *received, size_t received_bytes, uint8_t ret_mac[GREETING_MAC_BYTES])
 {
     static const char labels[][LABEL_BYTES] = {
         [GREETING_ACCEPTOR] = "cadre cluster 1 acceptor",
@@ -109,19 +109,19 @@ static void mac_of(const uint8_t key[GREETING_KEY_BYTES], enum greeting_role rol
     uint8_t
         text[LABEL_BYTES + GREETING_HELLO_BYTES + GREETING_CHALLENGE_BYTES + GREETING_ANSWER_BYTES];
     size_t bytes = 0;
-    CADRE_ASSERT(said_bytes <= GREETING_ANSWER_BYTES);
+    CADRE_ASSERT(received_bytes <= GREETING_ANSWER_BYTES);
     memcpy(text, labels[role], LABEL_BYTES);
     bytes += LABEL_BYTES;
     memcpy(text + bytes, hello, GREETING_HELLO_BYTES);
     bytes += GREETING_HELLO_BYTES;
     memcpy(text + bytes, challenge, GREETING_CHALLENGE_BYTES);
     bytes += GREETING_CHALLENGE_BYTES;
-    if (said_bytes > 0) {
-        memcpy(text + bytes, said, said_bytes);
+    if (received_bytes > 0) {
+        memcpy(text + bytes, received, received_bytes);
     }
     unsigned length = 0;
     const uint8_t *mac =
-        HMAC(EVP_sha256(), key, GREETING_KEY_BYTES, text, bytes + said_bytes, ret_mac, &length);
+        HMAC(EVP_sha256(), key, GREETING_KEY_BYTES, text, bytes + received_bytes, ret_mac, &length);
     CADRE_ASSERT(mac != NULL && length == GREETING_MAC_BYTES);
 }
 
@@ -164,18 +164,18 @@ bool greeting_answer_valid(const uint8_t bytes[GREETING_ANSWER_BYTES],
     return CRYPTO_memcmp(expected, bytes + ANSWER_MAC, GREETING_MAC_BYTES) == 0;
 }
 
-void greeting_proof(const uint8_t key[GREETING_KEY_BYTES],
+void greeting_mac(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     uint8_t ret_mac[GREETING_MAC_BYTES])
 {
     mac_of(key, GREETING_CONNECTOR, hello, challenge, NULL, 0, ret_mac);
 }
 
-bool greeting_proof_valid(const uint8_t key[GREETING_KEY_BYTES],
+bool greeting_mac_valid(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     const uint8_t mac[GREETING_MAC_BYTES])
 {
     uint8_t expected[GREETING_MAC_BYTES];
-    greeting_proof(key, hello, challenge, expected);
+    greeting_mac(key, hello, challenge, expected);
     return CRYPTO_memcmp(expected, mac, GREETING_MAC_BYTES) == 0;
 }

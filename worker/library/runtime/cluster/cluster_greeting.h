@@ -28,14 +28,14 @@
 #define GREETING_ANSWER_BYTES    536
 
 /* From a checkpoint of a folder, which the first task of the cluster chooses. */
-#define RESTORED_AS_THE_FIRST UINT64_MAX
+#define RESTORED_BY_FIRST_TASK UINT64_MAX
 
 struct greeting_hello {
     uint32_t frame_version; /* of the frames that follow */
-    uint32_t place;         /* the task's id in the cluster */
+    uint32_t member_id;         /* the task's id in the cluster */
     uint32_t tasks;
     bool keyed;
-    uint64_t restored; /* the position that it goes on from, or RESTORED_AS_THE_FIRST */
+    uint64_t restored; /* the position that it goes on from, or RESTORED_BY_FIRST_TASK */
     uint8_t cluster[GREETING_CLUSTER_BYTES];
     uint8_t challenge[GREETING_CHALLENGE_BYTES];
 };
@@ -75,10 +75,10 @@ bool greeting_answer_valid(const uint8_t bytes[GREETING_ANSWER_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES]);
 
 /* The connector's proof. */
-void greeting_proof(const uint8_t key[GREETING_KEY_BYTES],
+void greeting_mac(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     uint8_t ret_mac[GREETING_MAC_BYTES]);
-bool greeting_proof_valid(const uint8_t key[GREETING_KEY_BYTES],
+bool greeting_mac_valid(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     const uint8_t mac[GREETING_MAC_BYTES]);
 

@@ -9,7 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 
 #define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
 #define HEARTBEAT_US (LEASE_US / 4)
@@ -18,29 +18,29 @@
 
 /* --- what is said --- */
 
-static void send_verdict(struct cluster_lead *lead, uint32_t place, cadre_status code,
+static void send_verdict(struct cluster_lead *lead, uint32_t member_id, cadre_status code,
     const char *text, uint32_t slot, uint64_t incarnation)
 {
-    CADRE_ASSERT(place < lead->member->tasks);
-    CADRE_ASSERT(lead->peers[place].state == PEER_WAITING);
-    const struct stranger_proved *greeting = &lead->greetings[place];
+    CADRE_ASSERT(member_id < lead->member->tasks);
+    CADRE_ASSERT(lead->peers[member_id].state == PEER_WAITING);
+    const struct authenticated_peer *greeting = &lead->greetings[member_id];
     struct greeting_answer answer = {.code = code, .slot = slot, .incarnation = incarnation};
     uint8_t bytes[GREETING_ANSWER_BYTES];
     snprintf(answer.text, sizeof answer.text, "%s", text);
     greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, greeting->hello_bytes,
         greeting->challenge, bytes);
-    cluster_peer_send(&lead->peers[place], bytes, sizeof bytes);
+    cluster_peer_send(&lead->peers[member_id], bytes, sizeof bytes);
 }
 
-static void dismiss(struct cluster_lead *lead, uint32_t place, cadre_status code, const char *text)
+static void dismiss(struct cluster_lead *lead, uint32_t member_id, cadre_status code, const char *text)
 {
-    CADRE_ASSERT(place < lead->member->tasks);
-    struct cluster_peer *peer = &lead->peers[place];
+    CADRE_ASSERT(member_id < lead->member->tasks);
+    struct cluster_peer *peer = &lead->peers[member_id];
     if (peer->state == PEER_WAITING && code != CADRE_OK) {
-        send_verdict(lead, place, code, text, 0, 0);
+        send_verdict(lead, member_id, code, text, 0, 0);
         code = CADRE_OK;
     }
-    cluster_peer_dismiss(peer, code, text, lead->now_us);
+    cluster_peer_finish(peer, code, text, lead->now_us);
 }
 
 /* The first reason counts. This task itself hears it last: its program may end the process then. */
@@ -52,56 +52,56 @@ static void end(struct cluster_lead *lead, cadre_status code, const char *text)
     lead->phase = CLUSTER_ENDED;
     lead->code = code;
     snprintf(lead->text, sizeof lead->text, "%s", text);
-    for (uint32_t place = 1; place < lead->member->tasks; place++) {
-        dismiss(lead, place, code, lead->text);
+    for (uint32_t member_id = 1; member_id < lead->member->tasks; member_id++) {
+        dismiss(lead, member_id, code, lead->text);
     }
 }
 
 bool cluster_lead_has_others(const struct cluster_lead *lead)
 {
     bool there = false;
-    for (uint32_t place = 1; !there && place < lead->member->tasks; place++) {
-        there = lead->peers[place].state != PEER_ABSENT;
+    for (uint32_t member_id = 1; !there && member_id < lead->member->tasks; member_id++) {
+        there = lead->peers[member_id].state != PEER_ABSENT;
     }
     return there;
 }
 
 /* --- what the core wants; it is not called from here --- */
 
-static const char *name_of(uint32_t place, void *user)
+static const char *name_of(uint32_t member_id, void *user)
 {
     const struct cluster_lead *lead = user;
-    return cluster_member_address(lead->member, place);
+    return cluster_member_address(lead->member, member_id);
 }
 
-static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
+static void on_placed(uint32_t member_id, uint32_t slot, uint64_t incarnation, void *user)
 {
     struct cluster_lead *lead = user;
-    CADRE_ASSERT(place < lead->member->tasks);
-    struct cluster_peer *peer = &lead->peers[place];
+    CADRE_ASSERT(member_id < lead->member->tasks);
+    struct cluster_peer *peer = &lead->peers[member_id];
     if (peer->state == PEER_WAITING) {
-        send_verdict(lead, place, CADRE_OK, "", slot, incarnation);
+        send_verdict(lead, member_id, CADRE_OK, "", slot, incarnation);
         peer->state = peer->state == PEER_WAITING ? PEER_SERVED : peer->state;
     }
 }
 
-static void on_down(uint32_t place, const struct task_down *down, void *user)
+static void on_down(uint32_t member_id, const struct task_down *down, void *user)
 {
     struct cluster_lead *lead = user;
-    CADRE_ASSERT(place < lead->member->tasks);
-    bool crew = crew_is(&lead->member->crew);
-    lead->chief_done = lead->chief_done || (crew && place == 0 && down->type == TASK_DOWN_BYE);
-    cluster_peer_tell(&lead->peers[place], down);
+    CADRE_ASSERT(member_id < lead->member->tasks);
+    bool ps_job = ps_job_is_set(&lead->member->ps_job);
+    lead->chief_done = lead->chief_done || (ps_job && member_id == 0 && down->type == TASK_DOWN_GOODBYE);
+    cluster_peer_send_message(&lead->peers[member_id], down);
 }
 
-static void on_stop(uint32_t place, void *user)
+static void on_stop(uint32_t member_id, void *user)
 {
     struct cluster_lead *lead = user;
     bool fails = lead->code != CADRE_OK;
-    if (place == 0 && lead->phase == CLUSTER_ENDED) {
+    if (member_id == 0 && lead->phase == CLUSTER_ENDED) {
         return; /* it has its turn */
     }
-    dismiss(lead, place, fails ? lead->code : CADRE_ABORTED,
+    dismiss(lead, member_id, fails ? lead->code : CADRE_ABORTED,
         fails ? lead->text : "the job goes on without this task, which did not answer in time");
 }
 
@@ -122,47 +122,47 @@ static void begin(struct cluster_lead *lead)
 {
     CADRE_ASSERT(lead->phase == CLUSTER_GATHERING);
     lead->phase = CLUSTER_RUNNING;
-    for (uint32_t place = 0; place < lead->member->tasks; place++) {
-        core_inside_join(lead->inside, place, lead->now_us);
+    for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
+        embedded_core_connect(lead->inside, member_id, lead->now_us);
     }
-    core_inside_begin(lead->inside, lead->now_us);
+    embedded_core_start(lead->inside, lead->now_us);
 }
 
 static bool all_are_there(const struct cluster_lead *lead)
 {
     bool there = true;
-    for (uint32_t place = 0; there && place < lead->member->tasks; place++) {
-        there = lead->peers[place].state == PEER_WAITING;
+    for (uint32_t member_id = 0; there && member_id < lead->member->tasks; member_id++) {
+        there = lead->peers[member_id].state == PEER_WAITING;
     }
     return there;
 }
 
-static void refuse(struct cluster_lead *lead, const struct stranger_proved *proved,
+static void refuse(struct cluster_lead *lead, const struct authenticated_peer *authenticated,
     cadre_status code, const char *text)
 {
     CADRE_ASSERT(code != CADRE_OK);
-    struct cluster_peer peer = {.state = PEER_WAITING, .fd = proved->fd};
+    struct cluster_peer peer = {.state = PEER_WAITING, .fd = authenticated->fd};
     struct greeting_answer answer = {.code = code};
     uint8_t bytes[GREETING_ANSWER_BYTES];
     snprintf(answer.text, sizeof answer.text, "%s", text);
-    greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, proved->hello_bytes,
-        proved->challenge, bytes);
+    greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, authenticated->hello_bytes,
+        authenticated->challenge, bytes);
     cluster_peer_send(&peer, bytes, sizeof bytes); /* so little always fits a new connection */
     cluster_peer_close(&peer);
 }
 
-void cluster_lead_proved(const struct stranger_proved *proved, void *user)
+void cluster_lead_authenticated(const struct authenticated_peer *authenticated, void *user)
 {
     struct cluster_lead *lead = user;
-    CADRE_ASSERT(proved->place < lead->member->tasks); /* its hello was checked */
-    struct cluster_peer *peer = &lead->peers[proved->place];
+    CADRE_ASSERT(authenticated->member_id < lead->member->tasks); /* its hello was checked */
+    struct cluster_peer *peer = &lead->peers[authenticated->member_id];
     char text[GREETING_TEXT_BYTES];
     char who[CLUSTER_MEMBER_TEXT_BYTES];
-    cluster_member_text(lead->member, proved->place, who);
+    cluster_member_text(lead->member, authenticated->member_id, who);
     if (lead->phase == CLUSTER_ENDED || lead->done) {
         snprintf(text, sizeof text, "the job of this cluster is over%s%.300s; start all tasks anew",
             lead->code == CADRE_OK ? "" : ": ", lead->text);
-        refuse(lead, proved, CADRE_FAILED_PRECONDITION, text);
+        refuse(lead, authenticated, CADRE_FAILED_PRECONDITION, text);
         return;
     }
     if (peer->state != PEER_ABSENT) {
@@ -170,22 +170,22 @@ void cluster_lead_proved(const struct stranger_proved *proved, void *user)
             "%s is there already: two programs were started as the same task; give each its own "
             "type and index",
             who);
-        refuse(lead, proved, CADRE_ALREADY_EXISTS, text);
+        refuse(lead, authenticated, CADRE_ALREADY_EXISTS, text);
         return;
     }
-    *peer = (struct cluster_peer){.state = PEER_WAITING, .fd = proved->fd};
-    lead->greetings[proved->place] = *proved;
+    *peer = (struct cluster_peer){.state = PEER_WAITING, .fd = authenticated->fd};
+    lead->greetings[authenticated->member_id] = *authenticated;
     if (lead->phase == CLUSTER_RUNNING) {
-        core_inside_join(lead->inside, proved->place, lead->now_us);
+        embedded_core_connect(lead->inside, authenticated->member_id, lead->now_us);
     }
 }
 
-static void lose(struct cluster_lead *lead, uint32_t place)
+static void lose(struct cluster_lead *lead, uint32_t member_id)
 {
-    CADRE_ASSERT(lead->peers[place].state != PEER_ABSENT);
-    cluster_peer_close(&lead->peers[place]);
+    CADRE_ASSERT(lead->peers[member_id].state != PEER_ABSENT);
+    cluster_peer_close(&lead->peers[member_id]);
     if (lead->phase == CLUSTER_RUNNING && !lead->done) {
-        core_inside_leave(lead->inside, place, lead->now_us);
+        embedded_core_disconnect(lead->inside, member_id, lead->now_us);
     }
 }
 
@@ -193,18 +193,18 @@ static void lose(struct cluster_lead *lead, uint32_t place)
 
 /* Its own connection ends, and it is lost. */
 static void refuse_frames(
-    struct cluster_lead *lead, uint32_t place, const struct cadre_error *error)
+    struct cluster_lead *lead, uint32_t member_id, const struct cadre_error *error)
 {
     CADRE_ASSERT(error->code != CADRE_OK);
     CADRE_ASSERT(lead->phase != CLUSTER_GATHERING);
-    cluster_peer_dismiss(&lead->peers[place], error->code, error->text, lead->now_us);
-    core_inside_leave(lead->inside, place, lead->now_us);
+    cluster_peer_finish(&lead->peers[member_id], error->code, error->text, lead->now_us);
+    embedded_core_disconnect(lead->inside, member_id, lead->now_us);
 }
 
 static void take_frame(
-    struct cluster_lead *lead, uint32_t place, const uint8_t *payload, size_t size)
+    struct cluster_lead *lead, uint32_t member_id, const uint8_t *payload, size_t size)
 {
-    struct cluster_peer *peer = &lead->peers[place];
+    struct cluster_peer *peer = &lead->peers[member_id];
     CADRE_ASSERT(peer->state == PEER_SERVED);
     struct cadre_error error = {0};
     struct task_up up;
@@ -215,16 +215,16 @@ static void take_frame(
             "a task says hello before anything else on its connection, and once");
     }
     if (status != CADRE_OK) {
-        refuse_frames(lead, place, &error);
+        refuse_frames(lead, member_id, &error);
         return;
     }
     peer->greeted = true;
-    core_inside_up(lead->inside, place, &up, lead->now_us);
+    embedded_core_receive(lead->inside, member_id, &up, lead->now_us);
 }
 
-static void take_frames(struct cluster_lead *lead, uint32_t place)
+static void take_frames(struct cluster_lead *lead, uint32_t member_id)
 {
-    struct cluster_peer *peer = &lead->peers[place];
+    struct cluster_peer *peer = &lead->peers[member_id];
     struct cadre_error error = {0};
     const uint8_t *payload;
     size_t size;
@@ -234,32 +234,32 @@ static void take_frames(struct cluster_lead *lead, uint32_t place)
             return;
         }
         if (status == CADRE_OK) {
-            take_frame(lead, place, payload, size);
+            take_frame(lead, member_id, payload, size);
         } else {
-            refuse_frames(lead, place, &error);
+            refuse_frames(lead, member_id, &error);
         }
     }
 }
 
-void cluster_lead_hear(struct cluster_lead *lead, uint32_t place)
+void cluster_lead_receive(struct cluster_lead *lead, uint32_t member_id)
 {
-    CADRE_ASSERT(place < lead->member->tasks);
-    CADRE_ASSERT(lead->peers[place].state != PEER_ABSENT);
-    if (!cluster_peer_read(&lead->peers[place])) {
-        lose(lead, place);
+    CADRE_ASSERT(member_id < lead->member->tasks);
+    CADRE_ASSERT(lead->peers[member_id].state != PEER_ABSENT);
+    if (!cluster_peer_read(&lead->peers[member_id])) {
+        lose(lead, member_id);
     } else {
-        take_frames(lead, place);
+        take_frames(lead, member_id);
     }
 }
 
 /* Those whose connection is over. A step of the core may break others: they are next. */
 static void reap(struct cluster_lead *lead)
 {
-    for (uint32_t place = 0; place < lead->member->tasks; place++) {
-        const struct cluster_peer *peer = &lead->peers[place];
-        bool late = peer->state == PEER_LEAVING && lead->now_us >= peer->until_us;
+    for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
+        const struct cluster_peer *peer = &lead->peers[member_id];
+        bool late = peer->state == PEER_CLOSING && lead->now_us >= peer->until_us;
         if (peer->state == PEER_BROKEN || late) {
-            lose(lead, place);
+            lose(lead, member_id);
         }
     }
 }
@@ -272,14 +272,14 @@ static uint32_t name_missing(const struct cluster_lead *lead, char *text, size_t
     uint32_t missing = 0;
     size_t length = 0;
     text[0] = '\0';
-    for (uint32_t place = 0; place < lead->member->tasks; place++) {
+    for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
         char who[CLUSTER_MEMBER_TEXT_BYTES];
-        if (lead->peers[place].state == PEER_WAITING) {
+        if (lead->peers[member_id].state == PEER_WAITING) {
             continue;
         }
         if (missing < NAMED_MAX && length < size) {
             int written = snprintf(text + length, size - length, "%s%s", missing == 0 ? "" : ", ",
-                cluster_member_text(lead->member, place, who));
+                cluster_member_text(lead->member, member_id, who));
             length += written > 0 ? (size_t)written : 0;
         }
         missing++;
@@ -294,7 +294,7 @@ static void gather(struct cluster_lead *lead)
 {
     char names[GREETING_TEXT_BYTES / 2];
     char text[LIMIT_TEXT_BYTES];
-    const char *trouble = lead->trouble;
+    const char *refusal = lead->refusal;
     uint64_t wait_s = lead->member->wait_us / CADRE_US_PER_S;
     uint32_t tasks = lead->member->tasks;
     if (all_are_there(lead)) {
@@ -304,23 +304,23 @@ static void gather(struct cluster_lead *lead)
         snprintf(text, sizeof text,
             "%" PRIu32 " of %" PRIu32 " tasks of the cluster came within %" PRIu64
             " s (CADRE_CLUSTER_WAIT_S); missing: %s; start one program for each%s%.150s",
-            tasks - missing, tasks, wait_s, names, trouble[0] == '\0' ? "" : "; ", trouble);
+            tasks - missing, tasks, wait_s, names, refusal[0] == '\0' ? "" : "; ", refusal);
         end(lead, CADRE_DEADLINE_EXCEEDED, text);
     } else if (lead->now_us >= lead->warn_us) {
         lead->warn_us = UINT64_MAX;
         name_missing(lead, names, sizeof names);
         show_warning("the cluster waits for %s, up to %" PRIu64 " s (CADRE_CLUSTER_WAIT_S)%s%s",
-            names, wait_s, trouble[0] == '\0' ? "" : "; ", trouble);
+            names, wait_s, refusal[0] == '\0' ? "" : "; ", refusal);
     }
 }
 
 /* What this task has said and nobody has read yet, such as why it ends. */
-static void hear_own_last_words(struct cluster_lead *lead)
+static void receive_own_last(struct cluster_lead *lead)
 {
     struct pollfd own = {.fd = lead->peers[0].fd, .events = POLLIN};
     while (lead->phase == CLUSTER_RUNNING && lead->peers[0].state == PEER_SERVED &&
            poll(&own, 1, 0) > 0) {
-        cluster_lead_hear(lead, 0);
+        cluster_lead_receive(lead, 0);
     }
 }
 
@@ -336,14 +336,14 @@ static void leave(struct cluster_lead *lead)
     CADRE_ASSERT(lead->phase != CLUSTER_ENDED);
     char text[LIMIT_TEXT_BYTES];
     char who[CLUSTER_MEMBER_TEXT_BYTES];
-    hear_own_last_words(lead);
+    receive_own_last(lead);
     snprintf(text, sizeof text,
         "%s, which holds the job together, ended before the others; start all tasks again",
         cluster_member_text(lead->member, 0, who));
     end(lead, lead->done ? CADRE_OK : CADRE_UNAVAILABLE, lead->done ? "" : text);
 }
 
-void cluster_lead_pass_time(struct cluster_lead *lead, uint64_t now_us, bool leaves)
+void cluster_lead_tick(struct cluster_lead *lead, uint64_t now_us, bool leaves)
 {
     CADRE_ASSERT(now_us >= lead->now_us); /* of one clock */
     lead->now_us = now_us;
@@ -356,10 +356,10 @@ void cluster_lead_pass_time(struct cluster_lead *lead, uint64_t now_us, bool lea
     if (lead->phase == CLUSTER_RUNNING && !lead->done) {
         if (lead->now_us >= lead->heartbeat_us) {
             lead->heartbeat_us = lead->now_us + HEARTBEAT_US;
-            core_inside_heartbeat(lead->inside, lead->now_us);
+            embedded_core_heartbeat(lead->inside, lead->now_us);
         }
-        if (core_inside_wake_us(lead->inside) <= lead->now_us) {
-            core_inside_tick(lead->inside, lead->now_us);
+        if (embedded_core_wake_us(lead->inside) <= lead->now_us) {
+            embedded_core_tick(lead->inside, lead->now_us);
         }
     }
     reap(lead);
@@ -381,14 +381,14 @@ uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
         sooner(&until_us, lead->warn_us);
     } else if (lead->phase == CLUSTER_RUNNING && !lead->done) {
         sooner(&until_us, lead->heartbeat_us);
-        sooner(&until_us, core_inside_wake_us(lead->inside));
+        sooner(&until_us, embedded_core_wake_us(lead->inside));
     }
-    for (uint32_t place = 0; place < lead->member->tasks; place++) {
-        const struct cluster_peer *peer = &lead->peers[place];
+    for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
+        const struct cluster_peer *peer = &lead->peers[member_id];
         if (peer->state == PEER_BROKEN) {
             return lead->now_us;
         }
-        if (peer->state == PEER_LEAVING) {
+        if (peer->state == PEER_CLOSING) {
             sooner(&until_us, peer->until_us);
         }
     }
@@ -399,24 +399,24 @@ uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
 
 void cluster_lead_close(struct cluster_lead *lead)
 {
-    for (uint32_t place = 0; lead->peers != NULL && place < lead->member->tasks; place++) {
-        cluster_peer_close(&lead->peers[place]);
+    for (uint32_t member_id = 0; lead->peers != NULL && member_id < lead->member->tasks; member_id++) {
+        cluster_peer_close(&lead->peers[member_id]);
     }
-    core_inside_close(lead->inside);
+    embedded_core_close(lead->inside);
     wire_arena_free(lead->arena);
     free(lead->peers);
     free(lead->greetings);
 }
 
 cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_member *member,
-    uint64_t restored, const char *trouble, struct cadre_error *error)
+    uint64_t restored, const char *refusal, struct cadre_error *error)
 {
     CADRE_ASSERT(member->tasks > 1);
-    CADRE_ASSERT(member->place == 0); /* the first task holds the job together */
+    CADRE_ASSERT(member->member_id == 0); /* the first task holds the job together */
     uint64_t now_us = clock_monotonic_us();
     *lead = (struct cluster_lead){.member = member,
         .phase = CLUSTER_GATHERING,
-        .trouble = trouble,
+        .refusal = refusal,
         .now_us = now_us,
         .deadline_us = now_us + member->wait_us,
         .warn_us = now_us + WARN_US,
@@ -427,22 +427,22 @@ cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_m
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for a cluster of %" PRIu32 " tasks", member->tasks);
     }
-    for (uint32_t place = 0; place < member->tasks; place++) {
-        lead->peers[place].fd = -1;
+    for (uint32_t member_id = 0; member_id < member->tasks; member_id++) {
+        lead->peers[member_id].fd = -1;
     }
-    struct core_inside_options options = {.tasks = member->tasks,
-        .crew = member->crew,
+    struct embedded_core_options options = {.tasks = member->tasks,
+        .ps_job = member->ps_job,
         .name = name_of,
         .user = lead,
         .restored = restored,
         .lease_us = LEASE_US,
         /* The core takes 0 for its default. */
         .wait_us = member->grace_us == 0 ? CADRE_US_PER_MS : member->grace_us};
-    struct core_inside_events events = {.placed = on_placed,
+    struct embedded_core_events events = {.placed = on_placed,
         .down = on_down,
         .stop = on_stop,
         .fails = on_fails,
         .done = on_done,
         .user = lead};
-    return core_inside_open(&options, &events, &lead->inside, error);
+    return embedded_core_open(&options, &events, &lead->inside, error);
 }

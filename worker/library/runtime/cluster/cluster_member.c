@@ -17,34 +17,34 @@
 #define KEY_FILE_BYTES_MAX (1024 * 1024)
 
 /* The job that the task of a place is of, and which one of it. */
-static const char *job_of(const struct cluster_member *member, uint32_t place, uint32_t *ret_index)
+static const char *job_of(const struct cluster_member *member, uint32_t member_id, uint32_t *ret_index)
 {
-    CADRE_ASSERT(place < member->tasks);
-    if (crew_is(&member->crew)) {
-        enum role role = crew_role(&member->crew, place);
-        *ret_index = place - crew_first(&member->crew, role);
+    CADRE_ASSERT(member_id < member->tasks);
+    if (ps_job_is_set(&member->ps_job)) {
+        enum role role = ps_job_role(&member->ps_job, member_id);
+        *ret_index = member_id - ps_job_first_slot(&member->ps_job, role);
         return role_name(role);
     }
-    bool chief = place < member->chiefs;
-    *ret_index = chief ? place : place - member->chiefs;
+    bool chief = member_id < member->chiefs;
+    *ret_index = chief ? member_id : member_id - member->chiefs;
     return chief ? "chief" : "worker";
 }
 
-const char *cluster_member_address(const struct cluster_member *member, uint32_t place)
+const char *cluster_member_address(const struct cluster_member *member, uint32_t member_id)
 {
     uint32_t index;
     const struct cluster_job *job =
-        cluster_spec_find(member->resolver->spec, job_of(member, place, &index));
+        cluster_spec_find(member->resolver->spec, job_of(member, member_id, &index));
     return job == NULL ? NULL : cluster_job_address(job, index);
 }
 
 const char *cluster_member_text(
-    const struct cluster_member *member, uint32_t place, char ret_text[CLUSTER_MEMBER_TEXT_BYTES])
+    const struct cluster_member *member, uint32_t member_id, char ret_text[CLUSTER_MEMBER_TEXT_BYTES])
 {
     uint32_t index;
-    const char *job = job_of(member, place, &index);
-    snprintf(ret_text, CLUSTER_MEMBER_TEXT_BYTES, "task %" PRIu32 " (%s %" PRIu32 " at %s)", place,
-        job, index, cluster_member_address(member, place));
+    const char *job = job_of(member, member_id, &index);
+    snprintf(ret_text, CLUSTER_MEMBER_TEXT_BYTES, "task %" PRIu32 " (%s %" PRIu32 " at %s)", member_id,
+        job, index, cluster_member_address(member, member_id));
     return ret_text;
 }
 
@@ -70,7 +70,7 @@ bool cluster_has_servers(const cadre_cluster_resolver *resolver)
     return tasks_of(resolver->spec, "ps") > 0;
 }
 
-cadre_status cluster_crew_check(const cadre_cluster_resolver *resolver, struct cadre_error *error)
+cadre_status cluster_ps_job_check(const cadre_cluster_resolver *resolver, struct cadre_error *error)
 {
     uint32_t servers = tasks_of(resolver->spec, "ps");
     bool chief = tasks_of(resolver->spec, "chief") > 0;
@@ -87,25 +87,25 @@ cadre_status cluster_crew_check(const cadre_cluster_resolver *resolver, struct c
 }
 
 /* Of a cluster with ps tasks. */
-static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
+static cadre_status find_id_in_ps_job(const cadre_cluster_resolver *resolver,
     struct cluster_member *member, struct cadre_error *error)
 {
     const char *type = resolver->task_type;
     const cadre_cluster_spec *spec = resolver->spec;
-    struct crew *crew = &member->crew;
-    *crew = (struct crew){.workers = tasks_of(spec, "worker"),
+    struct ps_job *ps_job = &member->ps_job;
+    *ps_job = (struct ps_job){.workers = tasks_of(spec, "worker"),
         .servers = tasks_of(spec, "ps"),
         .evaluators = tasks_of(spec, "evaluator")};
     member->chiefs = tasks_of(spec, "chief");
-    member->tasks = (uint32_t)crew_tasks(crew);
-    CADRE_TRY(cluster_crew_check(resolver, error));
+    member->tasks = (uint32_t)ps_job_task_count(ps_job);
+    CADRE_TRY(cluster_ps_job_check(resolver, error));
     if (type == NULL || type[0] == '\0') {
         return refuse_untyped(member->tasks, "chief, worker, ps and evaluator", error);
     }
     for (enum role role = ROLE_CHIEF; role <= ROLE_EVALUATOR; role++) {
-        if (strcmp(type, role_name(role)) == 0 && crew_count(crew, role) > 0) {
+        if (strcmp(type, role_name(role)) == 0 && ps_job_role_count(ps_job, role) > 0) {
             member->role = role;
-            member->place = crew_first(crew, role) + resolver->task_id;
+            member->member_id = ps_job_first_slot(ps_job, role) + resolver->task_id;
             return CADRE_OK;
         }
     }
@@ -115,15 +115,15 @@ static cadre_status find_place_in_crew(const cadre_cluster_resolver *resolver,
 }
 
 /* Whether it is a task of a job of several. */
-static cadre_status find_place(const cadre_cluster_resolver *resolver, enum cluster_part part,
+static cadre_status find_member_id(const cadre_cluster_resolver *resolver, enum cluster_part part,
     struct cluster_member *member, bool *ret_several, struct cadre_error *error)
 {
     const char *type = resolver->task_type;
     *ret_several = false;
     CADRE_TRY(cluster_spec_check(resolver->spec, type, resolver->task_id, error));
-    if (part == CLUSTER_CREW && cluster_has_servers(resolver)) {
+    if (part == CLUSTER_PS_JOB && cluster_has_servers(resolver)) {
         *ret_several = true;
-        return find_place_in_crew(resolver, member, error);
+        return find_id_in_ps_job(resolver, member, error);
     }
     if (type != NULL && strcmp(type, "evaluator") == 0) {
         return CADRE_OK;
@@ -144,7 +144,7 @@ static cadre_status find_place(const cadre_cluster_resolver *resolver, enum clus
         return refuse_untyped(member->tasks, "chief and worker", error);
     }
     *ret_several = true;
-    return cluster_id_in_cluster(resolver->spec, type, resolver->task_id, &member->place, error);
+    return cluster_id_in_cluster(resolver->spec, type, resolver->task_id, &member->member_id, error);
 }
 
 /* Each has an address, and one of its own: that is also what the coordinator calls it. */
@@ -153,13 +153,13 @@ static cadre_status check_addresses(const struct cluster_member *member, struct 
     char host[CADRE_CLUSTER_ADDRESS_BYTES];
     uint16_t port;
     uint32_t index;
-    for (uint32_t place = 0; place < member->tasks; place++) {
-        const char *address = cluster_member_address(member, place);
+    for (uint32_t member_id = 0; member_id < member->tasks; member_id++) {
+        const char *address = cluster_member_address(member, member_id);
         if (address == NULL) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the job '%s' of the cluster has gaps in the indices of its tasks; a cluster that "
                 "trains has all from 0 on",
-                job_of(member, place, &index));
+                job_of(member, member_id, &index));
         }
         CADRE_TRY(cluster_address_parse(address, host, &port, error));
         if (strlen(address) >= LIMIT_NAME_BYTES) {
@@ -184,8 +184,8 @@ static cadre_status check_distinct(const struct cluster_member *member, struct c
     if (sorted == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the cluster");
     }
-    for (uint32_t place = 0; place < member->tasks; place++) {
-        sorted[place] = cluster_member_address(member, place);
+    for (uint32_t member_id = 0; member_id < member->tasks; member_id++) {
+        sorted[member_id] = cluster_member_address(member, member_id);
     }
     qsort(sorted, member->tasks, sizeof *sorted, compare_texts);
     for (uint32_t i = 1; i < member->tasks; i++) {
@@ -204,8 +204,8 @@ static cadre_status hash_cluster(struct cluster_member *member, struct cadre_err
     struct sha256_stream *stream;
     CADRE_TRY(sha256_open(&stream, error));
     cadre_status status = CADRE_OK;
-    for (uint32_t place = 0; status == CADRE_OK && place < member->tasks; place++) {
-        const char *address = cluster_member_address(member, place);
+    for (uint32_t member_id = 0; status == CADRE_OK && member_id < member->tasks; member_id++) {
+        const char *address = cluster_member_address(member, member_id);
         status = sha256_add(stream, address, strlen(address) + 1, error);
     }
     if (status == CADRE_OK) {
@@ -263,7 +263,7 @@ static cadre_status check_trust(struct cluster_member *member,
         "other by; give all of them the same file of 32 random bytes or more in "
         "CADRE_CLUSTER_KEY_FILE, or say CADRE_CLUSTER_INSECURE=1: then whoever can reach the ports "
         "can join the job, read its variables and change them",
-        cluster_member_address(member, member->place));
+        cluster_member_address(member, member->member_id));
 }
 
 /* Many systems give their own name a loopback address (127.0.1.1 in /etc/hosts). With hosts that
@@ -274,12 +274,12 @@ static cadre_status check_reach(
     struct in6_addr number;
     bool named = strcmp(own, "localhost") != 0 && inet_pton(AF_INET, own, &number) != 1 &&
                  inet_pton(AF_INET6, own, &number) != 1;
-    for (uint32_t place = 0; named && place < member->tasks; place++) {
+    for (uint32_t member_id = 0; named && member_id < member->tasks; member_id++) {
         struct cluster_address other;
         struct cadre_error ignored;
         char host[CADRE_CLUSTER_ADDRESS_BYTES];
         uint16_t port;
-        CADRE_TRY(cluster_address_parse(cluster_member_address(member, place), host, &port, error));
+        CADRE_TRY(cluster_address_parse(cluster_member_address(member, member_id), host, &port, error));
         if (strcmp(host, own) != 0 &&
             cluster_address_resolve(host, port, &other, &ignored) == CADRE_OK &&
             !cluster_address_is_loopback(&other)) {
@@ -289,7 +289,7 @@ static cadre_status check_reach(
                 "on this host its own name '%s' means %s (see /etc/hosts), where the task at %s, "
                 "on another host, cannot reach this one; say the address that others use in "
                 "CADRE_MESH_HOST, or write it into the cluster",
-                own, text, cluster_member_address(member, place));
+                own, text, cluster_member_address(member, member_id));
         }
     }
     return CADRE_OK;
@@ -299,18 +299,18 @@ static cadre_status check_reach(
 static cadre_status find_hosts(
     struct cluster_member *member, const struct environment *environment, struct cadre_error *error)
 {
-    CADRE_ASSERT(member->place < member->tasks);
+    CADRE_ASSERT(member->member_id < member->tasks);
     char host[CADRE_CLUSTER_ADDRESS_BYTES];
     uint16_t port;
     struct cluster_address first = {.bytes = 0};
-    const char *address = cluster_member_address(member, member->place);
+    const char *address = cluster_member_address(member, member->member_id);
     CADRE_TRY(cluster_address_parse(address, host, &port, error));
     const char *own = environment->mesh_host_given ? environment->mesh_host : host;
     CADRE_TRY(cluster_address_resolve(own, port, &member->own, error));
     if (cluster_address_is_loopback(&member->own)) {
         CADRE_TRY(check_reach(member, own, error));
     }
-    if (member->place == 0) {
+    if (member->member_id == 0) {
         return check_trust(member, environment, &member->own, error);
     }
     /* One that cannot be found yet is asked for again when it is needed. */
@@ -330,7 +330,7 @@ cadre_status cluster_member_open(const cadre_cluster_resolver *resolver, enum cl
     if (member == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the cluster");
     }
-    cadre_status status = find_place(resolver, part, member, &several, error);
+    cadre_status status = find_member_id(resolver, part, member, &several, error);
     if (status == CADRE_OK && several) {
         status = resolver_copy(resolver, &member->resolver, error);
     }

@@ -7,17 +7,17 @@
 #include "worker/library/cluster/resolver.h"
 #include "worker/library/runtime/cluster/cluster_address.h"
 #include "worker/library/runtime/cluster/cluster_greeting.h"
-#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/api/environment.h"
 
 /* "task 1 (worker 0 at h1:4000)" */
 #define CLUSTER_MEMBER_TEXT_BYTES (CADRE_CLUSTER_ADDRESS_BYTES + 64)
 
 struct cluster_member {
     cadre_cluster_resolver *resolver; /* a copy */
-    uint32_t place;                   /* its id in the cluster: 0 holds the job together */
+    uint32_t member_id;                   /* its id in the cluster: 0 holds the job together */
     uint32_t tasks;                   /* the chief and the workers; of a crew all */
     uint32_t chiefs;                  /* 0 or 1 */
-    struct crew crew;                 /* of CLUSTER_CREW with ps tasks; places are its slots */
+    struct ps_job ps_job;                 /* of CLUSTER_PS_JOB with ps tasks; places are its slots */
     enum role role;                   /* in the crew; else NONE */
     struct cluster_address own;
     bool keyed;
@@ -30,14 +30,14 @@ struct cluster_member {
 /* Which tasks of a cluster with ps tasks are the job: that is what its strategy says. Of a cluster
  * without them both are the same. */
 enum cluster_part {
-    CLUSTER_CREW, /* all, under one chief */
+    CLUSTER_PS_JOB, /* all, under one chief */
     CLUSTER_PEERS /* the chief, if there is one, and the workers */
 };
 
 /* Whether the cluster has ps tasks; FAILED_PRECONDITION when it has, and yet lacks what they need.
  */
 bool cluster_has_servers(const cadre_cluster_resolver *resolver);
-cadre_status cluster_crew_check(const cadre_cluster_resolver *resolver, struct cadre_error *error);
+cadre_status cluster_ps_job_check(const cadre_cluster_resolver *resolver, struct cadre_error *error);
 
 /* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
  * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
@@ -55,10 +55,10 @@ cadre_status cluster_find(const struct environment *environment,
     cadre_cluster_resolver **ret_resolver, struct cadre_error *error);
 
 /* The address of a task as the cluster has it. */
-const char *cluster_member_address(const struct cluster_member *member, uint32_t place);
+const char *cluster_member_address(const struct cluster_member *member, uint32_t member_id);
 
 /* How people are told of a task. */
 const char *cluster_member_text(
-    const struct cluster_member *member, uint32_t place, char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
+    const struct cluster_member *member, uint32_t member_id, char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
 
 #endif

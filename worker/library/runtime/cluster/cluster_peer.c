@@ -14,7 +14,7 @@
 /* What may wait for a program that does not read; it could make us send without end. */
 #define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
 
-#define LEAVE_US (5 * CADRE_US_PER_S)
+#define CLOSING_US (5 * CADRE_US_PER_S)
 
 static bool is_open(const struct cluster_peer *peer)
 {
@@ -37,7 +37,7 @@ void cluster_peer_flush(struct cluster_peer *peer)
     }
     wire_buffer_clear(&peer->unsent);
     peer->sent_bytes = 0;
-    if (peer->state == PEER_LEAVING && !peer->shut) {
+    if (peer->state == PEER_CLOSING && !peer->shut) {
         /* What it sent and we did not read would make close() throw away what it has not read. */
         peer->shut = true;
         shutdown(peer->fd, SHUT_WR);
@@ -64,7 +64,7 @@ void cluster_peer_send(struct cluster_peer *peer, const void *bytes, size_t size
     sent_more(peer);
 }
 
-void cluster_peer_tell(struct cluster_peer *peer, const struct task_down *down)
+void cluster_peer_send_message(struct cluster_peer *peer, const struct task_down *down)
 {
     struct cadre_error error;
     if (peer->state != PEER_SERVED) {
@@ -77,16 +77,16 @@ void cluster_peer_tell(struct cluster_peer *peer, const struct task_down *down)
     sent_more(peer);
 }
 
-void cluster_peer_dismiss(
+void cluster_peer_finish(
     struct cluster_peer *peer, cadre_status code, const char *text, uint64_t now_us)
 {
     if (code != CADRE_OK) {
-        cluster_peer_tell(peer, &(struct task_down){.type = TASK_DOWN_REFUSED,
+        cluster_peer_send_message(peer, &(struct task_down){.type = TASK_DOWN_REFUSED,
                                     .refused = {.code = code, .text = text}});
     }
-    if (is_open(peer) && peer->state != PEER_LEAVING) {
-        peer->state = PEER_LEAVING;
-        peer->until_us = now_us + LEAVE_US;
+    if (is_open(peer) && peer->state != PEER_CLOSING) {
+        peer->state = PEER_CLOSING;
+        peer->until_us = now_us + CLOSING_US;
         cluster_peer_flush(peer);
     }
 }

@@ -13,7 +13,7 @@ enum cluster_peer_state {
     PEER_ABSENT = 0,
     PEER_WAITING, /* greeted; it hears the verdict when all are there, and says nothing before */
     PEER_SERVED,  /* frames */
-    PEER_LEAVING, /* everything is said: what it has not read is still sent, then it has to close */
+    PEER_CLOSING, /* everything is said: what it has not read is still sent, then it has to close */
     PEER_BROKEN   /* to be closed at the next occasion */
 };
 
@@ -33,10 +33,10 @@ void cluster_peer_flush(struct cluster_peer *peer);
 
 /* Appends and sends. One that does not read is BROKEN. */
 void cluster_peer_send(struct cluster_peer *peer, const void *bytes, size_t size);
-void cluster_peer_tell(struct cluster_peer *peer, const struct task_down *down);
+void cluster_peer_send_message(struct cluster_peer *peer, const struct task_down *down);
 
 /* Says what is left and ends: REFUSED with code and text, unless the code is OK. */
-void cluster_peer_dismiss(
+void cluster_peer_finish(
     struct cluster_peer *peer, cadre_status code, const char *text, uint64_t now_us);
 
 /* Reads what is there. False: the connection is over. */

@@ -25,8 +25,8 @@ struct cluster_server {
     bool started;
     /* What follows is the thread's. */
     struct cluster_lead lead;
-    struct cluster_strangers strangers;
-    struct pollfd *polled; /* [ROWS_FIXED + tasks + STRANGERS_MAX] */
+    struct cluster_pending pending;
+    struct pollfd *polled; /* [ROWS_FIXED + tasks + CLUSTER_PENDING_MAX] */
 };
 
 static void sooner(uint64_t *until_us, uint64_t other_us)
@@ -38,25 +38,25 @@ static void sooner(uint64_t *until_us, uint64_t other_us)
 static size_t watch(struct cluster_server *server, uint64_t *ret_until_us)
 {
     struct pollfd *polled = server->polled;
-    bool takes = server->strangers.pause_us <= server->lead.now_us;
-    uint64_t strangers_us;
+    bool takes = server->pending.pause_us <= server->lead.now_us;
+    uint64_t pending_us;
     size_t count = 0;
     *ret_until_us = cluster_lead_wake_us(&server->lead);
     polled[count++] = (struct pollfd){.fd = takes ? server->listen_fd : -1, .events = POLLIN};
     polled[count++] = (struct pollfd){.fd = server->wake_fd, .events = POLLIN};
-    for (uint32_t place = 0; place < server->member->tasks; place++) {
-        const struct cluster_peer *peer = &server->lead.peers[place];
+    for (uint32_t member_id = 0; member_id < server->member->tasks; member_id++) {
+        const struct cluster_peer *peer = &server->lead.peers[member_id];
         bool open = peer->state != PEER_ABSENT && peer->state != PEER_BROKEN;
         bool waits = peer->unsent.size > 0;
         polled[count++] = (struct pollfd){
             .fd = open ? peer->fd : -1, .events = (short)(POLLIN | (waits ? POLLOUT : 0))};
     }
-    count += cluster_strangers_poll(&server->strangers, polled + count, &strangers_us);
-    CADRE_ASSERT(count <= ROWS_FIXED + server->member->tasks + STRANGERS_MAX);
+    count += cluster_pending_poll(&server->pending, polled + count, &pending_us);
+    CADRE_ASSERT(count <= ROWS_FIXED + server->member->tasks + CLUSTER_PENDING_MAX);
     if (!takes) {
-        sooner(ret_until_us, server->strangers.pause_us);
+        sooner(ret_until_us, server->pending.pause_us);
     }
-    sooner(ret_until_us, strangers_us);
+    sooner(ret_until_us, pending_us);
     return count;
 }
 
@@ -78,7 +78,7 @@ static void *run(void *argument)
         uint64_t until_us;
         uint64_t count;
         bool stopping = atomic_load(&server->stopping);
-        cluster_lead_pass_time(lead, clock_monotonic_us(), stopping);
+        cluster_lead_tick(lead, clock_monotonic_us(), stopping);
         if (stopping && !cluster_lead_has_others(lead)) {
             return NULL;
         }
@@ -89,21 +89,21 @@ static void *run(void *argument)
             ssize_t size = read(server->wake_fd, &count, sizeof count);
             (void)size; /* nothing there is as good */
         }
-        for (uint32_t place = 0; place < server->member->tasks; place++) {
-            short seen = server->polled[ROWS_FIXED + place].revents;
+        for (uint32_t member_id = 0; member_id < server->member->tasks; member_id++) {
+            short seen = server->polled[ROWS_FIXED + member_id].revents;
             /* One that ended meanwhile, and whose place another took, has its turn next. */
-            if (lead->peers[place].fd != server->polled[ROWS_FIXED + place].fd) {
+            if (lead->peers[member_id].fd != server->polled[ROWS_FIXED + member_id].fd) {
                 continue;
             }
             if ((seen & POLLOUT) != 0) {
-                cluster_peer_flush(&lead->peers[place]);
+                cluster_peer_flush(&lead->peers[member_id]);
             }
             if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 &&
-                lead->peers[place].state != PEER_BROKEN) {
-                cluster_lead_hear(lead, place);
+                lead->peers[member_id].state != PEER_BROKEN) {
+                cluster_lead_receive(lead, member_id);
             }
         }
-        cluster_strangers_serve(&server->strangers, server->listen_fd, lead->now_us);
+        cluster_pending_serve(&server->pending, server->listen_fd, lead->now_us);
     }
 }
 
@@ -127,7 +127,7 @@ void cluster_server_close(struct cluster_server *server)
         return;
     }
     cluster_server_stop(server);
-    cluster_strangers_clear(&server->strangers);
+    cluster_pending_clear(&server->pending);
     cluster_lead_close(&server->lead);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);
@@ -158,13 +158,13 @@ static cadre_status open_parts(
     struct cluster_server *server, uint64_t restored, struct cadre_error *error)
 {
     const struct cluster_member *member = server->member;
-    CADRE_ASSERT(member->place == 0);
-    cluster_strangers_init(&server->strangers, member, restored);
-    server->strangers.proved = cluster_lead_proved;
-    server->strangers.user = &server->lead;
-    CADRE_TRY(cluster_lead_open(&server->lead, member, restored, server->strangers.trouble, error));
+    CADRE_ASSERT(member->member_id == 0);
+    cluster_pending_init(&server->pending, member, restored);
+    server->pending.authenticated = cluster_lead_authenticated;
+    server->pending.user = &server->lead;
+    CADRE_TRY(cluster_lead_open(&server->lead, member, restored, server->pending.refusal, error));
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    server->polled = calloc(ROWS_FIXED + STRANGERS_MAX + member->tasks, sizeof *server->polled);
+    server->polled = calloc(ROWS_FIXED + CLUSTER_PENDING_MAX + member->tasks, sizeof *server->polled);
     if (server->wake_fd < 0 || server->polled == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no descriptor or memory for the cluster");

@@ -17,7 +17,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/cluster/cluster_server.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 
 #define GREETING_US (10 * CADRE_US_PER_S)
 #define VERDICT_US                                                                                 \
@@ -34,7 +34,7 @@ struct session_cluster {
 };
 
 /* Of this process: what is left open when it ends. */
-static struct cluster_server *_Atomic living;
+static struct cluster_server *_Atomic open_server;
 
 static struct session_cluster *cluster_of(struct session *session)
 {
@@ -68,7 +68,7 @@ static void cluster_close(struct session *session)
         if (cluster->socket != NULL) {
             cluster->socket->ops->close(cluster->socket);
         }
-        atomic_store(&living, NULL);
+        atomic_store(&open_server, NULL);
         cluster_server_close(cluster->server);
         free(cluster);
     }
@@ -143,7 +143,7 @@ static cadre_status connect_first(
     socklen_t bytes = sizeof errnum;
     struct cluster_address address = greeting->member->own;
     *ret_fd = -1;
-    if (greeting->member->place != 0) {
+    if (greeting->member->member_id != 0) {
         CADRE_TRY(
             cluster_address_parse(cluster_member_address(greeting->member, 0), host, &port, error));
         CADRE_TRY(cluster_address_resolve(host, port, &address, error));
@@ -189,43 +189,43 @@ static cadre_status check_answer(const struct greeting *greeting, const uint8_t 
 
 /* One attempt. UNAVAILABLE and DEADLINE_EXCEEDED before the verdict: it may be tried again. */
 static cadre_status greet(const struct greeting *greeting, int fd,
-    struct greeting_answer *ret_verdict, bool *ret_heard, struct cadre_error *error)
+    struct greeting_answer *ret_verdict, bool *ret_received, struct cadre_error *error)
 {
     const struct cluster_member *member = greeting->member;
-    CADRE_ASSERT(member->place < member->tasks);
+    CADRE_ASSERT(member->member_id < member->tasks);
     uint8_t hello[GREETING_HELLO_BYTES];
     uint8_t bytes[GREETING_ANSWER_BYTES];
-    uint8_t proof[GREETING_MAC_BYTES];
+    uint8_t mac[GREETING_MAC_BYTES];
     struct greeting_answer answer;
-    struct greeting_hello said = {.frame_version = TASK_FRAME_VERSION,
-        .place = member->place,
+    struct greeting_hello received = {.frame_version = TASK_FRAME_VERSION,
+        .member_id = member->member_id,
         .tasks = member->tasks,
         .keyed = member->keyed,
         .restored = greeting->restored};
-    memcpy(said.cluster, member->cluster, sizeof said.cluster);
-    CADRE_TRY(greeting_challenge(said.challenge, error));
-    greeting_hello_write(&said, hello);
+    memcpy(received.cluster, member->cluster, sizeof received.cluster);
+    CADRE_TRY(greeting_challenge(received.challenge, error));
+    greeting_hello_write(&received, hello);
     CADRE_TRY(transmit(fd, hello, sizeof hello, error));
     CADRE_TRY(receive(fd, bytes, sizeof bytes, clock_monotonic_us() + GREETING_US, error));
-    *ret_heard = true;
+    *ret_received = true;
     CADRE_TRY(check_answer(greeting, bytes, GREETING_ACCEPTOR, hello, NULL, &answer, error));
-    greeting_proof(member->key, hello, answer.challenge, proof);
-    *ret_heard = false;
-    CADRE_TRY(transmit(fd, proof, sizeof proof, error));
+    greeting_mac(member->key, hello, answer.challenge, mac);
+    *ret_received = false;
+    CADRE_TRY(transmit(fd, mac, sizeof mac, error));
     CADRE_TRY(receive(fd, bytes, sizeof bytes, greeting->end_us + VERDICT_US, error));
-    *ret_heard = true;
+    *ret_received = true;
     return check_answer(
         greeting, bytes, GREETING_VERDICT, hello, answer.challenge, ret_verdict, error);
 }
 
 static cadre_status meet_once(const struct greeting *greeting, int *ret_fd,
-    struct greeting_answer *ret_verdict, bool *ret_heard, struct cadre_error *error)
+    struct greeting_answer *ret_verdict, bool *ret_received, struct cadre_error *error)
 {
-    *ret_heard = false;
+    *ret_received = false;
     *ret_fd = -1;
     CADRE_CLOSE_AT_EXIT int fd = -1;
     CADRE_TRY(connect_first(greeting, &fd, error));
-    CADRE_TRY(greet(greeting, fd, ret_verdict, ret_heard, error));
+    CADRE_TRY(greet(greeting, fd, ret_verdict, ret_received, error));
     *ret_fd = fd;
     fd = -1;
     return CADRE_OK;
@@ -238,26 +238,26 @@ static cadre_status meet(const struct greeting *greeting, int *ret_fd,
     uint64_t warn_us = clock_monotonic_us() + WARN_US;
     int pause_ms = RETRY_FIRST_MS;
     for (;;) {
-        bool heard = false;
-        struct cadre_error trouble = {0};
-        cadre_status status = meet_once(greeting, ret_fd, ret_verdict, &heard, &trouble);
+        bool received = false;
+        struct cadre_error refusal = {0};
+        cadre_status status = meet_once(greeting, ret_fd, ret_verdict, &received, &refusal);
         uint64_t now_us = clock_monotonic_us();
         bool again = status == CADRE_UNAVAILABLE || status == CADRE_DEADLINE_EXCEEDED;
-        if (status == CADRE_OK || heard || !again) {
-            *error = trouble;
+        if (status == CADRE_OK || received || !again) {
+            *error = refusal;
             return status;
         }
         if (now_us >= greeting->end_us) {
             return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
                 "%s was not there within %" PRIu64
                 " s (CADRE_CLUSTER_WAIT_S): %s; start one program for each task of the cluster",
-                greeting->first, greeting->member->wait_us / CADRE_US_PER_S, trouble.text);
+                greeting->first, greeting->member->wait_us / CADRE_US_PER_S, refusal.text);
         }
         if (now_us >= warn_us) {
             warn_us = UINT64_MAX;
             show_warning("%s is not there yet: %s; it is tried up to %" PRIu64
                          " s (CADRE_CLUSTER_WAIT_S)",
-                greeting->first, trouble.text, greeting->member->wait_us / CADRE_US_PER_S);
+                greeting->first, refusal.text, greeting->member->wait_us / CADRE_US_PER_S);
         }
         poll(NULL, 0, pause_ms);
         pause_ms = pause_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : pause_ms * 2;
@@ -283,7 +283,7 @@ static cadre_status join(struct session_cluster *cluster, const struct cluster_m
 
 void session_cluster_exit(void)
 {
-    struct cluster_server *server = atomic_exchange(&living, NULL);
+    struct cluster_server *server = atomic_exchange(&open_server, NULL);
     if (server != NULL) {
         cluster_server_stop(server);
     }
@@ -292,7 +292,7 @@ void session_cluster_exit(void)
 cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
     struct session **ret_session, struct cadre_error *error)
 {
-    CADRE_ASSERT(member->place < member->tasks);
+    CADRE_ASSERT(member->member_id < member->tasks);
     struct session_cluster *cluster = calloc(1, sizeof *cluster);
     *ret_session = NULL;
     if (cluster == NULL) {
@@ -300,11 +300,11 @@ cadre_status session_cluster_open(const struct cluster_member *member, uint64_t 
     }
     cluster->base.ops = &cluster_ops;
     cadre_status status = CADRE_OK;
-    if (member->place == 0) {
+    if (member->member_id == 0) {
         status = cluster_server_open(member, restored, &cluster->server, error);
     }
     if (status == CADRE_OK) {
-        atomic_store(&living, cluster->server);
+        atomic_store(&open_server, cluster->server);
         status = join(cluster, member, restored, error);
     }
     if (status != CADRE_OK) {

@@ -114,10 +114,10 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
         CADRE_TRY(collective_check(into, count, error));
     }
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
-    CADRE_TRY(collective_place(replica, from, count, &made->device, error));
+    CADRE_TRY(collective_same_device(replica, from, count, &made->device, error));
     if (into != from) {
         struct device *place;
-        CADRE_TRY(collective_place(replica, into, count, &place, error));
+        CADRE_TRY(collective_same_device(replica, into, count, &place, error));
         if (place != made->device) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the tensors of an all-reduce are in the memory of %s and its results in that of "

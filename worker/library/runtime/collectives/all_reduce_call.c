@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All-reduces that a replica function makes at once. */
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 
 static cadre_status reduce_now(cadre_replica *replica, cadre_reduce_op op,
@@ -18,12 +18,12 @@ static cadre_status reduce_in(cadre_replica *replica, const char *function, cadr
     cadre_tensor *const from[], cadre_tensor *const into[], size_t count,
     const cadre_collective_options *options, struct cadre_error *error)
 {
-    cadre_status status = step_require_here(replica, function, error);
+    cadre_status status = step_require_own_thread(replica, function, error);
     if (status == CADRE_OK) {
         status = reduce_now(replica, op, from, into, count, options, error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, error);
+        step_record_refusal(replica, error);
     }
     return status;
 }
@@ -39,7 +39,7 @@ cadre_status cadre_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options)
 {
     struct cadre_error error;
-    return border(collective_all_reduce(replica, op, tensors, count, options, &error), &error);
+    return api_return(collective_all_reduce(replica, op, tensors, count, options, &error), &error);
 }
 
 cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
@@ -47,6 +47,6 @@ cadre_status cadre_all_reduce_into(cadre_replica *replica, cadre_reduce_op op,
     const cadre_collective_options *options)
 {
     struct cadre_error error;
-    return border(
+    return api_return(
         reduce_in(replica, __func__, op, inputs, outputs, count, options, &error), &error);
 }

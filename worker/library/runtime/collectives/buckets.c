@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_async.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -159,7 +159,7 @@ static cadre_status begin(cadre_replica *replica, cadre_reduce_op op, cadre_tens
     static const cadre_bucket_options defaults = {0};
     struct cadre_buckets *buckets = NULL;
     CADRE_TRY(check(tensors, count, ret_buckets, error));
-    CADRE_TRY(step_require_here(replica, "cadre_buckets_begin", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_buckets_begin", error));
     CADRE_TRY(get_buckets(replica, &buckets, error));
     if (buckets->open) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -309,9 +309,9 @@ void buckets_end(cadre_replica *replica)
 static cadre_status end(cadre_replica *replica, cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
-        step_refused(replica, error);
+        step_record_refusal(replica, error);
     }
-    return border(status, error);
+    return api_return(status, error);
 }
 
 cadre_status cadre_buckets_begin(cadre_replica *replica, cadre_reduce_op op,

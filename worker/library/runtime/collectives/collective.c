@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/collectives/told.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/collectives/piggyback.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/collective_list.h"
 
@@ -58,25 +58,25 @@ cadre_status collective_check(
 
 /* --- what is told along --- */
 
-cadre_status collective_verdict(cadre_status status, struct cadre_error *error)
+cadre_status collective_explain(cadre_status status, struct cadre_error *error)
 {
     return status == CADRE_INVALID_ARGUMENT
                ? cadre_error_wrap(error, status, "the replicas disagree in a collective")
                : status;
 }
 
-cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
+cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    if (!told_due(strategy, local)) {
+    if (!piggyback_due(strategy, local)) {
         return CADRE_OK;
     }
-    union told_words told;
-    const struct mesh_buffer buffer = told_speak(strategy, local, &told);
+    union piggyback_buffer piggyback;
+    const struct mesh_buffer buffer = piggyback_make(strategy, local, &piggyback);
     cadre_status status =
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_SUM, &buffer, 1, note, error);
-    return status == CADRE_OK ? told_hear(strategy, local, &told, error)
-                              : collective_verdict(status, error);
+    return status == CADRE_OK ? piggyback_receive(strategy, local, &piggyback, error)
+                              : collective_explain(status, error);
 }
 
 cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
@@ -88,18 +88,18 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
     /* Not where some replicas are on devices: their buffers do not travel with the host's. */
     bool along =
-        op == MESH_SUM && !strategy->regroup->told_devices.any && told_due(strategy, local);
+        op == MESH_SUM && !strategy->regroup->device_summary.any && piggyback_due(strategy, local);
     if (!along) {
-        CADRE_TRY(collective_tell(strategy, local, note, error));
-        return collective_verdict(
+        CADRE_TRY(collective_send_piggyback(strategy, local, note, error));
+        return collective_explain(
             mesh->ops->all_reduce(mesh, local, op, buffers, count, note, error), error);
     }
-    union told_words told;
-    buffers[-1] = told_speak(strategy, local, &told);
+    union piggyback_buffer piggyback;
+    buffers[-1] = piggyback_make(strategy, local, &piggyback);
     cadre_status status =
         mesh->ops->all_reduce(mesh, local, op, buffers - 1, count + 1, note, error);
-    return status == CADRE_OK ? told_hear(strategy, local, &told, error)
-                              : collective_verdict(status, error);
+    return status == CADRE_OK ? piggyback_receive(strategy, local, &piggyback, error)
+                              : collective_explain(status, error);
 }
 
 /* In the order of what is asked: is it told along, the list must have room for that. */
@@ -107,8 +107,8 @@ cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    if (!told_due(strategy, local)) {
-        return collective_verdict(strategy->mesh->ops->all_reduce(
+    if (!piggyback_due(strategy, local)) {
+        return collective_explain(strategy->mesh->ops->all_reduce(
                                       strategy->mesh, local, MESH_SUM, buffers, count, note, error),
             error);
     }
@@ -127,11 +127,11 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     return collective_sum_noted(strategy, local, buffers, count, &note, error);
 }
 
-cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local, const char *what,
     uint64_t key, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
-    CADRE_ASSERT(strlen(what) < STRATEGY_WHAT_BYTES);
+    CADRE_ASSERT(strlen(what) < STRATEGY_CALL_TEXT_BYTES);
     snprintf(text, sizeof text, "replica %u calls %s", strategy->replicas[local].id, what);
     const struct mesh_note note = {.key = key, .text = text};
     return collective_sum_noted(strategy, local, NULL, 0, &note, error);
@@ -139,25 +139,25 @@ cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, c
 
 /* --- why one could not --- */
 
-cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
 {
-    struct cadre_error told = {0};
+    struct cadre_error piggyback = {0};
     CADRE_ASSERT(local < strategy->local_replicas);
     if (local == 0 && strategy->roster.rank == rank) {
-        told = *own;
+        piggyback = *own;
     }
-    struct mesh_buffer text = {.data = told.text, .bytes = sizeof told.text, .dtype = MESH_U8};
+    struct mesh_buffer text = {.data = piggyback.text, .bytes = sizeof piggyback.text, .dtype = MESH_U8};
     cadre_status status = strategy->mesh->ops->broadcast(
         strategy->mesh, local, rank * strategy->local_replicas, &text, 1, NULL, error);
     if (status == CADRE_OK && local == 0) {
         cadre_error_set(ret_theirs, CADRE_ABORTED, "task %u could not: %.*s", rank,
-            (int)sizeof told.text - 1, told.text);
+            (int)sizeof piggyback.text - 1, piggyback.text);
     }
     return status;
 }
 
-cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+cadre_status collective_share_first_error(cadre_strategy *strategy, uint32_t local,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)
 {
     bool mine = local == 0 && own->code != CADRE_OK;
@@ -165,5 +165,5 @@ cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
     CADRE_TRY(
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
-    return collective_hear(strategy, local, (uint32_t)rank, own, ret_theirs, error);
+    return collective_share_error(strategy, local, (uint32_t)rank, own, ret_theirs, error);
 }

@@ -38,14 +38,14 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
 
 /* Before a call of the mesh that is no sum, with the same note: what is due to be told, by itself.
  */
-cadre_status collective_tell(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
+cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
     struct cadre_error *error);
 
 /* What replicas that disagree are told about a call of the mesh. Returns `status`. */
-cadre_status collective_verdict(cadre_status status, struct cadre_error *error);
+cadre_status collective_explain(cadre_status status, struct cadre_error *error);
 
 /* Sums `count` buffers over all replicas, in a collective of the library itself. The numbers that
- * `key` was made of must be equal everywhere; those that differ read what the strategy_outside
+ * `key` was made of must be equal everywhere; those that differ read what the strategy_between_steps
  * around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
@@ -55,9 +55,9 @@ cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
 
-/* Sums nothing, in a meeting of all that is no strategy_outside: `what` is how it reads to those
- * that do something else, of at most STRATEGY_WHAT_BYTES - 1. */
-cadre_status collective_meet_outside(cadre_strategy *strategy, uint32_t local, const char *what,
+/* Sums nothing, in a meeting of all that is no strategy_between_steps: `what` is how it reads to those
+ * that do something else, of at most STRATEGY_CALL_TEXT_BYTES - 1. */
+cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local, const char *what,
     uint64_t key, struct cadre_error *error);
 
 /* --- in replica context, in the thread of the replica --- */
@@ -70,7 +70,7 @@ cadre_status collective_enter(cadre_replica *replica, const struct step_call *ca
     struct step_note *ret_note, struct cadre_error *error);
 
 /* Sums buffers as one of the step's collectives. */
-cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
+cadre_status collective_meet_in_step(cadre_replica *replica, const struct step_call *call,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
 
 /* cadre_all_reduce, cadre_all_reduce_sparse and cadre_broadcast. */
@@ -93,11 +93,11 @@ cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *err
 /* All hear why the task of rank `rank`, whose error is `own`, could not do its part: whichever of
  * them ends first, people are told the reason. *ret_theirs is an error of this task (ABORTED) that
  * says so; filled in by local replica 0. */
-cadre_status collective_hear(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
 
 /* The same of the lowest rank whose `own` is one, when all know that there is one. */
-cadre_status collective_hear_lowest(cadre_strategy *strategy, uint32_t local,
+cadre_status collective_share_first_error(cadre_strategy *strategy, uint32_t local,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
 
 #endif

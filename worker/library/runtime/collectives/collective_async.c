@@ -6,7 +6,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_queue.h"
 
 static cadre_status hold(struct cadre_collective *handle, cadre_tensor *const tensors[],
@@ -29,7 +29,7 @@ static cadre_status hold(struct cadre_collective *handle, cadre_tensor *const te
 
 /* Of tensors on a device: comm waits for what is on compute here and now, not when the thread comes
  * to it, and compute for what comes of it only where the program waits. */
-static cadre_status place_on_device(struct cadre_collective *handle, struct cadre_error *error)
+static cadre_status copy_to_device(struct cadre_collective *handle, struct cadre_error *error)
 {
     struct device *device = handle->work.device;
     if (device == NULL) {
@@ -59,7 +59,7 @@ static cadre_status fill(struct cadre_collective *handle, cadre_reduce_op op,
     CADRE_TRY(hold(handle, tensors, count, error));
     CADRE_TRY(all_reduce_make(&handle->work, handle->replica, op, handle->tensors, handle->tensors,
         count, options, &handle->list, error));
-    CADRE_TRY(place_on_device(handle, error));
+    CADRE_TRY(copy_to_device(handle, error));
     return step_collective_begin(handle->replica, &handle->work.call, &handle->work.note, error);
 }
 
@@ -72,7 +72,7 @@ cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
     struct cadre_collective *handle = NULL;
     CADRE_TRY(argument_require(ret_handle, "cadre_all_reduce_start", "ret_handle", error));
     *ret_handle = NULL;
-    CADRE_TRY(step_require_here(replica, "cadre_all_reduce_start", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_all_reduce_start", error));
     CADRE_TRY(collective_queue_open(replica, error));
     CADRE_TRY(collective_queue_handle(replica, &handle, error));
     cadre_status status = fill(handle, op, tensors, count, options, error);
@@ -108,9 +108,9 @@ cadre_status cadre_all_reduce_start(cadre_replica *replica, cadre_reduce_op op,
     cadre_status status =
         collective_start(replica, op, tensors, count, options, ret_handle, &error);
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_collective_wait(cadre_collective *handle)
@@ -118,9 +118,9 @@ cadre_status cadre_collective_wait(cadre_collective *handle)
     struct cadre_error error;
     cadre_status status = collective_wait_for(handle, &error);
     if (status != CADRE_OK) {
-        step_refused(context_replica(), &error);
+        step_record_refusal(context_replica(), &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 bool cadre_collective_done(const cadre_collective *handle)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Broadcast and barrier in replica context; and the barrier of tasks. */
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/regroup/outside.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/regroup/between_steps.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 
 enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
 
@@ -32,9 +32,9 @@ static cadre_status do_broadcast(cadre_replica *replica, uint32_t root, struct d
 {
     struct mesh *mesh = replica->strategy->mesh;
     CADRE_ASSERT(root < replica->strategy->replica_count);
-    CADRE_TRY(collective_tell(replica->strategy, replica->local, note, error));
+    CADRE_TRY(collective_send_piggyback(replica->strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));
-    CADRE_TRY(collective_verdict(
+    CADRE_TRY(collective_explain(
         mesh->ops->broadcast(mesh, replica->local, root, buffers, count, note, error), error));
     return collective_device_end(device, error);
 }
@@ -46,7 +46,7 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
     struct device *device;
     CADRE_TRY(check_root(replica->strategy, root, error));
     CADRE_TRY(collective_check(tensors, count, error));
-    CADRE_TRY(collective_place(replica, tensors, count, &device, error));
+    CADRE_TRY(collective_same_device(replica, tensors, count, &device, error));
     CADRE_TRY(collective_list_room(&replica->list, count, &buffers, error));
     uint64_t key = collective_key(key_of(KIND_BROADCAST), root);
     for (size_t i = 0; i < count; i++) {
@@ -75,12 +75,12 @@ static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tenso
 cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
-    cadre_status status = step_require_here(replica, "cadre_broadcast", error);
+    cadre_status status = step_require_own_thread(replica, "cadre_broadcast", error);
     if (status == CADRE_OK) {
         status = broadcast(replica, root, tensors, count, error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, error);
+        step_record_refusal(replica, error);
     }
     return status;
 }
@@ -89,7 +89,7 @@ cadre_status cadre_broadcast(
     cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[], size_t count)
 {
     struct cadre_error error;
-    return border(collective_broadcast(replica, root, tensors, count, &error), &error);
+    return api_return(collective_broadcast(replica, root, tensors, count, &error), &error);
 }
 
 /* --- meeting, and nothing else --- */
@@ -98,21 +98,21 @@ cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *err
 {
     const struct step_call call = {
         .function = "no collective", .key = key_of(KIND_NOTHING), .root = -1};
-    return collective_meet(replica, &call, NULL, 0, error);
+    return collective_meet_in_step(replica, &call, NULL, 0, error);
 }
 
 static cadre_status barrier_in_step(cadre_replica *replica, struct cadre_error *error)
 {
     const struct step_call call = {
         .function = "cadre_barrier", .key = key_of(KIND_BARRIER), .root = -1};
-    return collective_meet(replica, &call, NULL, 0, error);
+    return collective_meet_in_step(replica, &call, NULL, 0, error);
 }
 
-static cadre_status barrier_here(
+static cadre_status barrier_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
-    return collective_verdict(
+    return collective_explain(
         strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error), error);
 }
 
@@ -121,7 +121,7 @@ static cadre_status refuse_barrier(struct cadre_error *error)
 {
     uint32_t at = 0;
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "%s",
-        living_next(&at) != NULL
+        strategy_registry_next(&at) != NULL
             ? "cadre_barrier was called with several strategies alive, and it is not said whose "
               "tasks are meant; enter the scope of one (cadre_scope_enter)"
             : "there is nobody to wait for: make a strategy before cadre_barrier");
@@ -133,15 +133,15 @@ cadre_status cadre_barrier(void)
     struct cadre_error error;
     cadre_replica *replica = context_replica();
     if (replica != NULL) {
-        return border(barrier_in_step(replica, &error), &error);
+        return api_return(barrier_in_step(replica, &error), &error);
     }
     cadre_strategy *strategy = strategy_current();
     if (strategy == NULL) {
-        return border(refuse_barrier(&error), &error);
+        return api_return(refuse_barrier(&error), &error);
     }
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = strategy_outside(strategy, __func__, barrier_here, NULL, &error);
+        status = strategy_between_steps(strategy, __func__, barrier_on_replica, NULL, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,7 +7,7 @@
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
-static void place_text(const struct device *device, char text[32])
+static void device_text(const struct device *device, char text[32])
 {
     if (device == NULL) {
         snprintf(text, 32, "the memory of the host");
@@ -22,22 +22,22 @@ static cadre_status refuse(const cadre_replica *replica, const cadre_tensor *fir
     char here[32];
     char there[32];
     CADRE_ASSERT(tensor_device(other) != (index > 0 ? tensor_device(first) : replica->device));
-    place_text(tensor_device(first), here);
-    place_text(tensor_device(other), there);
+    device_text(tensor_device(first), here);
+    device_text(tensor_device(other), there);
     if (index > 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "tensor 0 of a collective is in %s and tensor %zu in %s; give those of the host in a "
             "call of their own, or copy them with cadre_tensor_copy_to",
             here, index, there);
     }
-    place_text(replica->device, here);
+    device_text(replica->device, here);
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "tensor 0 of a collective is in %s, and replica %u works in %s; copy it with "
         "cadre_tensor_copy_to",
         there, replica->id, here);
 }
 
-cadre_status collective_place(const cadre_replica *replica, cadre_tensor *const tensors[],
+cadre_status collective_same_device(const cadre_replica *replica, cadre_tensor *const tensors[],
     size_t count, struct device **ret_device, struct cadre_error *error)
 {
     *ret_device = count == 0 ? NULL : tensor_device(tensors[0]);

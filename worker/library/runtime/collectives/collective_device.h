@@ -16,7 +16,7 @@
 
 /* Where the tensors of one call lie: all in the memory of the replica's device, or (NULL) all in
  * the host's. INVALID_ARGUMENT: some here and some there, or on another device. */
-cadre_status collective_place(const cadre_replica *replica, cadre_tensor *const tensors[],
+cadre_status collective_same_device(const cadre_replica *replica, cadre_tensor *const tensors[],
     size_t count, struct device **ret_device, struct cadre_error *error);
 
 /* Around a collective of buffers on `device`; nothing for NULL. */

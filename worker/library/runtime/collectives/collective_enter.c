@@ -19,12 +19,12 @@ cadre_status collective_enter(cadre_replica *replica, const struct step_call *ca
         status = step_admit(replica->strategy, error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, error);
+        step_record_refusal(replica, error);
     }
     return status;
 }
 
-cadre_status collective_meet(cadre_replica *replica, const struct step_call *call,
+cadre_status collective_meet_in_step(cadre_replica *replica, const struct step_call *call,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
     struct step_note note;

@@ -7,7 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/replica/collective_list.h"
@@ -69,7 +69,7 @@ static cadre_status gather_one(cadre_strategy *strategy, uint32_t local, const c
     CADRE_TRY(concatenation_begin(&all, input, axis, sizes, strategy->replica_count, bytes, error));
     cadre_status status = collective_device_begin(device, error);
     if (status == CADRE_OK) {
-        status = collective_verdict(
+        status = collective_explain(
             strategy->mesh->ops->all_gather(strategy->mesh, local, cadre_tensor_const_data(input),
                 cadre_tensor_bytes(input), bytes, all.pieces, &here, error),
             error);
@@ -142,7 +142,7 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static cadre_status gather_here(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
+static cadre_status gather_on_replica(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
     int32_t axis, const struct collective_settings *settings, cadre_tensor *ret_outputs[],
     struct cadre_error *error)
 {
@@ -189,12 +189,12 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
 {
     struct collective_settings settings;
     struct device *device;
-    CADRE_TRY(step_require_here(replica, "cadre_all_gather", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_all_gather", error));
     CADRE_TRY(check(inputs, count, axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
-    CADRE_TRY(collective_place(replica, inputs, count, &device, error));
+    CADRE_TRY(collective_same_device(replica, inputs, count, &device, error));
     if (device == NULL || lie_in_order(inputs, count, (uint32_t)axis)) {
-        return gather_here(replica, inputs, count, axis, &settings, ret_outputs, error);
+        return gather_on_replica(replica, inputs, count, axis, &settings, ret_outputs, error);
     }
     CADRE_FREE_AT_EXIT cadre_tensor **copies = calloc(count, sizeof(cadre_tensor *));
     if (copies == NULL) {
@@ -202,7 +202,7 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
     }
     CADRE_TRY(collective_to_host(replica, device, inputs, count, copies, error));
-    cadre_status status = gather_here(replica, copies, count, axis, &settings, ret_outputs, error);
+    cadre_status status = gather_on_replica(replica, copies, count, axis, &settings, ret_outputs, error);
     for (size_t i = 0; i < count; i++) {
         cadre_tensor_release(copies[i]);
     }
@@ -222,7 +222,7 @@ cadre_status cadre_all_gather(cadre_replica *replica, cadre_tensor *const inputs
         status = all_gather(replica, inputs, count, axis, options, ret_outputs, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collectives.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -78,7 +78,7 @@ cadre_status cadre_strategy_set_communication(
     if (status == CADRE_OK) {
         strategy->collectives->communication = *options;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* The index of `text` among `names`, in any case. */
@@ -110,5 +110,5 @@ cadre_status cadre_reduce_op_parse(const char *text, cadre_reduce_op *ret_op)
     if (status == CADRE_OK) {
         *ret_op = (cadre_reduce_op)index;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

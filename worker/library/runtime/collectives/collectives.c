@@ -32,7 +32,7 @@ static void close_part(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         cadre_replica *replica = &strategy->replicas[i];
-        CADRE_ASSERT(atomic_load(&replica->doing) == REPLICA_AWAY);
+        CADRE_ASSERT(atomic_load(&replica->doing) == REPLICA_IDLE);
         buckets_free(replica);
         collective_queue_close(replica);
         collective_list_free(&replica->list);
@@ -54,7 +54,7 @@ static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
     return makes ? collective_implicit(replica, error) : CADRE_OK;
 }
 
-const struct participant collectives_participant = {
+const struct strategy_hooks collectives_hooks = {
     .name = "collectives",
     .open = open_part,
     .close = close_part,

@@ -4,12 +4,12 @@
 #define CADRE_RUNTIME_COLLECTIVES_H
 
 #include "cadre/collective.h"
-#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 
 struct collectives_part {
     cadre_collective_options communication; /* of collectives that say nothing else */
 };
 
-extern const struct participant collectives_participant;
+extern const struct strategy_hooks collectives_hooks;
 
 #endif

@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
@@ -108,7 +108,7 @@ static cadre_status sum_own(cadre_replica *replica, const cadre_tensor *upstream
         .bytes = cadre_tensor_bytes(own),
         .dtype = dtype,
         .from = cadre_tensor_const_data(upstream)};
-    return collective_verdict(
+    return collective_explain(
         mesh->ops->reduce_scatter(mesh, replica->local, MESH_SUM, &part, note, error), error);
 }
 
@@ -140,7 +140,7 @@ static cadre_status take_part(cadre_replica *replica, const cadre_tensor *upstre
 static const char function[] = "cadre_all_gather_gradient";
 
 /* Of a tensor in the host's memory. */
-static cadre_status gradient_here(cadre_replica *replica, const cadre_tensor *upstream,
+static cadre_status gradient_on_replica(cadre_replica *replica, const cadre_tensor *upstream,
     int32_t axis, int64_t own_size, const cadre_collective_options *options,
     cadre_tensor **ret_gradient, struct cadre_error *error)
 {
@@ -174,15 +174,15 @@ static cadre_status gather_gradient(cadre_replica *replica, const cadre_tensor *
 {
     CADRE_TRY(argument_require(ret_gradient, function, "ret_gradient", error));
     *ret_gradient = NULL;
-    CADRE_TRY(step_require_here(replica, function, error));
+    CADRE_TRY(step_require_own_thread(replica, function, error));
     CADRE_TRY(argument_require(upstream, function, "upstream", error));
     cadre_tensor *const given[1] = {(cadre_tensor *)(uintptr_t)upstream};
     cadre_tensor *copy = NULL;
     struct device *device;
-    CADRE_TRY(collective_place(replica, given, 1, &device, error));
+    CADRE_TRY(collective_same_device(replica, given, 1, &device, error));
     CADRE_TRY(collective_to_host(replica, device, given, 1, &copy, error));
     cadre_status status =
-        gradient_here(replica, copy, axis, own_size, options, ret_gradient, error);
+        gradient_on_replica(replica, copy, axis, own_size, options, ret_gradient, error);
     cadre_tensor_release(copy);
     return status == CADRE_OK ? collective_from_host(device, ret_gradient, 1, error) : status;
 }
@@ -195,7 +195,7 @@ cadre_status cadre_all_gather_gradient(cadre_replica *replica, const cadre_tenso
     cadre_status status =
         gather_gradient(replica, upstream, axis, own_size, options, ret_gradient, &error);
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -5,11 +5,11 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/mesh/mesh_device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/regroup/connect.h"
+#include "worker/library/runtime/regroup/connect_devices.h"
 
 #define KEY_LOGICAL_COMM UINT64_C(0x6c6f676963616c)
 
@@ -18,7 +18,7 @@ static const char function_name[] = "cadre_logical_nccl_comm";
 static cadre_status check(const cadre_replica *replica, uint32_t logical_device,
     cadre_logical_group group, struct cadre_error *error)
 {
-    CADRE_TRY(step_require_here(replica, function_name, error));
+    CADRE_TRY(step_require_own_thread(replica, function_name, error));
     CADRE_TRY(logical_device_check(replica, logical_device, error));
     if (group != CADRE_LOGICAL_ACROSS_REPLICAS && group != CADRE_LOGICAL_WITHIN_REPLICA) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -33,7 +33,7 @@ static cadre_status check(const cadre_replica *replica, uint32_t logical_device,
     }
     if (!replica->strategy->connected) {
         char reason[CADRE_ERROR_TEXT_BYTES / 2];
-        connect_reason(replica->strategy, reason, sizeof reason);
+        connect_devices_reason(replica->strategy, reason, sizeof reason);
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the GPUs of this job are not connected, and have no NCCL communicators: %s", reason);
     }
@@ -69,9 +69,9 @@ static cadre_status form(
         .root = -1,
     };
     CADRE_TRY(collective_enter(replica, &call, &note, error));
-    cadre_status status = collective_tell(strategy, replica->local, &note.mesh, error);
+    cadre_status status = collective_send_piggyback(strategy, replica->local, &note.mesh, error);
     if (status == CADRE_OK) {
-        status = collective_verdict(
+        status = collective_explain(
             mesh_device_form(strategy->mesh, replica->local, group, &note.mesh, error), error);
     }
     return step_collective_end(replica, status, error);
@@ -93,8 +93,8 @@ static cadre_status get(cadre_replica *replica, uint32_t logical_device, cadre_l
         status =
             mesh_device_group_comm(mesh, replica->local, &group, logical_device, ret_comm, error);
     }
-    if (!admitted || strategy_is_peers(status)) {
-        step_refused(replica, error);
+    if (!admitted || strategy_is_peer_failure(status)) {
+        step_record_refusal(replica, error);
     }
     return status;
 }
@@ -108,5 +108,5 @@ cadre_status cadre_logical_nccl_comm(
         *ret_comm = NULL;
         status = get(replica, logical_device, group, ret_comm, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

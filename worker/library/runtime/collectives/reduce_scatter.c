@@ -5,7 +5,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
@@ -45,9 +45,9 @@ static cadre_status do_scatter(cadre_replica *replica, cadre_reduce_op op, cadre
     CADRE_ASSERT(buffer->data == cadre_tensor_data(part));
     CADRE_ASSERT(buffer->bytes == cadre_tensor_bytes(part));
     cadre_dtype dtype = cadre_tensor_dtype(part);
-    CADRE_TRY(collective_tell(strategy, replica->local, note, error));
+    CADRE_TRY(collective_send_piggyback(strategy, replica->local, note, error));
     CADRE_TRY(collective_device_begin(device, error));
-    CADRE_TRY(collective_verdict(strategy->mesh->ops->reduce_scatter(
+    CADRE_TRY(collective_explain(strategy->mesh->ops->reduce_scatter(
                                      strategy->mesh, replica->local, mesh_op, buffer, note, error),
         error));
     if (op == CADRE_MEAN && device == NULL) {
@@ -99,14 +99,14 @@ static cadre_status reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     enum mesh_dtype dtype;
     CADRE_TRY(argument_require(ret_part, "cadre_reduce_scatter", "ret_part", error));
     *ret_part = NULL;
-    CADRE_TRY(step_require_here(replica, "cadre_reduce_scatter", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_reduce_scatter", error));
     CADRE_TRY(argument_require(input, "cadre_reduce_scatter", "input", error));
     CADRE_TRY(all_reduce_op(op, &mesh_op, error));
     CADRE_TRY(all_reduce_dtype(op, input, 0, &dtype, error));
     struct device *device;
     cadre_tensor *part;
     cadre_tensor *const inputs[1] = {(cadre_tensor *)(uintptr_t)input};
-    CADRE_TRY(collective_place(replica, inputs, 1, &device, error));
+    CADRE_TRY(collective_same_device(replica, inputs, 1, &device, error));
     CADRE_TRY(create_part(replica, input, &part, error));
     cadre_status status = scatter(replica, op, input, options, part, mesh_op, dtype, error);
     if (status != CADRE_OK) {
@@ -123,7 +123,7 @@ cadre_status cadre_reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     struct cadre_error error;
     cadre_status status = reduce_scatter(replica, op, input, options, ret_part, &error);
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

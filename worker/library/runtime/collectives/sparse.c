@@ -7,7 +7,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_device.h"
 #include "worker/library/runtime/collectives/through_host.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
@@ -74,7 +74,7 @@ static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
 }
 
 /* Of values in the host's memory. */
-static cadre_status reduce_here(cadre_replica *replica, cadre_reduce_op op,
+static cadre_status reduce_on_replica(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error)
 {
@@ -102,21 +102,21 @@ cadre_status collective_all_reduce_sparse(cadre_replica *replica, cadre_reduce_o
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error)
 {
-    CADRE_TRY(step_require_here(replica, "cadre_all_reduce_sparse", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_all_reduce_sparse", error));
     *ret_sparse = (cadre_sparse){0};
     cadre_tensor *parts[2] = {input->values, input->indices};
     cadre_tensor *copies[2];
     struct device *device = NULL;
     if (parts[0] != NULL && parts[1] != NULL) {
-        CADRE_TRY(collective_place(replica, parts, 2, &device, error));
+        CADRE_TRY(collective_same_device(replica, parts, 2, &device, error));
     }
     if (device == NULL) {
-        return reduce_here(replica, op, input, options, ret_sparse, error);
+        return reduce_on_replica(replica, op, input, options, ret_sparse, error);
     }
     CADRE_TRY(collective_to_host(replica, device, parts, 2, copies, error));
     const cadre_sparse here = {.values = copies[0], .indices = copies[1], .rows = input->rows};
     cadre_sparse sum;
-    cadre_status status = reduce_here(replica, op, &here, options, &sum, error);
+    cadre_status status = reduce_on_replica(replica, op, &here, options, &sum, error);
     cadre_tensor_release(copies[0]);
     cadre_tensor_release(copies[1]);
     if (status == CADRE_OK) {
@@ -151,9 +151,9 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
         status = collective_all_reduce_sparse(replica, op, input, options, ret_sparse, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 void cadre_sparse_release(cadre_sparse *sparse)

@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 
 #define DEVICES_MAX (1 << 20) /* of a mesh */
 
@@ -89,15 +89,15 @@ static cadre_status take_axes(const cadre_topology *topology,
 
 /* The place of number `n` in a box of `sizes`: the last axis counts first, then the others in
  * order. */
-static void place_of(uint32_t n, const int32_t sizes[], uint32_t rank, int32_t ret_place[])
+static void index_of(uint32_t n, const int32_t sizes[], uint32_t rank, int32_t ret_index[])
 {
     CADRE_ASSERT(rank > 0);
     uint32_t size = (uint32_t)sizes[rank - 1];
-    ret_place[rank - 1] = (int32_t)(n % size);
+    ret_index[rank - 1] = (int32_t)(n % size);
     n /= size;
     for (uint32_t i = 0; i + 1 < rank; i++) {
         size = (uint32_t)sizes[i];
-        ret_place[i] = (int32_t)(n % size);
+        ret_index[i] = (int32_t)(n % size);
         n /= size;
     }
 }
@@ -113,10 +113,10 @@ static void fill(cadre_device_assignment *assignment, const struct axis axes[])
     }
     for (uint32_t r = 0; r < assignment->replicas; r++) {
         int32_t block[CADRE_TOPOLOGY_RANK_MAX];
-        place_of(r, replicas, rank, block);
+        index_of(r, replicas, rank, block);
         for (uint32_t l = 0; l < assignment->logical_devices; l++) {
             int32_t inside[CADRE_TOPOLOGY_RANK_MAX];
-            place_of(l, shape, rank, inside);
+            index_of(l, shape, rank, inside);
             uint32_t number = 0;
             for (uint32_t i = 0; i < rank; i++) {
                 int32_t at = block[i] / axes[i].stride * axes[i].footprint +
@@ -189,7 +189,7 @@ cadre_status cadre_device_assignment_build(const cadre_topology *topology,
     if (status == CADRE_OK) {
         status = build(topology, options == NULL ? &defaults : options, ret_assignment, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 void cadre_device_assignment_release(cadre_device_assignment *assignment)
@@ -221,5 +221,5 @@ cadre_status cadre_device_assignment_coordinates(const cadre_device_assignment *
         }
         CADRE_ASSERT(at == 0);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

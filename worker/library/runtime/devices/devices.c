@@ -96,7 +96,7 @@ static cadre_status check_device(const struct device_inventory *inventory,
     }
     if (gpu && inventory->gpus == 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "there is no device '%s'; %s; use CPU:0", name, device_absence());
+            "there is no device '%s'; %s; use CPU:0", name, device_absence_reason());
     }
     if (gpu && (uint32_t)spec->index >= inventory->gpus) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

@@ -12,11 +12,11 @@
 #include "worker/library/device/argument.h"
 #include "common/gpus/pci_gpus.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/devices/devices_hooks.h"
 #include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -39,14 +39,14 @@ cadre_status cadre_enable_gpus(void)
     if (program_environment() == NULL) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_enable_gpus was called before cadre_init; call it right after");
-    } else if (living_numbered() > 0 && !gpus_enabled()) {
+    } else if (strategy_registry_created() > 0 && !gpus_enabled()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_enable_gpus was called after the first strategy had been made, which took the "
             "CPU; call it before");
     } else {
         atomic_store(&enabled, true);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 void gpus_hint_idle(const struct environment *environment)
@@ -89,14 +89,14 @@ cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->devices.count == strategy->local_replicas);
     if (strategy->parameter.count > 0) {
-        device_here_has(device_here_processor_of(strategy->parameter.names[0]) + 1U);
+        local_device_set_processors(local_device_processor_of(strategy->parameter.names[0]) + 1U);
     }
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         int32_t gpu = gpu_of(strategy->devices.names[i]);
         CADRE_ASSERT(strategy->replicas[i].device == NULL);
         name_host(strategy->devices.names[i], strategy->devices_part->host_name);
-        strategy->replicas[i].processor = device_here_processor_of(strategy->devices.names[i]);
-        device_here_has(strategy->replicas[i].processor + 1U);
+        strategy->replicas[i].processor = local_device_processor_of(strategy->devices.names[i]);
+        local_device_set_processors(strategy->replicas[i].processor + 1U);
         if (gpu >= 0) {
             CADRE_TRY(device_open((uint32_t)gpu, &strategy->replicas[i].device, error));
         }
@@ -138,7 +138,7 @@ cadre_status cadre_tensor_create_on(cadre_replica *replica, cadre_dtype dtype, u
     if (status == CADRE_OK) {
         status = gpus_tensor_zeros(replica->device, dtype, rank, dims, ret_tensor, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status gpus_tensor_copy(struct device *device, const cadre_tensor *tensor,
@@ -163,5 +163,5 @@ cadre_status cadre_tensor_copy_to(
     if (status == CADRE_OK) {
         status = gpus_tensor_copy(replica->device, tensor, ret_tensor, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -8,8 +8,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/devices/devices_hooks.h"
 #include "worker/library/runtime/devices/device_assignment.h"
 #include "worker/library/runtime/devices/logical_gpus.h"
 #include "worker/library/runtime/replica/replica_pool.h"
@@ -59,7 +59,7 @@ static cadre_status set_assignment(
             "the assignment is for %u replicas and this task has %u; build it with as many",
             assignment->replicas, strategy->local_replicas);
     }
-    if (strategy->devices_part->logical != NULL || outputs_known(strategy)) {
+    if (strategy->devices_part->logical != NULL || outputs_has_last(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s; set one assignment, before the first step",
             strategy->devices_part->logical != NULL ? "the strategy has an assignment of devices"
@@ -98,7 +98,7 @@ cadre_status cadre_strategy_set_device_assignment(
     if (status == CADRE_OK) {
         status = set_assignment(strategy, assignment, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 uint32_t cadre_logical_devices(const cadre_replica *replica)
@@ -164,7 +164,7 @@ cadre_status cadre_logical_device_name(
     if (status == CADRE_OK) {
         device_name_text(&spec, ret_name);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- functions --- */
@@ -257,7 +257,7 @@ static cadre_status run_public(const char *name, cadre_replica *replica, uint32_
     cadre_logical_function function, void *user)
 {
     struct cadre_error error = {0};
-    cadre_status status = step_require_here(replica, name, &error);
+    cadre_status status = step_require_own_thread(replica, name, &error);
     if (status == CADRE_OK && function == NULL) {
         status = argument_require(NULL, name, "function", &error);
     }
@@ -267,7 +267,7 @@ static cadre_status run_public(const char *name, cadre_replica *replica, uint32_
     if (status == CADRE_OK) {
         status = run(replica, only, function, user, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_logical_run(

@@ -3,7 +3,7 @@
 #include "cadre/logical_device.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/gpus.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -33,7 +33,7 @@ cadre_status cadre_tensor_create_on_logical(cadre_replica *replica, uint32_t log
         struct device *device = logical_device_of(replica, logical_device);
         status = gpus_tensor_zeros(device, dtype, rank, dims, ret_tensor, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
@@ -48,5 +48,5 @@ cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logic
         struct device *device = logical_device_of(replica, logical_device);
         status = gpus_tensor_copy(device, tensor, ret_tensor, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/logical_device.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
@@ -52,7 +52,7 @@ cadre_status cadre_assign_to_logical_device(const cadre_replica *replica,
         ret_placement->pieces = 1;
         note_gpus(replica, ret_placement);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 static cadre_status check_split(const cadre_tensor *tensor, const int32_t dimensions[],
@@ -109,7 +109,7 @@ cadre_status cadre_split_to_logical_devices(const cadre_replica *replica,
         }
         note_gpus(replica, ret_placement);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_replicate_to_logical_devices(
@@ -122,7 +122,7 @@ cadre_status cadre_replicate_to_logical_devices(
             .kind = CADRE_PLACEMENT_REPLICATED, .pieces = cadre_logical_devices(replica)};
         note_gpus(replica, ret_placement);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- pieces --- */
@@ -325,5 +325,5 @@ cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_placement *
     if (status == CADRE_OK) {
         status = bring(placement, logical_device, ret_piece, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

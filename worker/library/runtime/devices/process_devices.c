@@ -6,27 +6,27 @@
 #include "cadre/device.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/device_here.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/device/local_device.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/program/program.h"
 
 /* One for each number of processors that was asked for: pointers that programs have, and keep. */
 static struct {
     pthread_mutex_t lock;
-    const char **lists[DEVICE_HERE_MAX + 1];
+    const char **lists[LOCAL_DEVICE_MAX + 1];
 } process = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint32_t gpus_here(void)
+static uint32_t gpus_of_process(void)
 {
     uint32_t gpus = devices_inventory().gpus;
-    return gpus < DEVICE_HERE_MAX ? gpus : DEVICE_HERE_MAX;
+    return gpus < LOCAL_DEVICE_MAX ? gpus : LOCAL_DEVICE_MAX;
 }
 
 /* Those that strategies have had, and at the least as many as one that names none would take. */
-static uint32_t processors_here(void)
+static uint32_t processors_of_process(void)
 {
-    uint32_t had = device_here_processors();
+    uint32_t had = local_device_processors();
     uint32_t asked = devices_inventory_default().gpus > 0 ? 0 : program_environment()->replicas;
     return asked > had ? asked : had;
 }
@@ -35,12 +35,12 @@ static uint32_t processors_here(void)
 static const char **list_of(uint32_t processors, uint32_t gpus)
 {
     CADRE_ASSERT(processors > 0);
-    CADRE_ASSERT(processors <= DEVICE_HERE_MAX);
+    CADRE_ASSERT(processors <= LOCAL_DEVICE_MAX);
     const char **list = process.lists[processors];
     if (list == NULL && (list = calloc((size_t)processors + gpus, sizeof *list)) != NULL) {
         for (uint32_t i = 0; i < processors + gpus; i++) {
-            list[i] = i < processors ? device_here_name(DEVICE_HERE_PROCESSOR, i)
-                                     : device_here_name(DEVICE_HERE_GPU, i - processors);
+            list[i] = i < processors ? local_device_name(LOCAL_DEVICE_PROCESSOR, i)
+                                     : local_device_name(LOCAL_DEVICE_GPU, i - processors);
         }
         process.lists[processors] = list;
     }
@@ -61,8 +61,8 @@ static cadre_status list_devices(cadre_device_set set, const char *const **ret_d
             "CADRE_LOGICAL_DEVICES",
             (int)set);
     }
-    uint32_t processors = set == CADRE_PHYSICAL_DEVICES ? 1 : processors_here();
-    uint32_t gpus = gpus_here();
+    uint32_t processors = set == CADRE_PHYSICAL_DEVICES ? 1 : processors_of_process();
+    uint32_t gpus = gpus_of_process();
     pthread_mutex_lock(&process.lock);
     *ret_devices = list_of(processors, gpus);
     pthread_mutex_unlock(&process.lock);
@@ -85,5 +85,5 @@ cadre_status cadre_devices(
     if (status == CADRE_OK) {
         status = list_devices(set, ret_devices, ret_count, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -13,11 +13,11 @@
 #include "worker/library/device/device.h"
 #include "worker/library/mesh/mesh_device.h"
 #include "worker/library/runtime/devices/logical_device.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
-#define REST_S 10 /* for what is under way on a device when a step has failed */
+#define IDLE_TIMEOUT_S 10 /* for what is under way on a device when a step has failed */
 
 cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -81,7 +81,7 @@ void replica_device_returned(cadre_replica *replica, cadre_status status)
 {
     struct cadre_error cause;
     if (replica->device != NULL &&
-        mesh_device_returned(replica->strategy->mesh, replica->local, status == CADRE_OK, &cause) !=
+        mesh_device_comm_returned(replica->strategy->mesh, replica->local, status == CADRE_OK, &cause) !=
             CADRE_OK &&
         replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = cause;
@@ -103,12 +103,12 @@ static cadre_status settle(
     struct device *const *all = logical_devices_all(strategy);
     uint32_t each = cadre_logical_devices(replica);
     CADRE_ASSERT(each > 0);
-    cadre_status status = mesh_device_settle_all(
+    cadre_status status = mesh_device_synchronize_all(
         strategy->mesh, local, all != NULL ? &all[local * each + 1] : NULL, each - 1, &cause);
     if (status == CADRE_OK) {
         return CADRE_OK;
     }
-    if (strategy_is_peers(status)) {
+    if (strategy_is_peer_failure(status)) {
         *error = cause;
         return status;
     }
@@ -119,12 +119,12 @@ static cadre_status settle(
                : cadre_error_set(error, status, "replica %u: %s", replica->id, cause.text);
 }
 
-cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error)
+cadre_status replica_device_synchronize(cadre_replica *replica, struct cadre_error *error)
 {
     return settle(replica->strategy, replica->local, NULL, error);
 }
 
-cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error *error)
+cadre_status replica_devices_synchronize(cadre_strategy *strategy, struct cadre_error *error)
 {
     return strategy->mesh_devices == NULL || strategy->mesh == NULL
                ? CADRE_OK
@@ -145,7 +145,7 @@ static void end_process(const struct device *device)
     cadre_error_set(&error, CADRE_INTERNAL,
         "%s goes on with work of a step that was given up %d s ago, and nothing in this process "
         "can end that: the process ends itself (SIGKILL); a worker starts the task again",
-        who, REST_S);
+        who, IDLE_TIMEOUT_S);
     show_failure(&error);
     raise(SIGKILL);
 }
@@ -182,16 +182,16 @@ static const struct device *who_hangs(const cadre_strategy *strategy, uint64_t e
     return NULL;
 }
 
-void replica_devices_rest(cadre_strategy *strategy, bool aborted)
+void replica_devices_await_idle(cadre_strategy *strategy, bool aborted)
 {
     if (strategy->mesh_devices == NULL) {
         return;
     }
     const uint64_t timeout_us =
-        fault_point("replica.rest") ? CADRE_US_PER_S / 4 : REST_S * CADRE_US_PER_S;
+        fault_point("replica.rest") ? CADRE_US_PER_S / 4 : IDLE_TIMEOUT_S * CADRE_US_PER_S;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     uint64_t end_us = clock_monotonic_us() + timeout_us;
-    bool rest = !aborted || mesh_device_rest(strategy->mesh, timeout_us);
+    bool rest = !aborted || mesh_device_await_idle(strategy->mesh, timeout_us);
     const struct device *hangs = who_hangs(strategy, end_us);
     if (hangs != NULL || !rest) {
         end_process(hangs);
@@ -205,7 +205,7 @@ bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *er
         const struct device *failed = failed_device(replica);
         if (failed != NULL) {
             struct cadre_error before = *error;
-            cadre_error_set(error, strategy_is_peers(before.code) ? CADRE_INTERNAL : before.code,
+            cadre_error_set(error, strategy_is_peer_failure(before.code) ? CADRE_INTERNAL : before.code,
                 "%s; GPU %u takes no more work of this process, which cannot go on: start it again",
                 before.text, failed->index);
             return true;

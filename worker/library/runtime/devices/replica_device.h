@@ -30,16 +30,16 @@ void replica_device_returned(cadre_replica *replica, cadre_status status);
 
 /* Waits until all that the replica has enqueued is done, in its thread. What it has started must be
  * on its streams before (collective_queue_wait). CADRE_OK for one on the host. */
-cadre_status replica_device_settle(cadre_replica *replica, struct cadre_error *error);
+cadre_status replica_device_synchronize(cadre_replica *replica, struct cadre_error *error);
 
 /* The same of all local replicas, between steps: what apply functions have launched. */
-cadre_status replica_devices_settle(cadre_strategy *strategy, struct cadre_error *error);
+cadre_status replica_devices_synchronize(cadre_strategy *strategy, struct cadre_error *error);
 
 /* After a step that is not to count, with no replica running: returns when nothing touches the
  * memory of the local replicas any more. `aborted`: the mesh was, and its communicators end too. A
  * device that does not come to rest ends the process, for nothing else can end what it does: by
  * SIGKILL, after a line that says so. */
-void replica_devices_rest(cadre_strategy *strategy, bool aborted);
+void replica_devices_await_idle(cadre_strategy *strategy, bool aborted);
 
 /* Whether the replica's device failed in work of its own: what another one's failure was the end of
  * is no failure of this one's. */

@@ -6,14 +6,14 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/digests/stood.h"
+#include "worker/library/runtime/digests/pause_digest.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/replica/verified.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/checkpoint_agreed.h"
-#include "worker/library/runtime/state/state.h"
+#include "worker/library/runtime/replica/verified_position.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
+#include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* What no step writes is hashed anew within so many comparisons, and a share that costs next to
@@ -42,13 +42,13 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
 }
 
 /* Where it was told how often they are compared, what that came to. */
-static void tell_cost(const cadre_strategy *strategy)
+static void report_cost(const cadre_strategy *strategy)
 {
     const struct compare_interval *interval = &strategy->digests->interval;
-    if (interval->told > 0) {
+    if (interval->reported > 0) {
         show_note("the states of the replicas were compared %" PRIu64
                   " times: to hash them took %.2f %% of the time of the steps",
-            interval->comparisons, 100 * interval_cost(interval));
+            interval->comparisons, 100 * compare_interval_cost(interval));
     }
 }
 
@@ -56,7 +56,7 @@ static void close_part(cadre_strategy *strategy)
 {
     struct digests_part *part = strategy->digests;
     if (part != NULL) {
-        tell_cost(strategy);
+        report_cost(strategy);
     }
     for (uint32_t i = 0; part != NULL && i < strategy->local_replicas; i++) {
         state_hashes_clear(&part->hashes[i]);
@@ -85,11 +85,11 @@ static uint32_t turns_of(const cadre_strategy *strategy)
     return shares < 1 ? 1 : shares < TURNS ? (uint32_t)shares : TURNS;
 }
 
-static struct state_turn turn_of(const cadre_strategy *strategy)
+static struct state_hash_turn turn_of(const cadre_strategy *strategy)
 {
     const struct digests_part *part = strategy->digests;
     uint32_t of = part->whole ? 1 : turns_of(strategy);
-    return (struct state_turn){.number = part->turn % of, .of = of};
+    return (struct state_hash_turn){.number = part->turn % of, .of = of};
 }
 
 /* Before any replica runs: what is the task's, which one of them may write early. */
@@ -112,14 +112,14 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
 
 /* The chief says when all compare next: at the latest where a checkpoint is taken, which is not
  * published before, and is compared whole: nothing that was hashed long ago may stand for it. */
-static void say_next(cadre_strategy *strategy, struct digests_part *part)
+static void send_next_interval(cadre_strategy *strategy, struct digests_part *part)
 {
     struct step *step = &strategy->step;
     uint64_t next = part->next;
     bool whole = part->whole;
     uint64_t checkpoint = checkpoint_next(strategy, step->position);
     if (part->due) {
-        next = step->position + interval_hashed(&part->interval, step->position, part->whole,
+        next = step->position + compare_interval_hashed(&part->interval, step->position, part->whole,
                                     part->begun_us, part->begun_us + part->took_us);
         whole = false;
     }
@@ -153,7 +153,7 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
             state_hash_share(strategy, &part->hashes[0], hashes);
         }
         CADRE_TRY(state_hash_own(strategy, replica->local, turn_of(strategy), hashes, error));
-        replica->digest = stood_tells(replica, state_digest(hashes));
+        replica->digest = pause_digest_to_send(replica, state_digest(hashes));
         if (replica->local == 0) {
             /* Not what other parts did since the beginning, such as to copy a checkpoint. */
             part->took_us += clock_monotonic_us() - begun_us;
@@ -165,15 +165,15 @@ static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
         strategy->step.compares_whole = false;
     }
     if (replica->local == 0 && strategy->roster.rank == 0) {
-        say_next(strategy, part);
+        send_next_interval(strategy, part);
     }
     return CADRE_OK;
 }
 
-static void tell_people(const cadre_strategy *strategy, struct digests_part *part)
+static void report_interval(const cadre_strategy *strategy, struct digests_part *part)
 {
     bool chief = strategy->roster.rank == 0;
-    if (chief && interval_is_news(&part->interval, part->interval.ended_us)) {
+    if (chief && compare_interval_should_log(&part->interval, part->interval.ended_us)) {
         uint64_t steps = part->interval.steps;
         show_note("the states of %u replicas are compared every %" PRIu64
                   " steps, and what no step writes within %" PRIu64
@@ -196,11 +196,11 @@ static void commit(struct step_order *order)
     part->next = in > 0 ? order->position + in : POSITION_NONE;
     part->whole = strategy->step.compares_whole;
     if (part->due && strategy->step.equal) {
-        verified_note(strategy, order->position, strategy->replicas[0].digest);
+        verified_position_record(strategy, order->position, strategy->replicas[0].digest);
         checkpoint_agreed(strategy, order->position, strategy->replicas[0].digest);
     }
     if (part->due) {
-        tell_people(strategy, part);
+        report_interval(strategy, part);
         part->due = false;
         part->turn++;
     }
@@ -236,18 +236,18 @@ static cadre_status digest(
 
 /* Who leaves is compared before it is let go, and whoever gives its state before somebody gets it:
  * by the coordinator, with what all others tell. */
-static cadre_status still(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status before_pause(cadre_strategy *strategy, struct cadre_error *error)
 {
-    struct verified *stood = &strategy->digests->stood;
-    if (task_edge(strategy->task) == TASK_HALTS) {
-        stood->position = strategy_position(strategy);
-        CADRE_TRY(digests_at_end(strategy, &stood->digest, error));
-        task_stand_here(strategy->task, stood->digest);
+    struct verified *paused = &strategy->digests->paused;
+    if (task_pause_point(strategy->task) == TASK_PAUSES) {
+        paused->position = strategy_position(strategy);
+        CADRE_TRY(digests_at_end(strategy, &paused->digest, error));
+        task_report_paused(strategy->task, paused->digest);
     }
     return CADRE_OK;
 }
 
-static void over(cadre_strategy *strategy)
+static void generation_end(cadre_strategy *strategy)
 {
     struct digests_part *part = strategy->digests;
     if (part->found) {
@@ -267,22 +267,22 @@ static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
     part->due = false;
     part->found = false;
     strategy->step.verified = (struct verified){0};
-    interval_broken(&part->interval);
+    compare_interval_reset(&part->interval);
     return CADRE_OK;
 }
 
-const struct participant digests_participant = {
+const struct strategy_hooks digests_hooks = {
     .name = "digests",
-    .still = still,
+    .before_pause = before_pause,
     .open = open_part,
     .close = close_part,
     .free = free_part,
     .begin = begin,
     .bind = bind,
-    .differ = divergence_find,
+    .diverged = divergence_find,
     .commit = commit,
     .undo = undo,
     .digest = digest,
-    .over = over,
+    .generation_end = generation_end,
     .reopen = reopen,
 };

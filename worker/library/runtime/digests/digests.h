@@ -10,9 +10,9 @@
 #include "common/base/error.h"
 
 struct cadre_strategy;
-struct participant;
+struct strategy_hooks;
 
-extern const struct participant digests_participant;
+extern const struct strategy_hooks digests_hooks;
 
 /* Where the program ends, or stops: the digest of the state that it leaves, which no later step
  * compares. 0: none is wanted. An error: the local replicas' states differ; as that of a step, it

@@ -10,8 +10,8 @@
 #include "common/base/error.h"
 #include "common/model/limits.h"
 #include "common/model/task_message.h"
-#include "worker/library/runtime/digests/interval.h"
-#include "worker/library/runtime/state/state_hash.h"
+#include "worker/library/runtime/digests/compare_interval.h"
+#include "worker/library/runtime/state/layout/state_hash.h"
 
 struct digests_part {
     struct state_hashes *hashes; /* [local_replicas]; the first has what is the task's */
@@ -25,7 +25,7 @@ struct digests_part {
     uint64_t next;     /* a step from this position on is due; POSITION_NONE: none is */
     /* Where it stood still last, and what each local replica held there; digest 0: nowhere. Until
      * that step is applied it holds the same. */
-    struct verified stood;
+    struct verified paused;
     /* Replicas were found to differ, and nobody was told. Written by local replica 0, before it
      * returns. */
     bool found;

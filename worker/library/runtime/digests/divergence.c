@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/digests/digests_part.h"
-#include "worker/library/runtime/digests/stood.h"
+#include "worker/library/runtime/digests/pause_digest.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -129,7 +129,7 @@ static uint32_t first_other(const struct holdings *holdings)
     return i;
 }
 
-static void say_culprits(const cadre_strategy *strategy, const struct holdings *holdings,
+static void describe_culprits(const cadre_strategy *strategy, const struct holdings *holdings,
     const char *what, char text[LIMIT_TEXT_BYTES])
 {
     char room[REPLICA_TEXT_BYTES];
@@ -157,7 +157,7 @@ static void say_culprits(const cadre_strategy *strategy, const struct holdings *
     }
 }
 
-static void say_no_majority(const cadre_strategy *strategy, const struct holdings *holdings,
+static void describe_no_majority(const cadre_strategy *strategy, const struct holdings *holdings,
     const char *what, char text[LIMIT_TEXT_BYTES])
 {
     char first[REPLICA_TEXT_BYTES];
@@ -227,9 +227,9 @@ static void describe(const cadre_strategy *strategy, const struct held *held, ui
         .verified = verified->digest != 0 ? verified->position : strategy->roster.resume};
     if (holdings.majority != 0 || holdings.changed) {
         list_culprits(strategy, &holdings, ret_divergence);
-        say_culprits(strategy, &holdings, what, text);
+        describe_culprits(strategy, &holdings, what, text);
     } else {
-        say_no_majority(strategy, &holdings, what, text);
+        describe_no_majority(strategy, &holdings, what, text);
     }
 }
 
@@ -240,7 +240,7 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
     const struct state_hashes *hashes = &part->hashes[replica->local];
     uint64_t digest = state_digest(hashes);
     const struct held own = {
-        .digest = digest, .changed = stood_otherwise(strategy, digest) ? 1 : 0};
+        .digest = digest, .changed = pause_digest_differs(strategy, digest) ? 1 : 0};
     CADRE_FREE_AT_EXIT struct held *held = NULL;
     uint32_t tensor = UINT32_MAX;
     struct divergence divergence;

@@ -42,8 +42,8 @@ static cadre_status copy_from(
     size_t bytes = cadre_tensor_bytes(from);
     CADRE_ASSERT(bytes > 0);
     bool on_host = tensor_device(from) == NULL;
-    if (on_host && tensor_kind(from) != TENSOR_MEMORY_PINNED && bytes <= DEVICE_SEND_BYTES) {
-        return device_send(device, device->copy, to, data, bytes, error);
+    if (on_host && tensor_kind(from) != TENSOR_MEMORY_PINNED && bytes <= DEVICE_COPY_ENQUEUE_MAX) {
+        return device_copy_enqueue(device, device->copy, to, data, bytes, error);
     }
     CADRE_TRY(device->ops->copy(to, data, bytes, device->copy, error));
     return device_lend(device, device->copy, from, error);

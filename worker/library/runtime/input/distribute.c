@@ -7,10 +7,10 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/input/node.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/input/node/node.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Of datasets, without their iterators. */
@@ -61,14 +61,14 @@ static cadre_status check_options(const cadre_strategy *strategy,
             "CADRE_REBATCH_TENSORFLOW",
             (int)options->rebatch);
     }
-    if (options->place_on_device && !per_replica) {
+    if (options->copy_to_device && !per_replica) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "place_on_device puts each replica's pipeline on its device, and with "
+            "copy_to_device puts each replica's pipeline on its device, and with "
             "CADRE_PER_WORKER there is one for all; use CADRE_PER_REPLICA with it");
     }
-    if (options->place_on_device && !options->keep_on_host) {
+    if (options->copy_to_device && !options->keep_on_host) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "with place_on_device batches are on the device already; set keep_on_host with it");
+            "with copy_to_device batches are on the device already; set keep_on_host with it");
     }
     if (per_replica && !of_function) {
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,
@@ -111,7 +111,7 @@ static cadre_status keep_dataset(
     return CADRE_OK;
 }
 
-static cadre_status tell_stream(
+static cadre_status announce_stream(
     cadre_strategy *strategy, cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     if (strategy->input->dataset_count >= LIMIT_STREAMS) {
@@ -163,7 +163,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     distributed->partial_steps = options->partial_steps;
     distributed->steps_per_epoch = options->steps_per_epoch;
     distributed->depth = options->prefetch;
-    distributed->keep_on_host = options->keep_on_host && !options->place_on_device;
+    distributed->keep_on_host = options->keep_on_host && !options->copy_to_device;
     distributed->device_batches =
         options->per_replica_buffer == 0 ? 1 : options->per_replica_buffer;
     cadre_status status = choose_name(strategy, options->name, distributed->name, error);
@@ -178,7 +178,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
     }
     if (status == CADRE_OK) {
         distributed->steps = distributed_steps_now(distributed);
-        status = tell_stream(strategy, distributed, error);
+        status = announce_stream(strategy, distributed, error);
     }
     if (status == CADRE_OK) {
         status = keep_dataset(strategy, distributed, error);
@@ -249,7 +249,7 @@ cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *d
             strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
     }
     cadre_dataset_release(data);
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
@@ -271,7 +271,7 @@ cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
         status = distribute(
             strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_per_replica_batch_size(
@@ -297,5 +297,5 @@ cadre_status cadre_per_replica_batch_size(
     if (status == CADRE_OK) {
         *ret_size = global_batch / context->num_replicas_in_sync;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -2,7 +2,7 @@
  * The program's way through the epochs of a distributed dataset, and back into one that others, or
  * a task before it, are in the middle of. */
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/input/reports.h"
 #include "worker/library/runtime/regroup/join.h"
@@ -42,7 +42,7 @@ static void begin(cadre_distributed_dataset *distributed, uint64_t epoch)
         .open = true,
         .workers = distributed->strategy->roster.member_count,
         .serial = ++distributed->strategy->input->serial_last,
-        .feed = {.provable = true},
+        .consumption = {.provable = true},
     };
 }
 
@@ -51,7 +51,7 @@ cadre_status distributed_start(
 {
     cadre_strategy *strategy = distributed->strategy;
     distributed_drop_batch(distributed);
-    distributed->exists_below = again && strategy_arrives(strategy) ? distributed->at.next : 0;
+    distributed->exists_until = again && strategy_is_catching_up(strategy) ? distributed->at.next : 0;
     if (!again) {
         begin(distributed, epoch);
     }
@@ -118,7 +118,7 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     if (distributed_require(distributed, __func__, &error) != CADRE_OK) {
-        border(error.code, &error);
+        api_return(error.code, &error);
         return false;
     }
     cadre_status status = strategy_require(distributed->strategy, __func__, &call, &error);
@@ -130,19 +130,19 @@ bool cadre_next_epoch(cadre_distributed_dataset *distributed, uint64_t epochs, u
             __func__);
     }
     if (status != CADRE_OK) {
-        border(status, &error); /* it is in another call, or has ended; or no dataset */
+        api_return(status, &error); /* it is in another call, or has ended; or no dataset */
         return false;
     }
     status = strategy_check(distributed->strategy, &error);
     if (status != CADRE_OK && distributed->strategy->left) {
-        border(status, &error); /* nothing is wrong with the dataset */
+        api_return(status, &error); /* nothing is wrong with the dataset */
         return false;
     }
     if (status == CADRE_OK && distributed->failed.code == CADRE_OK) {
         status = next_epoch(distributed, epochs, &begun, &error);
     }
     if (status != CADRE_OK) {
-        border(distributed_fail(distributed, &error), &error);
+        api_return(distributed_fail(distributed, &error), &error);
         return false;
     }
     if (begun && ret_epoch != NULL) {

@@ -3,7 +3,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static bool has(const cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
@@ -18,14 +18,14 @@ static bool has(const cadre_strategy *strategy, const cadre_distributed_dataset 
     return false;
 }
 
-bool distributed_lives(const cadre_distributed_dataset *distributed)
+bool distributed_is_registered(const cadre_distributed_dataset *distributed)
 {
     uint32_t at = 0;
-    const cadre_strategy *strategy = living_default();
+    const cadre_strategy *strategy = strategy_registry_default();
     if (strategy != NULL && has(strategy, distributed)) {
         return true;
     }
-    while ((strategy = living_next(&at)) != NULL) {
+    while ((strategy = strategy_registry_next(&at)) != NULL) {
         if (has(strategy, distributed)) {
             return true;
         }
@@ -37,7 +37,7 @@ cadre_status distributed_require(
     const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error)
 {
     cadre_status status = argument_require(distributed, function, "distributed", error);
-    if (status == CADRE_OK && !distributed_lives(distributed)) {
+    if (status == CADRE_OK && !distributed_is_registered(distributed)) {
         status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called with a distributed dataset of a strategy that has ended, or an iterator "
             "that was released; call it before cadre_finish",
@@ -111,12 +111,12 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     }
     strategy->input->cursor = cursor;
     strategy->input->cursor_end = end;
-    const struct feed none = {0};
-    const struct feed *feed = distributed != NULL ? &distributed->at.feed : &none;
-    task_ready(strategy->task, &cursor, feed, end);
+    const struct consumption none = {0};
+    const struct consumption *consumption = distributed != NULL ? &distributed->at.consumption : &none;
+    task_ready(strategy->task, &cursor, consumption, end);
 }
 
-void distributed_place(
+void distributed_input_step(
     const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step)
 {
     if (distributed->endless) {

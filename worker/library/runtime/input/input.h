@@ -9,8 +9,8 @@
 #include "cadre/input.h"
 #include "common/base/error.h"
 #include "common/model/task_message.h"
-#include "worker/library/input/distribute.h"
-#include "worker/library/input/prefetch.h"
+#include "worker/library/input/distribution/distributed_input.h"
+#include "worker/library/input/distribution/input_prefetcher.h"
 
 /* Where a dataset stands. It travels with the state, in the manifest. */
 struct dataset_position {
@@ -22,7 +22,7 @@ struct dataset_position {
     uint64_t next;    /* the step of the current epoch that cadre_next gives next */
     uint32_t workers; /* among which the epoch is divided, where each has a pipeline of its own */
     uint64_t serial;  /* of the beginning of the epoch, over all datasets of the strategy */
-    struct feed feed; /* of the current epoch, all tasks together */
+    struct consumption consumption; /* of the current epoch, all tasks together */
 };
 
 /* What came from a peer or a checkpoint beside the position, until it is taken over. */
@@ -79,7 +79,7 @@ struct cadre_distributed_dataset {
     struct dataset_received received;
     struct cadre_error uncut; /* code not OK: why the current epoch cannot be read on */
     bool reenters; /* taken over from a peer or checkpoint: the epoch may be entered again */
-    uint64_t exists_below;     /* arriving: steps that the others have taken, so they exist */
+    uint64_t exists_until;     /* arriving: steps that the others have taken, so they exist */
     uint64_t epochs;           /* as last asked for */
     int64_t steps;             /* of the current epoch; before the first, of that one */
     cadre_per_replica *batch;  /* lent to the program */
@@ -112,7 +112,7 @@ struct input_part {
 
 /* Whether it is one of the datasets of a strategy that lives, or an iterator that the program has.
  * Never looks into another one. */
-bool distributed_lives(const cadre_distributed_dataset *distributed);
+bool distributed_is_registered(const cadre_distributed_dataset *distributed);
 
 /* What every public `function` with a distributed dataset asks first. */
 cadre_status distributed_require(
@@ -128,7 +128,7 @@ bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
 
 /* From where the program counts a step to where the input does: to it an endless dataset is one
  * epoch. */
-void distributed_place(
+void distributed_input_step(
     const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step);
 
 /* Whether the program is in an epoch of it with steps left. Where only reading tells there may be.
@@ -220,8 +220,8 @@ void distributed_drop_batch(cadre_distributed_dataset *distributed);
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
 
 /* Takes over what all tasks agreed on. */
-struct agreement;
-void batch_agree(cadre_per_replica *value, struct agreement *agreement);
+struct step_agreement;
+void batch_agree(cadre_per_replica *value, struct step_agreement *step_agreement);
 
 /* --- input_refresh.c --- */
 
@@ -234,9 +234,9 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
  * to samples although a list of files is read, or each task then reads all. */
 void files_distributed(cadre_distributed_dataset *distributed);
 
-/* An epoch begins: its files are shared out. *ret_anew: the input is to be opened anew for it. */
+/* An epoch begins: its files are shared out. *ret_reopen: the input is to be opened anew for it. */
 cadre_status files_begin(
-    cadre_distributed_dataset *distributed, bool *ret_anew, struct cadre_error *error);
+    cadre_distributed_dataset *distributed, bool *ret_reopen, struct cadre_error *error);
 
 /* A generation begins: the files that are left go to its workers by turns, whoever had them before,
  * so that all come to the same whatever generations they have seen. True: the input is to be opened
@@ -244,13 +244,13 @@ cadre_status files_begin(
 bool files_deal(cadre_distributed_dataset *distributed);
 
 /* What the step of `batch` should hold: the samples of the files that all tasks agreed on, without
- * those that were fed before. False: it is not shared out by files, or cannot be told. */
+ * those that were consumed before. False: it is not shared out by files, or cannot be told. */
 bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected);
 
 /* What is known of the files of the epoch of `batch` after its step. */
-enum feed_files files_fed(const cadre_per_replica *batch);
+enum consumed_files files_consumed(const cadre_per_replica *batch);
 
-/* The step of `batch` is applied: all tasks note what was fed in it. */
+/* The step of `batch` is applied: all tasks note what was consumed in it. */
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error);
 
 /* What `cadre job --shards` shows. Borrowed, until the next step, epoch or generation. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Input that is shared out by whole files (CADRE_SHARD_FILE) while tasks come and go. Every task
- * holds a table of what was fed of which file in the epoch; all apply to it what all fed in each
+ * holds a table of what was consumed of which file in the epoch; all apply to it what all fed in each
  * step, so the tables are equal wherever the position is. When the tasks change, what is left is
  * dealt anew, by each of them, with the same result. */
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
@@ -68,7 +68,7 @@ void files_distributed(cadre_distributed_dataset *distributed)
         return;
     }
     distributed->warned_policy = true;
-    if (distributed_input_recuts(distributed->input, &reason)) {
+    if (distributed_input_can_reshard(distributed->input, &reason)) {
         show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
                      "of this job may change: every record is still fed once then, but in another "
                      "order; with CADRE_SHARD_DATA the order stays the same",
@@ -99,7 +99,7 @@ static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t work
 /* --- the table --- */
 
 cadre_status files_begin(
-    cadre_distributed_dataset *distributed, bool *ret_anew, struct cadre_error *error)
+    cadre_distributed_dataset *distributed, bool *ret_reopen, struct cadre_error *error)
 {
     const cadre_strategy *strategy = distributed->strategy;
     uint32_t workers = strategy->roster.member_count;
@@ -109,8 +109,8 @@ cadre_status files_begin(
     distributed->uncut = (struct cadre_error){0};
     file_shares_clear(&distributed->shares);
     distributed->has_shares = false;
-    *ret_anew = false;
-    if (distributed->endless || !distributed_input_recuts(distributed->input, NULL)) {
+    *ret_reopen = false;
+    if (distributed->endless || !distributed_input_can_reshard(distributed->input, NULL)) {
         return CADRE_OK;
     }
     CADRE_TRY(
@@ -130,23 +130,23 @@ cadre_status files_begin(
     if (grown) {
         warn_of_idle_workers(distributed, workers);
     }
-    *ret_anew = grown || was_short;
+    *ret_reopen = grown || was_short;
     return CADRE_OK;
 }
 
 /* Whether the files that are left are those workers' by turns. */
-static bool is_dealt(const struct file_shares *shares, uint32_t workers)
+static bool is_assigned(const struct file_shares *shares, uint32_t workers)
 {
     CADRE_ASSERT(workers > 0);
     uint32_t turn = 0;
-    bool dealt = shares->workers == workers;
-    for (size_t i = 0; dealt && i < shares->file_count; i++) {
+    bool assigned = shares->workers == workers;
+    for (size_t i = 0; assigned && i < shares->file_count; i++) {
         if (!shares->files[i].done) {
-            dealt = shares->files[i].owner == turn;
+            assigned = shares->files[i].owner == turn;
             turn = (turn + 1) % workers;
         }
     }
-    return dealt;
+    return assigned;
 }
 
 bool files_deal(cadre_distributed_dataset *distributed)
@@ -160,8 +160,8 @@ bool files_deal(cadre_distributed_dataset *distributed)
     distributed->warned_files = distributed->warned_files && distributed->shares.workers == workers;
     warn_of_idle_workers(distributed, workers);
     distributed->at.workers = workers;
-    return !is_dealt(&distributed->shares, workers) &&
-           file_shares_deal(&distributed->shares, workers, &ignored) == CADRE_OK;
+    return !is_assigned(&distributed->shares, workers) &&
+           file_shares_assign(&distributed->shares, workers, &ignored) == CADRE_OK;
 }
 
 /* Whether the table is of the batch's epoch. */
@@ -172,7 +172,7 @@ static bool has_table(const struct batch_source *source)
     return distributed->has_shares && distributed->shares.epoch == source->epoch;
 }
 
-static const struct fed_files *fed_by_all(const struct batch_source *source)
+static const struct consumed_samples *consumed_by_all(const struct batch_source *source)
 {
     bool alone = source->dataset->strategy->roster.member_count == 1;
     return alone ? &source->files : &source->all;
@@ -187,12 +187,12 @@ bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
     if (!has_table(source)) {
         return false;
     }
-    const struct fed_files *fed = fed_by_all(source);
-    for (size_t i = 0; i < fed->run_count; i++) {
+    const struct consumed_samples *consumed = consumed_by_all(source);
+    for (size_t i = 0; i < consumed->run_count; i++) {
         struct digest run = {0};
-        if (!file_shares_has(&distributed->shares, &fed->runs[i]) &&
+        if (!file_shares_overlaps(&distributed->shares, &consumed->runs[i]) &&
             distributed_input_files_digest(
-                distributed->input, source->epoch, &fed->runs[i], 1, &run, &ignored) != CADRE_OK) {
+                distributed->input, source->epoch, &consumed->runs[i], 1, &run, &ignored) != CADRE_OK) {
             return false;
         }
         digest_merge(ret_expected, &run);
@@ -200,16 +200,16 @@ bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
     return true;
 }
 
-enum feed_files files_fed(const cadre_per_replica *batch)
+enum consumed_files files_consumed(const cadre_per_replica *batch)
 {
     const struct file_shares *shares = &batch->source.dataset->shares;
     if (!has_table(&batch->source)) {
-        return FEED_FILES_NONE;
+        return CONSUMED_FILES_NONE;
     }
     if (shares->done_count < shares->file_count) {
-        return FEED_FILES_LEFT;
+        return CONSUMED_FILES_LEFT;
     }
-    return shares->dropped_count > 0 ? FEED_FILES_DROPPED : FEED_FILES_ALL;
+    return shares->dropped_count > 0 ? CONSUMED_FILES_DROPPED : CONSUMED_FILES_ALL;
 }
 
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error)
@@ -219,12 +219,12 @@ cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *e
     if (!has_table(source)) {
         return CADRE_OK;
     }
-    const struct fed_files *fed = fed_by_all(source);
-    for (size_t i = 0; i < fed->run_count; i++) {
-        CADRE_TRY(file_shares_fed(&distributed->shares, &fed->runs[i], error));
+    const struct consumed_samples *consumed = consumed_by_all(source);
+    for (size_t i = 0; i < consumed->run_count; i++) {
+        CADRE_TRY(file_shares_consumed(&distributed->shares, &consumed->runs[i], error));
     }
-    for (size_t i = 0; i < fed->done_count; i++) {
-        CADRE_TRY(file_shares_done(&distributed->shares, fed->done[i], error));
+    for (size_t i = 0; i < consumed->done_count; i++) {
+        CADRE_TRY(file_shares_done(&distributed->shares, consumed->done[i], error));
     }
     distributed->shares.step = source->step + 1;
     return CADRE_OK;

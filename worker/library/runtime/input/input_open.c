@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/input/user_call.h"
+#include "worker/library/input/node/user_call.h"
 #include "worker/library/runtime/input/batch_device.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -140,7 +140,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
         .rebatch = distributed->rebatch,
         .partial_steps = distributed->partial_steps,
         .name = distributed->name,
-        .proves = strategy->roster.rank == 0,
+        .wants_expected = strategy->roster.rank == 0,
         .shares = distributed->has_shares ? &distributed->shares : NULL,
         .state_bytes_max = STATE_BYTES_MAX,
     };
@@ -191,13 +191,13 @@ cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct ca
 static uint64_t first_asked(const cadre_distributed_dataset *distributed)
 {
     const cadre_per_replica *batch = distributed->batch;
-    bool holds = batch != NULL && !batch->source.consumed &&
+    bool holds = batch != NULL && !batch->source.was_run &&
                  batch->source.epoch + 1 == distributed->at.epochs_begun;
     return holds ? batch->source.step : distributed->at.next;
 }
 
 /* Whole files were given to as many workers as there were: in the middle of an epoch that can be
- * done otherwise only where a table says what was fed. */
+ * done otherwise only where a table says what was consumed. */
 static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     struct dataset_position *at = &distributed->at;
@@ -208,7 +208,7 @@ static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32
     if (!begun || at->workers == 0) {
         at->workers = workers;
     } else if (by_files && !distributed->has_shares && at->workers != workers &&
-               !distributed_input_recuts(distributed->input, &reason)) {
+               !distributed_input_can_reshard(distributed->input, &reason)) {
         cadre_error_set(&distributed->uncut, CADRE_FAILED_PRECONDITION,
             "dataset '%s' is in the middle of epoch %" PRIu64 ", divided by files among %" PRIu32
             " workers, and there are %" PRIu32 " now: %s; use CADRE_SHARD_DATA, or go on from a "
@@ -239,8 +239,8 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
 {
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         cadre_distributed_dataset *distributed = strategy->input->datasets[i];
-        bool dealt = files_deal(distributed);
-        if (distributed->layout == strategy->layout && !dealt) {
+        bool assigned = files_deal(distributed);
+        if (distributed->layout == strategy->layout && !assigned) {
             continue;
         }
         if (reopen(distributed, error) != CADRE_OK) {

@@ -5,9 +5,9 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/input/agree.h"
+#include "worker/library/runtime/input/step_agreement.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
 
@@ -28,7 +28,7 @@ static void seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_
 
 void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
-    distributed_place(distributed, &epoch, &step);
+    distributed_input_step(distributed, &epoch, &step);
     seek(distributed, epoch, step);
 }
 
@@ -72,7 +72,7 @@ cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t e
             "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step,
             epoch);
     }
-    distributed_place(distributed, &epoch, &step);
+    distributed_input_step(distributed, &epoch, &step);
     seek(distributed, epoch, step);
     await_batch(distributed);
     cadre_status status = input_prefetcher_take(distributed->prefetcher, ret_batch, error);
@@ -90,10 +90,10 @@ void distributed_drop_batch(cadre_distributed_dataset *distributed)
     distributed->batch = NULL;
 }
 
-static void take_files(struct fed_files *files, struct distributed_batch *batch)
+static void take_files(struct consumed_samples *files, struct distributed_batch *batch)
 {
-    fed_files_clear(files);
-    *files = (struct fed_files){.runs = batch->runs,
+    consumed_samples_clear(files);
+    *files = (struct consumed_samples){.runs = batch->runs,
         .run_count = batch->run_count,
         .done = batch->done,
         .done_count = batch->done_count};
@@ -131,20 +131,20 @@ void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch)
     source->own_rows = batch->own_rows;
     take_files(&source->files, batch);
     source->samples = batch->samples;
-    source->fed = batch->fed;
+    source->consumed = batch->consumed;
     source->expected = batch->expected;
     source->provable = batch->provable;
     source->cut = source->dataset->cut;
 }
 
-void batch_agree(cadre_per_replica *value, struct agreement *agreement)
+void batch_agree(cadre_per_replica *value, struct step_agreement *step_agreement)
 {
     struct batch_source *source = &value->source;
-    source->generation = agreement->generation;
-    source->global_rows = (int64_t)agreement->rows;
-    if (!source->consumed) {
-        fed_files_clear(&source->all);
-        source->all = agreement->all;
-        agreement->all = (struct fed_files){0};
+    source->generation = step_agreement->generation;
+    source->global_rows = (int64_t)step_agreement->rows;
+    if (!source->was_run) {
+        consumed_samples_clear(&source->all);
+        source->all = step_agreement->all;
+        step_agreement->all = (struct consumed_samples){0};
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A batch that the program holds, in another layout or another generation. */
 #include "common/pure/assert.h"
-#include "worker/library/runtime/input/agree.h"
+#include "worker/library/runtime/input/step_agreement.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -10,28 +10,28 @@
 
 /* Each task has a pipeline of its own: they agree anew, in every generation, on what the step is.
  */
-static cadre_status agree_anew(cadre_per_replica *batch, struct cadre_error *error)
+static cadre_status agree_again(cadre_per_replica *batch, struct cadre_error *error)
 {
     struct batch_source *source = &batch->source;
     cadre_distributed_dataset *distributed = source->dataset;
     struct distributed_batch fresh;
-    struct agreement agreement;
-    CADRE_TRY(agree_on_step(distributed, source->epoch, source->step, batch, source->consumed,
-        &fresh, &agreement, error));
+    struct step_agreement step_agreement;
+    CADRE_TRY(step_agreement_make(distributed, source->epoch, source->step, batch, source->was_run,
+        &fresh, &step_agreement, error));
     if (fresh.elements != NULL) {
         batch_take_over(batch, &fresh);
     }
     distributed_batch_clear(&fresh);
-    batch_agree(batch, &agreement);
-    if (agreement.present == 0) {
+    batch_agree(batch, &step_agreement);
+    if (step_agreement.present == 0) {
         source->global_rows = ROWS_OF_NOTHING;
     }
-    agreement_clear(&agreement);
+    step_agreement_clear(&step_agreement);
     source->cut = distributed->cut;
     return CADRE_OK;
 }
 
-static cadre_status read_anew(cadre_per_replica *batch, struct cadre_error *error)
+static cadre_status reread_batch(cadre_per_replica *batch, struct cadre_error *error)
 {
     cadre_distributed_dataset *distributed = batch->source.dataset;
     struct distributed_batch fresh = {0};
@@ -62,7 +62,7 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
         return error->code;
     }
     if (distributed_own_pipelines(source->dataset)) {
-        return agreed || (same && alone) ? CADRE_OK : agree_anew(batch, error);
+        return agreed || (same && alone) ? CADRE_OK : agree_again(batch, error);
     }
-    return same ? CADRE_OK : read_anew(batch, error);
+    return same ? CADRE_OK : reread_batch(batch, error);
 }

@@ -9,7 +9,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -142,7 +142,7 @@ cadre_status cadre_distributed_iterate(cadre_distributed_dataset *distributed, u
     if (status == CADRE_OK) {
         status = iterate(distributed, number, steps, ret_iterator, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 static void release(cadre_distributed_dataset *iterator)
@@ -178,5 +178,5 @@ void cadre_distributed_release(cadre_distributed_dataset *iterator)
     if (status == CADRE_OK) {
         release(iterator);
     }
-    border(status, &error);
+    api_return(status, &error);
 }

@@ -3,12 +3,12 @@
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/input/agree.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/input/step_agreement.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/input/reports.h"
@@ -38,7 +38,7 @@ static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64
 {
     uint64_t epoch = distributed->at.epochs_begun - 1;
     CADRE_TRY(distributed_read(distributed, epoch, step, batch, error));
-    if (batch->present == 0 && step >= distributed->exists_below) {
+    if (batch->present == 0 && step >= distributed->exists_until) {
         distributed_batch_clear(batch);
         return cadre_error_set(error, CADRE_OUT_OF_RANGE,
             "dataset '%s' has no step %" PRIu64 " in epoch %" PRIu64, distributed->name, step,
@@ -58,7 +58,7 @@ static void warn_of_left(
         return;
     }
     distributed->warned_left = true;
-    distributed_place(distributed, &epoch, &input_step);
+    distributed_input_step(distributed, &epoch, &input_step);
     int64_t known = distributed_input_left(distributed->input, epoch, input_step);
     uint64_t left = known < 0 ? batch->present : (uint64_t)known;
     uint64_t rows = left * batch->own_rows / batch->present; /* all shapes are one */
@@ -74,7 +74,7 @@ static void warn_of_left(
 
 /* Step `step` of the current epoch, with what all tasks agreed on where they must. */
 static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t step,
-    struct distributed_batch *batch, struct agreement *agreement, struct cadre_error *error)
+    struct distributed_batch *batch, struct step_agreement *step_agreement, struct cadre_error *error)
 {
     const struct dataset_position *at = &distributed->at;
     const uint64_t epoch = at->epochs_begun - 1;
@@ -84,12 +84,12 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t s
         status = CADRE_OUT_OF_RANGE;
     } else if (!distributed_input_agrees(distributed->input)) {
         status = distributed_read(distributed, epoch, step, batch, error);
-    } else if (strategy_arrives(distributed->strategy)) {
+    } else if (strategy_is_catching_up(distributed->strategy)) {
         status = read_arriving(distributed, step, batch, error);
     } else {
         CADRE_TRY(strategy_check(distributed->strategy, error));
-        status = agree_on_step(distributed, epoch, step, NULL, false, batch, agreement, error);
-        over = status == CADRE_OK && agreement->present == 0;
+        status = step_agreement_make(distributed, epoch, step, NULL, false, batch, step_agreement, error);
+        over = status == CADRE_OK && step_agreement->present == 0;
     }
     if (status == CADRE_OK && batch->present < batch->replicas &&
         !distributed_input_gives_partial(distributed->input)) {
@@ -108,22 +108,22 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t s
 static cadre_status take_next(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     struct distributed_batch batch = {0};
-    struct agreement agreement = {0};
+    struct step_agreement step_agreement = {0};
     uint64_t step = distributed->at.next;
     distributed_drop_batch(distributed);
-    cadre_status status = read_step(distributed, step, &batch, &agreement, error);
+    cadre_status status = read_step(distributed, step, &batch, &step_agreement, error);
     if (status == CADRE_OK) {
         distributed->at.next++;
         status = make_batch(distributed, &batch, &distributed->batch, error);
     }
-    if (status == CADRE_OK && agreement.generation != 0) {
-        batch_agree(distributed->batch, &agreement);
+    if (status == CADRE_OK && step_agreement.generation != 0) {
+        batch_agree(distributed->batch, &step_agreement);
     }
     if (status == CADRE_OUT_OF_RANGE) {
         distributed_end(distributed, step);
     }
     distributed_batch_clear(&batch);
-    agreement_clear(&agreement);
+    step_agreement_clear(&step_agreement);
     return status;
 }
 
@@ -162,16 +162,16 @@ static cadre_status next(
             function);
     }
     bool knew_end = distributed->at.ended;
-    participants_place(distributed->strategy, PLACE_NEXT, false);
+    hooks_loop_point(distributed->strategy, LOOP_IN_NEXT, false);
     status = take_next(distributed, error);
     if (status == CADRE_OK) {
-        participants_place(distributed->strategy, PLACE_NEXT, true);
+        hooks_loop_point(distributed->strategy, LOOP_IN_NEXT, true);
     } else if (status == CADRE_OUT_OF_RANGE && !knew_end) {
         /* Where this was not known the epoch had a step: the loop has passed that by. */
-        participants_place(distributed->strategy, PLACE_RUN, true);
+        hooks_loop_point(distributed->strategy, LOOP_IN_RUN, true);
     }
-    bool stops = status == CADRE_OK && participants_halt(distributed->strategy, error) != CADRE_OK;
-    participants_place(distributed->strategy, PLACE_BETWEEN, false);
+    bool stops = status == CADRE_OK && hooks_halt(distributed->strategy, error) != CADRE_OK;
+    hooks_loop_point(distributed->strategy, LOOP_BETWEEN_STEPS, false);
     if (stops) {
         distributed_drop_batch(distributed); /* what it holds is left for who goes on */
         return error->code;
@@ -193,7 +193,7 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- looking at it --- */
@@ -204,12 +204,12 @@ cadre_status cadre_distributed_status(const cadre_distributed_dataset *distribut
     if (distributed_require(distributed, __func__, &error) == CADRE_OK) {
         error = distributed->failed;
     }
-    return border(error.code, &error);
+    return api_return(error.code, &error);
 }
 
 int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed)
 {
-    return distributed_lives(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
+    return distributed_is_registered(distributed) ? distributed->steps : CADRE_CARDINALITY_UNKNOWN;
 }
 
 /* Whether the program is in an epoch of it. */
@@ -222,7 +222,7 @@ static bool is_entered(const cadre_distributed_dataset *distributed)
 
 uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 {
-    if (!distributed_lives(distributed)) {
+    if (!distributed_is_registered(distributed)) {
         return 0;
     }
     if (distributed->iterating.of != NULL) {
@@ -233,7 +233,7 @@ uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 
 uint64_t cadre_step(const cadre_distributed_dataset *distributed)
 {
-    return distributed_lives(distributed) && is_entered(distributed) ? distributed->at.applied : 0;
+    return distributed_is_registered(distributed) && is_entered(distributed) ? distributed->at.applied : 0;
 }
 
 cadre_status cadre_distributed_spec(
@@ -252,5 +252,5 @@ cadre_status cadre_distributed_spec(
     if (status == CADRE_OK) {
         *ret_spec = *distributed_input_spec(distributed->input);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -13,7 +13,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define LINE_BYTES 192 /* of a message that shows two of them */
@@ -72,7 +72,7 @@ struct comparing {
     char theirs[LINE_BYTES];
 };
 
-static cadre_status tell(cadre_strategy *strategy, uint32_t local, uint32_t rank, void *data,
+static cadre_status describe_difference(cadre_strategy *strategy, uint32_t local, uint32_t rank, void *data,
     size_t bytes, struct cadre_error *error)
 {
     const struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
@@ -96,7 +96,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     const char *own = comparing->own;
     bool chief = strategy->roster.rank == 0;
     uint64_t bytes = chief ? strlen(own) + 1 : 0;
-    CADRE_TRY(tell(strategy, local, 0, &bytes, sizeof bytes, error));
+    CADRE_TRY(describe_difference(strategy, local, 0, &bytes, sizeof bytes, error));
     CADRE_FREE_AT_EXIT char *text = calloc(bytes == 0 ? 1 : (size_t)bytes, 1);
     if (text == NULL) {
         return cadre_error_set(
@@ -105,7 +105,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     if (chief) {
         memcpy(text, own, (size_t)bytes);
     }
-    CADRE_TRY(tell(strategy, local, 0, text, (size_t)bytes, error));
+    CADRE_TRY(describe_difference(strategy, local, 0, text, (size_t)bytes, error));
     int64_t rank = strcmp(text, own) != 0 ? (int64_t)strategy->roster.rank : INT64_MAX;
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
     CADRE_TRY(
@@ -113,7 +113,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     char lines[2][LINE_BYTES] = {{0}};
     first_difference(text, own, lines[0], lines[1]);
     uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* who had another is lost: nobody */
-    CADRE_TRY(tell(strategy, local, shows, lines, sizeof lines, error));
+    CADRE_TRY(describe_difference(strategy, local, shows, lines, sizeof lines, error));
     if (local == 0) {
         comparing->differs = rank != INT64_MAX;
         comparing->rank = shows;
@@ -126,7 +126,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     return CADRE_OK;
 }
 
-static cadre_status compare_here(
+static cadre_status compare_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct comparing *comparing = user;
@@ -179,8 +179,8 @@ static char *text_of(const cadre_distributed_dataset *distributed)
 cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     cadre_strategy *strategy = distributed->strategy;
-    if (strategy->environment->tasks == 1 || strategy_warm(strategy) ||
-        strategy_arrives(strategy)) {
+    if (strategy->environment->tasks == 1 || strategy_is_warm(strategy) ||
+        strategy_is_catching_up(strategy)) {
         return CADRE_OK; /* alone, or compared when the state comes */
     }
     CADRE_FREE_AT_EXIT char *own = text_of(distributed);
@@ -189,9 +189,9 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory to describe the dataset '%s'", distributed->name);
     }
-    char what[STRATEGY_WHAT_BYTES];
+    char what[STRATEGY_CALL_TEXT_BYTES];
     snprintf(what, sizeof what, "cadre_distribute_dataset of '%s'", distributed->name);
-    CADRE_TRY(strategy_outside(strategy, what, compare_here, &comparing, error));
+    CADRE_TRY(strategy_between_steps(strategy, what, compare_on_replica, &comparing, error));
     if (!comparing.differs) {
         return CADRE_OK;
     }

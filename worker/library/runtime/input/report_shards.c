@@ -24,14 +24,14 @@ static const char *policy_name(const cadre_distributed_dataset *distributed)
     return "DATA";
 }
 
-static uint64_t fed_of(const struct file_share *file)
+static uint64_t consumed_of(const struct file_share *file)
 {
-    uint64_t fed = 0;
-    for (size_t i = 0; i < file->fed_count; i++) {
-        CADRE_ASSERT(file->fed[i].end >= file->fed[i].first);
-        fed += file->fed[i].end - file->fed[i].first;
+    uint64_t consumed = 0;
+    for (size_t i = 0; i < file->consumed_count; i++) {
+        CADRE_ASSERT(file->consumed[i].end >= file->consumed[i].first);
+        consumed += file->consumed[i].end - file->consumed[i].first;
     }
-    return fed;
+    return consumed;
 }
 
 /* Appends the files that are done, or those that are not. */
@@ -41,12 +41,12 @@ static void show_files(const cadre_distributed_dataset *distributed,
     for (size_t i = 0; i < shares->file_count && *count < LIMIT_SHARD_FILES; i++) {
         const struct file_share *file = &shares->files[i];
         if (file->done == done) {
-            uint64_t fed = fed_of(file);
+            uint64_t consumed = consumed_of(file);
             shown[(*count)++] =
                 (struct shard_file){.name = distributed_input_file_name(distributed->input, i),
-                    .rank = done ? SHARD_NOBODY : file->owner,
-                    .read = fed,
-                    .total = done ? fed : 0};
+                    .rank = done ? SHARD_NO_TASK : file->owner,
+                    .read = consumed,
+                    .total = done ? consumed : 0};
         }
     }
 }

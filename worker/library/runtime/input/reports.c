@@ -8,14 +8,14 @@
 #include "cadre/program.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/input/report_shards.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define TELL_EVERY_US (CADRE_US_PER_S / 10)
+#define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 
 cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -68,16 +68,16 @@ static struct progress snapshot(const struct reports *reports)
 }
 
 /* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
-static void tell(cadre_strategy *strategy, bool now)
+static void report(cadre_strategy *strategy, bool now)
 {
     struct reports *reports = strategy->input->reports;
     uint64_t now_us = clock_monotonic_us();
-    bool due = now || now_us - reports->told_us >= TELL_EVERY_US;
+    bool due = now || now_us - reports->reported_us >= REPORT_EVERY_US;
     bool begun = reports->primary != NULL || reports->steps > 0;
     if (strategy->roster.rank != 0 || !begun || !reports->changed || !due) {
         return;
     }
-    reports->told_us = now_us;
+    reports->reported_us = now_us;
     reports->changed = false;
     struct progress progress = snapshot(reports);
     if (!reports->by_hand) {
@@ -118,7 +118,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     if (strategy->roster.rank == 0) {
         show_finished_epoch(reports);
     }
-    tell(strategy, false);
+    report(strategy, false);
     reports->epoch = distributed->at.epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
     int64_t steps = distributed->steps;
@@ -140,7 +140,7 @@ void reports_step(
     reports->samples += (uint64_t)rows;
     reports->changed = true;
     reports->epoch_unshown = true;
-    tell(strategy, false);
+    report(strategy, false);
 }
 
 cadre_status reports_metric(
@@ -164,13 +164,13 @@ cadre_status reports_metric(
     }
     reports->metrics[at].value = value;
     reports->changed = true;
-    tell(strategy, false);
+    report(strategy, false);
     return CADRE_OK;
 }
 
 void reports_flush(cadre_strategy *strategy)
 {
-    tell(strategy, true);
+    report(strategy, true);
     if (strategy->roster.rank == 0) {
         show_finished_epoch(strategy->input->reports);
     }
@@ -198,12 +198,12 @@ cadre_status cadre_report(cadre_strategy *strategy, const char *name, double val
     if (status == CADRE_OK) {
         status = reports_metric(strategy, name, value, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 void cadre_show_progress(cadre_strategy *strategy, bool show)
 {
-    if (strategy_lives(strategy)) {
+    if (strategy_is_registered(strategy)) {
         strategy->input->reports->show = show;
     }
 }

@@ -25,7 +25,7 @@ struct reports {
     uint64_t started_us; /* of the primary's first epoch */
     uint64_t samples;    /* of the primary, since then */
     uint64_t steps;      /* likewise */
-    uint64_t told_us;
+    uint64_t reported_us;
     uint64_t shards_us; /* when it was last told who reads what */
     uint32_t metric_count;
     struct metric metrics[LIMIT_METRICS]; /* names point into `names` */

@@ -9,14 +9,14 @@
 #include "cadre/program.h"
 #include "cadre/replica.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/devices/devices.h"
-#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/participants.h"
+#include "worker/library/runtime/lifecycle/hook_list.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/scope.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -28,8 +28,8 @@ static void end_with_process(void)
 {
     STRATEGY_CALL call = {0};
     const char *under_way;
-    cadre_strategy *strategy = living_default();
-    if (getpid() == made_by && living_take(strategy, "the end of the process", &call, &under_way)) {
+    cadre_strategy *strategy = strategy_registry_default();
+    if (getpid() == made_by && strategy_registry_acquire(strategy, "the end of the process", &call, &under_way)) {
         strategy_close(strategy);
     }
 }
@@ -41,11 +41,11 @@ static cadre_status make(struct cadre_error *error)
     cadre_strategy *strategy;
     const struct device_inventory inventory = {.gpus = 0};
     const struct device_host host = {.job = "localhost"};
-    struct strategy_shape shape = {.kind = STRATEGY_ONE_DEVICE,
-        .origin = STRATEGY_BY_DEFAULT,
+    struct strategy_config shape = {.kind = STRATEGY_ONE_DEVICE,
+        .origin = STRATEGY_DEFAULT,
         .environment = &alone,
-        .parts = strategy_participants,
-        .part_count = strategy_participant_count};
+        .parts = strategy_hook_tables,
+        .part_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(function, error));
     environment_alone(program_environment(), 1, &alone);
     CADRE_TRY(devices_of_count(&inventory, &host, 1, &shape.devices, error));
@@ -62,16 +62,16 @@ static cadre_status make(struct cadre_error *error)
 static cadre_strategy *default_strategy(void)
 {
     struct cadre_error error = {0};
-    cadre_strategy *strategy = living_default();
+    cadre_strategy *strategy = strategy_registry_default();
     if (strategy != NULL) {
         return strategy;
     }
     pthread_mutex_lock(&making);
-    strategy = living_default();
+    strategy = strategy_registry_default();
     cadre_status status = strategy == NULL ? make(&error) : CADRE_OK;
-    strategy = living_default();
+    strategy = strategy_registry_default();
     pthread_mutex_unlock(&making);
-    border(status, &error);
+    api_return(status, &error);
     CADRE_ASSERT((strategy != NULL) == (status == CADRE_OK));
     return strategy;
 }

@@ -6,10 +6,10 @@
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/worker_strategy.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static const char *const kinds[] = {
@@ -65,12 +65,12 @@ static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error 
     const cadre_strategy *strategy = of;
     uint32_t tasks = strategy_tasks(strategy);
     uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
-    const char *kind = strategy == living_default() ? "the default strategy"
+    const char *kind = strategy == strategy_registry_default() ? "the default strategy"
                        : strategy->worker != NULL   ? kinds[STRATEGY_PARAMETER_SERVER]
                                                     : kinds[strategy->kind];
     fprintf(to, "%s: %u %s in sync, ", kind, replicas, replicas == 1 ? "replica" : "replicas");
     if (strategy->worker != NULL) {
-        fprintf(to, "of worker %u\n", strategy->worker->crew->index);
+        fprintf(to, "of worker %u\n", strategy->worker->ps_job->index);
     } else if (strategy->worker_replicas > 0) {
         fputs("of each worker; this is the chief\n", to);
     } else {
@@ -85,8 +85,8 @@ static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error 
     for (uint32_t i = 0; i < strategy->devices.count; i++) {
         fprintf(to, "  replica %u: %s\n", strategy->replica_first + i, strategy->devices.names[i]);
     }
-    if (strategy->crew != NULL) {
-        uint32_t servers = directory_self(strategy->crew->directory)->crew.servers;
+    if (strategy->ps_job != NULL) {
+        uint32_t servers = directory_self(strategy->ps_job->directory)->ps_job.servers;
         fprintf(to, "  variables: on %" PRIu32 " parameter server%s\n", servers,
             servers == 1 ? "" : "s");
     }
@@ -107,10 +107,10 @@ cadre_status cadre_describe(const cadre_strategy *strategy, FILE *file)
         status = argument_require(file, __func__, "file", &error);
     }
     if (status == CADRE_OK) {
-        status = strategy_look(strategy, __func__, &error);
+        status = strategy_enter_readonly(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
         status = text_print(write_strategy, strategy, file, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

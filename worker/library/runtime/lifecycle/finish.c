@@ -6,19 +6,19 @@
 #include <unistd.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/streamed.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/layout/streamed.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/digests/digests.h"
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/preemption/preemption.h"
-#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/devices/replica_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
@@ -49,7 +49,7 @@ static cadre_status end_here(
     uint64_t key = collective_key(*position, UINT64_MAX - 1);
     char what[64];
     snprintf(what, sizeof what, "cadre_finish after %llu steps", (unsigned long long)*position);
-    return collective_meet_outside(strategy, local, what, key, error);
+    return collective_meet_between_steps(strategy, local, what, key, error);
 }
 
 static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *error)
@@ -82,22 +82,22 @@ static cadre_status save_last(
         CADRE_TRY(digests_at_end(strategy, ret_digest, error));
         status = checkpoint_save(strategy, *ret_digest, error);
     }
-    return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_end(strategy, error);
+    return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_set_failed(strategy, error);
 }
 
 /* In one generation. ABORTED and its like: another one may follow, and all meet again. */
 static cadre_status end_once(
-    cadre_strategy *strategy, bool *ret_told, bool *ret_void, struct cadre_error *error)
+    cadre_strategy *strategy, bool *ret_reported, bool *ret_void, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->roster.member_count > 0);
     uint64_t digest = 0;
-    *ret_told = false;
+    *ret_reported = false;
     CADRE_TRY(save_last(strategy, &digest, error));
-    *ret_told = task_finish(strategy->task, strategy->roster.generation, digest);
+    *ret_reported = task_finish(strategy->task, strategy->roster.generation, digest);
     if (strategy->roster.member_count > 1 && !task_dismissed(strategy->task)) {
         CADRE_TRY(end_together(strategy, error));
     }
-    return task_await_bye(strategy->task, ret_void, error);
+    return task_await_goodbye(strategy->task, ret_void, error);
 }
 
 /* Its program found nothing left to do. If the others go on without needing it, it is sent away. */
@@ -106,54 +106,54 @@ static cadre_status join_at_the_end(
 {
     CADRE_ASSERT(strategy->state == STATE_WARM);
     task_join(strategy->task, 0);
-    cadre_status status = task_await_bye(strategy->task, ret_void, error);
+    cadre_status status = task_await_goodbye(strategy->task, ret_void, error);
     return status == CADRE_ABORTED && !*ret_void ? generation_next(strategy, error) : status;
 }
 
 static cadre_status end_in_order(
     cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
-    bool told = false;
+    bool reported = false;
     for (;;) {
-        cadre_status status = end_once(strategy, &told, ret_void, error);
+        cadre_status status = end_once(strategy, &reported, ret_void, error);
         if (status == CADRE_OK || *ret_void || strategy->failed.code != CADRE_OK) {
             return status;
         }
-        if (!strategy_is_peers(status)) {
-            return strategy_end(strategy, error);
+        if (!strategy_is_peer_failure(status)) {
+            return strategy_set_failed(strategy, error);
         }
         struct cadre_error cause = *error;
         if (!task_dismissed(strategy->task)) {
             status = strategy_regroup(strategy, &cause, error);
         }
-        if (told && task_dismissed(strategy->task)) {
+        if (reported && task_dismissed(strategy->task)) {
             return CADRE_OK; /* the others have left already */
         }
         CADRE_TRY(status);
-        CADRE_TRY(preemption_meet(strategy, error));
+        CADRE_TRY(preemption_check(strategy, error));
     }
 }
 
 /* What functions of cadre_on_apply launched in the last step: variables are what it makes them. */
 static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
-    cadre_status status = replica_devices_settle(strategy, error);
-    return status == CADRE_OK || strategy_is_peers(status) ? CADRE_OK
-                                                           : strategy_end(strategy, error);
+    cadre_status status = replica_devices_synchronize(strategy, error);
+    return status == CADRE_OK || strategy_is_peer_failure(status) ? CADRE_OK
+                                                           : strategy_set_failed(strategy, error);
 }
 
 static cadre_status finish(
     cadre_strategy *strategy, struct strategy_call *call, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
-    if (strategy_lives(strategy) && strategy->origin != STRATEGY_MADE) {
-        return lifetime_refuse(strategy, "cadre_finish", error);
+    if (strategy_is_registered(strategy) && strategy->origin != STRATEGY_CONSTRUCTED) {
+        return lifetime_require_constructed(strategy, "cadre_finish", error);
     }
     cadre_status status = strategy_require(strategy, "cadre_finish", call, error);
     if (status == CADRE_OK) {
         status = sticky(strategy, error);
         if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
-            return strategy_end(strategy, error); /* of a dataset: the others hear of it */
+            return strategy_set_failed(strategy, error); /* of a dataset: the others hear of it */
         }
     }
     if (status != CADRE_OK) {
@@ -181,11 +181,11 @@ int cadre_finish(cadre_strategy *strategy)
     bool is_void = false;
     int exit_code = 1;
     cadre_status status = finish(strategy, &call, &is_void, &error);
-    bool has = call.place > 0; /* else it is another call's, or nobody's */
+    bool has = call.registry_slot > 0; /* else it is another call's, or nobody's */
     if (status != CADRE_OK && has && preemption_left(strategy, &exit_code)) {
-        border(status, &error); /* all is saved, and said */
+        api_return(status, &error); /* all is saved, and said */
     } else if (status != CADRE_OK) {
-        border(status, &error);
+        api_return(status, &error);
         if (has) {
             reports_end(strategy);
         }

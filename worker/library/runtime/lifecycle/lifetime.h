@@ -6,7 +6,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* What no constructor made is nobody's to end: FAILED_PRECONDITION. */
-cadre_status lifetime_refuse(
+cadre_status lifetime_require_constructed(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* What every constructor asks first: the process is one task, and a plain program is that already,

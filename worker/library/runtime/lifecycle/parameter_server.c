@@ -5,12 +5,12 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/worker_strategy.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/participants.h"
+#include "worker/library/runtime/lifecycle/hook_list.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/roles/chief.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -42,7 +42,7 @@ static cadre_status check_task(const struct environment *environment, struct cad
             "`--strategy parameter_server`, or with a \"ps\" job in TF_CONFIG",
             function);
     }
-    if (crew_current() != NULL) {
+    if (ps_job_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called while another strategy with parameter servers lives in this process; "
             "end that one with cadre_finish or cadre_strategy_release first",
@@ -77,28 +77,28 @@ static cadre_status check_partitioner(
 /* --- its beginning --- */
 
 static cadre_status shape_of(const cadre_parameter_server_options *options,
-    struct strategy_shape *ret_shape, struct cadre_error *error)
+    struct strategy_config *ret_shape, struct cadre_error *error)
 {
-    CADRE_ASSERT(crew_current() == NULL);
+    CADRE_ASSERT(ps_job_current() == NULL);
     static const char *const devices[] = {"CPU:0"};
     const struct device_inventory inventory = devices_inventory();
     const struct device_host host = program_host();
-    *ret_shape = (struct strategy_shape){.kind = STRATEGY_PARAMETER_SERVER,
+    *ret_shape = (struct strategy_config){.kind = STRATEGY_PARAMETER_SERVER,
         .environment = program_environment(),
-        .parts = strategy_participants,
-        .part_count = strategy_participant_count};
+        .parts = strategy_hook_tables,
+        .part_count = strategy_hook_table_count};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
-    cadre_status status = crew_begin(&ret_shape->crew, error);
+    cadre_status status = ps_job_begin(&ret_shape->ps_job, error);
     if (status != CADRE_OK) {
         device_list_clear(&ret_shape->devices);
         return status;
     }
     if (options != NULL) {
-        ret_shape->crew->options = *options;
+        ret_shape->ps_job->options = *options;
     }
     if (options != NULL && options->server_patience_s > 0) {
-        ret_shape->crew->patience_us = options->server_patience_s * CADRE_US_PER_S;
+        ret_shape->ps_job->wait_timeout_us = options->server_patience_s * CADRE_US_PER_S;
     }
     return CADRE_OK;
 }
@@ -108,11 +108,11 @@ static cadre_status create(const cadre_parameter_server_options *options,
 {
     STRATEGY_CALL call = {0};
     const struct environment *environment = program_environment();
-    struct strategy_shape shape;
+    struct strategy_config shape;
     cadre_strategy *strategy;
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(strategy_check_program(function, error));
-    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
+    CADRE_TRY(program_choose_part(CLUSTER_PS_JOB, error));
     CADRE_TRY(check_task(environment, error));
     if (options != NULL) {
         CADRE_TRY(check_partitioner(&options->partitioner, error));
@@ -121,9 +121,9 @@ static cadre_status create(const cadre_parameter_server_options *options,
     CADRE_TRY(strategy_create(&shape, function, &call, &strategy, error));
     strategy->worker_replicas = worker_strategy_replicas();
     cadre_status status =
-        chief_begin(strategy->crew, strategy, environment->role == ROLE_NONE, error);
+        chief_begin(strategy->ps_job, strategy, environment->role == ROLE_NONE, error);
     if (status != CADRE_OK) {
-        strategy_end(strategy, error);
+        strategy_set_failed(strategy, error);
         strategy_close(strategy);
         return status;
     }
@@ -140,5 +140,5 @@ cadre_status cadre_strategy_parameter_server(
         *ret_strategy = NULL;
         status = create(options, ret_strategy, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

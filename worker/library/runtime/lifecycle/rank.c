@@ -3,23 +3,23 @@
 #include "cadre/program.h"
 #include "worker/library/runtime/plain/plain.h"
 #include "worker/library/runtime/program/program.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 uint32_t cadre_rank(void)
 {
-    struct plain_standing plain;
-    return plain_stands(&plain) ? plain.rank : strategy_rank();
+    struct plain_ranks plain;
+    return plain_get_ranks(&plain) ? plain.rank : strategy_rank();
 }
 
 uint32_t cadre_world_size(void)
 {
     uint32_t at = 0;
-    struct plain_standing plain;
-    if (plain_stands(&plain)) {
+    struct plain_ranks plain;
+    if (plain_get_ranks(&plain)) {
         return plain.tasks;
     }
-    const cadre_strategy *strategy = living_next(&at); /* by hand each has one task */
+    const cadre_strategy *strategy = strategy_registry_next(&at); /* by hand each has one task */
     if (strategy != NULL) {
         return strategy_tasks(strategy);
     }

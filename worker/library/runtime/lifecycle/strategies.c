@@ -8,13 +8,13 @@
 #include "cadre/parameter_server.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/devices/gpus.h"
-#include "worker/library/runtime/life/strategy_life.h"
+#include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/lifecycle/lifetime.h"
-#include "worker/library/runtime/lifecycle/participants.h"
+#include "worker/library/runtime/lifecycle/hook_list.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -102,7 +102,7 @@ static cadre_status choose_parameter(const struct request *request,
 }
 
 /* To the one who sits before it. */
-static void tell_devices(const cadre_strategy *strategy)
+static void print_devices(const cadre_strategy *strategy)
 {
     static const char *const kinds[] = {[STRATEGY_ONE_DEVICE] = "a strategy of one device",
         [STRATEGY_MIRRORED] = "a mirrored strategy",
@@ -127,10 +127,10 @@ static cadre_status create(
     STRATEGY_CALL call = {0};
     CADRE_ASSERT(request->kind != STRATEGY_PARAMETER_SERVER);
     const struct environment *environment = program_environment();
-    struct strategy_shape shape = {.kind = request->kind,
+    struct strategy_config shape = {.kind = request->kind,
         .environment = environment,
-        .parts = strategy_participants,
-        .part_count = strategy_participant_count};
+        .parts = strategy_hook_tables,
+        .part_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(request->function, error));
     if (request->kind == STRATEGY_MULTI_WORKER_MIRRORED) {
         CADRE_TRY(program_choose_part(CLUSTER_PEERS, error));
@@ -143,7 +143,7 @@ static cadre_status create(
         return status;
     }
     CADRE_TRY(strategy_create(&shape, request->function, &call, ret_strategy, error));
-    tell_devices(*ret_strategy);
+    print_devices(*ret_strategy);
     return CADRE_OK;
 }
 
@@ -158,7 +158,7 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
     if (status == CADRE_OK) {
         status = create(request, ret_strategy, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
@@ -217,7 +217,7 @@ cadre_status cadre_strategy_one_device(const char *device, cadre_strategy **ret_
         if (ret_strategy != NULL) {
             *ret_strategy = NULL;
         }
-        return border(status, &error);
+        return api_return(status, &error);
     }
     return create_public(&request, ret_strategy);
 }
@@ -238,7 +238,7 @@ cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
 static cadre_status list_of_strategy(const cadre_strategy *strategy, cadre_device_list which,
     const struct device_list **ret_list, struct cadre_error *error)
 {
-    if (!strategy_lives(strategy)) {
+    if (!strategy_is_registered(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_strategy_devices was called %s; make a strategy first",
             strategy == NULL ? "without a strategy" : "after the strategy had ended");
@@ -267,7 +267,7 @@ cadre_status cadre_strategy_devices(const cadre_strategy *strategy, cadre_device
         status = list_of_strategy(strategy, which, &list, &error);
     }
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     *ret_devices = list->pointers;
     *ret_count = list->count;

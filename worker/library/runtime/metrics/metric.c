@@ -10,7 +10,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/metrics/metric_terms.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -95,18 +95,18 @@ cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kin
         status = fill_in(kind, options, &rule, &error);
     }
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     cadre_metric *metric = calloc(1, sizeof *metric);
     if (metric == NULL) {
-        return border(
+        return api_return(
             cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a metric"), &error);
     }
     metric->rule = rule;
     status = create_variable(strategy, name, &rule, &metric->variable, &error);
     if (status != CADRE_OK) {
         free(metric);
-        return border(status, &error);
+        return api_return(status, &error);
     }
     snprintf(metric->name, sizeof metric->name, "%s", cadre_variable_name(metric->variable));
     metric->rule.name = metric->name;
@@ -131,7 +131,7 @@ static cadre_status check_context(
     static const char function[] = "cadre_metric_update";
     CADRE_TRY(argument_require(metric, function, "metric", error));
     if (replica != NULL) {
-        CADRE_TRY(step_require_here(replica, function, error));
+        CADRE_TRY(step_require_own_thread(replica, function, error));
         return variable_require_own(replica, metric->variable, function, error);
     }
     STRATEGY_CALL call = {0};
@@ -185,9 +185,9 @@ cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
         status = update(replica, metric, &batch, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- the result --- */
@@ -200,7 +200,7 @@ cadre_status cadre_metric_result(
     if (status == CADRE_OK) {
         status = argument_require(ret_result, __func__, "ret_result", &error);
     }
-    if (status == CADRE_OK && !variable_lives(metric->variable)) {
+    if (status == CADRE_OK && !variable_is_registered(metric->variable)) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_metric_result was called with a metric whose strategy has ended; call it "
             "before");
@@ -212,7 +212,7 @@ cadre_status cadre_metric_result(
         }
         *ret_result = metric_result(&metric->rule, counted);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* At once before the first step, and in the function of a merge call: a part of that step. */
@@ -234,7 +234,7 @@ static bool awaits_step(const cadre_metric *metric)
 {
     const cadre_strategy *strategy = metric->variable->strategy;
     return strategy != NULL && metric->variable->reset != NULL && context_strategy() == NULL &&
-           (strategy_position(strategy) > 0 || strategy_arrives(strategy));
+           (strategy_position(strategy) > 0 || strategy_is_catching_up(strategy));
 }
 
 cadre_status cadre_metric_reset(cadre_metric *metric)
@@ -253,5 +253,5 @@ cadre_status cadre_metric_reset(cadre_metric *metric)
     if (status == CADRE_OK && !awaits) {
         status = assign_zero(metric, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

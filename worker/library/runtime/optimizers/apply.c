@@ -2,7 +2,7 @@
  * cadre_optimizer_apply, in each context. */
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/gradients.h"
 #include "worker/library/runtime/optimizers/push_gradients.h"
 #include "worker/library/runtime/optimizers/update_component.h"
@@ -17,7 +17,7 @@ static const char function[] = "cadre_optimizer_apply";
 
 static cadre_status prepare(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
-    struct optimizer_turn *turn, struct cadre_error *error)
+    struct pending_update *turn, struct cadre_error *error)
 {
     bool reduced = options->gradients == CADRE_GRADIENTS_REDUCED;
     if (replica->strategy->worker == NULL) { /* what a closure runs creates nothing */
@@ -26,27 +26,27 @@ static cadre_status prepare(cadre_replica *replica, cadre_optimizer *optimizer,
     CADRE_TRY(gradients_list(optimizer, gradients, turn, error));
     CADRE_TRY(gradients_reduce(reduced ? NULL : replica, gradients, options, turn, error));
     CADRE_TRY(gradients_clip(optimizer, turn, error));
-    return gradients_bring(turn, replica->local, error);
+    return gradients_move(turn, replica->local, error);
 }
 
 static cadre_status apply_in_replica(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
     struct cadre_error *error)
 {
-    struct optimizer_turn *turn = NULL;
-    CADRE_TRY(step_require_here(replica, function, error));
+    struct pending_update *turn = NULL;
+    CADRE_TRY(step_require_own_thread(replica, function, error));
     if (replica->strategy != optimizer->strategy) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s: optimizer '%s' is of another strategy than the replica; use one of its own",
             function, optimizer->name);
     }
-    CADRE_TRY(turn_take(replica, optimizer, gradients->count, &turn, error));
+    CADRE_TRY(pending_update_acquire(replica, optimizer, gradients->count, &turn, error));
     cadre_status status = prepare(replica, optimizer, gradients, options, turn, error);
     if (status != CADRE_OK) {
-        turn_give(turn);
+        pending_update_release(turn);
         return status;
     }
-    turn_promise(replica, turn);
+    pending_update_schedule(replica, turn);
     return CADRE_OK;
 }
 
@@ -57,8 +57,8 @@ static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients
     uint32_t local, bool keep, struct cadre_error *error)
 {
     static const cadre_apply_options reduced = {.gradients = CADRE_GRADIENTS_REDUCED};
-    struct optimizer_turn turn = {.optimizer = optimizer};
-    CADRE_TRY(turn_open(&turn, gradients->count, error));
+    struct pending_update turn = {.optimizer = optimizer};
+    CADRE_TRY(pending_update_open(&turn, gradients->count, error));
     cadre_status status = gradients_list(optimizer, gradients, &turn, error);
     if (status == CADRE_OK) {
         status = gradients_reduce(NULL, gradients, &reduced, &turn, error);
@@ -67,15 +67,15 @@ static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients
         status = gradients_clip(optimizer, &turn, error);
     }
     if (status == CADRE_OK) {
-        status = gradients_bring(&turn, local, error);
+        status = gradients_move(&turn, local, error);
     }
     for (size_t i = 0; keep && status == CADRE_OK && i < turn.count; i++) {
-        status = update_keep(turn.parts[i].of, local, error);
+        status = update_save_old(turn.parts[i].of, local, error);
     }
     for (size_t i = 0; status == CADRE_OK && i < turn.count; i++) {
         status = update_component(optimizer, &turn.parts[i], local, error);
     }
-    turn_close(&turn);
+    pending_update_close(&turn);
     return status;
 }
 
@@ -83,7 +83,7 @@ static cadre_status apply_plain(
     cadre_optimizer *optimizer, const struct gradients *gradients, struct cadre_error *error)
 {
     for (size_t i = 0; i < gradients->count; i++) { /* which nobody ends but the program */
-        CADRE_TRY(variable_require_living(gradients->variables[i], function, error));
+        CADRE_TRY(variable_require_registered(gradients->variables[i], function, error));
     }
     if (context_replica() == NULL && !context_update(&(uint32_t){0})) {
         CADRE_TRY(gradients_build(optimizer, gradients, error));
@@ -160,7 +160,7 @@ cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *opti
         .dense = gradients, .sparse = options->sparse, .variables = variables, .count = count};
     cadre_status status = apply(replica, optimizer, &given, options, &error);
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : step_writer(), &error);
+        step_record_refusal(replica != NULL ? replica : step_current_replica(), &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -96,7 +96,7 @@ static cadre_status limit(cadre_tensor *gradient, double value, struct cadre_err
     }
     cadre_status status = CADRE_OK;
     if (device != NULL) {
-        status = device_send(device, device->compute, cadre_tensor_data(gradient),
+        status = device_copy_enqueue(device, device->compute, cadre_tensor_data(gradient),
             cadre_tensor_const_data(here), cadre_tensor_bytes(here), error);
     }
     cadre_tensor_release(here);
@@ -116,7 +116,7 @@ static cadre_status shorten(
 }
 
 cadre_status gradients_clip(
-    const cadre_optimizer *optimizer, struct optimizer_turn *turn, struct cadre_error *error)
+    const cadre_optimizer *optimizer, struct pending_update *turn, struct cadre_error *error)
 {
     double all = 0;
     for (size_t i = 0; i < turn->count; i++) {

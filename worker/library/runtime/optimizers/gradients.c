@@ -105,7 +105,7 @@ cadre_status gradients_build(
 }
 
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,
-    struct optimizer_turn *turn, struct cadre_error *error)
+    struct pending_update *turn, struct cadre_error *error)
 {
     const uint64_t attempt = optimizer_attempt(optimizer);
     CADRE_ASSERT(turn->count == 0);
@@ -114,7 +114,7 @@ cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradi
         const struct optimized *of = NULL;
         CADRE_TRY(check_one(optimizer, gradients, i, attempt, &of, error));
         if (of != NULL) {
-            turn->parts[turn->count++] = (struct optimizer_part){.of = of, .given = i};
+            turn->parts[turn->count++] = (struct pending_update_part){.of = of, .given = i};
         }
     }
     return turn->count > 0
@@ -128,7 +128,7 @@ cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradi
 /* --- over the replicas --- */
 
 static cadre_status reduce_dense(cadre_replica *replica, const struct gradients *gradients,
-    const cadre_apply_options *options, struct optimizer_turn *turn, struct cadre_error *error)
+    const cadre_apply_options *options, struct pending_update *turn, struct cadre_error *error)
 {
     size_t count = 0;
     size_t bytes = 0;
@@ -155,7 +155,7 @@ static cadre_status reduce_dense(cadre_replica *replica, const struct gradients 
 }
 
 static cadre_status reduce_sparse(cadre_replica *replica, const struct gradients *gradients,
-    const cadre_apply_options *options, struct optimizer_part *part, struct cadre_error *error)
+    const cadre_apply_options *options, struct pending_update_part *part, struct cadre_error *error)
 {
     cadre_sparse joined = {0};
     cadre_sparse given = *sparse_of(gradients, part->given);
@@ -184,7 +184,7 @@ static cadre_status reduce_sparse(cadre_replica *replica, const struct gradients
 }
 
 cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gradients,
-    const cadre_apply_options *options, struct optimizer_turn *turn, struct cadre_error *error)
+    const cadre_apply_options *options, struct pending_update *turn, struct cadre_error *error)
 {
     CADRE_TRY(reduce_dense(replica, gradients, options, turn, error));
     for (size_t i = 0; i < turn->count; i++) {
@@ -210,7 +210,7 @@ static cadre_status bring(struct device *device, cadre_tensor **gradient, struct
     return CADRE_OK;
 }
 
-cadre_status gradients_bring(struct optimizer_turn *turn, uint32_t local, struct cadre_error *error)
+cadre_status gradients_move(struct pending_update *turn, uint32_t local, struct cadre_error *error)
 {
     for (size_t i = 0; i < turn->count; i++) {
         struct device *device = variable_component(turn->parts[i].of->variable, local)->device;

@@ -4,7 +4,7 @@
 #ifndef CADRE_RUNTIME_GRADIENTS_H
 #define CADRE_RUNTIME_GRADIENTS_H
 
-#include "worker/library/runtime/optimizers/optimizer_turn.h"
+#include "worker/library/runtime/optimizers/pending_update.h"
 
 /* As the program gave them. */
 struct gradients {
@@ -21,20 +21,20 @@ cadre_status gradients_build(
 /* INVALID_ARGUMENT: types or shapes that do not fit, or no gradient at all; FAILED_PRECONDITION: a
  * variable that was not built. The turn's parts are then those that have a gradient, in order. */
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,
-    struct optimizer_turn *turn, struct cadre_error *error);
+    struct pending_update *turn, struct cadre_error *error);
 
 /* Reduces what was listed over all replicas, and puts it into the turn's parts. `replica` NULL:
  * reduced already. */
 cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gradients,
-    const cadre_apply_options *options, struct optimizer_turn *turn, struct cadre_error *error);
+    const cadre_apply_options *options, struct pending_update *turn, struct cadre_error *error);
 
 /* As the optimizer says. */
 cadre_status gradients_clip(
-    const cadre_optimizer *optimizer, struct optimizer_turn *turn, struct cadre_error *error);
+    const cadre_optimizer *optimizer, struct pending_update *turn, struct cadre_error *error);
 
 /* Brings each to where the component of a local replica is. */
-cadre_status gradients_bring(
-    struct optimizer_turn *turn, uint32_t local, struct cadre_error *error);
+cadre_status gradients_move(
+    struct pending_update *turn, uint32_t local, struct cadre_error *error);
 
 /* The rows of a sparse gradient in growing order, each once: what came several times is summed, in
  * the order in which it came. Both are the caller's to release. In memory of the host. */

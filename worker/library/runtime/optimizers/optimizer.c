@@ -9,12 +9,12 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/name.h"
-#include "worker/library/runtime/optimizers/optimizer_turn.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/name.h"
+#include "worker/library/runtime/optimizers/pending_update.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define LEARNING_RATE "learning_rate"
@@ -75,9 +75,9 @@ static cadre_status fill_in(cadre_optimizer *optimizer, cadre_strategy *strategy
         optimizer->turns = fault_point("optimizer")
                                ? NULL
                                : calloc(strategy->local_replicas, sizeof optimizer->turns[0]);
-        optimizer->turn_lists = strategy->local_replicas;
+        optimizer->pending_lists = strategy->local_replicas;
         if (optimizer->turns == NULL) {
-            optimizer->turn_lists = 0;
+            optimizer->pending_lists = 0;
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an optimizer");
         }
     }
@@ -96,7 +96,7 @@ static cadre_status create(cadre_strategy *strategy, const cadre_optimizer_optio
     if (strategy_is_default(strategy)) {
         strategy = NULL;
     }
-    if (strategy != NULL && !strategy_lives(strategy)) {
+    if (strategy != NULL && !strategy_is_registered(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_optimizer_create was given a strategy that does not live; make one first");
     }
@@ -125,7 +125,7 @@ cadre_status cadre_optimizer_create(cadre_strategy *strategy,
         *ret_optimizer = NULL;
         status = create(strategy, options, ret_optimizer, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 void cadre_optimizer_release(cadre_optimizer *optimizer)
@@ -134,7 +134,7 @@ void cadre_optimizer_release(cadre_optimizer *optimizer)
         return;
     }
     struct cadre_error ended;
-    turns_free(optimizer);
+    pending_updates_free(optimizer);
     if (optimizer->strategy == NULL) { /* else they are the strategy's */
         cadre_variable_release(optimizer->learning_rate);
     }
@@ -167,7 +167,7 @@ cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count)
 {
     struct cadre_error error = {0};
-    return border(build(optimizer, variables, count, &error), &error);
+    return api_return(build(optimizer, variables, count, &error), &error);
 }
 
 /* --- what it is asked --- */
@@ -205,5 +205,5 @@ cadre_status cadre_optimizer_slot(const cadre_optimizer *optimizer, const cadre_
         *ret_slot = NULL;
         status = find_slot(optimizer, variable, name, ret_slot, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -14,7 +14,7 @@
 #include "common/model/limits.h"
 #include "worker/library/optimizer/apply.h"
 
-struct optimizer_turn;
+struct pending_update;
 
 /* A variable that was built, and its slots; of one on servers those are there, and not here. */
 struct optimized {
@@ -45,8 +45,8 @@ struct cadre_optimizer {
     double clip_global_norm;
     cadre_variable *learning_rate; /* f64; NULL: the rate is the rule's */
     struct optimizer_list *list;
-    struct optimizer_turn **turns; /* [turn_lists] of each local replica; NULL: it has none yet */
-    uint32_t turn_lists;
+    struct pending_update **turns; /* [pending_lists] of each local replica; NULL: it has none yet */
+    uint32_t pending_lists;
 };
 
 /* What the options come to. INVALID_ARGUMENT names the field. */
@@ -109,7 +109,7 @@ void optimized_release(const cadre_optimizer *optimizer, const struct optimized 
 /* An empty list. RESOURCE_EXHAUSTED. */
 cadre_status optimizer_list_make(cadre_optimizer *optimizer, struct cadre_error *error);
 /* And releases all that is in it. `lives`: the optimizer's strategy does, and so its slots. */
-void optimizer_list_free(cadre_optimizer *optimizer, bool lives);
+void optimizer_list_free(cadre_optimizer *optimizer, bool attempts);
 
 /* NOT_FOUND: the variable was not built, or has no slot of that name; names those that there are.
  */

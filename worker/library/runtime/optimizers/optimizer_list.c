@@ -5,7 +5,7 @@
 
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -100,7 +100,7 @@ cadre_status optimizer_list_room(cadre_optimizer *optimizer, size_t more, struct
 }
 
 /* Slots and the count of updates. NULL: there is none at that place. */
-static cadre_variable *slot_at(const struct optimized *of, uint32_t i)
+static cadre_variable *read_ahead_slot_at(const struct optimized *of, uint32_t i)
 {
     CADRE_ASSERT(i <= OPTIMIZER_SLOTS);
     return i < OPTIMIZER_SLOTS ? of->slots[i] : of->updates;
@@ -110,7 +110,7 @@ static cadre_status check_owner(
     const cadre_optimizer *optimizer, const struct optimized *made, struct cadre_error *error)
 {
     for (uint32_t i = 0; i <= OPTIMIZER_SLOTS; i++) {
-        const cadre_variable *slot = slot_at(made, i);
+        const cadre_variable *slot = read_ahead_slot_at(made, i);
         if (slot != NULL && slot->slot_of != NULL && slot->slot_of != optimizer) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "optimizer '%s' was given variable '%s', which optimizer '%s' updates, and has "
@@ -126,7 +126,7 @@ static cadre_status check_owner(
 static void set_owner(const struct optimized *of, const cadre_optimizer *optimizer)
 {
     for (uint32_t i = 0; i <= OPTIMIZER_SLOTS; i++) {
-        cadre_variable *slot = slot_at(of, i);
+        cadre_variable *slot = read_ahead_slot_at(of, i);
         if (slot != NULL) {
             slot->slot_of = optimizer;
         }
@@ -183,18 +183,18 @@ cadre_status optimizer_list_make(cadre_optimizer *optimizer, struct cadre_error 
 void optimized_release(const cadre_optimizer *optimizer, const struct optimized *of)
 {
     for (uint32_t i = 0; optimizer->strategy == NULL && i <= OPTIMIZER_SLOTS; i++) {
-        cadre_variable_release(slot_at(of, i));
+        cadre_variable_release(read_ahead_slot_at(of, i));
     }
 }
 
-void optimizer_list_free(cadre_optimizer *optimizer, bool lives)
+void optimizer_list_free(cadre_optimizer *optimizer, bool attempts)
 {
     struct optimizer_list *list = optimizer->list;
     if (list == NULL) {
         return;
     }
     for (size_t i = 0; i < list->count; i++) {
-        if (lives) {
+        if (attempts) {
             set_owner(list->entries[i], NULL);
         }
         optimized_release(optimizer, list->entries[i]);

@@ -2,7 +2,7 @@
  * How far an optimizer is, and its rate there. */
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -12,7 +12,7 @@ cadre_status optimizer_require(
 {
     CADRE_TRY(argument_require(optimizer, function, "optimizer", error));
     if (optimizer->strategy != NULL &&
-        !(strategy_lives(optimizer->strategy) &&
+        !(strategy_is_registered(optimizer->strategy) &&
             optimizer->strategy->number == optimizer->strategy_number)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s: the strategy of optimizer '%s' has ended, and its variables with it; create "
@@ -38,7 +38,7 @@ int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer)
     struct cadre_error error = {0};
     int64_t most = 0;
     if (optimizer == NULL ||
-        border(optimizer_require(optimizer, __func__, &error), &error) != CADRE_OK) {
+        api_return(optimizer_require(optimizer, __func__, &error), &error) != CADRE_OK) {
         return 0;
     }
     const uint64_t attempt = optimizer_attempt(optimizer);
@@ -55,7 +55,7 @@ double cadre_optimizer_learning_rate(const cadre_optimizer *optimizer)
 {
     struct cadre_error error = {0};
     if (optimizer == NULL ||
-        border(optimizer_require(optimizer, __func__, &error), &error) != CADRE_OK) {
+        api_return(optimizer_require(optimizer, __func__, &error), &error) != CADRE_OK) {
         return 0;
     }
     if (optimizer->learning_rate == NULL) {

@@ -7,9 +7,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
-#include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define UPDATES "updates"
@@ -44,7 +44,7 @@ cadre_status optimizer_check_variable(const cadre_optimizer *optimizer,
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was given no variable at place %zu; give a list without gaps", function, index);
     }
-    CADRE_TRY(variable_require_living(variable, function, error));
+    CADRE_TRY(variable_require_registered(variable, function, error));
     /* One on servers is the chief's, and is looked up in closures, whose strategy is the worker's.
      */
     bool found = variable->served != NULL &&
@@ -106,7 +106,7 @@ static cadre_status updates_make(const cadre_optimizer *optimizer, const cadre_v
     return optimizer_variable_create(optimizer, &what, function, ret_updates, error);
 }
 
-static cadre_status make_here(const cadre_optimizer *optimizer, struct optimized *made,
+static cadre_status make_on_replica(const cadre_optimizer *optimizer, struct optimized *made,
     const char *function, struct cadre_error *error)
 {
     for (uint32_t slot = 0; slot < optimizer_slots(&optimizer->rule); slot++) {
@@ -122,12 +122,12 @@ cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *va
     struct optimized made = {.variable = variable};
     CADRE_TRY(optimizer_list_room(optimizer, 1, error));
     if (variable->served != NULL) {
-        CADRE_TRY(variable_elsewhere()->train(variable, &optimizer->rule, error));
+        CADRE_TRY(remote_variable_ops()->train(variable, &optimizer->rule, error));
         return optimizer_put(optimizer, &made, &put, error);
     }
     made.attempt = optimizer_attempt(optimizer);
     made.position = made.attempt == 0 ? 0 : strategy_position(optimizer->strategy);
-    cadre_status status = make_here(optimizer, &made, function, error);
+    cadre_status status = make_on_replica(optimizer, &made, function, error);
     if (status == CADRE_OK) {
         status = optimizer_put(optimizer, &made, &put, error);
     }

@@ -4,7 +4,7 @@
 
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 
 cadre_status gradients_are_served(
     const struct gradients *gradients, bool *ret_served, struct cadre_error *error)
@@ -12,7 +12,7 @@ cadre_status gradients_are_served(
     size_t served = 0;
     for (size_t i = 0; i < gradients->count; i++) {
         const cadre_variable *variable = gradients->variables[i];
-        served += variable != NULL && variable_lives(variable) && variable->served != NULL;
+        served += variable != NULL && variable_is_registered(variable) && variable->served != NULL;
     }
     *ret_served = served > 0;
     return served == 0 || served == gradients->count
@@ -35,7 +35,7 @@ static double rate_of(const cadre_optimizer *optimizer)
 }
 
 static cadre_status push_part(
-    const struct optimizer_part *part, const cadre_push_options *options, struct cadre_error *error)
+    const struct pending_update_part *part, const cadre_push_options *options, struct cadre_error *error)
 {
     cadre_tensor *gradient = NULL;
     struct variable_rows rows = {0};
@@ -48,14 +48,14 @@ static cadre_status push_part(
         .values = cadre_tensor_const_data(gradient),
         .rows = part->rows != NULL ? &rows : NULL,
         .options = options};
-    cadre_status status = variable_elsewhere()->push(part->of->variable, &push, error);
+    cadre_status status = remote_variable_ops()->push(part->of->variable, &push, error);
     cadre_tensor_release(gradient);
     return status;
 }
 
 static cadre_status push_all(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
-    struct optimizer_turn *turn, struct cadre_error *error)
+    struct pending_update *turn, struct cadre_error *error)
 {
     cadre_push_options push = {0};
     bool reduced = options->gradients == CADRE_GRADIENTS_REDUCED;
@@ -81,9 +81,9 @@ cadre_status push_gradients(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
     struct cadre_error *error)
 {
-    struct optimizer_turn turn = {.optimizer = optimizer};
-    CADRE_TRY(turn_open(&turn, gradients->count, error));
+    struct pending_update turn = {.optimizer = optimizer};
+    CADRE_TRY(pending_update_open(&turn, gradients->count, error));
     cadre_status status = push_all(replica, optimizer, gradients, options, &turn, error);
-    turn_close(&turn);
+    pending_update_close(&turn);
     return status;
 }

@@ -12,7 +12,7 @@ bool component_is_updated_by(const cadre_variable *variable, uint32_t local)
     return local == 0 || variable->component_count > 1;
 }
 
-cadre_status update_keep(const struct optimized *of, uint32_t local, struct cadre_error *error)
+cadre_status update_save_old(const struct optimized *of, uint32_t local, struct cadre_error *error)
 {
     void *value = NULL;
     CADRE_TRY(variable_open_write(of->variable, local, &value, error));
@@ -25,7 +25,7 @@ cadre_status update_keep(const struct optimized *of, uint32_t local, struct cadr
 /* --- elements --- */
 
 /* What an update works on: values and slots, all in one memory, and what it is by. */
-struct places {
+struct operands {
     struct device *device; /* whose memory it is; NULL: the host's */
     const struct optimizer_rule *rule;
     double rate;
@@ -44,47 +44,47 @@ struct run {
     const void *gradient;
 };
 
-static cadre_status run_on_device(const struct places *places, const struct run *run, size_t offset,
+static cadre_status run_on_device(const struct operands *operands, const struct run *run, size_t offset,
     void *const slots[OPTIMIZER_SLOTS], struct cadre_error *error)
 {
     _Static_assert(OPTIMIZER_SLOTS == CADRE_COUNT_OF(((struct device_update *)0)->slots), "");
     const struct update_terms terms =
-        optimizer_terms(places->rule, places->rate, places->updates, places->trust);
-    const struct device_update update = {.kind = optimizer_update_kind(places->rule),
-        .dtype = places->dtype,
+        optimizer_terms(operands->rule, operands->rate, operands->updates, operands->trust);
+    const struct device_update update = {.kind = optimizer_update_kind(operands->rule),
+        .dtype = operands->dtype,
         .terms = &terms,
-        .values = places->value + offset,
+        .values = operands->value + offset,
         .slots = {slots[0], slots[1], slots[2]},
         .gradient = run->gradient,
         .count = run->count};
-    return places->device->ops->update(&update, places->device->compute, error);
+    return operands->device->ops->update(&update, operands->device->compute, error);
 }
 
 /* Either the sums that LAMB needs (`norms`), or the update. Fails on devices alone. */
-static cadre_status do_run(const struct places *places, const struct run *run,
+static cadre_status do_run(const struct operands *operands, const struct run *run,
     struct optimizer_norms *norms, struct cadre_error *error)
 {
     void *slots[OPTIMIZER_SLOTS] = {NULL};
-    size_t offset = run->first * cadre_dtype_bytes(places->dtype);
-    for (uint32_t i = 0; i < places->slot_count; i++) {
-        slots[i] = places->slots[i] + offset;
+    size_t offset = run->first * cadre_dtype_bytes(operands->dtype);
+    for (uint32_t i = 0; i < operands->slot_count; i++) {
+        slots[i] = operands->slots[i] + offset;
     }
-    if (places->device != NULL) {
-        return run_on_device(places, run, offset, slots, error);
+    if (operands->device != NULL) {
+        return run_on_device(operands, run, offset, slots, error);
     }
     if (norms != NULL) {
-        optimizer_norms_add(places->rule, places->dtype, places->updates, run->first, run->count,
-            places->value + offset, run->gradient, slots, norms);
+        optimizer_norms_add(operands->rule, operands->dtype, operands->updates, run->first, run->count,
+            operands->value + offset, run->gradient, slots, norms);
     } else {
-        optimizer_apply(places->rule, places->dtype, places->rate, places->updates, run->count,
-            places->value + offset, run->gradient, slots, places->trust);
+        optimizer_apply(operands->rule, operands->dtype, operands->rate, operands->updates, run->count,
+            operands->value + offset, run->gradient, slots, operands->trust);
     }
     return CADRE_OK;
 }
 
 /* Rows that follow each other are one run. */
-static cadre_status do_rows(const struct places *places, const cadre_variable *variable,
-    const struct optimizer_part *part, struct optimizer_norms *norms, struct cadre_error *error)
+static cadre_status do_rows(const struct operands *operands, const cadre_variable *variable,
+    const struct pending_update_part *part, struct optimizer_norms *norms, struct cadre_error *error)
 {
     const int64_t *rows = cadre_tensor_const_data(part->rows);
     const char *gradient = cadre_tensor_const_data(part->gradient);
@@ -102,33 +102,33 @@ static cadre_status do_rows(const struct places *places, const cadre_variable *v
         const struct run run = {.first = (size_t)rows[i] * elements,
             .count = (size_t)(next - i) * elements,
             .gradient = gradient + (size_t)i * elements * cadre_dtype_bytes(variable->dtype)};
-        CADRE_TRY(do_run(places, &run, norms, error));
+        CADRE_TRY(do_run(operands, &run, norms, error));
     }
     return CADRE_OK;
 }
 
-static cadre_status do_all(const struct places *places, const cadre_variable *variable,
-    const struct optimizer_part *part, struct optimizer_norms *norms, struct cadre_error *error)
+static cadre_status do_all(const struct operands *operands, const cadre_variable *variable,
+    const struct pending_update_part *part, struct optimizer_norms *norms, struct cadre_error *error)
 {
     if (part->rows != NULL) {
-        return do_rows(places, variable, part, norms, error);
+        return do_rows(operands, variable, part, norms, error);
     }
     const struct run run = {
         .count = (size_t)variable->count, .gradient = cadre_tensor_const_data(part->gradient)};
-    return do_run(places, &run, norms, error);
+    return do_run(operands, &run, norms, error);
 }
 
-static cadre_status update_places(struct places *places, const cadre_variable *variable,
-    const struct optimizer_part *part, struct cadre_error *error)
+static cadre_status update_places(struct operands *operands, const cadre_variable *variable,
+    const struct pending_update_part *part, struct cadre_error *error)
 {
-    places->trust = 1;
-    if (places->rule->kind == OPTIMIZER_LAMB) {
+    operands->trust = 1;
+    if (operands->rule->kind == OPTIMIZER_LAMB) {
         struct optimizer_norms norms = {0};
-        CADRE_ASSERT(places->device == NULL);
-        CADRE_TRY(do_all(places, variable, part, &norms, error));
-        places->trust = optimizer_trust(&norms);
+        CADRE_ASSERT(operands->device == NULL);
+        CADRE_TRY(do_all(operands, variable, part, &norms, error));
+        operands->trust = optimizer_trust(&norms);
     }
-    return do_all(places, variable, part, NULL, error);
+    return do_all(operands, variable, part, NULL, error);
 }
 
 /* --- where they are --- */
@@ -177,7 +177,7 @@ static cadre_status edits_end(struct edits *edits, cadre_status status, struct c
 {
     for (uint32_t i = 0; i < edits->count; i++) {
         edits->components[i]->writes++;
-        variable_wrote(edits->variables[i]);
+        variable_mark_written(edits->variables[i]);
         if (edits->device == NULL) {
             status = component_edit_end(
                 edits->variables[i], edits->components[i], edits->values[i], status, error);
@@ -186,28 +186,28 @@ static cadre_status edits_end(struct edits *edits, cadre_status status, struct c
     return status;
 }
 
-static cadre_status update_edits(cadre_optimizer *optimizer, const struct optimizer_part *part,
-    struct places *places, struct edits *edits, struct cadre_error *error)
+static cadre_status update_edits(cadre_optimizer *optimizer, const struct pending_update_part *part,
+    struct operands *operands, struct edits *edits, struct cadre_error *error)
 {
-    struct optimizer_part here = *part;
+    struct pending_update_part here = *part;
     const cadre_variable *variable = part->of->variable;
     CADRE_ASSERT(edits->count == 1 + optimizer_slots(&optimizer->rule));
-    places->device = edits->device;
-    places->value = edits->values[0];
-    places->slot_count = edits->count - 1;
-    for (uint32_t i = 0; i < places->slot_count; i++) {
-        places->slots[i] = edits->values[1 + i];
+    operands->device = edits->device;
+    operands->value = edits->values[0];
+    operands->slot_count = edits->count - 1;
+    for (uint32_t i = 0; i < operands->slot_count; i++) {
+        operands->slots[i] = edits->values[1 + i];
     }
     if (edits->device != NULL) {
-        return update_places(places, variable, part, error);
+        return update_places(operands, variable, part, error);
     }
     CADRE_TRY(tensor_on_host(part->gradient, &here.gradient, error));
-    cadre_status status = update_places(places, variable, &here, error);
+    cadre_status status = update_places(operands, variable, &here, error);
     cadre_tensor_release(here.gradient);
     return status;
 }
 
-cadre_status update_component(cadre_optimizer *optimizer, const struct optimizer_part *part,
+cadre_status update_component(cadre_optimizer *optimizer, const struct pending_update_part *part,
     uint32_t local, struct cadre_error *error)
 {
     struct variable_component *count = variable_component(part->of->updates, local);
@@ -217,13 +217,13 @@ cadre_status update_component(cadre_optimizer *optimizer, const struct optimizer
     CADRE_ASSERT(part->gradient != NULL);
     CADRE_ASSERT(component_is_updated_by(part->of->variable, local));
     uint64_t before = *updates < 0 ? 0 : (uint64_t)*updates;
-    struct places places = {.rule = &optimizer->rule,
+    struct operands operands = {.rule = &optimizer->rule,
         .rate = optimizer_rate(optimizer, local, before),
         .updates = before,
         .dtype = part->of->variable->dtype};
     cadre_status status = edits_begin(optimizer, part->of, local, &edits, error);
     if (status == CADRE_OK) {
-        status = update_edits(optimizer, part, &places, &edits, error);
+        status = update_edits(optimizer, part, &operands, &edits, error);
     }
     status = edits_end(&edits, status, error);
     count->writes++;

@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_UPDATE_COMPONENT_H
 #define CADRE_RUNTIME_UPDATE_COMPONENT_H
 
-#include "worker/library/runtime/optimizers/optimizer_turn.h"
+#include "worker/library/runtime/optimizers/pending_update.h"
 
 /* Whether this local replica is the one that updates its component: of one that all replicas of the
  * task share only the first. */
@@ -11,10 +11,10 @@ bool component_is_updated_by(const cadre_variable *variable, uint32_t local);
 
 /* Old values of the variable and its slots are kept before, for an update that may be undone.
  * RESOURCE_EXHAUSTED. */
-cadre_status update_keep(const struct optimized *of, uint32_t local, struct cadre_error *error);
+cadre_status update_save_old(const struct optimized *of, uint32_t local, struct cadre_error *error);
 
 /* The part's gradient is where the component is. Fails on devices alone. */
-cadre_status update_component(cadre_optimizer *optimizer, const struct optimizer_part *part,
+cadre_status update_component(cadre_optimizer *optimizer, const struct pending_update_part *part,
     uint32_t local, struct cadre_error *error);
 
 #endif

@@ -8,11 +8,11 @@
 
 #include "cadre/program.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/program/program.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 
 /* --- the beginning --- */
 
@@ -65,12 +65,12 @@ static size_t host_length(const char *address)
 }
 
 /* Tasks are on one host when their meshes listen on one address. */
-static struct plain_standing standing_in(const struct task_roster *roster)
+static struct plain_ranks standing_in(const struct task_roster *roster)
 {
     CADRE_ASSERT(roster->rank < roster->member_count);
     const char *own = roster->members[roster->rank].address;
     size_t length = host_length(own);
-    struct plain_standing standing = {.rank = roster->rank, .tasks = roster->member_count};
+    struct plain_ranks standing = {.rank = roster->rank, .tasks = roster->member_count};
     for (uint32_t i = 0; i < roster->member_count; i++) {
         const char *other = roster->members[i].address;
         bool here = host_length(other) == length && memcmp(other, own, length) == 0;
@@ -82,7 +82,7 @@ static struct plain_standing standing_in(const struct task_roster *roster)
 
 static void plain_close(struct plain *plain)
 {
-    plain_watch_close(&plain->watch);
+    plain_abort_watch_close(&plain->watch);
     if (plain->mesh != NULL) {
         task_attach_mesh(plain->task, NULL);
         plain->mesh->ops->close(plain->mesh);
@@ -96,14 +96,14 @@ static void plain_close(struct plain *plain)
 static cadre_status check_program(struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
-    struct plain_standing ignored;
+    struct plain_ranks ignored;
     uint32_t at = 0;
     CADRE_TRY(context_require_cross("cadre_plain_init", error));
-    if (plain_stands(&ignored)) {
+    if (plain_get_ranks(&ignored)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_plain_init was called a second time; call it once, first in main");
     }
-    if (living_next(&at) != NULL) {
+    if (strategy_registry_next(&at) != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_plain_init was called in a program that has a strategy; it has one of the two");
     }
@@ -129,7 +129,7 @@ static cadre_status plain_open(struct cadre_error *error)
         plain_close(plain);
         return status;
     }
-    const struct plain_standing standing = standing_in(&plain->roster);
+    const struct plain_ranks standing = standing_in(&plain->roster);
     plain_current_begin(plain, &standing);
     return CADRE_OK;
 }
@@ -140,7 +140,7 @@ cadre_status cadre_plain_init(int *argc, char ***argv)
     if (program_environment() == NULL) {
         CADRE_TRY(cadre_init(argc, argv));
     }
-    return border(plain_open(&error), &error);
+    return api_return(plain_open(&error), &error);
 }
 
 /* --- the end --- */
@@ -151,19 +151,19 @@ static cadre_status finish(struct plain *plain, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
     const struct cursor cursor = {0};
-    const struct feed feed = {0};
+    const struct consumption consumption = {0};
     bool is_void = false;
     if (plain->failed.code != CADRE_OK) {
         *error = plain->failed;
         return error->code;
     }
     snprintf(text, sizeof text, "task %u calls cadre_plain_finish", plain->roster.rank);
-    CADRE_TRY(plain_meet(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
-    plain_watch_close(&plain->watch);
-    if (task_synced(plain->task, plain->roster.generation, &cursor, &feed)) {
+    CADRE_TRY(plain_barrier(plain, collective_key_text(0, "cadre_plain_finish"), text, error));
+    plain_abort_watch_close(&plain->watch);
+    if (task_synced(plain->task, plain->roster.generation, &cursor, &consumption)) {
         (void)task_finish(plain->task, plain->roster.generation, 0);
     }
-    return task_await_bye(plain->task, &is_void, error);
+    return task_await_goodbye(plain->task, &is_void, error);
 }
 
 int cadre_plain_finish(void)
@@ -171,12 +171,12 @@ int cadre_plain_finish(void)
     struct cadre_error error = {0};
     struct plain *plain = NULL;
     cadre_status status = CADRE_OK;
-    if (plain_is_watch()) {
+    if (plain_is_abort_watch()) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_plain_finish was called by the function of cadre_on_abort; leave it to the "
             "program, or end the process with _exit");
     } else {
-        status = plain_take(__func__, &plain, &error);
+        status = plain_enter_last(__func__, &plain, &error);
     }
     if (status == CADRE_OK) {
         plain_report_end(plain);
@@ -185,7 +185,7 @@ int cadre_plain_finish(void)
         plain_close(plain);
     }
     if (status != CADRE_OK) {
-        border(status, &error);
+        api_return(status, &error);
         show_failure(&error);
     }
     return status == CADRE_OK ? 0 : 1;

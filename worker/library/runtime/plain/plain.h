@@ -14,7 +14,7 @@
 #include "worker/library/runtime/plain/plain_report.h"
 
 /* Who calls the program's function when all is over. */
-struct plain_watch {
+struct plain_abort_watch {
     bool runs;
     bool stop; /* under the task's lock */
     pthread_t thread;
@@ -34,45 +34,45 @@ struct plain {
     uint64_t note_key;          /* of note_text */
     const char *note_function;  /* too; NULL: there is no text yet */
     char note_text[MESH_NOTE_BYTES];
-    struct plain_watch watch;
+    struct plain_abort_watch watch;
     struct plain_report report;
 };
 
 /* The process is a task of that plain program from now on, and stands there for good; and its end,
  * after which nothing can be called. */
-struct plain_standing;
-void plain_current_begin(struct plain *plain, const struct plain_standing *at);
+struct plain_ranks;
+void plain_current_begin(struct plain *plain, const struct plain_ranks *at);
 void plain_current_end(struct plain *plain);
 
 /* Whether the calling thread is the one of cadre_on_abort. */
-bool plain_is_watch(void);
+bool plain_is_abort_watch(void);
 
 /* Begins a call of `function`: FAILED_PRECONDITION before the beginning, behind the end, and while
  * another is under way. Ends with plain_leave, on success. */
 cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error);
 void plain_leave(struct plain *plain);
 /* The same for the last call, also when the program has failed. */
-cadre_status plain_take(const char *function, struct plain **ret_plain, struct cadre_error *error);
+cadre_status plain_enter_last(const char *function, struct plain **ret_plain, struct cadre_error *error);
 
 /* A collective of `plain` came to `status`: what is a peer's or the mesh's is final from now on,
  * and the coordinator hears of it. Returns the status. */
-cadre_status plain_conclude(struct plain *plain, cadre_status status, struct cadre_error *error);
+cadre_status plain_end_collective(struct plain *plain, cadre_status status, struct cadre_error *error);
 
 /* Waits for all tasks; they must be at a call of the same `key`, which reads `text` to those that
  * are at another one. */
-cadre_status plain_meet(
+cadre_status plain_barrier(
     struct plain *plain, uint64_t key, const char *text, struct cadre_error *error);
 
 /* Ends the thread of cadre_on_abort, if there is one. */
-void plain_watch_close(struct plain_watch *watch);
+void plain_abort_watch_close(struct plain_abort_watch *watch);
 
 /* Where this task stands, when the process is one of a plain program, also after its end. */
-struct plain_standing {
+struct plain_ranks {
     uint32_t rank;
     uint32_t tasks;
     uint32_t local_rank;
     uint32_t local_tasks;
 };
-bool plain_stands(struct plain_standing *ret_standing);
+bool plain_get_ranks(struct plain_ranks *ret_standing);
 
 #endif

@@ -7,7 +7,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/plain/plain.h"
 
@@ -61,7 +61,7 @@ static bool overlaps(const struct call *call, size_t written)
     return from < into ? into - from < call->bytes : from - into < written;
 }
 
-static cadre_status check_places(
+static cadre_status check_pointers(
     struct plain *plain, const struct call *call, struct cadre_error *error)
 {
     CADRE_ASSERT(call->kind != KIND_BARRIER);
@@ -105,7 +105,7 @@ static cadre_status check(struct plain *plain, struct call *call, struct cadre_e
             "%s was called with root %u, and the job has the tasks 0 to %u", call->function,
             call->root, plain->roster.member_count - 1);
     }
-    return check_places(plain, call, error);
+    return check_pointers(plain, call, error);
 }
 
 /* --- the call --- */
@@ -199,7 +199,7 @@ static void refuse(struct plain *plain, const struct call *call)
     char text[MESH_NOTE_BYTES];
     snprintf(text, sizeof text, "task %u calls %s with an argument that is refused",
         plain->roster.rank, call->function);
-    plain_meet(plain, collective_key(0, KIND_REFUSED), text, &ignored);
+    plain_barrier(plain, collective_key(0, KIND_REFUSED), text, &ignored);
 }
 
 static cadre_status make(struct call *call)
@@ -208,16 +208,16 @@ static cadre_status make(struct call *call)
     struct plain *plain = NULL;
     cadre_status status = plain_enter(call->function, &plain, &error);
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     status = check(plain, call, &error);
     if (status != CADRE_OK) {
         refuse(plain, call);
     } else {
-        status = plain_conclude(plain, carry_out(plain, call, &error), &error);
+        status = plain_end_collective(plain, carry_out(plain, call, &error), &error);
     }
     plain_leave(plain);
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- public --- */

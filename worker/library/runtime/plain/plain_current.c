@@ -5,38 +5,38 @@
 
 /* The process is one task of one job. Behind cadre_plain_finish the standing is left. */
 static _Atomic(struct plain *) the_plain;
-static atomic_bool stood;
-static struct plain_standing standing; /* once `stood` */
+static atomic_bool ranks_known;
+static struct plain_ranks standing; /* once `stood` */
 
-bool plain_stands(struct plain_standing *ret_standing)
+bool plain_get_ranks(struct plain_ranks *ret_standing)
 {
-    bool stands = atomic_load_explicit(&stood, memory_order_acquire);
-    if (stands) {
+    bool ranks = atomic_load_explicit(&ranks_known, memory_order_acquire);
+    if (ranks) {
         *ret_standing = standing;
     }
-    return stands;
+    return ranks;
 }
 
 uint32_t cadre_plain_local_rank(void)
 {
-    struct plain_standing at;
-    return plain_stands(&at) ? at.local_rank : 0;
+    struct plain_ranks at;
+    return plain_get_ranks(&at) ? at.local_rank : 0;
 }
 
 uint32_t cadre_plain_local_size(void)
 {
-    struct plain_standing at;
-    return plain_stands(&at) ? at.local_tasks : 1;
+    struct plain_ranks at;
+    return plain_get_ranks(&at) ? at.local_tasks : 1;
 }
 
-void plain_current_begin(struct plain *plain, const struct plain_standing *at)
+void plain_current_begin(struct plain *plain, const struct plain_ranks *at)
 {
-    CADRE_ASSERT(!atomic_load(&stood)); /* once in a process */
+    CADRE_ASSERT(!atomic_load(&ranks_known)); /* once in a process */
     CADRE_ASSERT(at->rank < at->tasks);
     CADRE_ASSERT(at->local_rank < at->local_tasks);
     CADRE_ASSERT(at->local_tasks <= at->tasks);
     standing = *at;
-    atomic_store_explicit(&stood, true, memory_order_release);
+    atomic_store_explicit(&ranks_known, true, memory_order_release);
     atomic_store(&the_plain, plain);
 }
 
@@ -47,7 +47,7 @@ void plain_current_end(struct plain *plain)
     atomic_store(&the_plain, NULL);
 }
 
-bool plain_is_watch(void)
+bool plain_is_abort_watch(void)
 {
     const struct plain *plain = atomic_load(&the_plain);
     return plain != NULL && plain->watch.runs &&
@@ -56,14 +56,14 @@ bool plain_is_watch(void)
 
 /* --- calls --- */
 
-cadre_status plain_take(const char *function, struct plain **ret_plain, struct cadre_error *error)
+cadre_status plain_enter_last(const char *function, struct plain **ret_plain, struct cadre_error *error)
 {
     struct plain *plain = atomic_load(&the_plain);
     const char *other = NULL;
     if (plain == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called %s; call it between cadre_plain_init and cadre_plain_finish", function,
-            atomic_load(&stood) ? "after the end of the job" : "before the job was joined");
+            atomic_load(&ranks_known) ? "after the end of the job" : "before the job was joined");
     }
     if (!atomic_compare_exchange_strong(&plain->busy, &other, function)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -76,7 +76,7 @@ cadre_status plain_take(const char *function, struct plain **ret_plain, struct c
 
 cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error)
 {
-    CADRE_TRY(plain_take(function, ret_plain, error));
+    CADRE_TRY(plain_enter_last(function, ret_plain, error));
     if ((*ret_plain)->failed.code != CADRE_OK) {
         *error = (*ret_plain)->failed;
         plain_leave(*ret_plain);
@@ -90,7 +90,7 @@ void plain_leave(struct plain *plain)
     atomic_store(&plain->busy, NULL);
 }
 
-cadre_status plain_conclude(struct plain *plain, cadre_status status, struct cadre_error *error)
+cadre_status plain_end_collective(struct plain *plain, cadre_status status, struct cadre_error *error)
 {
     if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
         return status;
@@ -100,9 +100,9 @@ cadre_status plain_conclude(struct plain *plain, cadre_status status, struct cad
     return status;
 }
 
-cadre_status plain_meet(
+cadre_status plain_barrier(
     struct plain *plain, uint64_t key, const char *text, struct cadre_error *error)
 {
     const struct mesh_note note = {.key = key, .text = text};
-    return plain_conclude(plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
+    return plain_end_collective(plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
 }

@@ -16,8 +16,8 @@ _Static_assert(sizeof(struct block) <= CADRE_TENSOR_ALIGN, "a block's head fits 
 
 void *cadre_plain_alloc(size_t bytes)
 {
-    struct plain_standing standing;
-    bool peers = plain_stands(&standing) && standing.local_tasks > 1;
+    struct plain_ranks standing;
+    bool peers = plain_get_ranks(&standing) && standing.local_tasks > 1;
     if (bytes > TENSOR_MEMORY_BYTES_MAX - CADRE_TENSOR_ALIGN) {
         return NULL;
     }

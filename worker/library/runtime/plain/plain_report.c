@@ -7,22 +7,22 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/plain/plain.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 
-#define TELL_EVERY_US (CADRE_US_PER_S / 10)
+#define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 
-static void tell(struct plain *plain, bool now)
+static void report(struct plain *plain, bool now)
 {
     struct plain_report *report = &plain->report;
     uint64_t now_us = clock_monotonic_us();
-    bool due = now || report->told_us == 0 || now_us - report->told_us >= TELL_EVERY_US;
+    bool due = now || report->reported_us == 0 || now_us - report->reported_us >= REPORT_EVERY_US;
     if (plain->roster.rank != 0 || !report->changed || !due) {
         return;
     }
-    report->told_us = now_us;
+    report->reported_us = now_us;
     report->changed = false;
     const struct progress progress = {
         .stream = "",
@@ -42,7 +42,7 @@ static void tell(struct plain *plain, bool now)
 
 void plain_report_end(struct plain *plain)
 {
-    tell(plain, true);
+    report(plain, true);
     if (plain->report.bar_drawn) {
         show_bar_end();
         plain->report.bar_drawn = false;
@@ -78,17 +78,17 @@ cadre_status cadre_plain_report(const char *name, double value)
     struct plain *plain = NULL;
     cadre_status status = plain_enter(__func__, &plain, &error);
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     status = name_check("metric", name, &error);
     if (status == CADRE_OK) {
         status = put(&plain->report, name, value, &error);
     }
     if (status == CADRE_OK) {
-        tell(plain, false);
+        report(plain, false);
     }
     plain_leave(plain);
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
@@ -97,7 +97,7 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
     struct plain *plain = NULL;
     cadre_status status = plain_enter(__func__, &plain, &error);
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     if (steps != 0 && step > steps) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
@@ -108,8 +108,8 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
         plain->report.step = step;
         plain->report.steps = steps;
         plain->report.changed = true;
-        tell(plain, false);
+        report(plain, false);
     }
     plain_leave(plain);
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -14,7 +14,7 @@ struct plain;
 struct plain_report {
     uint64_t step;
     uint64_t steps;
-    uint64_t told_us;
+    uint64_t reported_us;
     bool changed;   /* since it was last sent or drawn */
     bool bar_drawn; /* a line that is redrawn stands on the terminal */
     uint32_t metric_count;

@@ -62,10 +62,10 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 /* --- the thread --- */
 
 /* Under the lock. */
-static void tell(struct notice *notice, bool signalled, uint64_t now_us)
+static void report(struct notice *notice, bool signalled, uint64_t now_us)
 {
-    if ((signalled || notice->asked) && !notice->told) {
-        notice->told = true;
+    if ((signalled || notice->asked) && !notice->sent) {
+        notice->sent = true;
         notice->stops_us = notice->grace_us > 0 ? now_us + notice->grace_us : 0;
         task_preempt(notice->task, notice->grace_us == 0);
     }
@@ -100,7 +100,7 @@ static void *watch_on(void *unused)
         uint64_t now_us = clock_monotonic_us();
         bool signalled = atomic_exchange(&watch.signalled, false);
         for (struct notice *notice = watch.notices; notice != NULL; notice = notice->next) {
-            tell(notice, signalled, now_us);
+            report(notice, signalled, now_us);
         }
         struct pollfd event = {.fd = watch.event_fd, .events = POLLIN};
         int timeout_ms = wait_ms(now_us);
@@ -187,7 +187,7 @@ void notice_unwatch(struct notice *notice)
     pthread_mutex_unlock(&watch.changes);
 }
 
-void notice_give(struct notice *notice)
+void notice_raise(struct notice *notice)
 {
     pthread_mutex_lock(&watch.lock);
     notice->asked = true;

@@ -17,7 +17,7 @@ struct notice {
     uint64_t grace_us; /* save at once, and stop so much later; 0: stop at once */
     /* notice.c: */
     bool asked; /* by the program */
-    bool told;
+    bool sent;
     uint64_t stops_us; /* when the grace is over; 0: not begun, or told */
     struct notice *next;
 };
@@ -30,6 +30,6 @@ cadre_status notice_watch(struct notice *notice, int64_t daemon_pid, struct cadr
 void notice_unwatch(struct notice *notice);
 
 /* As if SIGTERM had come for this one alone. It is watched. Any thread. */
-void notice_give(struct notice *notice);
+void notice_raise(struct notice *notice);
 
 #endif

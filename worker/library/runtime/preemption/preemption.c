@@ -9,12 +9,12 @@
 #include "common/model/job.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/digests/digests.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/preemption/notice.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
 
@@ -75,9 +75,9 @@ static void call_program(
     cadre_strategy *strategy, cadre_preemption_function function, const char *which)
 {
     if (function != NULL) {
-        const char *before = strategy_does(strategy, which);
+        const char *before = strategy_set_activity(strategy, which);
         function(strategy, strategy->preemption->options.user);
-        (void)strategy_does(strategy, before);
+        (void)strategy_set_activity(strategy, before);
     }
 }
 
@@ -103,7 +103,7 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
     cadre_error_set(error, CADRE_CANCELLED, "preempted: saved at step %llu", position);
     strategy->failed = *error;
     (void)preemption_left(strategy, &exit_code);
-    cadre_check_exits(CADRE_CANCELLED, exit_code); /* of what the program does not expect */
+    cadre_check_set_exit_code(CADRE_CANCELLED, exit_code); /* of what the program does not expect */
     if (environment->by_hand && strategy->roster.rank == 0) {
         reports_end(strategy);
         show_warning("preempted: saved at step %llu; CADRE_RESTORE=%s/checkpoint-%llu.json goes on "
@@ -130,12 +130,12 @@ static void keep(cadre_strategy *strategy)
 }
 
 /* Says that it stops here, with what state. */
-static cadre_status stop_here(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status stop_at_step(cadre_strategy *strategy, struct cadre_error *error)
 {
     uint64_t digest = 0;
     keep(strategy);
     CADRE_TRY(digests_at_end(strategy, &digest, error));
-    task_stand_here(strategy->task, digest);
+    task_report_paused(strategy->task, digest);
     return CADRE_OK;
 }
 
@@ -143,22 +143,22 @@ static cadre_status stop_here(cadre_strategy *strategy, struct cadre_error *erro
 static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
 {
     bool is_void = false;
-    CADRE_TRY(checkpoint_to_stop(strategy, error));
-    cadre_status status = task_await_bye(strategy->task, &is_void, error);
-    return is_void ? strategy_end(strategy, error) : status;
+    CADRE_TRY(checkpoint_before_stop(strategy, error));
+    cadre_status status = task_await_goodbye(strategy->task, &is_void, error);
+    return is_void ? strategy_set_failed(strategy, error) : status;
 }
 
-cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error)
+cadre_status preemption_check(struct cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->preemption != NULL);
-    enum task_edge edge;
-    while ((edge = task_edge(strategy->task)) == TASK_STOPS || edge == TASK_STOPPED) {
+    enum task_pause_point edge;
+    while ((edge = task_pause_point(strategy->task)) == TASK_STOPS || edge == TASK_STOPPED) {
         cadre_status status =
-            edge == TASK_STOPS ? stop_here(strategy, error) : save_and_wait(strategy, error);
+            edge == TASK_STOPS ? stop_at_step(strategy, error) : save_and_wait(strategy, error);
         struct cadre_error cause = *error;
         if (status != CADRE_OK && !task_dismissed(strategy->task)) {
-            if (!strategy_is_peers(status) || strategy->failed.code != CADRE_OK) {
-                return strategy_end(strategy, error);
+            if (!strategy_is_peer_failure(status) || strategy->failed.code != CADRE_OK) {
+                return strategy_set_failed(strategy, error);
             }
             status = strategy_regroup(strategy, &cause, error);
         }
@@ -170,10 +170,10 @@ cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error
     return CADRE_OK;
 }
 
-const struct participant preemption_participant = {
+const struct strategy_hooks preemption_hooks = {
     .name = "preemption",
     .close = preemption_close,
-    .halt = preemption_meet,
+    .halt = preemption_check,
 };
 
 /* --- public --- */
@@ -212,23 +212,23 @@ cadre_status cadre_preemption_handler_set(
         strategy->preemption->options = *options;
         status = watch_signals(strategy, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_preempt(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
-    if (!strategy_lives(strategy)) {
-        return border(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
+    if (!strategy_is_registered(strategy)) {
+        return api_return(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
                           "cadre_preempt was called with a strategy that has ended; nothing is "
                           "left to save"),
             &error);
     }
     if (strategy->worker != NULL) {
-        return border(strategy_worker_allows(strategy, __func__, &error), &error);
+        return api_return(strategy_allowed_on_worker(strategy, __func__, &error), &error);
     }
     if (strategy->preemption->watched) {
-        notice_give(&strategy->preemption->notice);
+        notice_raise(&strategy->preemption->notice);
     } else {
         task_preempt(strategy->task, true);
     }
@@ -237,5 +237,5 @@ cadre_status cadre_preempt(cadre_strategy *strategy)
 
 bool cadre_preempted(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) && preemption_left(strategy, NULL);
+    return strategy_is_registered(strategy) && preemption_left(strategy, NULL);
 }

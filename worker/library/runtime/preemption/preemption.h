@@ -9,7 +9,7 @@
 #include "common/base/error.h"
 
 struct cadre_strategy;
-struct participant;
+struct strategy_hooks;
 
 /* With the strategy: SIGTERM is handled where that is the default. */
 cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error);
@@ -19,9 +19,9 @@ void preemption_close(struct cadre_strategy *strategy);
 /* In the program's thread, where it begins a step and the datasets tell which: so whoever goes on
  * from what is saved finds the way there. When the job stops where this task stands, saves,
  * waits for bye and returns CANCELLED, finally. CADRE_OK: it goes on. Other errors are final. */
-cadre_status preemption_meet(struct cadre_strategy *strategy, struct cadre_error *error);
+cadre_status preemption_check(struct cadre_strategy *strategy, struct cadre_error *error);
 
-extern const struct participant preemption_participant;
+extern const struct strategy_hooks preemption_hooks;
 
 /* Whether this task has left its job so, and what cadre_finish returns then. */
 bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code);

@@ -12,15 +12,15 @@
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/cluster/cluster_choice.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
-#include "worker/library/runtime/program/checkpoint_wishes.h"
+#include "worker/library/runtime/program/checkpoint_settings.h"
 #include "worker/library/runtime/program/restore_position.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 
 /* The process is one task of one job: this is its only global state besides its strategies. */
 static struct {
     bool initialised;
     struct environment environment;
-    struct crew threads;            /* of a crew that is made by hand */
+    struct ps_job threads;            /* of a crew that is made by hand */
     struct session *session;        /* connected and not yet taken */
     struct cluster_member *cluster; /* NULL: none */
     struct cluster_choice choice;   /* the parts of that, if it has ps tasks */
@@ -53,7 +53,7 @@ struct device_host program_host(void)
     return host;
 }
 
-bool program_cluster_met(void)
+bool program_cluster_joined(void)
 {
     return program.taken;
 }
@@ -61,23 +61,23 @@ bool program_cluster_met(void)
 static void name_devices(void)
 {
     const struct device_host host = program_host();
-    device_here_set(&host);
+    local_device_set_task(&host);
 }
 
 /* Takes `member` over; NULL: the program is a job by itself. */
 static void set_member(struct cluster_member *member)
 {
-    CADRE_ASSERT(member == NULL || member->place < member->tasks);
+    CADRE_ASSERT(member == NULL || member->member_id < member->tasks);
     struct environment *environment = &program.environment;
     cluster_member_close(program.cluster);
     program.cluster = member;
     environment->attached = member != NULL;
-    environment->slot = member == NULL ? 0 : member->place;
+    environment->slot = member == NULL ? 0 : member->member_id;
     environment->role = member == NULL ? ROLE_NONE : member->role;
-    bool in_crew = environment->role != ROLE_NONE;
-    environment->crew = in_crew ? member->crew : program.threads;
-    environment->index = in_crew ? member->place - crew_first(&member->crew, environment->role) : 0;
-    environment->tasks = member == NULL || in_crew ? 1 : member->tasks; /* of the ledger */
+    bool in_ps_job = environment->role != ROLE_NONE;
+    environment->ps_job = in_ps_job ? member->ps_job : program.threads;
+    environment->index = in_ps_job ? member->member_id - ps_job_first_slot(&member->ps_job, environment->role) : 0;
+    environment->tasks = member == NULL || in_ps_job ? 1 : member->tasks; /* of the ledger */
     environment->tasks_min = environment->tasks;
     if (member != NULL) {
         cluster_address_host(&member->own, environment->mesh_host);
@@ -131,7 +131,7 @@ cadre_status program_set_checkpoints(
             "cadre_checkpoint_manager was called a second time; a program has one manager");
     }
     CADRE_TRY(
-        checkpoint_wishes_apply(&program.environment, program.cluster != NULL, options, error));
+        checkpoint_settings_apply(&program.environment, program.cluster != NULL, options, error));
     program.managed = true;
     return CADRE_OK;
 }
@@ -161,7 +161,7 @@ cadre_status program_begin(struct cadre_error *error)
         CADRE_TRY(session_socket_open(program.environment.socket_path,
             program.environment.daemon_returns, &program.session, error));
     } else {
-        program.threads = program.environment.crew;
+        program.threads = program.environment.ps_job;
         struct cluster_choice choice;
         CADRE_TRY(cluster_choice_find(&program.environment, &choice, error));
         set_choice(&choice);
@@ -190,8 +190,8 @@ static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *er
     if (!restore_is_folder(environment->restore_path)) {
         return restore_position(environment->restore_path, ret_restored, error);
     }
-    if (program.cluster != NULL && program.cluster->place != 0) {
-        *ret_restored = RESTORED_AS_THE_FIRST;
+    if (program.cluster != NULL && program.cluster->member_id != 0) {
+        *ret_restored = RESTORED_BY_FIRST_TASK;
         return CADRE_OK;
     }
     char note[LIMIT_TEXT_BYTES];

@@ -4,9 +4,9 @@
 #define CADRE_RUNTIME_PROGRAM_H
 
 #include "cadre/checkpoint.h"
-#include "worker/library/device/device_here.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/runtime/cluster/cluster_member.h"
-#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/task/session.h"
 
 /* Reads the environment and finds out whose task this process is: of a daemon, whose socket it
@@ -40,7 +40,7 @@ bool program_has_parts(void);
 struct device_host program_host(void);
 
 /* Whether a strategy has had that cluster's session. */
-bool program_cluster_met(void);
+bool program_cluster_joined(void);
 
 /* The session for a new strategy, which becomes the caller's: the one that program_begin connected,
  * a new one with the other tasks of the cluster, for which it waits, or a new coordinator inside

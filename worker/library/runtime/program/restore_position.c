@@ -22,7 +22,7 @@ cadre_status restore_position(const char *path, uint64_t *ret_position, struct c
         cadre_error_wrap(error, status,
             "go on from the checkpoint '%s', whose manifest (its .json file) CADRE_RESTORE names",
             path);
-        return checkpoint_name_another(path, error);
+        return checkpoint_suggest_other(path, error);
     }
     *ret_position = content.position;
     return CADRE_OK;

@@ -6,10 +6,10 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/reductions/destinations.h"
-#include "worker/library/runtime/reductions/own_ops.h"
+#include "worker/library/runtime/reductions/custom_ops.h"
 #include "worker/library/runtime/reductions/reduce_to.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
@@ -74,7 +74,7 @@ static size_t next_pack(const cadre_per_replica *const values[], size_t count, s
 }
 
 static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
-    const cadre_per_replica *const values[], const uint32_t places[], uint32_t count,
+    const cadre_per_replica *const values[], const uint32_t targets[], uint32_t count,
     cadre_per_replica *ret_values[], struct cadre_error *error)
 {
     size_t most = pack_bytes(&strategy->reductions->cross_device, values, count);
@@ -87,7 +87,7 @@ static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
         for (size_t i = at; i < at + length; i++) {
             uint32_t components = values[i]->components;
             cadre_status status =
-                destinations_place(places[i], components, next, &ret_values[i], error);
+                destinations_fill(targets[i], components, next, &ret_values[i], error);
             if (status != CADRE_OK) {
                 for (size_t rest = 0; rest < CADRE_ELEMENT_TENSORS_MAX; rest++) {
                     cadre_tensor_release(results[rest]);
@@ -135,7 +135,7 @@ static void own_batch_close(struct own_batch *batch)
 /* Functions of the program's own get all that they take at once; the others go one by one. */
 static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
-    const uint32_t places[], uint32_t count, cadre_per_replica *ret_values[],
+    const uint32_t targets[], uint32_t count, cadre_per_replica *ret_values[],
     struct cadre_error *error)
 {
     struct own_batch batch = {.taken = 0};
@@ -143,7 +143,7 @@ static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op o
     for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
         const cadre_destinations *to = destinations == NULL ? NULL : &destinations[i];
         cadre_tensor *results[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
-        if (own_ops_take(strategy, values[i], to)) {
+        if (custom_ops_apply(strategy, values[i], to)) {
             batch.from[batch.taken] = i;
             batch.destinations[batch.taken] = to == NULL ? (cadre_destinations){0} : *to;
             batch.values[batch.taken++] = values[i];
@@ -151,16 +151,16 @@ static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op o
         }
         status = reduce_pack(strategy, op, values + i, 1, results, error);
         if (status == CADRE_OK) {
-            status = destinations_place(
-                places[i], values[i]->components, results, &ret_values[i], error);
+            status = destinations_fill(
+                targets[i], values[i]->components, results, &ret_values[i], error);
         }
     }
     if (status == CADRE_OK && batch.taken > 0) {
-        const struct own_values own = {.values = batch.values,
+        const struct custom_values own = {.values = batch.values,
             .destinations = batch.destinations,
             .count = batch.taken,
             .batch = true};
-        status = own_ops_reduce(strategy, "cadre_batch_reduce_to", op, &own, batch.results, error);
+        status = custom_ops_reduce(strategy, "cadre_batch_reduce_to", op, &own, batch.results, error);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < batch.taken; i++) {
         ret_values[batch.from[i]] = batch.results[i];
@@ -173,20 +173,20 @@ static cadre_status batch_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     uint32_t count, cadre_per_replica *ret_values[], struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT uint32_t *places = calloc((size_t)count + 1, sizeof *places);
-    if (places == NULL) {
+    CADRE_FREE_AT_EXIT uint32_t *targets = calloc((size_t)count + 1, sizeof *targets);
+    if (targets == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a batch of %u values", count);
     }
     for (uint32_t i = 0; i < count; i++) {
         CADRE_TRY(reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)values[i], error));
         CADRE_TRY(destinations_count(
-            strategy, destinations == NULL ? NULL : &destinations[i], &places[i], error));
+            strategy, destinations == NULL ? NULL : &destinations[i], &targets[i], error));
     }
     cadre_status status =
-        own_ops_take(strategy, NULL, NULL)
-            ? reduce_batch_own(strategy, op, values, destinations, places, count, ret_values, error)
-            : reduce_batch(strategy, op, values, places, count, ret_values, error);
+        custom_ops_apply(strategy, NULL, NULL)
+            ? reduce_batch_own(strategy, op, values, destinations, targets, count, ret_values, error)
+            : reduce_batch(strategy, op, values, targets, count, ret_values, error);
     for (uint32_t i = 0; status != CADRE_OK && i < count; i++) {
         cadre_per_replica_release(ret_values[i]);
         ret_values[i] = NULL;
@@ -214,5 +214,5 @@ cadre_status cadre_batch_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     if (status == CADRE_OK) {
         status = batch_reduce(strategy, op, values, destinations, count, ret_values, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,10 +7,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/collectives/collective_pack.h"
-#include "worker/library/runtime/reductions/own_ops.h"
+#include "worker/library/runtime/reductions/custom_ops.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/devices/devices.h"
@@ -83,7 +83,7 @@ static cadre_status check_ops(
             "%s is for replicas of one task and this job has %u; use CADRE_CROSS_DEVICE_COLLECTIVE",
             here[ops->kind], strategy->environment->tasks);
     }
-    CADRE_TRY(own_ops_check(ops, error));
+    CADRE_TRY(custom_ops_check(ops, error));
     cadre_device_spec spec;
     return ops->reduce_to_device == NULL ? CADRE_OK
                                          : device_name_parse(ops->reduce_to_device, &spec, error);
@@ -109,7 +109,7 @@ cadre_status cadre_strategy_set_cross_device_ops(
                 strategy->reductions->reduce_to_device;
         }
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_strategy_cross_device_ops(
@@ -124,7 +124,7 @@ cadre_status cadre_strategy_cross_device_ops(
     if (status == CADRE_OK) {
         status = cross_device_choose(strategy, dtype, ret_ops, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- sums that are made here --- */

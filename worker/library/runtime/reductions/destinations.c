@@ -44,30 +44,30 @@ static cadre_status name_device(const cadre_strategy *strategy, const char *devi
 }
 
 cadre_status destinations_count(const cadre_strategy *strategy,
-    const cadre_destinations *destinations, uint32_t *ret_places, struct cadre_error *error)
+    const cadre_destinations *destinations, uint32_t *ret_targets, struct cadre_error *error)
 {
     const cadre_destinations everywhere = {0};
     destinations = destinations == NULL ? &everywhere : destinations;
-    *ret_places = strategy->local_replicas;
+    *ret_targets = strategy->local_replicas;
     if (destinations->variable != NULL && destinations->device_count > 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "a variable and %u devices were given as destinations; give one of the two",
             destinations->device_count);
     }
     if (destinations->variable != NULL) {
-        if (!variable_lives(destinations->variable)) {
+        if (!variable_is_registered(destinations->variable)) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "the variable that was given as a destination is gone, with its strategy; give one "
                 "that lives");
         }
-        CADRE_TRY(variable_require_here(destinations->variable, "cadre_destinations",
+        CADRE_TRY(variable_require_local(destinations->variable, "cadre_destinations",
             "the names of devices as destinations", error));
         if (destinations->variable->strategy != strategy) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "variable '%s' is of another strategy; name a destination of this one",
                 destinations->variable->name);
         }
-        *ret_places = destinations->variable->component_count;
+        *ret_targets = destinations->variable->component_count;
     } else if (destinations->device_count > 0) {
         CADRE_TRY(
             argument_require(destinations->devices, "cadre_reduce_to", "destinations", error));
@@ -75,23 +75,23 @@ cadre_status destinations_count(const cadre_strategy *strategy,
             char name[CADRE_DEVICE_NAME_BYTES];
             CADRE_TRY(name_device(strategy, destinations->devices[i], name, error));
         }
-        *ret_places = destinations->device_count;
+        *ret_targets = destinations->device_count;
     }
-    *ret_places = *ret_places == 0 ? 1 : *ret_places;
+    *ret_targets = *ret_targets == 0 ? 1 : *ret_targets;
     return CADRE_OK;
 }
 
 /* The canonical name of one of the places, which were counted. */
-static cadre_status name_place(const cadre_strategy *strategy,
-    const cadre_destinations *destinations, uint32_t place, char name[CADRE_DEVICE_NAME_BYTES],
+static cadre_status name_destination(const cadre_strategy *strategy,
+    const cadre_destinations *destinations, uint32_t target, char name[CADRE_DEVICE_NAME_BYTES],
     struct cadre_error *error)
 {
     if (destinations->device_count > 0) {
-        return name_device(strategy, destinations->devices[place], name, error);
+        return name_device(strategy, destinations->devices[target], name, error);
     }
     const char *device = destinations->variable != NULL
-                             ? cadre_variable_device(destinations->variable, place)
-                             : strategy->devices.pointers[place];
+                             ? cadre_variable_device(destinations->variable, target)
+                             : strategy->devices.pointers[target];
     CADRE_ASSERT(device != NULL);
     snprintf(name, CADRE_DEVICE_NAME_BYTES, "%s", device);
     return CADRE_OK;
@@ -101,12 +101,12 @@ cadre_status destinations_list(const cadre_strategy *strategy,
     const cadre_destinations *destinations, struct device_list *ret_list, struct cadre_error *error)
 {
     const cadre_destinations everywhere = {0};
-    uint32_t places = 0;
+    uint32_t targets = 0;
     *ret_list = (struct device_list){0};
-    CADRE_TRY(destinations_count(strategy, destinations, &places, error));
-    CADRE_TRY(device_list_make(places, ret_list, error));
-    for (uint32_t i = 0; i < places; i++) {
-        cadre_status status = name_place(strategy,
+    CADRE_TRY(destinations_count(strategy, destinations, &targets, error));
+    CADRE_TRY(device_list_make(targets, ret_list, error));
+    for (uint32_t i = 0; i < targets; i++) {
+        cadre_status status = name_destination(strategy,
             destinations == NULL ? &everywhere : destinations, i, ret_list->names[i], error);
         if (status != CADRE_OK) {
             device_list_clear(ret_list);
@@ -119,22 +119,22 @@ cadre_status destinations_list(const cadre_strategy *strategy,
 bool destinations_are(const cadre_strategy *strategy, const cadre_destinations *destinations)
 {
     struct cadre_error ignored;
-    uint32_t places = 0;
+    uint32_t targets = 0;
     char name[CADRE_DEVICE_NAME_BYTES];
     const cadre_destinations everywhere = {0};
-    return destinations_count(strategy, destinations, &places, &ignored) == CADRE_OK &&
-           places == 1 &&
-           name_place(strategy, destinations == NULL ? &everywhere : destinations, 0, name,
+    return destinations_count(strategy, destinations, &targets, &ignored) == CADRE_OK &&
+           targets == 1 &&
+           name_destination(strategy, destinations == NULL ? &everywhere : destinations, 0, name,
                &ignored) == CADRE_OK &&
            strcmp(name, strategy->devices.pointers[0]) == 0;
 }
 
-cadre_status destinations_place(uint32_t places, uint32_t components, cadre_tensor *tensors[],
+cadre_status destinations_fill(uint32_t targets, uint32_t components, cadre_tensor *tensors[],
     cadre_per_replica **ret_value, struct cadre_error *error)
 {
-    *ret_value = per_replica_new(places, components);
+    *ret_value = per_replica_new(targets, components);
     for (uint32_t c = 0; c < components; c++) {
-        for (uint32_t i = 0; *ret_value != NULL && i < places; i++) {
+        for (uint32_t i = 0; *ret_value != NULL && i < targets; i++) {
             *per_replica_at(*ret_value, c, i) = cadre_tensor_retain(tensors[c]);
         }
         cadre_tensor_release(tensors[c]);

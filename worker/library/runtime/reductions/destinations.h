@@ -15,7 +15,7 @@
 /* How many places a result goes to, at least one. `destinations` NULL: one for each replica of this
  * task. INVALID_ARGUMENT, FAILED_PRECONDITION: there is no such place here. */
 cadre_status destinations_count(const cadre_strategy *strategy,
-    const cadre_destinations *destinations, uint32_t *ret_places, struct cadre_error *error);
+    const cadre_destinations *destinations, uint32_t *ret_targets, struct cadre_error *error);
 
 /* The canonical names of the places, in order; the caller clears it. Errors as above. */
 cadre_status destinations_list(const cadre_strategy *strategy,
@@ -26,7 +26,7 @@ cadre_status destinations_list(const cadre_strategy *strategy,
 bool destinations_are(const cadre_strategy *strategy, const cadre_destinations *destinations);
 
 /* A value with `components` tensors, whose references are taken over, at each place. */
-cadre_status destinations_place(uint32_t places, uint32_t components, cadre_tensor *tensors[],
+cadre_status destinations_fill(uint32_t targets, uint32_t components, cadre_tensor *tensors[],
     cadre_per_replica **ret_value, struct cadre_error *error);
 
 #endif

@@ -3,7 +3,7 @@
  * give their bytes; what came is put in order along the axis.
  *
  * It may be played back to a task that was frozen in it, in a generation of another size
- * (outside.h): so how many replicas there are, and how long their parts, is only what the
+ * (between_steps.h): so how many replicas there are, and how long their parts, is only what the
  * collectives themselves have told. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 #include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/arithmetic/concatenate.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 
@@ -39,7 +39,7 @@ static void results_release(struct gathering *gathering)
 }
 
 /* The sizes along the axis of all replicas' tensors; *ret_sizes is the caller's to free. */
-static cadre_status tell_sizes(cadre_strategy *strategy, uint32_t local, int64_t own, uint64_t key,
+static cadre_status exchange_sizes(cadre_strategy *strategy, uint32_t local, int64_t own, uint64_t key,
     int64_t **ret_sizes, uint32_t *ret_count, struct cadre_error *error)
 {
     int64_t count = 1;
@@ -94,7 +94,7 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
 {
     CADRE_FREE_AT_EXIT size_t *bytes = NULL;
     CADRE_ASSERT(axis < cadre_tensor_rank(own));
-    CADRE_TRY(tell_sizes(strategy, local, adds ? cadre_tensor_dim(own, axis) : 0,
+    CADRE_TRY(exchange_sizes(strategy, local, adds ? cadre_tensor_dim(own, axis) : 0,
         collective_key_tensor(collective_key(key, axis), own, axis), &ret_gathered->sizes,
         &ret_gathered->count, error));
     const uint32_t count = ret_gathered->count;
@@ -115,7 +115,7 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
             concatenation_drop(&all);
         }
     }
-    return collective_verdict(status, error);
+    return collective_explain(status, error);
 }
 
 /* What the parts of all replicas are together, whose components are one behind the other. */
@@ -129,8 +129,8 @@ static cadre_status join_parts(
     }
     cadre_status status =
         composite->kind == CADRE_COMPOSITE_RAGGED
-            ? ragged_splits_join(last->tensor, last->sizes, last->count, &joined, error)
-            : sparse_indices_join(
+            ? ragged_splits_concat(last->tensor, last->sizes, last->count, &joined, error)
+            : sparse_indices_concat(
                   parts[0].tensor, last->tensor, parts[0].sizes, parts[0].count, &joined, error);
     if (status == CADRE_OK) {
         cadre_tensor_release(last->tensor);
@@ -143,9 +143,9 @@ static cadre_status join_parts(
 static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
     struct gathering *gathering, const struct composite *composite, struct cadre_error *error)
 {
-    struct gathered parts[COMPOSITE_PARTS_MAX] = {{0}};
+    struct gathered parts[COMPOSITE_COMPONENTS_MAX] = {{0}};
     cadre_status status = CADRE_OK;
-    CADRE_ASSERT(composite->count <= COMPOSITE_PARTS_MAX);
+    CADRE_ASSERT(composite->count <= COMPOSITE_COMPONENTS_MAX);
     for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
         const uint32_t component = composite->first + i;
         status = gather_component(strategy, local,
@@ -165,7 +165,7 @@ static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
     return status;
 }
 
-static cadre_status gather_here(
+static cadre_status gather_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct gathering *gathering = user;
@@ -241,8 +241,8 @@ static cadre_status check(
 static cadre_status gather(
     cadre_strategy *strategy, struct gathering *gathering, struct cadre_error *error)
 {
-    char what[STRATEGY_WHAT_BYTES];
-    char shapes[STRATEGY_WHAT_BYTES - 40];
+    char what[STRATEGY_CALL_TEXT_BYTES];
+    char shapes[STRATEGY_CALL_TEXT_BYTES - 40];
     cadre_per_replica *given = gathering->value;
     CADRE_TRY(values_on_host(given, &gathering->value, error));
     cadre_status checked = shape_check_composites(gathering->value, error);
@@ -253,7 +253,7 @@ static cadre_status gather(
     }
     snprintf(what, sizeof what, "%s(axis %d) of %s", gathering->function, (int)gathering->axis,
         per_replica_text(gathering->value, shapes, sizeof shapes));
-    cadre_status status = strategy_outside(strategy, what, gather_here, gathering, error);
+    cadre_status status = strategy_between_steps(strategy, what, gather_on_replica, gathering, error);
     if (status != CADRE_OK) {
         results_release(gathering);
     }
@@ -287,7 +287,7 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
     if (status == CADRE_OK) {
         status = gather(strategy, &gathering, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* In a job of one task all replicas have it: it is what they would be joined of, once. Else each
@@ -333,5 +333,5 @@ cadre_status cadre_gather_tensor(
     if (status == CADRE_OK) {
         status = gather_tensor(strategy, __func__, tensor, axis, ret_tensor, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

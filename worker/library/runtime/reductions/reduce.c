@@ -12,10 +12,10 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/reals.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/arithmetic/shape.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
 
@@ -35,7 +35,7 @@ struct parts {
     int64_t entries[CADRE_ELEMENT_TENSORS_MAX];
 };
 
-static void parts_release(struct parts *parts)
+static void components_release(struct parts *parts)
 {
     for (uint32_t i = 0; i < parts->count; i++) {
         cadre_tensor_release(parts->tensors[i]);
@@ -156,7 +156,7 @@ static cadre_status sum_parts(cadre_strategy *strategy, uint32_t local,
         strategy, local, buffers, parts->count + 1, reduction_key(reduction, parts), error);
 }
 
-static cadre_status reduce_here(
+static cadre_status reduce_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct reduction *reduction = user;
@@ -178,7 +178,7 @@ static cadre_status reduce_here(
             reduction->results[i] = sum;
         }
     }
-    parts_release(&parts);
+    components_release(&parts);
     return status;
 }
 
@@ -241,9 +241,9 @@ static cadre_status check_value(const cadre_strategy *strategy, struct reduction
 }
 
 /* "cadre_reduce(CADRE_MEAN, axis 0) of f32 [2, 3]" */
-static void describe(const struct reduction *reduction, char text[STRATEGY_WHAT_BYTES])
+static void describe(const struct reduction *reduction, char text[STRATEGY_CALL_TEXT_BYTES])
 {
-    char shapes[STRATEGY_WHAT_BYTES - 76];
+    char shapes[STRATEGY_CALL_TEXT_BYTES - 76];
     char axes[8 + CADRE_RANK_MAX * 3] = "";
     size_t used = 0;
     for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
@@ -252,7 +252,7 @@ static void describe(const struct reduction *reduction, char text[STRATEGY_WHAT_
                 used == 0 ? ", axis " : " and ", axis % 10);
         }
     }
-    snprintf(text, STRATEGY_WHAT_BYTES, "%s(%s%s) of %s", reduction->function,
+    snprintf(text, STRATEGY_CALL_TEXT_BYTES, "%s(%s%s) of %s", reduction->function,
         reduction->op == CADRE_MEAN ? "CADRE_MEAN" : "CADRE_SUM", axes,
         per_replica_text(reduction->value, shapes, sizeof shapes));
 }
@@ -260,14 +260,14 @@ static void describe(const struct reduction *reduction, char text[STRATEGY_WHAT_
 static cadre_status reduce_checked(
     cadre_strategy *strategy, struct reduction *reduction, struct cadre_error *error)
 {
-    char what[STRATEGY_WHAT_BYTES];
+    char what[STRATEGY_CALL_TEXT_BYTES];
     const cadre_per_replica *given = reduction->value;
     CADRE_ASSERT(given->replicas == strategy->local_replicas);
     cadre_per_replica *here;
     CADRE_TRY(values_on_host(given, &here, error));
     reduction->value = here;
     describe(reduction, what);
-    cadre_status status = strategy_outside(strategy, what, reduce_here, reduction, error);
+    cadre_status status = strategy_between_steps(strategy, what, reduce_on_replica, reduction, error);
     if (status != CADRE_OK) {
         results_release(reduction);
     }
@@ -312,7 +312,7 @@ cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduce_op op,
     if (status == CADRE_OK) {
         status = reduce_values(strategy, &reduction, axes, axis_count, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
@@ -335,7 +335,7 @@ cadre_status cadre_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     if (status == CADRE_OK) {
         status = reduce_values(strategy, &reduction, &axis, axis_count, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 bool reduce_is_zero(const cadre_tensor *tensor)
@@ -398,11 +398,11 @@ cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, c
         status = argument_require(tensor, __func__, "tensor", &error);
     }
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
     if (value == NULL) {
-        return border(
+        return api_return(
             cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a value"), &error);
     }
     struct reduction reduction = {
@@ -418,5 +418,5 @@ cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op, c
     }
     cadre_tensor_release(here);
     cadre_per_replica_release(value);
-    return border(status, &error);
+    return api_return(status, &error);
 }

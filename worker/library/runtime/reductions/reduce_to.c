@@ -4,10 +4,10 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/reductions/cross_device.h"
 #include "worker/library/runtime/reductions/destinations.h"
-#include "worker/library/runtime/reductions/own_ops.h"
+#include "worker/library/runtime/reductions/custom_ops.h"
 #include "worker/library/runtime/reductions/reduce.h"
 #include "worker/library/runtime/values/shape_check.h"
 #include "worker/library/runtime/values/values.h"
@@ -24,7 +24,7 @@ cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *functio
             "use cadre_all_reduce before it",
             function, strategy->environment->tasks);
     }
-    CADRE_TRY(own_ops_outside(strategy, function, error));
+    CADRE_TRY(custom_ops_require_idle(strategy, function, error));
     return strategy_check(strategy, error);
 }
 
@@ -105,7 +105,7 @@ cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
 }
 
 /* One value in the memory of the host: its results, one for each component. */
-static cadre_status reduce_here(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
+static cadre_status reduce_on_replica(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
     const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     cadre_cross_device_ops ops;
@@ -127,7 +127,7 @@ cadre_status reduce_to_one(cadre_strategy *strategy, const char *function, cadre
 {
     cadre_per_replica *here;
     CADRE_TRY(values_on_host(value, &here, error));
-    cadre_status status = reduce_here(strategy, function, op, here, ret_tensors, error);
+    cadre_status status = reduce_on_replica(strategy, function, op, here, ret_tensors, error);
     cadre_per_replica_release(here);
     return status;
 }
@@ -139,15 +139,15 @@ static cadre_status reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
 {
     static const char function[] = "cadre_reduce_to";
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
-    uint32_t places = 0;
+    uint32_t targets = 0;
     CADRE_TRY(reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)value, error));
-    CADRE_TRY(destinations_count(strategy, destinations, &places, error));
-    if (own_ops_take(strategy, value, destinations)) {
-        const struct own_values own = {.values = &value, .destinations = destinations, .count = 1};
-        return own_ops_reduce(strategy, function, op, &own, ret_value, error);
+    CADRE_TRY(destinations_count(strategy, destinations, &targets, error));
+    if (custom_ops_apply(strategy, value, destinations)) {
+        const struct custom_values own = {.values = &value, .destinations = destinations, .count = 1};
+        return custom_ops_reduce(strategy, function, op, &own, ret_value, error);
     }
     CADRE_TRY(reduce_to_one(strategy, function, op, value, tensors, error));
-    return destinations_place(places, value->components, tensors, ret_value, error);
+    return destinations_fill(targets, value->components, tensors, ret_value, error);
 }
 
 cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
@@ -164,7 +164,7 @@ cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     if (status == CADRE_OK) {
         status = reduce_to(strategy, op, value, destinations, ret_value, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
@@ -172,7 +172,7 @@ cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
 {
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
-    uint32_t places = 0;
+    uint32_t targets = 0;
     cadre_status status = argument_require(ret_value, __func__, "ret_value", &error);
     if (status == CADRE_OK) {
         *ret_value = NULL;
@@ -182,13 +182,13 @@ cadre_status cadre_broadcast_to(cadre_strategy *strategy, cadre_tensor *tensor,
         status = argument_require(tensor, __func__, "tensor", &error);
     }
     if (status == CADRE_OK) {
-        status = destinations_count(strategy, destinations, &places, &error);
+        status = destinations_count(strategy, destinations, &targets, &error);
     }
-    if (status == CADRE_OK && own_ops_broadcast(strategy)) {
-        status = own_ops_broadcast_to(strategy, tensor, destinations, ret_value, &error);
+    if (status == CADRE_OK && custom_ops_broadcast(strategy)) {
+        status = custom_ops_broadcast_to(strategy, tensor, destinations, ret_value, &error);
     } else if (status == CADRE_OK) {
         cadre_tensor *tensors[1] = {cadre_tensor_retain(tensor)};
-        status = destinations_place(places, 1, tensors, ret_value, &error);
+        status = destinations_fill(targets, 1, tensors, ret_value, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

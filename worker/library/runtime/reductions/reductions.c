@@ -22,7 +22,7 @@ static void free_part(cadre_strategy *strategy)
     strategy->reductions = NULL;
 }
 
-const struct participant reductions_participant = {
+const struct strategy_hooks reductions_hooks = {
     .name = "reductions",
     .open = open_part,
     .free = free_part,

@@ -5,14 +5,14 @@
 
 #include "cadre/cross_device.h"
 #include "worker/library/device/device_name.h"
-#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 
 struct reductions_part {
     cadre_cross_device_ops cross_device;            /* how values get from device to device */
     char reduce_to_device[CADRE_DEVICE_NAME_BYTES]; /* that cross_device refers to */
-    bool own_runs; /* functions of the program's own, that cross_device has */
+    bool custom_runs; /* functions of the program's own, that cross_device has */
 };
 
-extern const struct participant reductions_participant;
+extern const struct strategy_hooks reductions_hooks;
 
 #endif

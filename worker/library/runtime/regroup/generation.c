@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/regroup/connect.h"
+#include "worker/library/runtime/regroup/connect_devices.h"
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/hooks.h"
 
 /* --- the mesh --- */
 
@@ -52,12 +52,12 @@ static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
 
 cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *error)
 {
-    generation_leave(strategy);
+    generation_close_mesh(strategy);
     CADRE_TRY(form(strategy, error));
     return connect_devices(strategy, error);
 }
 
-void generation_leave(cadre_strategy *strategy)
+void generation_close_mesh(cadre_strategy *strategy)
 {
     if (strategy->mesh != NULL) {
         task_attach_mesh(strategy->task, NULL);
@@ -104,7 +104,7 @@ static void take_roster(cadre_strategy *strategy, const struct task_roster *rost
 /* Whether a fault on the way into a generation is answered with the next one. */
 static bool is_passing(cadre_status code)
 {
-    return strategy_is_peers(code) || code == CADRE_UNAUTHENTICATED;
+    return strategy_is_peer_failure(code) || code == CADRE_UNAUTHENTICATED;
 }
 
 static cadre_status come_into(cadre_strategy *strategy, struct cadre_error *error)
@@ -124,7 +124,7 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
         if (status != CADRE_OK) {
             return status;
         }
-        generation_leave(strategy);
+        generation_close_mesh(strategy);
         struct generation generation = roster.generation;
         status = check_roster(strategy, &roster, error);
         if (status != CADRE_OK) {
@@ -134,9 +134,9 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
             status = come_into(strategy, error);
         }
         if (status == CADRE_OK) {
-            CADRE_TRY(participants_reopen(strategy, error));
+            CADRE_TRY(hooks_reopen(strategy, error));
             status = connect_devices(strategy, error);
-            if (status == CADRE_OK || !strategy_is_peers(status)) {
+            if (status == CADRE_OK || !strategy_is_peer_failure(status)) {
                 return status;
             }
             /* The generation has begun: its first collective has failed. */
@@ -206,7 +206,7 @@ cadre_status generation_alone(
 cadre_status generation_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     bool warm = false;
-    cadre_status status = task_await_place(strategy->task, &warm, error);
+    cadre_status status = task_await_assignment(strategy->task, &warm, error);
     if (status != CADRE_OK) {
         return status;
     }

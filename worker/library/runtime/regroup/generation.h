@@ -20,7 +20,7 @@ cadre_status generation_next(cadre_strategy *strategy, struct cadre_error *error
 cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *error);
 
 /* Closes the mesh. */
-void generation_leave(cadre_strategy *strategy);
+void generation_close_mesh(cadre_strategy *strategy);
 
 /* strategy_each_replica with a mesh of this task alone; its generation is what it was. */
 cadre_status generation_alone(

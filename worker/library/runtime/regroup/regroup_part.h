@@ -3,14 +3,14 @@
 #ifndef CADRE_RUNTIME_REGROUP_PART_H
 #define CADRE_RUNTIME_REGROUP_PART_H
 
-#include "worker/library/runtime/regroup/points.h"
+#include "worker/library/runtime/regroup/member_status.h"
 
-struct outside_log;
+struct between_steps_log;
 
 struct regroup_part {
-    struct outside_log *outside;
-    uint64_t outside_count;           /* outside collectives since the last step */
-    struct told_devices told_devices; /* of all tasks of the generation */
+    struct between_steps_log *between_steps;
+    uint64_t between_steps_count;           /* outside collectives since the last step */
+    struct device_summary device_summary; /* of all tasks of the generation */
     uint64_t warned_devices; /* 1 + the generation of the last warning of them */
 };
 

@@ -11,24 +11,24 @@ cadre_status collective_list_room(struct collective_list *list, size_t count,
 {
     if (list->capacity < count + 1) {
         size_t capacity = list->capacity * 2 > count + 1 ? list->capacity * 2 : count + 1;
-        struct mesh_buffer *places =
-            fault_point("collective.list") ? NULL : calloc(capacity, sizeof *places);
-        if (places == NULL) {
+        struct mesh_buffer *buffers =
+            fault_point("collective.list") ? NULL : calloc(capacity, sizeof *buffers);
+        if (buffers == NULL) {
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
         }
-        free(list->places);
-        list->places = places;
+        free(list->buffers);
+        list->buffers = buffers;
         list->capacity = capacity;
     }
-    CADRE_ASSERT(list->places != NULL);
+    CADRE_ASSERT(list->buffers != NULL);
     CADRE_ASSERT(list->capacity > count);
-    *ret_buffers = list->places + 1;
+    *ret_buffers = list->buffers + 1;
     return CADRE_OK;
 }
 
 void collective_list_free(struct collective_list *list)
 {
-    free(list->places);
+    free(list->buffers);
     *list = (struct collective_list){0};
 }

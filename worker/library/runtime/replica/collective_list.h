@@ -11,7 +11,7 @@
 
 /* Zeroed: empty. One thread at a time. */
 struct collective_list {
-    struct mesh_buffer *places;
+    struct mesh_buffer *buffers;
     size_t capacity;
 };
 

@@ -2,7 +2,7 @@
 #include "worker/library/runtime/replica/each_replica.h"
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
 

@@ -13,14 +13,14 @@
 #define LOOKS_MOST  (UINT32_C(1) << 11) /* some 100 us: what waking an idle virtual CPU costs */
 #define TRIED_EVERY 16                  /* misses: looks for long again */
 
-struct handoff_patience handoff_patience(uint32_t threads)
+struct handoff_spin_budget handoff_spin_budget(uint32_t threads)
 {
     cpu_set_t usable;
     CPU_ZERO(&usable);
     bool known = sched_getaffinity(0, sizeof usable, &usable) == 0;
     bool room = known && threads <= (uint32_t)CPU_COUNT(&usable);
     uint32_t most = room ? LOOKS_MOST : 0;
-    return (struct handoff_patience){.most = most, .now = most};
+    return (struct handoff_spin_budget){.most = most, .now = most};
 }
 
 static void pause_briefly(void)
@@ -41,7 +41,7 @@ static void wake(struct handoff *handoff)
     }
 }
 
-uint32_t handoff_raise(struct handoff *handoff)
+uint32_t handoff_increment(struct handoff *handoff)
 {
     atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
     uint32_t before = atomic_fetch_add(&handoff->value, 1);
@@ -49,7 +49,7 @@ uint32_t handoff_raise(struct handoff *handoff)
     return before;
 }
 
-void handoff_lower(struct handoff *handoff)
+void handoff_decrement(struct handoff *handoff)
 {
     atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
     uint32_t before = atomic_fetch_sub(&handoff->value, 1);
@@ -81,33 +81,33 @@ static uint32_t sleep_until(struct handoff *handoff, struct goal goal)
     return value;
 }
 
-static uint32_t await(struct handoff *handoff, struct goal goal, struct handoff_patience *patience)
+static uint32_t await(struct handoff *handoff, struct goal goal, struct handoff_spin_budget *spin_budget)
 {
     int other = atomic_load_explicit(&handoff->changed_on, memory_order_relaxed);
-    CADRE_ASSERT(patience->now <= patience->most);
+    CADRE_ASSERT(spin_budget->now <= spin_budget->most);
     uint32_t value = atomic_load_explicit(&handoff->value, memory_order_acquire);
-    uint32_t looks = !reached(goal, value) && other == sched_getcpu() ? 0 : patience->now;
+    uint32_t looks = !reached(goal, value) && other == sched_getcpu() ? 0 : spin_budget->now;
     for (uint32_t look = 0; !reached(goal, value) && look < looks; look++) {
         pause_briefly();
         value = atomic_load_explicit(&handoff->value, memory_order_acquire);
     }
     if (reached(goal, value)) {
-        patience->now = patience->most;
-        patience->misses = 0;
+        spin_budget->now = spin_budget->most;
+        spin_budget->misses = 0;
         return value;
     }
-    bool again = ++patience->misses % TRIED_EVERY == 0;
-    patience->now = again ? patience->most : patience->now / 2;
+    bool again = ++spin_budget->misses % TRIED_EVERY == 0;
+    spin_budget->now = again ? spin_budget->most : spin_budget->now / 2;
     return sleep_until(handoff, goal);
 }
 
 uint32_t handoff_await_change(
-    struct handoff *handoff, uint32_t seen, struct handoff_patience *patience)
+    struct handoff *handoff, uint32_t seen, struct handoff_spin_budget *spin_budget)
 {
-    return await(handoff, (struct goal){.seen = seen}, patience);
+    return await(handoff, (struct goal){.seen = seen}, spin_budget);
 }
 
-void handoff_await_zero(struct handoff *handoff, struct handoff_patience *patience)
+void handoff_await_zero(struct handoff *handoff, struct handoff_spin_budget *spin_budget)
 {
-    await(handoff, (struct goal){.zero = true}, patience);
+    await(handoff, (struct goal){.zero = true}, spin_budget);
 }

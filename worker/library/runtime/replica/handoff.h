@@ -20,7 +20,7 @@ struct handoff {
 };
 
 /* One waiter's patience; its own. */
-struct handoff_patience {
+struct handoff_spin_budget {
     uint32_t most; /* looks, when it pays; 0: never */
     uint32_t now;
     uint32_t misses; /* in a row */
@@ -28,18 +28,18 @@ struct handoff_patience {
 
 /* For a thread of a team of `threads` that wait for each other: none when there are fewer usable
  * CPUs. */
-struct handoff_patience handoff_patience(uint32_t threads);
+struct handoff_spin_budget handoff_spin_budget(uint32_t threads);
 
 /* Adds one, and wakes who waits for a change. What was written before is seen by who has waited.
  * Returns what it was. */
-uint32_t handoff_raise(struct handoff *handoff);
+uint32_t handoff_increment(struct handoff *handoff);
 
 /* Returns the value once it is not `seen`. */
 uint32_t handoff_await_change(
-    struct handoff *handoff, uint32_t seen, struct handoff_patience *patience);
+    struct handoff *handoff, uint32_t seen, struct handoff_spin_budget *spin_budget);
 
 /* Counts down a number that is above 0; only who makes it 0 wakes who waits for that. */
-void handoff_lower(struct handoff *handoff);
-void handoff_await_zero(struct handoff *handoff, struct handoff_patience *patience);
+void handoff_decrement(struct handoff *handoff);
+void handoff_await_zero(struct handoff *handoff, struct handoff_spin_budget *spin_budget);
 
 #endif

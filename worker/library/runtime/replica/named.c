@@ -5,8 +5,8 @@
 #include "cadre/replica.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/input/component_names.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/input/node/component_names.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -31,14 +31,14 @@ cadre_status cadre_replica_input(
     if (status == CADRE_OK) {
         *ret_tensor = replica->inputs[component];
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* The name as it is kept: mostly that of the step before. */
 static const char *kept_name(const cadre_replica *replica, uint32_t place, const char *name)
 {
     const char *before = replica->output_names[place];
-    return before != NULL && strcmp(before, name) == 0 ? before : component_name_keep(name);
+    return before != NULL && strcmp(before, name) == 0 ? before : component_name_intern(name);
 }
 
 static cadre_status put_output(
@@ -81,17 +81,17 @@ cadre_status cadre_replica_output(cadre_replica *replica, const char *name, cadr
     struct cadre_error error;
     error.code = CADRE_OK;
     error.text[0] = '\0';
-    cadre_status status = step_require_here(replica, __func__, &error);
+    cadre_status status = step_require_own_thread(replica, __func__, &error);
     if (status != CADRE_OK) {
         cadre_tensor_release(tensor);
-        return border(status, &error);
+        return api_return(status, &error);
     }
     status = argument_require(name, __func__, "name", &error);
     status = status == CADRE_OK ? argument_require(tensor, __func__, "tensor", &error) : status;
     status = status == CADRE_OK ? put_output(replica, name, tensor, &error) : status;
     if (status != CADRE_OK) {
         cadre_tensor_release(tensor);
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

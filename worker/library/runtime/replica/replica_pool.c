@@ -13,7 +13,7 @@
 struct pool_thread {
     struct replica_pool *pool;
     uint32_t local;
-    struct handoff_patience patience; /* its own from its start on */
+    struct handoff_spin_budget spin_budget; /* its own from its start on */
     pthread_t thread;
 };
 
@@ -24,7 +24,7 @@ struct replica_pool {
     replica_pool_function function;
     void *user;
     bool stopping;
-    struct handoff_patience patience; /* of the caller of run */
+    struct handoff_spin_budget spin_budget; /* of the caller of run */
     uint32_t thread_count;            /* that were started */
     struct pool_thread *threads;      /* of local replicas 1, 2, ... */
 };
@@ -36,12 +36,12 @@ static void *serve(void *argument)
     struct replica_pool *pool = self->pool;
     uint32_t seen = 0;
     for (;;) {
-        seen = handoff_await_change(&pool->round, seen, &self->patience);
+        seen = handoff_await_change(&pool->round, seen, &self->spin_budget);
         if (pool->stopping) {
             return NULL;
         }
         pool->function(self->local, pool->user);
-        handoff_lower(&pool->busy);
+        handoff_decrement(&pool->busy);
     }
 }
 
@@ -57,7 +57,7 @@ static cadre_status start_threads(
     while (errnum == 0 && pool->thread_count < count) {
         struct pool_thread *thread = &pool->threads[pool->thread_count];
         *thread = (struct pool_thread){
-            .pool = pool, .local = pool->thread_count + 1, .patience = pool->patience};
+            .pool = pool, .local = pool->thread_count + 1, .spin_budget = pool->spin_budget};
         errnum = pthread_create(&thread->thread, NULL, serve, thread);
         pool->thread_count += errnum == 0 ? 1 : 0;
     }
@@ -81,7 +81,7 @@ cadre_status replica_pool_open(
         free(threads);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %u replicas", count);
     }
-    *pool = (struct replica_pool){.threads = threads, .patience = handoff_patience(count)};
+    *pool = (struct replica_pool){.threads = threads, .spin_budget = handoff_spin_budget(count)};
     cadre_status status = start_threads(pool, count - 1, error);
     if (status != CADRE_OK) {
         replica_pool_close(pool);
@@ -97,7 +97,7 @@ void replica_pool_close(struct replica_pool *pool)
         return;
     }
     pool->stopping = true;
-    handoff_raise(&pool->round);
+    handoff_increment(&pool->round);
     for (uint32_t i = 0; i < pool->thread_count; i++) {
         pthread_join(pool->threads[i].thread, NULL);
     }
@@ -116,7 +116,7 @@ void replica_pool_run(struct replica_pool *pool, replica_pool_function function,
     pool->function = function;
     pool->user = user;
     atomic_store_explicit(&pool->busy.value, pool->thread_count, memory_order_relaxed);
-    handoff_raise(&pool->round);
+    handoff_increment(&pool->round);
     function(0, user);
-    handoff_await_zero(&pool->busy, &pool->patience);
+    handoff_await_zero(&pool->busy, &pool->spin_budget);
 }

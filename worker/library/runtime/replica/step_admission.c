@@ -7,12 +7,12 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
-    uint32_t input_count, const char *const *input_names, const struct step_feed *own)
+    uint32_t input_count, const char *const *input_names, const struct step_consumption *own)
 {
     struct step *step = &strategy->step;
     step->position = position;
@@ -25,7 +25,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
     step->input_names = input_names;
     step->collectives_begun = 0;
     step->own = *own;
-    step->feed_known = false;
+    step->consumption_known = false;
     step->equal = false;
     atomic_store(&step->admitted, false);
     atomic_store(&step->ended_collectives, UINT32_MAX);
@@ -34,7 +34,7 @@ void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows
         atomic_store(&replica->collectives, 0);
         CADRE_ASSERT(!replica->active);
         replica->all_know = false;
-        replica->told = false;
+        replica->piggyback = false;
         replica->outputs_named = 0;
         replica->digest = 0;
         replica->collective_failed.code = CADRE_OK;
@@ -52,9 +52,9 @@ void step_end(cadre_strategy *strategy)
         uint32_t begun = atomic_load(&strategy->replicas[i].collectives);
         step->collectives_begun = begun > step->collectives_begun ? begun : step->collectives_begun;
     }
-    if (!step->feed_known && strategy->roster.member_count == 1) {
+    if (!step->consumption_known && strategy->roster.member_count == 1) {
         step->whole = step->own; /* nobody to tell it */
-        step->feed_known = true;
+        step->consumption_known = true;
     }
     atomic_store(&step->running, false);
 }
@@ -74,7 +74,7 @@ cadre_status step_require(
     return CADRE_OK;
 }
 
-cadre_status step_require_here(
+cadre_status step_require_own_thread(
     const cadre_replica *replica, const char *function, struct cadre_error *error)
 {
     const cadre_replica *own = context_replica();
@@ -87,7 +87,7 @@ cadre_status step_require_here(
     return step_require(replica == NULL ? NULL : own, function, error);
 }
 
-cadre_replica *step_writer(void)
+cadre_replica *step_current_replica(void)
 {
     uint32_t local = 0;
     cadre_replica *replica = context_replica();
@@ -97,9 +97,9 @@ cadre_replica *step_writer(void)
     return replica;
 }
 
-void step_refused(cadre_replica *replica, const struct cadre_error *error)
+void step_record_refusal(cadre_replica *replica, const struct cadre_error *error)
 {
-    if (replica != NULL && replica == step_writer() && replica->active &&
+    if (replica != NULL && replica == step_current_replica() && replica->active &&
         replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = *error;
     }
@@ -219,7 +219,7 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
     cadre_status status = atomic_load(&step->meeting) > 0
                               ? passed_by(replica, ended_replica, error)
                               : disagree(replica->id, index + 1, ended_replica, ended, error);
-    step_refused(replica, error);
+    step_record_refusal(replica, error);
     return status;
 }
 

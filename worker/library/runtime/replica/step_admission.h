@@ -21,7 +21,7 @@
 #include "worker/library/runtime/strategy/step_state.h"
 
 /* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
-#define STEP_PLACE_BYTES 56
+#define STEP_POSITION_TEXT_BYTES 56
 
 /* Texts that a replica remembers: most programs make fewer different calls in a step. */
 #define STEP_TEXTS 16
@@ -48,14 +48,14 @@ struct step_note {
 struct step_text {
     uint64_t key; /* 0: empty */
     size_t length;
-    char text[MESH_NOTE_BYTES - STEP_PLACE_BYTES];
+    char text[MESH_NOTE_BYTES - STEP_POSITION_TEXT_BYTES];
 };
 
 /* What a replica does, as it says with a plain store in `doing`. */
-enum replica_doing {
-    REPLICA_AWAY = 0, /* its part of the step is over, or not begun */
-    REPLICA_WORKS,    /* its function runs, or what follows it in a step; collectives too */
-    REPLICA_MEETS     /* in cadre_merge_call */
+enum replica_activity {
+    REPLICA_IDLE = 0, /* its part of the step is over, or not begun */
+    REPLICA_RUNNING,    /* its function runs, or what follows it in a step; collectives too */
+    REPLICA_IN_MERGE     /* in cadre_merge_call */
 };
 
 #define APPLY_MAX 8 /* functions of a replica in a step that the program may ask for */
@@ -86,12 +86,12 @@ struct cadre_replica {
     struct device *device;   /* whose memory its tensors are in; NULL: the host's */
     uint8_t processor;       /* of the host, that what its function makes there is of */
     bool active;             /* its function is running */
-    atomic_uint doing;       /* enum replica_doing */
+    atomic_uint doing;       /* enum replica_activity */
     atomic_uint collectives; /* begun in this step */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
     bool all_know;   /* its failure is one that every replica has seen in the same collective */
-    bool told;       /* what it is fed, and its digest, were told in this step */
+    bool piggyback;       /* what it is fed, and its digest, were told in this step */
     uint64_t digest; /* of its state before this step, to be told; 0: it is not due */
     cadre_tensor *const *inputs;              /* of its function, while it runs */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
@@ -112,7 +112,7 @@ struct cadre_replica {
 /* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.
  */
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
-    uint32_t input_count, const char *const *input_names, const struct step_feed *own);
+    uint32_t input_count, const char *const *input_names, const struct step_consumption *own);
 
 /* The replicas have returned. */
 void step_end(cadre_strategy *strategy);
@@ -124,16 +124,16 @@ cadre_status step_require(
 
 /* The same for what counts in the order of a replica's calls: also in any thread but the one that
  * runs its function. Never looks into another replica, which may be gone. */
-cadre_status step_require_here(
+cadre_status step_require_own_thread(
     const cadre_replica *replica, const char *function, struct cadre_error *error);
 
 /* Keeps a refusal that the program may not look at: replicas that went on would not be equal. Does
  * nothing for a replica that is not the calling thread's. */
-void step_refused(cadre_replica *replica, const struct cadre_error *error);
+void step_record_refusal(cadre_replica *replica, const struct cadre_error *error);
 
 /* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
  * kept with it. NULL: none. */
-cadre_replica *step_writer(void);
+cadre_replica *step_current_replica(void);
 
 /* A replica's collective begins, in the order of its calls: counts it, without any wait. *ret_note
  * is what to give to the mesh, as often as the collective calls it. INVALID_ARGUMENT when another

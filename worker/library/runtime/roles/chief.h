@@ -4,18 +4,18 @@
 #ifndef CADRE_RUNTIME_ROLES_CHIEF_H
 #define CADRE_RUNTIME_ROLES_CHIEF_H
 
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 
 /* The process is this chief from now on; waits until the servers are there. Ended by chief_end,
  * also after an error. */
 cadre_status chief_begin(
-    struct crew_state *crew, cadre_strategy *strategy, bool by_hand, struct cadre_error *error);
+    struct ps_job_state *ps_job, cadre_strategy *strategy, bool by_hand, struct cadre_error *error);
 
-/* Ends all that runs for it, and its connections; the directory is there until crew_free. */
-void chief_end(struct crew_state *crew);
+/* Ends all that runs for it, and its connections; the directory is there until ps_job_free. */
+void chief_end(struct ps_job_state *ps_job);
 
 /* The crew as a part of the chief's strategy. */
-extern const struct participant crew_participant;
+extern const struct strategy_hooks ps_job_hooks;
 
 #endif

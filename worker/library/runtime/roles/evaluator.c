@@ -8,12 +8,12 @@
 #include "cadre/program.h"
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/crew/attendant.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/crew/progress_note.h"
-#include "worker/library/runtime/border/show.h"
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/ps_job/ps_task.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/ps_job/progress_note.h"
+#include "worker/library/runtime/api/show.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
@@ -22,7 +22,7 @@
 
 /* Of the process's only evaluator, which is one thread. */
 static struct {
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     bool begun;
     bool over;
     struct cadre_error failed;
@@ -41,24 +41,24 @@ static bool is_evaluator(void)
 }
 
 /* It runs no closure that could be given up. */
-static bool is_unwanted(void)
+static bool is_cancelled(void)
 {
     return false;
 }
 
 static cadre_status begin(struct cadre_error *error)
 {
-    CADRE_ASSERT(evaluator.crew == NULL);
-    struct crew_state *crew;
-    CADRE_TRY(crew_begin(&crew, error));
-    evaluator.crew = crew;
-    const struct attendant_options options = {
-        .session = crew->session, .directory = crew->directory, .address = crew->address};
-    crew->session = NULL;
-    CADRE_TRY(attendant_open(&options, &crew->attendant, error));
-    crew_set_current(crew);
-    CADRE_TRY(crew_meet(crew, is_unwanted, error));
-    return served_begin(crew, error);
+    CADRE_ASSERT(evaluator.ps_job == NULL);
+    struct ps_job_state *ps_job;
+    CADRE_TRY(ps_job_begin(&ps_job, error));
+    evaluator.ps_job = ps_job;
+    const struct ps_task_options options = {
+        .session = ps_job->session, .directory = ps_job->directory, .address = ps_job->address};
+    ps_job->session = NULL;
+    CADRE_TRY(ps_task_open(&options, &ps_job->ps_task, error));
+    ps_job_set_current(ps_job);
+    CADRE_TRY(ps_job_connect(ps_job, is_cancelled, error));
+    return served_begin(ps_job, error);
 }
 
 /* --- waiting for something to evaluate --- */
@@ -68,12 +68,12 @@ static cadre_status look(
     bool *ret_new, bool *ret_final, struct progress_note *ret_note, struct cadre_error *error)
 {
     struct cadre_error ended = {0};
-    *ret_final = directory_ended(evaluator.crew->directory, &ended) != CADRE_OK;
+    *ret_final = directory_ended(evaluator.ps_job->directory, &ended) != CADRE_OK;
     if (*ret_final && ended.code != CADRE_CANCELLED) {
         *error = ended;
         return ended.code;
     }
-    cadre_status status = progress_note_read(evaluator.crew, ret_note, error);
+    cadre_status status = progress_note_read(evaluator.ps_job, ret_note, error);
     *ret_new = status == CADRE_OK &&
                (ret_note->pushes != evaluator.seen.pushes || ret_note->step != evaluator.seen.step);
     return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
@@ -82,7 +82,7 @@ static cadre_status look(
 /* Until `until_us`, or the end of the job. */
 static void pause_until(uint64_t until_us)
 {
-    struct directory *directory = evaluator.crew->directory;
+    struct directory *directory = evaluator.ps_job->directory;
     uint64_t seen = directory_await_change(directory, 0, 0);
     uint64_t now_us;
     while (directory_ended(directory, NULL) == CADRE_OK &&
@@ -141,7 +141,7 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
         evaluator.over = true;
     }
     if (status != CADRE_PENDING && status != CADRE_OK) {
-        border(status, &error);
+        api_return(status, &error);
         evaluator.failed = error;
         evaluator.failed.code = status;
     }
@@ -182,7 +182,7 @@ static cadre_status keep_metric(const char *name, double value, struct cadre_err
 
 static cadre_status report(const char *name, double value, struct cadre_error *error)
 {
-    if (evaluator.evaluations == 0 || evaluator.crew == NULL) {
+    if (evaluator.evaluations == 0 || evaluator.ps_job == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_report_evaluation was called outside of an evaluation; call it in a task of "
             "type evaluator, after cadre_next_evaluation has returned true");
@@ -194,23 +194,23 @@ static cadre_status report(const char *name, double value, struct cadre_error *e
         .left_s = -1,
         .metrics = evaluator.metrics,
         .metric_count = evaluator.metric_count};
-    attendant_progress(evaluator.crew->attendant, &progress);
+    ps_task_progress(evaluator.ps_job->ps_task, &progress);
     return CADRE_OK;
 }
 
 cadre_status cadre_report_evaluation(const char *name, double value)
 {
     struct cadre_error error = {0};
-    return border(report(name, value, &error), &error);
+    return api_return(report(name, value, &error), &error);
 }
 
 /* Whether the job already knows why it ends, or has to be told. */
-static void tell_failure(void)
+static void print_failure(void)
 {
-    struct crew_state *crew = evaluator.crew;
-    if (crew != NULL && crew->attendant != NULL &&
-        directory_ended(crew->directory, NULL) == CADRE_OK) {
-        attendant_failed(crew->attendant, &evaluator.failed);
+    struct ps_job_state *ps_job = evaluator.ps_job;
+    if (ps_job != NULL && ps_job->ps_task != NULL &&
+        directory_ended(ps_job->directory, NULL) == CADRE_OK) {
+        ps_task_failed(ps_job->ps_task, &evaluator.failed);
     }
 }
 
@@ -223,15 +223,15 @@ int cadre_evaluator_finish(void)
             "cadre_task_type_of() is CADRE_TASK_EVALUATOR");
     }
     if (error.code != CADRE_OK) {
-        tell_failure();
-        border(error.code, &error);
+        print_failure();
+        api_return(error.code, &error);
         show_failure(&error);
     }
     evaluator.over = true;
-    if (evaluator.crew != NULL) {
-        served_end(evaluator.crew);
+    if (evaluator.ps_job != NULL) {
+        served_end(evaluator.ps_job);
     }
-    crew_free(evaluator.crew);
-    evaluator.crew = NULL;
+    ps_job_free(evaluator.ps_job);
+    evaluator.ps_job = NULL;
     return error.code == CADRE_OK ? 0 : 1;
 }

@@ -3,13 +3,13 @@
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/ps/server.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/ps/server/server.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/closures/closure.h"
 #include "worker/library/runtime/closures/closure_worker.h"
-#include "worker/library/runtime/crew/attendant.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/ps_job/ps_task.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
@@ -20,16 +20,16 @@ static cadre_status check(const struct environment *environment, struct cadre_er
             "cadre_serve was called before cadre_init; call it behind, in tasks where "
             "cadre_task_serves() says so");
     }
-    if (crew_current() != NULL) {
+    if (ps_job_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_serve was called in %s %" PRIu32
             " of a crew that is at work; call it once, in tasks where cadre_task_serves() says so",
-            role_name(crew_current()->role), crew_current()->index);
+            role_name(ps_job_current()->role), ps_job_current()->index);
     }
     if (environment->role == ROLE_WORKER || environment->role == ROLE_SERVER) {
         return CADRE_OK;
     }
-    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
+    CADRE_TRY(program_choose_part(CLUSTER_PS_JOB, error));
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "cadre_serve was called in %s%s, which has nothing to serve; call it only where "
         "cadre_task_serves() says so",
@@ -37,45 +37,45 @@ static cadre_status check(const struct environment *environment, struct cadre_er
         role_name(environment->role));
 }
 
-static void say_backed(void *user, const struct task_backed *backed)
+static void send_backed(void *user, const struct task_backed *backed)
 {
-    attendant_backed(user, backed);
+    ps_task_backed(user, backed);
 }
 
-static cadre_status serve_parameters(struct crew_state *crew, struct cadre_error *error)
+static cadre_status serve_parameters(struct ps_job_state *ps_job, struct cadre_error *error)
 {
-    CADRE_ASSERT(crew->role == ROLE_SERVER);
-    CADRE_ASSERT(crew->listener != NULL);
-    const struct server_options options = {.index = crew->index,
+    CADRE_ASSERT(ps_job->role == ROLE_SERVER);
+    CADRE_ASSERT(ps_job->listener != NULL);
+    const struct server_options options = {.index = ps_job->index,
         .memory_fd = program_environment()->server_memory,
-        .listener = crew->listener,
-        .directory = crew->directory,
-        .say_backed = say_backed,
-        .user = crew->attendant};
+        .listener = ps_job->listener,
+        .directory = ps_job->directory,
+        .send_backed = send_backed,
+        .user = ps_job->ps_task};
     struct server *server;
-    crew->listener = NULL;
+    ps_job->listener = NULL;
     CADRE_TRY(server_start(&options, &server, error));
     cadre_status status = server_wait(server, error);
     server_stop(server);
     return status;
 }
 
-static cadre_status serve_closures(struct crew_state *crew, struct cadre_error *error)
+static cadre_status serve_closures(struct ps_job_state *ps_job, struct cadre_error *error)
 {
-    CADRE_ASSERT(crew->role == ROLE_WORKER);
-    CADRE_TRY(crew_meet(crew, closure_unwanted, error));
-    CADRE_TRY(served_begin(crew, error));
-    return closure_worker_run(crew, error);
+    CADRE_ASSERT(ps_job->role == ROLE_WORKER);
+    CADRE_TRY(ps_job_connect(ps_job, closure_is_cancelled, error));
+    CADRE_TRY(served_begin(ps_job, error));
+    return closure_worker_run(ps_job, error);
 }
 
 /* The job may be over, in order or not, wherever it stands. */
-static cadre_status settle(struct crew_state *crew, cadre_status status, struct cadre_error *error)
+static cadre_status settle(struct ps_job_state *ps_job, cadre_status status, struct cadre_error *error)
 {
     struct cadre_error ended = {0};
-    if (directory_ended(crew->directory, &ended) == CADRE_OK) {
+    if (directory_ended(ps_job->directory, &ended) == CADRE_OK) {
         if (status != CADRE_OK) {
             error->code = status;
-            attendant_failed(crew->attendant, error);
+            ps_task_failed(ps_job->ps_task, error);
         }
         return status;
     }
@@ -88,23 +88,23 @@ static cadre_status settle(struct crew_state *crew, cadre_status status, struct 
 
 static cadre_status serve(struct cadre_error *error)
 {
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     CADRE_TRY(context_require_cross("cadre_serve", error));
     CADRE_TRY(check(program_environment(), error));
-    CADRE_TRY(program_choose_part(CLUSTER_CREW, error));
-    CADRE_TRY(crew_begin(&crew, error));
-    const struct attendant_options options = {
-        .session = crew->session, .directory = crew->directory, .address = crew->address};
-    crew->session = NULL;
-    cadre_status status = attendant_open(&options, &crew->attendant, error);
+    CADRE_TRY(program_choose_part(CLUSTER_PS_JOB, error));
+    CADRE_TRY(ps_job_begin(&ps_job, error));
+    const struct ps_task_options options = {
+        .session = ps_job->session, .directory = ps_job->directory, .address = ps_job->address};
+    ps_job->session = NULL;
+    cadre_status status = ps_task_open(&options, &ps_job->ps_task, error);
     if (status == CADRE_OK) {
-        crew_set_current(crew);
+        ps_job_set_current(ps_job);
         status =
-            crew->role == ROLE_SERVER ? serve_parameters(crew, error) : serve_closures(crew, error);
-        status = settle(crew, status, error);
+            ps_job->role == ROLE_SERVER ? serve_parameters(ps_job, error) : serve_closures(ps_job, error);
+        status = settle(ps_job, status, error);
     }
-    served_end(crew);
-    crew_free(crew);
+    served_end(ps_job);
+    ps_job_free(ps_job);
     return status;
 }
 
@@ -113,7 +113,7 @@ int cadre_serve(void)
     struct cadre_error error = {0};
     cadre_status status = serve(&error);
     if (status != CADRE_OK) {
-        border(status, &error);
+        api_return(status, &error);
         show_failure(&error);
     }
     return status == CADRE_OK ? 0 : 1;

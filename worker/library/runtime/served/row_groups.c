@@ -126,7 +126,7 @@ void row_groups_clear(struct row_groups *groups)
     *groups = (struct row_groups){0};
 }
 
-void row_groups_collect(
+void row_groups_gather(
     const struct row_groups *groups, size_t row_bytes, const void *rows, void *ret_grouped)
 {
     CADRE_ASSERT(groups->positions != NULL);
@@ -136,7 +136,7 @@ void row_groups_collect(
     }
 }
 
-void row_groups_spread(
+void row_groups_scatter(
     const struct row_groups *groups, size_t row_bytes, const void *grouped, void *ret_rows)
 {
     CADRE_ASSERT(groups->positions != NULL);

@@ -28,9 +28,9 @@ cadre_status row_groups_make(const char *name, struct partition_layout layout, c
 void row_groups_clear(struct row_groups *groups);
 
 /* Rows in the order of `ids` into that of the groups, and back. With positions only. */
-void row_groups_collect(
+void row_groups_gather(
     const struct row_groups *groups, size_t row_bytes, const void *rows, void *ret_grouped);
-void row_groups_spread(
+void row_groups_scatter(
     const struct row_groups *groups, size_t row_bytes, const void *grouped, void *ret_rows);
 
 #endif

@@ -10,14 +10,14 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/served/served_views.h"
+#include "worker/library/runtime/served/read_versions.h"
 
 static _Atomic(struct served_variables *) current;
 
 void served_free(struct served *served)
 {
     if (served != NULL) {
-        served_views_free(served->views);
+        read_versions_free(served->views);
         free(served->shards);
         free(served);
     }
@@ -37,8 +37,8 @@ struct served_variables *served_current(void)
 
 enum role served_role(const struct served_variables *all)
 {
-    const struct crew_state *thread = crew_current();
-    return thread != NULL ? thread->role : all->crew->role;
+    const struct ps_job_state *thread = ps_job_current();
+    return thread != NULL ? thread->role : all->ps_job->role;
 }
 
 /* Under the lock. */
@@ -51,7 +51,7 @@ static cadre_variable *find_in(const struct served_variables *all, const char *n
     return found;
 }
 
-cadre_variable *served_known(struct served_variables *all, const char *name)
+cadre_variable *served_lookup(struct served_variables *all, const char *name)
 {
     pthread_mutex_lock(&all->lock);
     cadre_variable *found = find_in(all, name);
@@ -63,7 +63,7 @@ cadre_status served_require(const cadre_variable *variable, const char *function
     const char *instead, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(variable, function, "variable", error));
-    CADRE_TRY(variable_require_living(variable, function, error));
+    CADRE_TRY(variable_require_registered(variable, function, error));
     return variable->served != NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -126,7 +126,7 @@ static struct served *new_served(struct served_variables *all, uint64_t shards)
     }
     served->all = all;
     served->shards = calloc((size_t)shards, sizeof *served->shards);
-    served->views = served_views_new(shards);
+    served->views = read_versions_new(shards);
     if (served->shards == NULL || served->views == NULL) {
         served_free(served);
         return NULL;

@@ -15,11 +15,11 @@
 #include "common/model/limits.h"
 #include "worker/library/optimizer/rule.h"
 #include "worker/library/ps/partition.h"
-#include "worker/library/ps/store.h"
-#include "worker/library/runtime/crew/crew.h"
-#include "worker/library/runtime/state/safetensors.h"
-#include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/ps/store/store.h"
+#include "worker/library/runtime/ps_job/ps_job.h"
+#include "worker/library/runtime/state/format/safetensors.h"
+#include "worker/library/runtime/state/layout/streamed.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 
 /* Names that programs do not give: what else is noted on servers. */
 #define SERVED_RESERVED "cadre/"
@@ -31,7 +31,7 @@
 #define SERVED_DEVICE_BYTES 64 /* "/job:ps/replica:0/task:1/device:CPU:0" */
 
 struct checkpoint_reader;
-struct served_views;
+struct read_versions;
 
 /* What stands in checkpoints of a variable: its value, its synchronous steps of each shard, and
  * once it is trained what the optimizer remembers and how many updates each shard has had. */
@@ -58,12 +58,12 @@ struct served {
     _Atomic int kind; /* of that rule, as far as this process knows; never another one then */
     bool restored;    /* its value came from a checkpoint, in which slots may be, too */
     struct served_shard *shards; /* [layout.shards] */
-    struct served_views *views;
+    struct read_versions *views;
 };
 
 struct served_variables {
     struct streamed streamed; /* what checkpoints of the chief see of them */
-    struct crew_state *crew;
+    struct ps_job_state *ps_job;
     pthread_mutex_t lock;  /* over the list; the variables in it are read by all */
     cadre_variable **list; /* in order of creation */
     uint32_t count;
@@ -78,9 +78,9 @@ struct served_variables {
 };
 
 /* One crew in a process. Sets crew->served; its client is there. */
-cadre_status served_begin(struct crew_state *crew, struct cadre_error *error);
+cadre_status served_begin(struct ps_job_state *ps_job, struct cadre_error *error);
 /* After the checkpoints' writer, before the client. Nobody uses one any more. */
-void served_end(struct crew_state *crew);
+void served_end(struct ps_job_state *ps_job);
 
 /* What this process knows; NULL: it has no crew now. */
 struct served_variables *served_current(void);
@@ -90,7 +90,7 @@ void served_set_current(struct served_variables *all);
 enum role served_role(const struct served_variables *all);
 
 /* By name; NULL: not in the list. */
-cadre_variable *served_known(struct served_variables *all, const char *name);
+cadre_variable *served_lookup(struct served_variables *all, const char *name);
 /* Variable i, in order; NULL behind the last. */
 cadre_variable *served_at(struct served_variables *all, uint32_t i);
 
@@ -109,7 +109,7 @@ void served_set_shard(struct served *served, uint64_t shard, uint32_t server);
 cadre_status served_add(
     struct served_variables *all, cadre_variable **variable, struct cadre_error *error);
 
-/* --- the table of ../variables/elsewhere.h --- */
+/* --- the table of ../variables/remote_variable.h --- */
 
 cadre_status served_create(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
@@ -125,7 +125,7 @@ cadre_status served_push(
 cadre_status served_set_trust(
     const cadre_variable *variable, struct push *push, struct cadre_error *error);
 
-/* Room for a version of each shard, none of which is read yet (VIEW_NONE); to be freed. */
+/* Room for a version of each shard, none of which is read yet (READ_VERSION_NONE); to be freed. */
 cadre_status served_versions(
     const cadre_variable *variable, uint64_t **ret_versions, struct cadre_error *error);
 

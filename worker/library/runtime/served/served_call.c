@@ -24,11 +24,11 @@ uint64_t served_piece_rows(const cadre_variable *variable)
 cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,
     struct cadre_error *error)
 {
-    struct crew_state *crew = variable->served->all->crew;
+    struct ps_job_state *ps_job = variable->served->all->ps_job;
     bool parts = count > 0 && isnan(requests[0].push.trust);
     cadre_status status =
-        parts ? client_push_parts(crew->client, requests, count, crew_done_below(), error)
-              : client_call(crew->client, requests, count, crew_done_below(), error);
+        parts ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
+              : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }
@@ -124,7 +124,7 @@ static cadre_status order_rows(const cadre_variable *variable, const struct row_
             bytes);
     }
     if (like->values != NULL) {
-        row_groups_collect(groups, variable->served->row_bytes, like->values, *ret_memory);
+        row_groups_gather(groups, variable->served->row_bytes, like->values, *ret_memory);
         like->values = *ret_memory;
     } else {
         like->into = *ret_memory;
@@ -178,7 +178,7 @@ cadre_status served_call_rows(const cadre_variable *variable, struct row_list ro
     CADRE_TRY(order_rows(variable, &groups, &ordered, &memory, error));
     CADRE_TRY(call_groups(variable, &groups, rows.all, &ordered, based_on, versions, error));
     if (memory != NULL && like->into != NULL) {
-        row_groups_spread(&groups, variable->served->row_bytes, memory, like->into);
+        row_groups_scatter(&groups, variable->served->row_bytes, memory, like->into);
     }
     return CADRE_OK;
 }

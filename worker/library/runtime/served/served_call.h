@@ -12,7 +12,7 @@ struct row_range {
 };
 struct row_range served_all(const cadre_variable *variable);
 
-/* What all of the requests have in common is in `like`: kind, push, slot, least_steps; its values
+/* What all of the requests have in common is in `like`: kind, push, slot, min_steps; its values
  * and into are those of the whole range, or NULL. Versions of the shards that were asked go to
  * `versions` ([shards], or NULL); `based_on` ([shards], or NULL) are the pushes' own. */
 cadre_status served_call_range(const cadre_variable *variable, struct row_range range,
@@ -31,7 +31,7 @@ cadre_status served_call_rows(const cadre_variable *variable, struct row_list ro
     struct cadre_error *error);
 
 /* Sends them: errors name the variable. A push of one variable whose trust is NaN is LAMB's of
- * shards (client_push_parts). */
+ * shards (client_push_shards). */
 cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,
     struct cadre_error *error);
 

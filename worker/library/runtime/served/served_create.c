@@ -8,13 +8,13 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"
 #include "worker/library/runtime/served/served_note.h"
 #include "worker/library/runtime/served/served_values.h"
-#include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/checkpoint.h"
-#include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint.h"
+#include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -79,7 +79,7 @@ static cadre_status ask_function(const cadre_partitioner *partitioner,
         return cadre_error_set(error, status, "its partitioner failed: %s",
             message[0] != '\0' ? message : "it left no message; say why with cadre_fail");
     }
-    return partition_take(pieces, plan->rank, plan->dims, plan->rank, ret_shards, error);
+    return partition_from_counts(pieces, plan->rank, plan->dims, plan->rank, ret_shards, error);
 }
 
 static cadre_status cut(const cadre_partitioner *partitioner, const struct variable_plan *plan,
@@ -120,7 +120,7 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
     const cadre_variable_options *options = creation->plan->options;
     const cadre_partitioner *partitioner = options->partitioner != NULL
                                                ? options->partitioner
-                                               : &creation->all->crew->options.partitioner;
+                                               : &creation->all->ps_job->options.partitioner;
     creation->shards = 1;
     if (options->colocate_with != NULL) {
         return CADRE_OK;
@@ -138,12 +138,12 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
 static void place(const struct creation *creation, cadre_variable *variable)
 {
     const cadre_variable *with = creation->plan->options->colocate_with;
-    uint32_t servers = directory_self(creation->all->crew->directory)->crew.servers;
+    uint32_t servers = directory_self(creation->all->ps_job->directory)->ps_job.servers;
     CADRE_ASSERT(servers > 0); /* as in each crew */
     for (uint64_t shard = 0; shard < creation->shards; shard++) {
         served_set_shard(variable->served, shard,
             with != NULL ? with->served->shards[0].server
-                         : partition_place(&creation->all->placed, servers));
+                         : partition_next_server(&creation->all->placed, servers));
     }
 }
 

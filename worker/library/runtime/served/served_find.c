@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/served/served_note.h"
 #include "worker/library/runtime/served/served.h"
 
@@ -18,7 +18,7 @@ static bool is_reserved(const char *name)
 static cadre_status ask(
     struct served_variables *all, struct request *request, struct cadre_error *error)
 {
-    return client_call(all->crew->client, request, 1, crew_done_below(), error);
+    return client_call(all->ps_job->client, request, 1, ps_job_done_watermark(), error);
 }
 
 /* "'a', 'b', ...", those of programs. */
@@ -40,11 +40,11 @@ static void list_names(const char *names, size_t bytes, char text[NAMES_BYTES])
     }
 }
 
-static cadre_status tell_names(
+static cadre_status list_served_names(
     struct served_variables *all, const char *name, struct cadre_error *error)
 {
     char text[NAMES_BYTES];
-    struct request request = {.kind = REQUEST_NOTED_NAMES};
+    struct request request = {.kind = REQUEST_NOTE_NAMES};
     CADRE_TRY(ask(all, &request, error));
     /* Each has its terminator: the last one too. */
     size_t bytes = request.ret_text == NULL ? 0 : request.ret_text_bytes;
@@ -64,10 +64,10 @@ static cadre_status tell_names(
 static cadre_status ask_servers(struct served_variables *all, const char *name,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
-    struct request request = {.kind = REQUEST_NOTED, .name = name};
+    struct request request = {.kind = REQUEST_FIND_NOTE, .name = name};
     cadre_status status = is_reserved(name) ? CADRE_NOT_FOUND : ask(all, &request, error);
     if (status == CADRE_NOT_FOUND) {
-        return tell_names(all, name, error);
+        return list_served_names(all, name, error);
     }
     if (status == CADRE_OK) {
         status = served_note_decode(
@@ -87,6 +87,6 @@ cadre_status served_find(const char *name, cadre_variable **ret_variable, struct
             name);
     }
     CADRE_TRY(name_check("variable", name, error));
-    *ret_variable = served_known(all, name);
+    *ret_variable = served_lookup(all, name);
     return *ret_variable != NULL ? CADRE_OK : ask_servers(all, name, ret_variable, error);
 }

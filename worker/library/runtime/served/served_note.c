@@ -91,7 +91,7 @@ static cadre_status damaged(const char *name, const char *what, struct cadre_err
 
 static bool take_shards(struct note_cursor *cursor, struct served *served)
 {
-    uint32_t servers = directory_self(served->all->crew->directory)->crew.servers;
+    uint32_t servers = directory_self(served->all->ps_job->directory)->ps_job.servers;
     bool good = true;
     for (uint64_t shard = 0; shard < served->layout.shards; shard++) {
         uint32_t server = (uint32_t)take(cursor, 4);

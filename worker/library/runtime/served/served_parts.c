@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/served/served.h"
-#include "worker/library/runtime/state/registered.h"
+#include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -80,8 +80,8 @@ static cadre_status check(const struct cadre_strategy *strategy, const char *nam
 {
     char whole[SAFETENSORS_NAME_BYTES];
     snprintf(whole, sizeof whole, "%s/%s", name, part);
-    if (variable_known(strategy, whole) == NULL && !registered_stands_as(strategy, whole) &&
-        !streamed_stands_as(strategy, whole)) {
+    if (variable_lookup(strategy, whole) == NULL && !registered_has_name(strategy, whole) &&
+        !streamed_has_name(strategy, whole)) {
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_ALREADY_EXISTS,

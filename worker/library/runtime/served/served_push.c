@@ -9,10 +9,10 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/served/served_views.h"
+#include "worker/library/runtime/served/read_versions.h"
 #include "worker/library/runtime/variables/variable_rows.h"
 
 /* --- the inside --- */
@@ -79,7 +79,7 @@ static cadre_status find_base(const cadre_variable *variable, const cadre_push_o
         return CADRE_OK;
     }
     CADRE_TRY(served_versions(variable, ret_based_on, error));
-    return served_views_find(variable->served->views, crew_closure(), *ret_based_on)
+    return read_versions_find(variable->served->views, ps_job_closure(), *ret_based_on)
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                      "a push to '%s' with a bound of staleness, which is counted from what was "
@@ -115,16 +115,16 @@ cadre_status served_push(
     }
     struct request like = request_of(push);
     CADRE_TRY(served_set_trust(variable, &like.push, error));
-    CADRE_TRY(crew_push_key(&like.push.closure, &like.push.ordinal, error));
+    CADRE_TRY(ps_job_push_key(&like.push.closure, &like.push.ordinal, error));
     CADRE_ASSERT(like.push.closure != 0);
     cadre_status status = send(variable, push, &like, based_on, versions, error);
     if (status == CADRE_ABORTED && push->options->staleness > 0) {
-        crew_push_again(like.push.closure, like.push.ordinal);
+        ps_job_push_retry(like.push.closure, like.push.ordinal);
     }
     if (status == CADRE_OK && versions != NULL) {
-        served_views_keep(variable->served->views, crew_closure(), versions);
+        read_versions_record(variable->served->views, ps_job_closure(), versions);
     }
-    crew_push_done(like.push.closure);
+    ps_job_push_done(like.push.closure);
     return status;
 }
 
@@ -264,7 +264,7 @@ static cadre_status enter(const cadre_replica *replica, const cadre_variable *va
 {
     CADRE_TRY(served_require(
         variable, function, "use cadre_variable_assign or cadre_variable_scatter", error));
-    return replica == NULL ? CADRE_OK : step_require_here(replica, function, error);
+    return replica == NULL ? CADRE_OK : step_require_own_thread(replica, function, error);
 }
 
 cadre_status cadre_variable_push(cadre_replica *replica, cadre_variable *variable,
@@ -284,5 +284,5 @@ cadre_status cadre_variable_push(cadre_replica *replica, cadre_variable *variabl
     if (status == CADRE_OK) {
         status = push_placed(variable, &push, values, ids, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

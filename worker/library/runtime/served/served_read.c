@@ -5,7 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/served/served_call.h"
-#include "worker/library/runtime/served/served_views.h"
+#include "worker/library/runtime/served/read_versions.h"
 
 cadre_status served_versions(
     const cadre_variable *variable, uint64_t **ret_versions, struct cadre_error *error)
@@ -18,7 +18,7 @@ cadre_status served_versions(
             "no memory for the versions of variable '%s'", variable->name);
     }
     for (size_t i = 0; i < shards; i++) {
-        (*ret_versions)[i] = VIEW_NONE;
+        (*ret_versions)[i] = READ_VERSION_NONE;
     }
     return CADRE_OK;
 }
@@ -28,7 +28,7 @@ cadre_status served_read(const cadre_variable *variable, const struct variable_r
 {
     CADRE_FREE_AT_EXIT uint64_t *versions = NULL;
     const struct served *served = variable->served;
-    struct request like = {.kind = REQUEST_PULL, .into = into, .least_steps = step};
+    struct request like = {.kind = REQUEST_PULL, .into = into, .min_steps = step};
     if (rows->ids == NULL && rows->count == 0 && served->layout.rows > 0) {
         return CADRE_OK; /* an empty slice */
     }
@@ -41,6 +41,6 @@ cadre_status served_read(const cadre_variable *variable, const struct variable_r
         like.kind = REQUEST_GATHER;
         CADRE_TRY(served_call_rows(variable, list, &like, NULL, versions, error));
     }
-    served_views_keep(served->views, crew_closure(), versions);
+    read_versions_record(served->views, ps_job_closure(), versions);
     return CADRE_OK;
 }

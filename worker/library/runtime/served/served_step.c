@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"
 
 static cadre_status begin_step(
@@ -26,7 +26,7 @@ static cadre_status begin_step(
         requests[i] = (struct request){.kind = REQUEST_BEGIN_STEP,
             .server = variable->served->shards[i].server,
             .shard = variable->served->shards[i].number,
-            .least_steps = step};
+            .min_steps = step};
     }
     return served_send(variable, requests, shards, error);
 }
@@ -39,5 +39,5 @@ cadre_status cadre_variable_begin_step(cadre_variable *variable, uint64_t step)
     if (status == CADRE_OK) {
         status = begin_step(variable, step, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -176,12 +176,12 @@ static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
 static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
 {
     const cadre_variable *variable;
-    bool told = true;
+    bool known = true;
     *ret_stamp = count(streamed); /* one that is trained has more */
-    for (uint32_t i = 0; told && (variable = served_at(of(streamed), i)) != NULL; i++) {
-        told = stamp_of(variable, ret_stamp);
+    for (uint32_t i = 0; known && (variable = served_at(of(streamed), i)) != NULL; i++) {
+        known = stamp_of(variable, ret_stamp);
     }
-    return told;
+    return known;
 }
 
 const struct streamed_ops served_streamed_ops = {.count = count,

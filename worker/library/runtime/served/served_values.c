@@ -9,10 +9,10 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/served/served_call.h"
-#include "worker/library/runtime/state/checkpoint_read.h"
-#include "worker/library/runtime/state/restoration.h"
-#include "worker/library/runtime/state/restore.h"
-#include "worker/library/runtime/state/state_part.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_read.h"
+#include "worker/library/runtime/state/restore/restoration.h"
+#include "worker/library/runtime/state/restore/restore.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
@@ -183,7 +183,7 @@ static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_varia
             .shard = variable->served->shards[shard].number,
             .row_bytes = variable->served->row_bytes,
             .updates = count,
-            .least_steps = count};
+            .min_steps = count};
     }
     return served_send(variable, requests, (size_t)variable->served->layout.shards, error);
 }

@@ -9,18 +9,18 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/name.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/name.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/regroup/sync.h"
-#include "worker/library/runtime/state/checkpoint_file.h"
-#include "worker/library/runtime/state/first_task.h"
-#include "worker/library/runtime/state/safetensors.h"
-#include "worker/library/runtime/state/state.h"
-#include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
+#include "worker/library/runtime/state/checkpoint/first_task.h"
+#include "worker/library/runtime/state/format/safetensors.h"
+#include "worker/library/runtime/state/layout/state.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/layout/streamed.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
@@ -101,7 +101,7 @@ static cadre_status add_all(
 static cadre_status add_named(const cadre_strategy *strategy, struct exporting *exporting,
     const char *variable_name, const char *name, struct cadre_error *error)
 {
-    const cadre_variable *variable = variable_known(strategy, variable_name);
+    const cadre_variable *variable = variable_lookup(strategy, variable_name);
     if (variable != NULL && variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "variable '%s' holds strings, which a safetensors file cannot hold; leave it out",
@@ -209,7 +209,7 @@ static cadre_status write_file(cadre_strategy *strategy, struct exporting *expor
 {
     CADRE_FREE_AT_EXIT char *header = NULL;
     size_t size = 0;
-    safetensors_place(exporting->entries, exporting->entry_count);
+    safetensors_set_offsets(exporting->entries, exporting->entry_count);
     CADRE_TRY(safetensors_header(exporting->entries, exporting->entry_count,
         strategy_position(strategy), &header, &size, error));
     CADRE_TRY(checkpoint_file_add(file, header, size, error));
@@ -253,12 +253,12 @@ static cadre_status export_first(cadre_strategy *strategy, void *user, struct ca
                : cadre_error_wrap(error, status, "cadre_export to '%.200s'", exporting->path);
 }
 
-static cadre_status export_here(
+static cadre_status export_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct exporting *exporting = user;
     cadre_status code = CADRE_OK;
-    return first_task_here(strategy, local, &exporting->first, &code, error);
+    return first_task_run(strategy, local, &exporting->first, &code, error);
 }
 
 static uint64_t export_key(const cadre_strategy *strategy, const struct exporting *exporting)
@@ -289,18 +289,18 @@ static cadre_status check_path(const char *path, struct cadre_error *error)
 static cadre_status export_all(
     cadre_strategy *strategy, struct exporting *exporting, struct cadre_error *error)
 {
-    char what[STRATEGY_WHAT_BYTES];
+    char what[STRATEGY_CALL_TEXT_BYTES];
     CADRE_TRY(check_path(exporting->path, error));
     CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
-    if (strategy_warm(strategy) || strategy_arrives(strategy)) {
+    if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
         return CADRE_OK; /* it has nothing that others do not have */
     }
     CADRE_TRY(collect(strategy, exporting, error));
     exporting->first = (struct first_task){
         .function = export_first, .user = exporting, .key = export_key(strategy, exporting)};
     snprintf(what, sizeof what, "cadre_export('%.100s')", exporting->path);
-    CADRE_TRY(strategy_outside(strategy, what, export_here, exporting, error));
-    return first_task_verdict(&exporting->first, error);
+    CADRE_TRY(strategy_between_steps(strategy, what, export_on_replica, exporting, error));
+    return first_task_result(&exporting->first, error);
 }
 
 /* --- public --- */
@@ -326,5 +326,5 @@ cadre_status cadre_export(
     }
     free(exporting.entries);
     free(exporting.sources);
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -5,11 +5,11 @@
 #include "cadre/export.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/state/restoration.h"
-#include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/state/layout/registered.h"
+#include "worker/library/runtime/state/restore/restoration.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static const cadre_variable_options plain = {0};
@@ -38,7 +38,7 @@ static cadre_status check_all(
         const struct variable_plan plan = plan_of(strategy, &file->tensors[i]);
         bool variable = !is_registered(&file->tensors[i]);
         cadre_status status = variable ? variable_check_plan(&plan, error) : CADRE_OK;
-        if (variable && status == CADRE_OK && variable_known(strategy, plan.name) != NULL) {
+        if (variable && status == CADRE_OK && variable_lookup(strategy, plan.name) != NULL) {
             return cadre_error_set(error, CADRE_ALREADY_EXISTS,
                 "%s holds '%s', and the program has a variable of that name; give it its value by "
                 "cadre_restore, or import before it is created",
@@ -78,7 +78,7 @@ static cadre_status import(cadre_strategy *strategy, const char *path, struct ca
             "of a checkpoint name that file of it",
             path);
     }
-    if (strategy_position(strategy) > 0 && !strategy_warm(strategy)) {
+    if (strategy_position(strategy) > 0 && !strategy_is_warm(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_import('%.200s') was called after the first step; create all variables before",
             path);
@@ -106,5 +106,5 @@ cadre_status cadre_import(cadre_strategy *strategy, const char *path)
     if (status == CADRE_OK) {
         status = import(strategy, path, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -8,14 +8,14 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/register.h"
-#include "worker/library/runtime/state/registered.h"
-#include "worker/library/runtime/state/restoration.h"
-#include "worker/library/runtime/state/state_part.h"
-#include "worker/library/runtime/state/streamed.h"
-#include "worker/library/runtime/state/variable_create.h"
+#include "worker/library/runtime/state/restore/register.h"
+#include "worker/library/runtime/state/layout/registered.h"
+#include "worker/library/runtime/state/restore/restoration.h"
+#include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/layout/streamed.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- how they fit --- */
@@ -25,8 +25,8 @@
 /* Whether the program has something of that name. */
 static bool is_taken(const cadre_strategy *strategy, const char *name)
 {
-    return variable_known(strategy, name) != NULL || registered_stands_as(strategy, name) ||
-           streamed_stands_as(strategy, name);
+    return variable_lookup(strategy, name) != NULL || registered_has_name(strategy, name) ||
+           streamed_has_name(strategy, name);
 }
 
 /* The lists: pointers, then the names that they point to. */
@@ -216,7 +216,7 @@ static cadre_status restore(cadre_strategy *strategy, const char *path, struct c
 {
     struct state_part *part = strategy->state_part;
     struct restoration *restoration;
-    part->passed_over = strategy_warm(strategy) || strategy_arrives(strategy);
+    part->passed_over = strategy_is_warm(strategy) || strategy_is_catching_up(strategy);
     if (part->passed_over) {
         return CADRE_OK;
     }
@@ -264,7 +264,7 @@ cadre_status cadre_restore(
     if (status == CADRE_OK) {
         status = make_report(strategy, result, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_restored(
@@ -291,5 +291,5 @@ cadre_status cadre_restored(
     if (status == CADRE_OK && !result->passed_over) {
         status = check_match(result, match, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -3,10 +3,10 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
-#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static void run_replica(uint32_t local, void *user)
@@ -19,7 +19,7 @@ static void run_replica(uint32_t local, void *user)
     struct cadre_error ignored; /* what cannot be launched comes out of the next step */
     CADRE_ASSERT(replica->apply.count <= APPLY_MAX);
     CADRE_ASSERT(!replica->active);
-    participants_bind(strategy, replica, &ignored);
+    hooks_bind(strategy, replica, &ignored);
     context_replica_enter(replica, replica->strategy);
     replica->apply.running = true;
     const struct apply_call *next = NULL;
@@ -61,7 +61,7 @@ void apply_add(cadre_replica *replica, struct apply_call *call)
 static cadre_status add(
     cadre_replica *replica, cadre_apply_function function, void *user, struct cadre_error *error)
 {
-    CADRE_TRY(step_require_here(replica, "cadre_on_apply", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_on_apply", error));
     if (function == NULL) {
         return argument_require(NULL, "cadre_on_apply", "function", error);
     }
@@ -82,7 +82,7 @@ cadre_status cadre_on_apply(cadre_replica *replica, cadre_apply_function functio
     struct cadre_error error;
     cadre_status status = add(replica, function, user, &error);
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
+        step_record_refusal(replica, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -36,7 +36,7 @@ struct hang_watch {
     cadre_strategy *strategy;
     uint64_t limit_us; /* 0: for ever */
     uint64_t look_us;
-    uint64_t untold_us; /* since the coordinator was told last */
+    uint64_t unreported_us; /* since the coordinator was told last */
     pthread_t thread;
     pthread_mutex_t lock; /* over `closing` */
     pthread_cond_t changed;
@@ -66,10 +66,10 @@ static struct view view_of(const cadre_strategy *strategy)
         const cadre_replica *replica = &strategy->replicas[i];
         uint32_t begun = atomic_load(&replica->collectives);
         unsigned doing = atomic_load(&replica->doing);
-        meet += doing == REPLICA_MEETS ? 1 : 0;
-        away += doing == REPLICA_AWAY ? 1 : 0;
+        meet += doing == REPLICA_IN_MERGE ? 1 : 0;
+        away += doing == REPLICA_IDLE ? 1 : 0;
         most = begun > most ? begun : most; /* who gave up waiting is away already */
-        if (doing == REPLICA_WORKS) {
+        if (doing == REPLICA_RUNNING) {
             view.least = begun < view.least ? begun : view.least;
         }
     }
@@ -86,7 +86,7 @@ static bool holds(const struct view *view, const cadre_replica *replica)
     if (view->all_meet) {
         return replica->local == 0;
     }
-    return view->others_wait && atomic_load(&replica->doing) == REPLICA_WORKS &&
+    return view->others_wait && atomic_load(&replica->doing) == REPLICA_RUNNING &&
            atomic_load(&replica->collectives) == view->least;
 }
 
@@ -106,7 +106,7 @@ static struct task_hang hang_of(const struct view *view, const cadre_replica *re
     return hang;
 }
 
-static void say_where(const struct task_hang *hang, uint64_t position, char text[128])
+static void describe_call(const struct task_hang *hang, uint64_t position, char text[128])
 {
     switch (hang->at) {
     case HANG_MERGE:
@@ -134,7 +134,7 @@ static void say_where(const struct task_hang *hang, uint64_t position, char text
 static void name(const cadre_strategy *strategy, const struct task_hang *hang)
 {
     char text[128];
-    say_where(hang, strategy_position(strategy), text);
+    describe_call(hang, strategy_position(strategy), text);
     show_warning("%s for 10 s, and the other replicas of its task wait for it", text);
 }
 
@@ -143,7 +143,7 @@ static void end(const struct hang_watch *watch, const struct task_hang *hang)
 {
     char text[128];
     struct cadre_error error;
-    say_where(hang, strategy_position(watch->strategy), text);
+    describe_call(hang, strategy_position(watch->strategy), text);
     cadre_error_set(&error, CADRE_DEADLINE_EXCEEDED,
         "%s within %" PRIu64 " s (CADRE_COLLECTIVE_TIMEOUT_S); a thread cannot be stopped, so the "
         "process ends; look for what it waits for",
@@ -153,13 +153,13 @@ static void end(const struct hang_watch *watch, const struct task_hang *hang)
 }
 
 /* The first replica that hangs, and how many others do. */
-static void tell(
+static void report(
     struct hang_watch *watch, const struct task_hang *hang, uint64_t waited_us, bool news)
 {
-    if (hang->at == HANG_NONE || (!news && watch->untold_us < AGAIN_US)) {
+    if (hang->at == HANG_NONE || (!news && watch->unreported_us < AGAIN_US)) {
         return;
     }
-    watch->untold_us = 0;
+    watch->unreported_us = 0;
     task_hang(watch->strategy->task, hang, waited_us);
 }
 
@@ -171,7 +171,7 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
     struct task_hang first = {.at = HANG_NONE};
     uint64_t waited_us = 0;
     bool news = false;
-    watch->untold_us += passed_us;
+    watch->unreported_us += passed_us;
     if (!atomic_load(&strategy->step.running)) {
         return;
     }
@@ -205,7 +205,7 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
             first.others++;
         }
     }
-    tell(watch, &first, waited_us, news);
+    report(watch, &first, waited_us, news);
 }
 
 /* --- the thread --- */

@@ -8,8 +8,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/device_here.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/device/local_device.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -127,12 +127,12 @@ cadre_status merge_returned(
 {
     cadre_strategy *strategy = replica->strategy;
     struct merge *merge = strategy->merge;
-    uint32_t nobody = 0;
+    uint32_t none = 0;
     if (failure != NULL) {
         end_for_failure(strategy, failure);
     }
     if (atomic_load(&merge->returned) == 0) { /* only the first one writes */
-        atomic_compare_exchange_strong(&merge->returned, &nobody, replica->id + 1);
+        atomic_compare_exchange_strong(&merge->returned, &none, replica->id + 1);
     }
     if (failure != NULL || atomic_load(&strategy->step.meeting) == 0) {
         return CADRE_OK;
@@ -212,15 +212,15 @@ static cadre_status call_program(cadre_strategy *strategy, const struct merge_ar
     static const struct cadre_error none;
     struct context_frame frame;
     struct cadre_error open;
-    struct scope scope = scope_aside();
+    struct scope scope = scope_suspend();
     cadre_error_publish(&none);
     context_merge_enter(&frame, strategy);
-    uint8_t processor = device_here_prefer(0);
+    uint8_t processor = local_device_prefer(0);
     cadre_status status =
         argument_status(arrival->function(strategy, inputs, outputs, arrival->user));
-    device_here_prefer(processor);
+    local_device_prefer(processor);
     context_merge_leave(&frame);
-    cadre_status balance = scope_back(&scope, "cadre_merge_call", &open);
+    cadre_status balance = scope_resume(&scope, "cadre_merge_call", &open);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
         return cadre_error_set(error, status, "the function of cadre_merge_call: %s",
@@ -333,10 +333,10 @@ static void hold_meeting(cadre_strategy *strategy)
 static void keep_failure(cadre_replica *replica, const struct cadre_error *error, bool programs)
 {
     struct cadre_error kept = *error;
-    if (programs && strategy_is_peers(kept.code)) {
+    if (programs && strategy_is_peer_failure(kept.code)) {
         kept.code = CADRE_UNKNOWN;
     }
-    step_refused(replica, &kept);
+    step_record_refusal(replica, &kept);
 }
 
 static cadre_status merge_call(
@@ -346,7 +346,7 @@ static cadre_status merge_call(
     struct merge *merge = strategy->merge;
     CADRE_ASSERT(replica->active);
     replica->active = false; /* no collectives meanwhile */
-    atomic_store_explicit(&replica->doing, REPLICA_MEETS, memory_order_relaxed);
+    atomic_store_explicit(&replica->doing, REPLICA_IN_MERGE, memory_order_relaxed);
     pthread_mutex_lock(&merge->lock);
     atomic_fetch_add(&strategy->step.meeting, 1);
     cadre_status status = check_arrival(replica, arrival, error);
@@ -365,7 +365,7 @@ static cadre_status merge_call(
         end_meeting(strategy, error, false);
     }
     pthread_mutex_unlock(&merge->lock);
-    atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
+    atomic_store_explicit(&replica->doing, REPLICA_RUNNING, memory_order_relaxed);
     replica->active = true;
     if (status != CADRE_OK) {
         keep_failure(replica, error, arrival->programs);
@@ -376,7 +376,7 @@ static cadre_status merge_call(
 static cadre_status check_call(
     const cadre_replica *replica, const struct merge_arrival *arrival, struct cadre_error *error)
 {
-    CADRE_TRY(step_require_here(replica, "cadre_merge_call", error));
+    CADRE_TRY(step_require_own_thread(replica, "cadre_merge_call", error));
     if (arrival->function == NULL) {
         return argument_require(NULL, "cadre_merge_call", "function", error);
     }
@@ -417,8 +417,8 @@ cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_function funct
     }
     cadre_status status = check_call(replica, &arrival, &error);
     if (status != CADRE_OK) {
-        step_refused(replica, &error);
-        return border(status, &error);
+        step_record_refusal(replica, &error);
+        return api_return(status, &error);
     }
-    return border(merge_call(replica, &arrival, &error), &error);
+    return api_return(merge_call(replica, &arrival, &error), &error);
 }

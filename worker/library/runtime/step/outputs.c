@@ -6,8 +6,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/input/component_names.h"
-#include "worker/library/runtime/regroup/points.h"
+#include "worker/library/input/node/component_names.h"
+#include "worker/library/runtime/regroup/member_status.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/regroup/transfer.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -20,7 +20,7 @@ struct outputs_part {
     const char *const *lists[CADRE_OUTPUTS_MAX]; /* the name of each that has had one, as a list */
     struct applied_step applied;
     struct step_block passed; /* while a generation forms: what is given, or was taken ... */
-    struct taken_step taken;  /* ... and read */
+    struct adopted_step taken;  /* ... and read */
 };
 
 /* --- in a step --- */
@@ -185,16 +185,16 @@ static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cau
     return true;
 }
 
-void outputs_note(const struct step_order *order)
+void outputs_record(const struct step_order *order)
 {
     order->strategy->outputs->applied = (struct applied_step){.known = true,
         .position = order->position,
         .collectives = order->strategy->step.collectives_begun,
         .stream = order->stream,
-        .feed = order->feed};
+        .consumption = order->consumption};
 }
 
-bool outputs_known(const cadre_strategy *strategy)
+bool outputs_has_last(const cadre_strategy *strategy)
 {
     return strategy->outputs->applied.known;
 }
@@ -212,7 +212,7 @@ static cadre_status adopt(struct step_order *order, struct cadre_error *error)
             (unsigned long long)order->position, stream, order->n_outputs, part->applied.stream,
             part->count);
     }
-    order->feed = part->applied.feed;
+    order->consumption = part->applied.consumption;
     for (uint32_t i = 0; i < order->n_outputs; i++) {
         order->ret_outputs[i] = part->lent[i];
     }
@@ -221,21 +221,21 @@ static cadre_status adopt(struct step_order *order, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static void tell(const cadre_strategy *strategy, struct point *point)
+static void fill_status(const cadre_strategy *strategy, struct member_status *member_status)
 {
     const struct applied_step *applied = &strategy->outputs->applied;
-    if (applied->known && applied->position + 1 == point->position) {
-        point->flags |= POINT_STEP;
-        point->applied_collectives = applied->collectives;
+    if (applied->known && applied->position + 1 == member_status->position) {
+        member_status->flags |= MEMBER_STATUS_STEP;
+        member_status->applied_collectives = applied->collectives;
     }
 }
 
 static cadre_status prepare(
-    cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
+    cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
     CADRE_ASSERT(part->passed.bytes == NULL);
-    return passing->gives && passing->step
+    return sync_plan->gives && sync_plan->step
                ? step_block_make(&part->applied, part->lent, part->count, strategy->local_replicas,
                      &part->passed, error)
                : CADRE_OK;
@@ -271,39 +271,39 @@ static cadre_status write_block(void *user, uint64_t total, size_t offset, const
     return CADRE_OK;
 }
 
-static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct passing *passing,
+static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct sync_plan *sync_plan,
     struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
-    if (!passing->step) {
+    if (!sync_plan->step) {
         return CADRE_OK;
     }
     const struct transfer transfer = {.what = "the outputs of the last step",
-        .source = passing->source,
+        .source = sync_plan->source,
         .bytes = part->passed.size,
         .read = read_block,
-        .write = passing->takes_step ? write_block : NULL,
+        .write = sync_plan->takes_step ? write_block : NULL,
         .user = &part->passed};
     return transfer_run(strategy, local, &transfer, error);
 }
 
 static cadre_status read_taken(
-    cadre_strategy *strategy, const struct passing *passing, struct cadre_error *error)
+    cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
-    return passing->takes_step
+    return sync_plan->takes_step
                ? step_block_read(&part->passed, strategy->local_replicas, &part->taken, error)
                : CADRE_OK;
 }
 
 /* Its outputs are the lent ones. */
-static cadre_status enter(
-    cadre_strategy *strategy, enum entrance entrance, struct cadre_error *error)
+static cadre_status install(
+    cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
-    (void)entrance; /* who joins while another one adopts the step is given its outputs, too */
+    (void)install_mode; /* who joins while another one adopts the step is given its outputs, too */
     (void)error;
-    struct taken_step *taken = &part->taken;
+    struct adopted_step *taken = &part->taken;
     if (!taken->any) {
         return CADRE_OK;
     }
@@ -314,16 +314,16 @@ static cadre_status enter(
     for (uint32_t i = 0; i < part->count; i++) {
         per_replica_lend(part->lent[i]);
     }
-    *taken = (struct taken_step){0};
+    *taken = (struct adopted_step){0};
     return CADRE_OK;
 }
 
-static void settle(cadre_strategy *strategy)
+static void cleanup(cadre_strategy *strategy)
 {
     struct outputs_part *part = strategy->outputs;
     free(part->passed.bytes);
     part->passed = (struct step_block){0};
-    taken_step_clear(&part->taken);
+    adopted_step_clear(&part->taken);
 }
 
 /* --- its life --- */
@@ -350,7 +350,7 @@ static void free_part(cadre_strategy *strategy)
     strategy->outputs = NULL;
 }
 
-const struct participant outputs_participant = {
+const struct strategy_hooks outputs_hooks = {
     .name = "outputs",
     .open = open_part,
     .close = close_part,
@@ -358,10 +358,10 @@ const struct participant outputs_participant = {
     .commit = lend,
     .undo = undo,
     .adopt = adopt,
-    .tell = tell,
+    .fill_status = fill_status,
     .prepare = prepare,
     .pass = pass,
     .read = read_taken,
-    .enter = enter,
-    .settle = settle,
+    .install = install,
+    .cleanup = cleanup,
 };

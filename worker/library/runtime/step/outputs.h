@@ -7,7 +7,7 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-extern const struct participant outputs_participant;
+extern const struct strategy_hooks outputs_hooks;
 
 /* Of one replica whose function has returned well, in its thread: INVALID_ARGUMENT when they are
  * not as many as asked for, each with a reference of its own. They are the library's then. */
@@ -21,9 +21,9 @@ cadre_status outputs_agree(const cadre_strategy *strategy, struct cadre_error *e
 void outputs_drop(cadre_strategy *strategy);
 
 /* The step of `order` is applied here: it is the last one from now on. */
-void outputs_note(const struct step_order *order);
+void outputs_record(const struct step_order *order);
 
 /* Whether a step was applied in this process, or taken over. */
-bool outputs_known(const cadre_strategy *strategy);
+bool outputs_has_last(const cadre_strategy *strategy);
 
 #endif

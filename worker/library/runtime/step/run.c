@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_run: one ledger step, from the admission to the commit. It goes over the strategy's parts
- * (participant.h) and names none of them. */
+ * (strategy_hooks.h) and names none of them. */
 #include "cadre/replica.h"
 
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/join.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/regroup/regroup.h"
 #include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -18,7 +18,7 @@
 #include "worker/library/runtime/step/outputs.h"
 #include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/step/run_replica.h"
-#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/values/values.h"
 
 enum step_end { STEP_DONE, STEP_FAILED, STEP_INTERRUPTED };
@@ -42,7 +42,7 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
             continue;
         }
         if (!run_lost_peers(replica)) {
-            bool cause = end != STEP_FAILED || participants_is_cause(strategy, replica);
+            bool cause = end != STEP_FAILED || hooks_is_cause(strategy, replica);
             if (cause) {
                 cadre_error_set(error, replica->status, "%s", replica->error.text);
             }
@@ -67,7 +67,7 @@ static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error 
 static void leave_behind(cadre_strategy *strategy)
 {
     strategy->step.collectives_begun = 0;
-    outside_forget(strategy);
+    between_steps_forget(strategy);
 }
 
 /* From the last confirmed collective to the ledger. */
@@ -79,11 +79,11 @@ static cadre_status commit(struct step_order *order, struct cadre_error *error)
     }
     CADRE_TRY(task_apply(strategy->task, order->position, error));
     apply_run(strategy);
-    participants_commit(order);
-    outputs_note(order);
+    hooks_commit(order);
+    outputs_record(order);
     leave_behind(strategy);
     strategy->undone.code = CADRE_OK;
-    task_applied(strategy->task, order->position, &order->feed);
+    task_applied(strategy->task, order->position, &order->consumption);
     return CADRE_OK;
 }
 
@@ -106,7 +106,7 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
         end = STEP_INTERRUPTED;
     }
     if (end != STEP_DONE) {
-        run->lost = !participants_undo(strategy, atomic_load(&run->aborted), error);
+        run->lost = !hooks_undo(strategy, atomic_load(&run->aborted), error);
     }
     return run->lost ? STEP_FAILED : end;
 }
@@ -118,7 +118,7 @@ static cadre_status adopt(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(strategy_position(strategy) > order->position);
-    if (participants_adopt(order, error) != CADRE_OK) {
+    if (hooks_adopt(order, error) != CADRE_OK) {
         return strategy_fail(strategy, error);
     }
     leave_behind(strategy);
@@ -130,10 +130,10 @@ static cadre_status regroup_before(
     cadre_strategy *strategy, struct cadre_error *cause, struct cadre_error *error)
 {
     struct cadre_error other;
-    if (participants_still(strategy, &other) != CADRE_OK) {
+    if (hooks_before_pause(strategy, &other) != CADRE_OK) {
         *cause = other;
     }
-    if (!strategy_is_peers(cause->code)) {
+    if (!strategy_is_peer_failure(cause->code)) {
         *error = *cause;
         return strategy_fail(strategy, error);
     }
@@ -151,8 +151,8 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
         struct cadre_error cause;
         cause.code = CADRE_OK;
         cause.text[0] = '\0';
-        CADRE_TRY(participants_halt(strategy, error));
-        if (participants_begin(order, &cause) != CADRE_OK) {
+        CADRE_TRY(hooks_halt(strategy, error));
+        if (hooks_begin(order, &cause) != CADRE_OK) {
             *error = cause;
             return strategy_fail(strategy, error);
         }
@@ -160,7 +160,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
         if (end == STEP_FAILED) {
             *error = cause;
             strategy->undone = cause;
-            return run->lost ? strategy_end(strategy, error) : strategy_fail(strategy, error);
+            return run->lost ? strategy_set_failed(strategy, error) : strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
             CADRE_TRY(regroup_before(strategy, &cause, error));
@@ -169,7 +169,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
     if (end != STEP_DONE) {
         CADRE_TRY(adopt(order, error));
     }
-    participants_report(order);
+    hooks_report(order);
     return CADRE_OK;
 }
 
@@ -207,7 +207,7 @@ static cadre_status check_call(const struct run *run, struct cadre_error *error)
     if (order->input != NULL && order->batch == NULL) {
         CADRE_TRY(check_values(order->strategy, order->input, error));
     }
-    return participants_check(order, error);
+    return hooks_check(order, error);
 }
 
 /* The program's loop has come to a step: this task is where the others are, and so is its state. */
@@ -218,11 +218,11 @@ static cadre_status come_to_step(struct step_order *order, struct cadre_error *e
     if (order->batch == NULL) {
         CADRE_TRY(join_job(strategy, 0, NULL, NULL, &passed, error));
     }
-    strategy->arrives = false;
+    strategy->catching_up = false;
     if (!strategy->changes) {
-        participants_place(strategy, PLACE_RUN, true);
+        hooks_loop_point(strategy, LOOP_IN_RUN, true);
     }
-    order->feeds = order->batch != NULL && !order->batch->source.consumed;
+    order->consumes = order->batch != NULL && !order->batch->source.was_run;
     return CADRE_OK;
 }
 
@@ -246,11 +246,11 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
     }
     outputs_drop(order->strategy);
     per_replica_drop(order->input);
-    participants_place(order->strategy, PLACE_BETWEEN, false);
+    hooks_loop_point(order->strategy, LOOP_BETWEEN_STEPS, false);
     return status;
 }
 
-cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function, void *user,
+cadre_status run_program_step(cadre_strategy *strategy, cadre_replica_function function, void *user,
     cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[],
     struct cadre_error *error)
 {
@@ -266,10 +266,10 @@ cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function functi
     return run_with_values(&run, error);
 }
 
-static void empty_places(cadre_per_replica *places[], uint32_t count)
+static void empty_outputs(cadre_per_replica *targets[], uint32_t count)
 {
-    for (uint32_t i = 0; places != NULL && i < count && i < CADRE_OUTPUTS_MAX; i++) {
-        places[i] = NULL;
+    for (uint32_t i = 0; targets != NULL && i < count && i < CADRE_OUTPUTS_MAX; i++) {
+        targets[i] = NULL;
     }
 }
 
@@ -280,12 +280,12 @@ cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function
     struct cadre_error error;
     error.code = CADRE_OK;
     error.text[0] = '\0';
-    empty_places(ret_outputs, n_outputs);
+    empty_outputs(ret_outputs, n_outputs);
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = run_entered(strategy, function, user, input, n_outputs, ret_outputs, &error);
+        status = run_program_step(strategy, function, user, input, n_outputs, ret_outputs, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_run_arguments(cadre_strategy *strategy, cadre_replica_function function,
@@ -297,7 +297,7 @@ cadre_status cadre_run_arguments(cadre_strategy *strategy, cadre_replica_functio
     cadre_per_replica *joined = NULL;
     error.code = CADRE_OK;
     error.text[0] = '\0';
-    empty_places(ret_outputs, n_outputs);
+    empty_outputs(ret_outputs, n_outputs);
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK && n_arguments > 0) {
         status = argument_require(arguments, __func__, "arguments", &error);
@@ -305,8 +305,8 @@ cadre_status cadre_run_arguments(cadre_strategy *strategy, cadre_replica_functio
                                     : status;
     }
     if (status == CADRE_OK) {
-        status = run_entered(strategy, function, user, joined, n_outputs, ret_outputs, &error);
+        status = run_program_step(strategy, function, user, joined, n_outputs, ret_outputs, &error);
     }
     cadre_per_replica_release(joined);
-    return border(status, &error);
+    return api_return(status, &error);
 }

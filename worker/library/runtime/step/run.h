@@ -7,7 +7,7 @@
 
 /* What cadre_run does once it has entered: for other calls that take a step, too. The places for
  * outputs are NULL at first. */
-cadre_status run_entered(cadre_strategy *strategy, cadre_replica_function function, void *user,
+cadre_status run_program_step(cadre_strategy *strategy, cadre_replica_function function, void *user,
     cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[],
     struct cadre_error *error);
 

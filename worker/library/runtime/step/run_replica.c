@@ -3,13 +3,13 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/device/device_here.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/step/merge_call.h"
 #include "worker/library/runtime/step/outputs.h"
-#include "worker/library/runtime/strategy/participants.h"
+#include "worker/library/runtime/strategy/hooks.h"
 #include "worker/library/runtime/values/value_memory.h"
 #include "worker/library/runtime/values/values.h"
 
@@ -35,11 +35,11 @@ static cadre_status call_function(
     replica->inputs = inputs;
     /* Whatever failed on this thread before has nothing to do with this function. */
     cadre_error_publish(&none);
-    struct tensor_places places;
-    tensor_places_enter(&places, replica->outputs, CADRE_OUTPUTS_MAX);
+    struct tensor_return_slots targets;
+    tensor_return_slots_enter(&targets, replica->outputs, CADRE_OUTPUTS_MAX);
     cadre_status status =
         argument_status(run->function(replica, inputs, replica->outputs, run->user));
-    uint32_t released = tensor_places_leave(&places);
+    uint32_t released = tensor_return_slots_leave(&targets);
     replica->inputs = NULL;
     if (status == CADRE_OK) {
         return released == CADRE_OUTPUTS_MAX ? CADRE_OK : released_output(replica, released, error);
@@ -59,7 +59,7 @@ static cadre_status call_function(
 
 bool run_lost_peers(const cadre_replica *replica)
 {
-    return strategy_is_peers(replica->collective_failed.code);
+    return strategy_is_peer_failure(replica->collective_failed.code);
 }
 
 /* Its function, and what belongs to it: what it left with the parts ends with it. */
@@ -68,14 +68,14 @@ static cadre_status run_function(struct run *run, cadre_replica *replica)
     const cadre_strategy *strategy = replica->strategy;
     struct cadre_error missed;
     enum tensor_memory_kind memory = value_memory_enter(strategy);
-    uint8_t processor = device_here_prefer(replica->processor);
-    cadre_status status = participants_bind(strategy, replica, &replica->error);
+    uint8_t processor = local_device_prefer(replica->processor);
+    cadre_status status = hooks_bind(strategy, replica, &replica->error);
     if (status == CADRE_OK) {
         status = call_function(run, replica, &replica->error);
     }
-    device_here_prefer(processor);
+    local_device_prefer(processor);
     value_memory_leave(memory);
-    participants_returned(strategy, replica, status == CADRE_OK ? NULL : &replica->error);
+    hooks_returned(strategy, replica, status == CADRE_OK ? NULL : &replica->error);
     if (status == CADRE_OK && replica->collective_failed.code != CADRE_OK) {
         replica->error = replica->collective_failed; /* the function did not look */
         status = replica->error.code;
@@ -120,17 +120,17 @@ void run_replica(uint32_t local, void *user)
     replica->error.text[0] = '\0'; /* emptied, without writing half a kilobyte in each step */
     replica->active = true;
     replica->outputs_taken = false;
-    atomic_store_explicit(&replica->doing, REPLICA_WORKS, memory_order_relaxed);
+    atomic_store_explicit(&replica->doing, REPLICA_RUNNING, memory_order_relaxed);
     context_replica_enter(replica, strategy);
     cadre_status status = run_function(run, replica);
     if (status == CADRE_OK) {
         status = outputs_take(replica, run->order.n_outputs, &replica->error);
     }
     if (status == CADRE_OK) {
-        status = participants_complete(strategy, replica, &replica->error);
+        status = hooks_complete(strategy, replica, &replica->error);
     }
     context_replica_leave();
     replica->active = false;
     replica->status = release_others(run, replica, status);
-    atomic_store_explicit(&replica->doing, REPLICA_AWAY, memory_order_relaxed);
+    atomic_store_explicit(&replica->doing, REPLICA_IDLE, memory_order_relaxed);
 }

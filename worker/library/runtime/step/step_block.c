@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/component_names.h"
+#include "worker/library/input/node/component_names.h"
 #include "worker/library/runtime/values/values.h"
 
 struct block_head {
@@ -227,11 +227,11 @@ static cadre_status read_name(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a step's outputs");
     }
     const char *const names[] = {name};
-    return component_names_keep(names, 1, "the outputs of the last step", &output->names, error);
+    return component_names_intern(names, 1, "the outputs of the last step", &output->names, error);
 }
 
 static cadre_status read_outputs(struct reading *reading, uint32_t local_replicas,
-    struct taken_step *step, struct cadre_error *error)
+    struct adopted_step *step, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < step->output_count; i++) {
         step->outputs[i] = per_replica_new(local_replicas, 1);
@@ -248,11 +248,11 @@ static cadre_status read_outputs(struct reading *reading, uint32_t local_replica
 }
 
 cadre_status step_block_read(const struct step_block *block, uint32_t local_replicas,
-    struct taken_step *ret_step, struct cadre_error *error)
+    struct adopted_step *ret_step, struct cadre_error *error)
 {
     struct reading reading = {.at = block->bytes, .left = block->size};
     struct block_head head;
-    *ret_step = (struct taken_step){0};
+    *ret_step = (struct adopted_step){0};
     if (!take(&reading, &head, sizeof head) || head.output_count > CADRE_OUTPUTS_MAX ||
         head.replicas != local_replicas) {
         return broken(error);
@@ -262,15 +262,15 @@ cadre_status step_block_read(const struct step_block *block, uint32_t local_repl
     cadre_status status = read_outputs(&reading, local_replicas, ret_step, error);
     ret_step->any = status == CADRE_OK;
     if (status != CADRE_OK) {
-        taken_step_clear(ret_step);
+        adopted_step_clear(ret_step);
     }
     return status;
 }
 
-void taken_step_clear(struct taken_step *step)
+void adopted_step_clear(struct adopted_step *step)
 {
     for (uint32_t i = 0; i < step->output_count; i++) {
         cadre_per_replica_release(step->outputs[i]);
     }
-    *step = (struct taken_step){0};
+    *step = (struct adopted_step){0};
 }

@@ -14,7 +14,7 @@ struct applied_step {
     uint64_t position;
     uint32_t collectives; /* that each replica made in it */
     uint32_t stream;
-    struct feed feed; /* of its epoch, with it */
+    struct consumption consumption; /* of its epoch, with it */
 };
 
 /* The last step as one block of bytes. */
@@ -29,15 +29,15 @@ cadre_status step_block_make(const struct applied_step *applied, cadre_per_repli
     struct cadre_error *error);
 
 /* What came. INVALID_ARGUMENT when it is not whole. The values are the caller's to release. */
-struct taken_step {
+struct adopted_step {
     bool any; /* something was taken, and is whole */
     struct applied_step applied;
     uint32_t output_count;
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX];
 };
 cadre_status step_block_read(const struct step_block *block, uint32_t local_replicas,
-    struct taken_step *ret_step, struct cadre_error *error);
+    struct adopted_step *ret_step, struct cadre_error *error);
 
-void taken_step_clear(struct taken_step *step);
+void adopted_step_clear(struct adopted_step *step);
 
 #endif

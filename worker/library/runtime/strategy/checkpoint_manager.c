@@ -2,9 +2,9 @@
  * What a program says about its checkpoints before it has a strategy. */
 #include "cadre/checkpoint.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/program/program.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 
 static cadre_status manage(const cadre_checkpoint_options *options, struct cadre_error *error)
 {
@@ -17,7 +17,7 @@ static cadre_status manage(const cadre_checkpoint_options *options, struct cadre
             "%s was called before cadre_init; call it between cadre_init and the strategy",
             function);
     }
-    if (living_next(&at) != NULL || program_cluster_met()) {
+    if (strategy_registry_next(&at) != NULL || program_cluster_joined()) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called after the strategy was made; call it between cadre_init and the "
             "strategy",
@@ -29,5 +29,5 @@ static cadre_status manage(const cadre_checkpoint_options *options, struct cadre
 cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options)
 {
     struct cadre_error error = {0};
-    return border(manage(options, &error), &error);
+    return api_return(manage(options, &error), &error);
 }

@@ -5,8 +5,8 @@
 
 #include "cadre/cluster_resolver.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -29,7 +29,7 @@ static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_err
             "cadre_cluster_resolver_cadre finds no job",
             function, environment->job);
     }
-    if (living_next(&at) != NULL || program_cluster_met()) {
+    if (strategy_registry_next(&at) != NULL || program_cluster_joined()) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called after the strategy was made; call it between cadre_init and the "
             "strategy",
@@ -41,7 +41,7 @@ static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_err
 cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver)
 {
     struct cadre_error error = {0};
-    return border(use(resolver, &error), &error);
+    return api_return(use(resolver, &error), &error);
 }
 
 /* --- the job that runs --- */
@@ -66,7 +66,7 @@ static cadre_status find_job(cadre_cluster_resolver **ret_resolver, struct cadre
     uint32_t at = 0;
     CADRE_TRY(cluster_require(ret_resolver, function, "ret_resolver", error));
     *ret_resolver = NULL;
-    const cadre_strategy *strategy = living_next(&at);
+    const cadre_strategy *strategy = strategy_registry_next(&at);
     if (program_environment() == NULL || strategy == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called without a strategy, and before it the job's tasks are not known; call "
@@ -95,5 +95,5 @@ static cadre_status find_job(cadre_cluster_resolver **ret_resolver, struct cadre
 cadre_status cadre_cluster_resolver_cadre(cadre_cluster_resolver **ret_resolver)
 {
     struct cadre_error error = {0};
-    return border(find_job(ret_resolver, &error), &error);
+    return api_return(find_job(ret_resolver, &error), &error);
 }

@@ -3,16 +3,16 @@
 #include "cadre/strategy.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* By hand workers are threads of the chief's program, and know its strategy. */
-bool strategy_on_worker(const cadre_strategy *strategy)
+bool strategy_is_on_worker(const cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy != NULL);
-    return context_worker() && strategy->crew != NULL;
+    return context_worker() && strategy->ps_job != NULL;
 }
 
 static cadre_status refuse_ended(const char *function, struct cadre_error *error)
@@ -24,12 +24,12 @@ static cadre_status refuse_ended(const char *function, struct cadre_error *error
 }
 
 /* That it is called in a place where a strategy can be used. */
-static cadre_status check_place(
+static cadre_status check_pointer(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
     CADRE_TRY(context_require_cross(function, error));
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
-    if (context_worker() && strategy_lives(strategy) && strategy_on_worker(strategy)) {
+    if (context_worker() && strategy_is_registered(strategy) && strategy_is_on_worker(strategy)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called with the chief's strategy in a function that a worker runs; use the "
             "worker's own, which is cadre_strategy_current() there, or call it in the chief's "
@@ -43,7 +43,7 @@ static cadre_status take(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
     const char *under_way;
-    if (living_take(strategy, function, call, &under_way)) {
+    if (strategy_registry_acquire(strategy, function, call, &under_way)) {
         return CADRE_OK;
     }
     if (under_way == NULL) {
@@ -58,19 +58,19 @@ static cadre_status take(const cadre_strategy *strategy, const char *function,
 cadre_status strategy_require_inside(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
-    CADRE_TRY(check_place(strategy, function, error));
+    CADRE_TRY(check_pointer(strategy, function, error));
     if (context_strategy() == NULL) {
         CADRE_TRY(take(strategy, function, call, error));
-    } else if (!strategy_lives(strategy)) {
+    } else if (!strategy_is_registered(strategy)) {
         return refuse_ended(function, error);
     }
     if (strategy->worker != NULL) {
-        CADRE_TRY(strategy_worker_allows(strategy, function, error));
+        CADRE_TRY(strategy_allowed_on_worker(strategy, function, error));
     }
     return scope_require(strategy, function, error);
 }
 
-static cadre_status check_outside(const char *function, struct cadre_error *error)
+static cadre_status check_between_steps(const char *function, struct cadre_error *error)
 {
     if (context_strategy() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -84,7 +84,7 @@ cadre_status strategy_require(const cadre_strategy *strategy, const char *functi
     struct strategy_call *call, struct cadre_error *error)
 {
     CADRE_TRY(strategy_require_inside(strategy, function, call, error));
-    return check_outside(function, error);
+    return check_between_steps(function, error);
 }
 
 cadre_status strategy_enter(const cadre_strategy *strategy, const char *function,
@@ -94,18 +94,18 @@ cadre_status strategy_enter(const cadre_strategy *strategy, const char *function
     return status == CADRE_OK ? strategy_check(strategy, error) : status;
 }
 
-cadre_status strategy_look(
+cadre_status strategy_enter_readonly(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
-    CADRE_TRY(check_place(strategy, function, error));
-    if (!strategy_lives(strategy)) {
+    CADRE_TRY(check_pointer(strategy, function, error));
+    if (!strategy_is_registered(strategy)) {
         return refuse_ended(function, error);
     }
     if (strategy->worker != NULL) {
-        CADRE_TRY(strategy_worker_allows(strategy, function, error));
+        CADRE_TRY(strategy_allowed_on_worker(strategy, function, error));
     }
     CADRE_TRY(scope_require(strategy, function, error));
-    CADRE_TRY(check_outside(function, error));
+    CADRE_TRY(check_between_steps(function, error));
     if (atomic_load(&strategy->step.running)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called by another thread while a step is running; call it between steps",
@@ -118,7 +118,7 @@ cadre_status strategy_look(
 
 uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 {
-    if (!strategy_lives(strategy)) {
+    if (!strategy_is_registered(strategy)) {
         return 0;
     }
     return strategy->worker_replicas > 0 ? strategy->worker_replicas
@@ -127,15 +127,15 @@ uint32_t cadre_strategy_num_replicas_in_sync(const cadre_strategy *strategy)
 
 uint32_t cadre_strategy_local_replicas(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) ? strategy->local_replicas : 0;
+    return strategy_is_registered(strategy) ? strategy->local_replicas : 0;
 }
 
 bool cadre_strategy_is_chief(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) && strategy_rank_of(strategy) == 0;
+    return strategy_is_registered(strategy) && strategy_rank_of(strategy) == 0;
 }
 
 uint64_t cadre_strategy_position(const cadre_strategy *strategy)
 {
-    return strategy_lives(strategy) ? strategy_position(strategy) : 0;
+    return strategy_is_registered(strategy) ? strategy_position(strategy) : 0;
 }

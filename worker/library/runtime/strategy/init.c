@@ -6,11 +6,11 @@
 
 #include "cadre/program.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/cluster/session_cluster.h"
 #include "worker/library/runtime/program/program.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 static pid_t begun_by; /* the process that called cadre_init: a child of it has no task */
@@ -30,7 +30,7 @@ static void look_back(int exit_status, void *user)
     if (exit_status != 0) {
         return;
     }
-    while ((strategy = living_next(&at)) != NULL) {
+    while ((strategy = strategy_registry_next(&at)) != NULL) {
         if (strategy->failed.code == CADRE_OK && strategy_position(strategy) > 0) {
             struct cadre_error error;
             cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -52,7 +52,7 @@ cadre_status cadre_init(int *argc, char ***argv)
         begun_by = getpid();
         on_exit(look_back, NULL);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 const char *cadre_version(void)

@@ -5,19 +5,19 @@
 
 #include "cadre/strategy.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
-#include "worker/library/runtime/strategy/living.h"
+#include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/strategy/strategy_registry.h"
 
 static _Thread_local struct scope thread_scope;
 static _Thread_local cadre_strategy *worker_strategy;
 static _Atomic(cadre_strategy *) process_strategy;
 
 /* The scopes of a strategy end with it, and with them those outside of it. */
-static struct scope *scope_here(void)
+static struct scope *scope_of_thread(void)
 {
     struct scope *scope = &thread_scope;
     if (scope->strategy != NULL &&
-        (!strategy_lives(scope->strategy) || scope->strategy->number != scope->number)) {
+        (!strategy_is_registered(scope->strategy) || scope->strategy->number != scope->number)) {
         scope->strategy = NULL;
         scope->depth = 0;
     }
@@ -25,17 +25,17 @@ static struct scope *scope_here(void)
     return scope;
 }
 
-struct scope scope_aside(void)
+struct scope scope_suspend(void)
 {
-    struct scope aside = *scope_here();
+    struct scope aside = *scope_of_thread();
     thread_scope = (struct scope){0};
     return aside;
 }
 
-cadre_status scope_back(const struct scope *scope, const char *function, struct cadre_error *error)
+cadre_status scope_resume(const struct scope *scope, const char *function, struct cadre_error *error)
 {
     CADRE_ASSERT(scope->depth == 0 || scope->strategy != NULL);
-    const struct scope *left = scope_here();
+    const struct scope *left = scope_of_thread();
     bool open = left->depth > 0 || left->default_depth > 0;
     thread_scope = *scope;
     if (open) {
@@ -51,7 +51,7 @@ cadre_strategy *scope_current(void)
 {
     cadre_strategy *strategy = context_strategy();
     if (strategy == NULL) {
-        strategy = scope_here()->strategy;
+        strategy = scope_of_thread()->strategy;
     }
     if (strategy == NULL) {
         strategy = worker_strategy;
@@ -73,7 +73,7 @@ cadre_strategy *scope_worker(void)
 cadre_strategy *strategy_current(void)
 {
     cadre_strategy *strategy = scope_current();
-    return strategy != NULL ? strategy : living_only();
+    return strategy != NULL ? strategy : strategy_registry_single();
 }
 
 cadre_status scope_require(
@@ -101,7 +101,7 @@ static cadre_status check(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
     cadre_status status = context_require_cross(function, error);
-    if (status == CADRE_OK && strategy != NULL && !strategy_lives(strategy)) {
+    if (status == CADRE_OK && strategy != NULL && !strategy_is_registered(strategy)) {
         status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called with a strategy that has ended; make one first", function);
     }
@@ -125,9 +125,9 @@ cadre_status cadre_scope_enter(cadre_strategy *strategy)
         status = scope_require(strategy, __func__, &error);
     }
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
-    struct scope *scope = scope_here();
+    struct scope *scope = scope_of_thread();
     CADRE_ASSERT(strategy == NULL || scope->strategy == NULL || scope->strategy == strategy);
     if (strategy == NULL) {
         scope->default_depth++;
@@ -144,7 +144,7 @@ cadre_status cadre_scope_leave(cadre_strategy *strategy)
     struct cadre_error error = {0};
     strategy = named(strategy);
     cadre_status status = context_require_cross(__func__, &error);
-    struct scope *scope = scope_here();
+    struct scope *scope = scope_of_thread();
     uint32_t *depth = strategy == NULL ? &scope->default_depth : &scope->depth;
     if (status == CADRE_OK && (strategy != scope->strategy || *depth == 0)) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -157,7 +157,7 @@ cadre_status cadre_scope_leave(cadre_strategy *strategy)
     if (status == CADRE_OK && --*depth == 0) {
         scope->strategy = NULL;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_strategy_set(cadre_strategy *strategy)
@@ -165,7 +165,7 @@ cadre_status cadre_strategy_set(cadre_strategy *strategy)
     struct cadre_error error = {0};
     strategy = named(strategy);
     cadre_status status = check(strategy, __func__, &error);
-    const struct scope *scope = scope_here();
+    const struct scope *scope = scope_of_thread();
     if (status == CADRE_OK &&
         (scope->depth > 0 || scope->default_depth > 0 || context_strategy() != NULL)) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
@@ -179,7 +179,7 @@ cadre_status cadre_strategy_set(cadre_strategy *strategy)
     if (status == CADRE_OK) {
         atomic_store(&process_strategy, strategy);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 bool cadre_has_strategy(void)

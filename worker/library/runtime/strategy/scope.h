@@ -2,7 +2,7 @@
  * Which strategy functions without a strategy argument mean: that of the innermost context of the
  * calling thread.
  *
- *     replica function, merge call, update    its strategy's (border.h)
+ *     replica function, merge call, update    its strategy's (api.h)
  *     cadre_scope_enter                       of this thread, nesting
  *     a crew's worker                         that of the worker whose functions the thread runs
  *     cadre_strategy_set                      of the process
@@ -22,8 +22,8 @@ struct scope {
 
 /* The thread's scopes are put aside, for a function of the program that begins with none; then they
  * come back. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened. */
-struct scope scope_aside(void);
-cadre_status scope_back(const struct scope *scope, const char *function, struct cadre_error *error);
+struct scope scope_suspend(void);
+cadre_status scope_resume(const struct scope *scope, const char *function, struct cadre_error *error);
 
 /* What is current as cadre_strategy_current sees it: NULL outside of everything, where that gives
  * the default strategy. */

@@ -13,9 +13,9 @@
 
 /* What replicas are fed in a step: told by all in its first collective, so that every task knows
  * what the whole step was fed, and what it should have been. */
-struct step_feed {
+struct step_consumption {
     uint64_t samples;
-    uint64_t fed[2];
+    uint64_t consumed[2];
     uint64_t expected[2]; /* the chief's */
     uint64_t provable;    /* 1: the chief knows; else 0 */
 };
@@ -28,9 +28,9 @@ struct step {
     uint32_t input_count;
     const char *const *input_names; /* kept (component_names.h); NULL: none */
     uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
-    struct step_feed own;       /* of this task */
-    struct step_feed whole;     /* of all tasks, once `feed_known` */
-    bool feed_known;
+    struct step_consumption own;       /* of this task */
+    struct step_consumption whole;     /* of all tasks, once `consumption_known` */
+    bool consumption_known;
     bool equal;               /* the digests of all replicas were told, and are */
     uint32_t compares_in;     /* steps from this one to the next that is compared: what the chief
                                  tells, 0 of others; then what it told */

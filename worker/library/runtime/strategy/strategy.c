@@ -2,7 +2,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 
 uint32_t strategy_rank_of(const cadre_strategy *strategy)
 {
@@ -28,13 +28,13 @@ cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *
     return CADRE_OK;
 }
 
-bool strategy_is_peers(cadre_status code)
+bool strategy_is_peer_failure(cadre_status code)
 {
     return code == CADRE_ABORTED || code == CADRE_UNAVAILABLE || code == CADRE_DEADLINE_EXCEEDED ||
            code == CADRE_CANCELLED;
 }
 
-cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
+cadre_status strategy_set_failed(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(error->code != CADRE_OK);
     task_failed(strategy->task, error);
@@ -42,14 +42,14 @@ cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error)
     return error->code;
 }
 
-bool strategy_warm(const cadre_strategy *strategy)
+bool strategy_is_warm(const cadre_strategy *strategy)
 {
     return strategy->state != STATE_PRESENT;
 }
 
-bool strategy_arrives(const cadre_strategy *strategy)
+bool strategy_is_catching_up(const cadre_strategy *strategy)
 {
-    return strategy->arrives;
+    return strategy->catching_up;
 }
 
 uint64_t strategy_position(const cadre_strategy *strategy)
@@ -58,7 +58,7 @@ uint64_t strategy_position(const cadre_strategy *strategy)
     return task_position(strategy->task);
 }
 
-uint64_t strategy_draws_by(const cadre_strategy *strategy, uint64_t position)
+uint64_t strategy_random_key(const cadre_strategy *strategy, uint64_t position)
 {
-    return strategy->draws_by != 0 ? strategy->draws_by : position;
+    return strategy->random_key != 0 ? strategy->random_key : position;
 }

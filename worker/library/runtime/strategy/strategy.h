@@ -15,8 +15,8 @@
 #include "worker/library/device/tensor_memory.h"
 #include "worker/library/mesh/mesh.h"
 #include "worker/library/runtime/strategy/device_list.h"
-#include "worker/library/runtime/border/environment.h"
-#include "worker/library/runtime/strategy/participant.h"
+#include "worker/library/runtime/api/environment.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
 #include "worker/library/runtime/strategy/step_state.h"
 #include "worker/library/runtime/task/task.h"
 
@@ -30,8 +30,8 @@ enum strategy_kind {
 
 /* How a strategy came to be. */
 enum strategy_origin {
-    STRATEGY_MADE = 0,   /* a constructor made it for the program */
-    STRATEGY_BY_DEFAULT, /* it is current outside of all scopes */
+    STRATEGY_CONSTRUCTED = 0,   /* a constructor made it for the program */
+    STRATEGY_DEFAULT, /* it is current outside of all scopes */
     STRATEGY_OF_WORKER   /* of a crew's worker, for the functions that it runs: closures/ */
 };
 
@@ -52,7 +52,7 @@ struct state_part;
 struct digests_part;
 struct variables_part;
 struct input_part;
-struct crew_state;
+struct ps_job_state;
 struct worker_strategy;
 
 struct cadre_strategy {
@@ -60,11 +60,11 @@ struct cadre_strategy {
     enum strategy_origin origin;
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
-    struct participant_list participants; /* its parts */
+    struct strategy_hook_list hooks; /* its parts */
     struct device_list devices;           /* of the local replicas */
     struct device_list parameter;         /* central storage: where variables are; else none */
     struct task *task;
-    struct crew_state *crew;        /* of a crew's chief; else NULL */
+    struct ps_job_state *ps_job;        /* of a crew's chief; else NULL */
     struct worker_strategy *worker; /* STRATEGY_OF_WORKER; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
@@ -88,7 +88,7 @@ struct cadre_strategy {
     struct cadre_error failed; /* code not OK: final, given by all that follows */
     bool left;                 /* the job left its machines: `failed` says so, and is no fault */
     struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
-    /* What each part keeps is its own (strategy/participant.h). */
+    /* What each part keeps is its own (strategy/strategy_hooks.h). */
     struct regroup_part *regroup;
     struct devices_part *devices_part;
     struct collectives_part *collectives;
@@ -99,9 +99,9 @@ struct cadre_strategy {
     struct digests_part *digests;
     struct outputs_part *outputs;
     struct preemption *preemption;
-    uint64_t draws_by; /* random streams, in place of the position; 0: by that */
+    uint64_t random_key; /* random streams, in place of the position; 0: by that */
     bool changes;      /* a variable between steps: a step of its own is no place of the loop */
-    bool arrives;      /* it joined, and its program has not come to its first step */
+    bool catching_up;      /* it joined, and its program has not come to its first step */
 };
 
 /* Those that its variables are on. */
@@ -114,14 +114,14 @@ cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *
  * and of functions of the program that it calls are refused. {0}: has none. It is left where the
  * variable goes out of scope. */
 struct strategy_call {
-    uint32_t place; /* of the strategy among those that live, from 1 on */
+    uint32_t registry_slot; /* of the strategy among those that live, from 1 on */
 };
 #define STRATEGY_CALL __attribute__((cleanup(strategy_leave))) struct strategy_call
 void strategy_leave(struct strategy_call *call);
 
 /* What the call that the strategy is in does from now on (a string that stays), for those that are
  * refused meanwhile. Returns what it did before. */
-const char *strategy_does(const cadre_strategy *strategy, const char *what);
+const char *strategy_set_activity(const cadre_strategy *strategy, const char *what);
 
 /* What every public `function` of cross-replica context asks first: that it is called there, with
  * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
@@ -140,31 +140,31 @@ cadre_status strategy_require_inside(const cadre_strategy *strategy, const char 
 
 /* The same as strategy_enter for a function that only looks at what no call changes but a step: it
  * may be called by a function of the program in any call outside of steps. */
-cadre_status strategy_look(
+cadre_status strategy_enter_readonly(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* Makes any error final, without repair. Returns the code. */
-cadre_status strategy_end(cadre_strategy *strategy, struct cadre_error *error);
+cadre_status strategy_set_failed(cadre_strategy *strategy, struct cadre_error *error);
 
 /* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
  * strategy_regroup is the answer to it, strategy_fail to all others. */
-bool strategy_is_peers(cadre_status code);
+bool strategy_is_peer_failure(cadre_status code);
 
 /* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
-bool strategy_on_worker(const cadre_strategy *strategy);
+bool strategy_is_on_worker(const cadre_strategy *strategy);
 
 /* Whether `function` may be called with the strategy of a crew's worker, in this
  * thread. */
-cadre_status strategy_worker_allows(
+cadre_status strategy_allowed_on_worker(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
-bool strategy_warm(const cadre_strategy *strategy);
+bool strategy_is_warm(const cadre_strategy *strategy);
 
 /* Whether this task joined others that stand before a step, and its program is on its way there:
  * what it still does before is done by them, in the state that it has from them. So it does not
  * meet them, and changes nothing. */
-bool strategy_arrives(const cadre_strategy *strategy);
+bool strategy_is_catching_up(const cadre_strategy *strategy);
 
 /* The strategy that functions without a strategy argument mean: that of the context, the scope or
  * the process (scope.h), or the only one that lives. NULL: there is none. */
@@ -174,7 +174,7 @@ cadre_strategy *strategy_current(void);
 bool strategy_is_default(const cadre_strategy *strategy);
 
 /* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
-bool strategy_lives(const cadre_strategy *strategy);
+bool strategy_is_registered(const cadre_strategy *strategy);
 
 /* The rank of this process's task now, or when its last strategy lived; 0 before the first. A warm
  * task's is the one after all others. */
@@ -188,6 +188,6 @@ uint32_t strategy_tasks(const cadre_strategy *strategy);
 uint64_t strategy_position(const cadre_strategy *strategy);
 
 /* What the random streams of the step at `position` are drawn by. */
-uint64_t strategy_draws_by(const cadre_strategy *strategy, uint64_t position);
+uint64_t strategy_random_key(const cadre_strategy *strategy, uint64_t position);
 
 #endif

@@ -73,7 +73,7 @@ cadre_status membership_post(const struct membership *membership, const struct t
     return CADRE_OK;
 }
 
-static void tell_missing(
+static void report_missing(
     const struct membership *membership, const struct mesh *mesh, uint64_t waited_us)
 {
     uint32_t rank = mesh->ops->form_missing(mesh);
@@ -87,16 +87,16 @@ cadre_status membership_wait(
 {
     CADRE_ASSERT(mesh != NULL);
     uint64_t since_us = clock_monotonic_us();
-    uint64_t tell_us = since_us + STALL_FIRST_US;
+    uint64_t report_at_us = since_us + STALL_FIRST_US;
     cadre_status status;
     while ((status = mesh->ops->form_test(mesh, error)) == CADRE_PENDING) {
         uint64_t now_us = clock_monotonic_us();
-        if (now_us >= tell_us) {
-            tell_us = now_us + STALL_AGAIN_US;
-            tell_missing(membership, mesh, now_us - since_us);
+        if (now_us >= report_at_us) {
+            report_at_us = now_us + STALL_AGAIN_US;
+            report_missing(membership, mesh, now_us - since_us);
         }
         struct pollfd waited = {.fd = mesh->ops->form_fd(mesh), .events = POLLIN};
-        uint64_t left_us = tell_us > now_us ? tell_us - now_us : 0;
+        uint64_t left_us = report_at_us > now_us ? report_at_us - now_us : 0;
         poll(&waited, 1, (int)(left_us / CADRE_US_PER_MS) + 1); /* the test says more */
     }
     return status;

@@ -4,7 +4,7 @@
 #ifndef CADRE_RUNTIME_MEMBERSHIP_H
 #define CADRE_RUNTIME_MEMBERSHIP_H
 
-#include "worker/library/runtime/border/environment.h"
+#include "worker/library/runtime/api/environment.h"
 #include "worker/library/runtime/task/task.h"
 
 /* Listens for the peers of a task that the daemon started. By hand there is no listener: NULL, and

@@ -6,14 +6,14 @@
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
-#include "worker/library/runtime/task/core_inside.h"
+#include "worker/library/runtime/task/embedded_core.h"
 #include "worker/library/runtime/task/session.h"
 
 #define ANSWERS_MAX 16
 
 struct session_local {
     struct session base;
-    struct core_inside *inside;
+    struct embedded_core *inside;
     struct task_down answers[ANSWERS_MAX]; /* a ring of what the core wants the task to hear */
     size_t first;
     size_t count;
@@ -81,7 +81,7 @@ static cadre_status local_start(
 
 static void local_send(struct session *session, const struct task_up *up)
 {
-    core_inside_up(local_of(session)->inside, 0, up, 0);
+    embedded_core_receive(local_of(session)->inside, 0, up, 0);
 }
 
 static bool local_take(struct session *session, struct task_down *ret_down)
@@ -99,7 +99,7 @@ static bool local_take(struct session *session, struct task_down *ret_down)
 static void local_close(struct session *session)
 {
     if (session != NULL) {
-        core_inside_close(local_of(session)->inside);
+        embedded_core_close(local_of(session)->inside);
         free(session);
     }
 }
@@ -115,7 +115,7 @@ static const struct session_ops local_ops = {
 cadre_status session_local_open(
     uint64_t restored, struct session **ret_session, struct cadre_error *error)
 {
-    struct core_inside_options options = {.tasks = 1,
+    struct embedded_core_options options = {.tasks = 1,
         .name = name_of,
         .restored = restored,
         .lease_us = CADRE_US_PER_S,
@@ -126,13 +126,13 @@ cadre_status session_local_open(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the coordinator inside the program");
     }
-    struct core_inside_events events = {
+    struct embedded_core_events events = {
         .placed = on_placed, .down = on_down, .stop = on_stop, .fails = on_fails, .user = local};
     local->base.ops = &local_ops;
-    cadre_status status = core_inside_open(&options, &events, &local->inside, error);
+    cadre_status status = embedded_core_open(&options, &events, &local->inside, error);
     if (status == CADRE_OK) {
-        core_inside_join(local->inside, 0, 0);
-        core_inside_begin(local->inside, 0);
+        embedded_core_connect(local->inside, 0, 0);
+        embedded_core_start(local->inside, 0);
         if (local->base.incarnation == 0) {
             status = cadre_error_set(
                 error, CADRE_INTERNAL, "the coordinator inside the program did not place its job");

@@ -141,7 +141,7 @@ static void locked_step(struct task *task, const struct task_event *event)
 
 /* --- events of the session's thread --- */
 
-static void say_streams(struct task *task)
+static void send_streams(struct task *task)
 {
     for (size_t i = 0; i < task->stream_count; i++) {
         task_step(task,
@@ -154,7 +154,7 @@ static void on_connected(void *user)
     struct task *task = user;
     pthread_mutex_lock(&task->lock);
     task_step(task, &(struct task_event){.type = TASK_EVENT_CONNECTED});
-    say_streams(task);
+    send_streams(task);
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -275,13 +275,13 @@ void task_attach_mesh(struct task *task, struct mesh *mesh)
 }
 
 bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
-    const struct feed *feed)
+    const struct consumption *consumption)
 {
     pthread_mutex_lock(&task->lock);
     bool due = task->core.phase == TASK_SYNC && generation_equal(task->core.generation, generation);
     if (due) {
         task_step(task,
-            &(struct task_event){.type = TASK_EVENT_SYNCED, .cursor = *cursor, .feed = *feed});
+            &(struct task_event){.type = TASK_EVENT_SYNCED, .cursor = *cursor, .consumption = *consumption});
     }
     pthread_mutex_unlock(&task->lock);
     return due;
@@ -317,11 +317,11 @@ void task_failed(struct task *task, const struct cadre_error *error)
 }
 
 void task_ready(
-    struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position)
+    struct task *task, const struct cursor *cursor, const struct consumption *consumption, uint64_t position)
 {
     locked_step(task,
         &(struct task_event){
-            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .feed = *feed});
+            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .consumption = *consumption});
 }
 
 void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps)
@@ -330,11 +330,11 @@ void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64
                           .cursor = {.stream = stream, .epoch = epoch, .steps = steps}});
 }
 
-void task_applied(struct task *task, uint64_t position, const struct feed *feed)
+void task_applied(struct task *task, uint64_t position, const struct consumption *consumption)
 {
-    CADRE_ASSERT(feed != NULL);
+    CADRE_ASSERT(consumption != NULL);
     locked_step(task,
-        &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .feed = *feed});
+        &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .consumption = *consumption});
 }
 
 void task_part(struct task *task, const struct task_part *part)
@@ -394,14 +394,14 @@ cadre_status task_stream(
     CADRE_ASSERT(strlen(stream->name) < LIMIT_NAME_BYTES);
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&task->lock);
-    struct told_stream *grown =
+    struct announced_stream *grown =
         realloc(task->streams, (task->stream_count + 1) * sizeof task->streams[0]);
     if (grown == NULL) {
         status = cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for one more distributed dataset");
     } else {
         task->streams = grown;
-        grown[task->stream_count] = (struct told_stream){.stream = *stream};
+        grown[task->stream_count] = (struct announced_stream){.stream = *stream};
         snprintf(grown[task->stream_count].name, LIMIT_NAME_BYTES, "%s", stream->name);
         task->stream_count++;
         for (size_t i = 0; i < task->stream_count; i++) {
@@ -414,7 +414,7 @@ cadre_status task_stream(
     return status;
 }
 
-static void say_to_people(struct task *task, const struct task_up *up)
+static void send_to_people(struct task *task, const struct task_up *up)
 {
     pthread_mutex_lock(&task->lock);
     if (task->core.connected && task->core.phase != TASK_EXIT) {
@@ -425,10 +425,10 @@ static void say_to_people(struct task *task, const struct task_up *up)
 
 void task_progress(struct task *task, const struct progress *progress)
 {
-    say_to_people(task, &(struct task_up){.type = TASK_UP_PROGRESS, .progress = *progress});
+    send_to_people(task, &(struct task_up){.type = TASK_UP_PROGRESS, .progress = *progress});
 }
 
 void task_shards(struct task *task, const struct shards_report *shards)
 {
-    say_to_people(task, &(struct task_up){.type = TASK_UP_SHARDS, .shards = *shards});
+    send_to_people(task, &(struct task_up){.type = TASK_UP_SHARDS, .shards = *shards});
 }

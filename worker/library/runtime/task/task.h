@@ -52,7 +52,7 @@ void task_close(struct task *task);
 
 /* Waits until the coordinator says what this task is to do first: a plan is there, or (*ret_warm)
  * the job is under way and it prepares alone. */
-cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_error *error);
+cadre_status task_await_assignment(struct task *task, bool *ret_warm, struct cadre_error *error);
 
 /* While warm: where a stream stood when this task came; false: not known. And the tasks of the job
  * then. */
@@ -79,7 +79,7 @@ void task_attach_mesh(struct task *task, struct mesh *mesh);
  * at the plan's first position from now on, and runs; `cursor` and `feed` are those of the last
  * step. False: it was frozen meanwhile, and stands where it stood. */
 bool task_synced(struct task *task, struct generation generation, const struct cursor *cursor,
-    const struct feed *feed);
+    const struct consumption *consumption);
 
 /* The mesh of `generation` did not form, or the state did not come. */
 void task_sync_failed(struct task *task, struct generation generation, const char *text);
@@ -87,13 +87,13 @@ void task_sync_failed(struct task *task, struct generation generation, const cha
 /* The program begins the step where it stands, of the run `cursor`, whose input can be had below
  * `position`; `feed`: of the cursor's epoch so far. */
 void task_ready(
-    struct task *task, const struct cursor *cursor, const struct feed *feed, uint64_t position);
+    struct task *task, const struct cursor *cursor, const struct consumption *consumption, uint64_t position);
 
 /* The program found the end of an epoch whose length was not known: it has so many steps. */
 void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps);
 
 /* What the coordinator is told of the step where the task stands. */
-void task_told(struct task *task, struct cursor *ret_cursor, struct feed *ret_feed);
+void task_get_reported(struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption);
 
 /* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED:
  * this generation ends before it; CANCELLED, UNAVAILABLE: final. */
@@ -102,7 +102,7 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
 /* Asks to write the variables of step `position`, which was admitted; ABORTED when the task was
  * frozen meanwhile. task_applied follows a success. */
 cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error *error);
-void task_applied(struct task *task, uint64_t position, const struct feed *feed);
+void task_applied(struct task *task, uint64_t position, const struct consumption *consumption);
 
 /* A collective of `generation` failed for want of a peer: the task freezes, and the coordinator
  * hears of it. Nothing when a newer generation is planned already. */
@@ -138,17 +138,17 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
 void task_preempt(struct task *task, bool stops);
 
 /* The program begins a step: all that it does between two is done. Whether its job stops here, or
- * stands still for who joins or leaves. Then task_stand_here says that it does, with the digest of
+ * stands still for who joins or leaves. Then task_report_paused says that it does, with the digest of
  * its state (0: not known), unless the job goes on otherwise meanwhile. Where it has stopped the
  * state is to be saved, and bye follows; where it stands still, another generation. */
-enum task_edge {
-    TASK_GOES_ON = 0,
-    TASK_HALTS, /* before the step that was begun, and nobody was told: task_admit says ABORTED */
+enum task_pause_point {
+    TASK_CONTINUES = 0,
+    TASK_PAUSES, /* before the step that was begun, and nobody was told: task_admit says ABORTED */
     TASK_STOPS, /* here, and nobody was told */
     TASK_STOPPED
 };
-enum task_edge task_edge(struct task *task);
-void task_stand_here(struct task *task, uint64_t digest);
+enum task_pause_point task_pause_point(struct task *task);
+void task_report_paused(struct task *task, uint64_t digest);
 
 /* Before this step the chief is to save the state; POSITION_NONE: nobody asks. */
 uint64_t task_checkpoint_at(struct task *task);
@@ -171,10 +171,10 @@ void task_diverged(struct task *task, struct generation generation,
 
 /* Reports that the program is done in `generation`, with the digest of its state (0: not known):
  * false when another one is planned already, in which it may be the chief, and has to save first.
- * task_await_bye then waits for permission to go. *ret_void: the task was replaced, its process
+ * task_await_goodbye then waits for permission to go. *ret_void: the task was replaced, its process
  * must end without doing anything more; the error says why. */
 bool task_finish(struct task *task, struct generation generation, uint64_t digest);
-cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error);
+cadre_status task_await_goodbye(struct task *task, bool *ret_void, struct cadre_error *error);
 
 /* Whether permission to go was given. */
 bool task_dismissed(struct task *task);

@@ -9,7 +9,7 @@
 #include "worker/library/runtime/task/task.h"
 
 /* A dataset that was told. */
-struct told_stream {
+struct announced_stream {
     struct task_stream stream; /* its name is `name` */
     char name[LIMIT_NAME_BYTES];
 };
@@ -30,7 +30,7 @@ struct task {
     uint32_t warm_tasks;
     struct stream_position warm_streams[LIMIT_STREAMS];
     size_t warm_stream_count;
-    struct told_stream *streams; /* owned */
+    struct announced_stream *streams; /* owned */
     size_t stream_count;
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];

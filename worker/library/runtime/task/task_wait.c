@@ -46,7 +46,7 @@ static cadre_status hopeless(const struct task *task, struct cadre_error *error)
     return CADRE_PENDING;
 }
 
-cadre_status task_await_place(struct task *task, bool *ret_warm, struct cadre_error *error)
+cadre_status task_await_assignment(struct task *task, bool *ret_warm, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
     CADRE_ASSERT(task->mesh == NULL);
@@ -139,7 +139,7 @@ cadre_status task_await_plan(
 }
 
 /* Under the lock: who waits for `slot` has waited for so long. */
-static void tell_stall(struct task *task, uint32_t slot, uint64_t waited_us)
+static void report_stall(struct task *task, uint32_t slot, uint64_t waited_us)
 {
     CADRE_ASSERT(slot < LIMIT_TASKS_PER_JOB);
     struct task_stall stall = {
@@ -150,7 +150,7 @@ static void tell_stall(struct task *task, uint32_t slot, uint64_t waited_us)
 void task_stall(struct task *task, uint32_t slot, uint64_t waited_us)
 {
     pthread_mutex_lock(&task->lock);
-    tell_stall(task, slot, waited_us);
+    report_stall(task, slot, waited_us);
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -185,7 +185,7 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
 {
     cadre_status status = CADRE_OK;
     uint64_t since_us = 0;
-    uint64_t tell_us = 0;
+    uint64_t report_at_us = 0;
     pthread_mutex_lock(&task->lock);
     while (!task_core_may_enter(&task->core, position)) {
         status = unadmitted(task, error);
@@ -194,15 +194,15 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
         }
         if (since_us == 0) {
             since_us = clock_monotonic_us();
-            tell_us = since_us + STALL_FIRST_US;
+            report_at_us = since_us + STALL_FIRST_US;
             task_step(task, &(struct task_event){.type = TASK_EVENT_STALLED, .position = position});
             continue;
         }
-        wait_until(task, tell_us);
+        wait_until(task, report_at_us);
         uint64_t now_us = clock_monotonic_us();
-        if (now_us >= tell_us && !task_core_may_enter(&task->core, position)) {
-            tell_us = now_us + STALL_AGAIN_US;
-            tell_stall(task, task->core.slot, now_us - since_us);
+        if (now_us >= report_at_us && !task_core_may_enter(&task->core, position)) {
+            report_at_us = now_us + STALL_AGAIN_US;
+            report_stall(task, task->core.slot, now_us - since_us);
         }
     }
     if (status == CADRE_PENDING) {
@@ -230,7 +230,7 @@ cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error
     return status;
 }
 
-cadre_status task_await_bye(struct task *task, bool *ret_void, struct cadre_error *error)
+cadre_status task_await_goodbye(struct task *task, bool *ret_void, struct cadre_error *error)
 {
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_PENDING;
@@ -270,18 +270,18 @@ cadre_status task_await_published(
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_OK;
     uint64_t since_us = clock_monotonic_us();
-    uint64_t tell_us = since_us + STALL_FIRST_US;
+    uint64_t report_at_us = since_us + STALL_FIRST_US;
     task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* it waits for that too */
     while (!is_published(task, position) && (status = hopeless(task, error)) == CADRE_PENDING) {
         if (!last) {
             pthread_cond_wait(&task->changed, &task->lock);
             continue;
         }
-        wait_until(task, tell_us);
+        wait_until(task, report_at_us);
         uint64_t now_us = clock_monotonic_us();
-        if (now_us >= tell_us && !is_published(task, position)) {
-            tell_us = now_us + STALL_AGAIN_US;
-            tell_stall(task, task->core.slot, now_us - since_us);
+        if (now_us >= report_at_us && !is_published(task, position)) {
+            report_at_us = now_us + STALL_AGAIN_US;
+            report_stall(task, task->core.slot, now_us - since_us);
         }
     }
     if (is_published(task, position)) {
@@ -291,21 +291,21 @@ cadre_status task_await_published(
     return status;
 }
 
-enum task_edge task_edge(struct task *task)
+enum task_pause_point task_pause_point(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
-    enum task_edge edge = task_core_halts_next(&task->core)   ? TASK_HALTS
+    enum task_pause_point edge = task_core_halts_next(&task->core)   ? TASK_PAUSES
                           : task_core_stops_next(&task->core) ? TASK_STOPS
                           : task_core_stops(&task->core)      ? TASK_STOPPED
-                                                              : TASK_GOES_ON;
+                                                              : TASK_CONTINUES;
     pthread_mutex_unlock(&task->lock);
     return edge;
 }
 
-void task_stand_here(struct task *task, uint64_t digest)
+void task_report_paused(struct task *task, uint64_t digest)
 {
     pthread_mutex_lock(&task->lock);
-    task_step(task, &(struct task_event){.type = TASK_EVENT_EDGE, .digest = digest});
+    task_step(task, &(struct task_event){.type = TASK_EVENT_PAUSE_POINT, .digest = digest});
     pthread_mutex_unlock(&task->lock);
 }
 
@@ -334,11 +334,11 @@ bool task_halted(struct task *task)
     return halted;
 }
 
-void task_told(struct task *task, struct cursor *ret_cursor, struct feed *ret_feed)
+void task_get_reported(struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption)
 {
     pthread_mutex_lock(&task->lock);
     *ret_cursor = task->core.cursor;
-    *ret_feed = task->core.feed;
+    *ret_consumption = task->core.consumption;
     pthread_mutex_unlock(&task->lock);
 }
 

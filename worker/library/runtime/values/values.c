@@ -9,11 +9,11 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/input/component_names.h"
-#include "worker/library/input/user_call.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/input/node/component_names.h"
+#include "worker/library/input/node/user_call.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/collective_key.h"
-#include "worker/library/runtime/border/show.h"
+#include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* Both counts are one word, so that they change together. */
@@ -25,16 +25,16 @@ static uint32_t all_of(uint64_t references)
     return (uint32_t)references;
 }
 
-static uint32_t kept_of(uint64_t references)
+static uint32_t image_of(uint64_t references)
 {
     return (uint32_t)(references >> 32);
 }
 
-void fed_files_clear(struct fed_files *files)
+void consumed_samples_clear(struct consumed_samples *files)
 {
     free(files->runs);
     free(files->done);
-    *files = (struct fed_files){0};
+    *files = (struct consumed_samples){0};
 }
 
 /* --- those that are gone --- */
@@ -212,8 +212,8 @@ static void end(cadre_per_replica *value)
     }
     free(value->parts);
     free(value->tensors);
-    fed_files_clear(&value->source.files);
-    fed_files_clear(&value->source.all);
+    consumed_samples_clear(&value->source.files);
+    consumed_samples_clear(&value->source.all);
     rest(value);
 }
 
@@ -241,7 +241,7 @@ void per_replica_lend(cadre_per_replica *value)
 {
     per_replica_show(value);
     uint64_t before = atomic_fetch_add_explicit(&value->references, KEPT, memory_order_relaxed);
-    CADRE_ASSERT(all_of(before) > kept_of(before));
+    CADRE_ASSERT(all_of(before) > image_of(before));
 }
 
 void per_replica_drop(cadre_per_replica *value)
@@ -249,7 +249,7 @@ void per_replica_drop(cadre_per_replica *value)
     if (value != NULL) {
         uint64_t before =
             atomic_fetch_sub_explicit(&value->references, ONE + KEPT, memory_order_acq_rel);
-        CADRE_ASSERT(kept_of(before) > 0);
+        CADRE_ASSERT(image_of(before) > 0);
         if (all_of(before) == 1) {
             end(value);
         }
@@ -274,7 +274,7 @@ static bool give_back(cadre_per_replica *value)
 {
     uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
     do {
-        if (all_of(before) <= kept_of(before)) {
+        if (all_of(before) <= image_of(before)) {
             return false;
         }
     } while (!atomic_compare_exchange_weak_explicit(
@@ -289,7 +289,7 @@ cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
     if (value != NULL && !take(value)) {
-        border(refuse_gone(__func__, "value", &error), &error);
+        api_return(refuse_gone(__func__, "value", &error), &error);
         return NULL;
     }
     return value;
@@ -306,7 +306,7 @@ void cadre_per_replica_release(cadre_per_replica *value)
         "cadre_run, or one that was released already; release only what was retained or made",
         __func__);
     show_misuse(SHOW_VALUE_RELEASED, &error);
-    border(error.code, &error);
+    api_return(error.code, &error);
 }
 
 uint32_t cadre_per_replica_count(const cadre_per_replica *value)
@@ -357,7 +357,7 @@ static cadre_status take_names(const cadre_element *element, uint32_t local,
 {
     const char *const *names = NULL;
     if (element->names != NULL) {
-        CADRE_TRY(component_names_keep(
+        CADRE_TRY(component_names_intern(
             element->names, element->count, "cadre_values_from_function", &names, error));
     }
     if (local == 0) {
@@ -423,9 +423,9 @@ cadre_status cadre_values_from_function(cadre_strategy *strategy, cadre_value_fu
     }
     if (status != CADRE_OK) {
         cadre_per_replica_release(value);
-        return border(status, &error);
+        return api_return(status, &error);
     }
     per_replica_show(value);
     *ret_values = value;
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -11,19 +11,19 @@
 #include "cadre/replica.h"
 #include "common/base/error.h"
 #include "common/pure/digest.h"
-#include "worker/library/input/file_shares.h"
+#include "worker/library/input/sharding/file_shares.h"
 
 /* Which samples of which files are fed in a step, and which files have nothing left after it
  * (FILE).
  */
-struct fed_files {
+struct consumed_samples {
     struct file_run *runs; /* owned */
     size_t run_count;
     uint64_t *done; /* owned */
     size_t done_count;
 };
 
-void fed_files_clear(struct fed_files *files);
+void consumed_samples_clear(struct consumed_samples *files);
 
 /* Where a batch comes from. */
 struct batch_source {
@@ -34,14 +34,14 @@ struct batch_source {
     uint64_t present;    /* replicas of this task that have an element; the others' are dummies */
     uint64_t own_rows;   /* of them */
     uint64_t generation; /* in which all tasks agreed on the step; 0: in none */
-    struct fed_files files; /* FILE: of this task ... */
-    struct fed_files all;   /* ... and of all, as agreed on */
+    struct consumed_samples files; /* FILE: of this task ... */
+    struct consumed_samples all;   /* ... and of all, as agreed on */
     uint64_t samples;       /* that this task feeds */
-    struct digest fed;      /* of them */
+    struct digest consumed;      /* of them */
     struct digest expected; /* provable: of all samples of the step, which the chief knows */
     bool provable;
     uint64_t cut;  /* of the dataset's input, that it is of */
-    bool consumed; /* it was run already */
+    bool was_run; /* it was run already */
 };
 
 /* Components first .. first + count - 1 of another value, in one that holds it. */

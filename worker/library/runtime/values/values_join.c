@@ -8,8 +8,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
-#include "worker/library/input/component_names.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/input/node/component_names.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
@@ -34,7 +34,7 @@ static bool on_host(cadre_per_replica *value)
 }
 
 /* One that replicas share stays one. */
-static cadre_status copy_place(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
+static cadre_status copy_tensor(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
     uint32_t replica, struct cadre_error *error)
 {
     cadre_tensor *tensor = *per_replica_at(from, component, replica);
@@ -69,7 +69,7 @@ cadre_status values_on_host(
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < value->components; i++) {
         for (uint32_t replica = 0; status == CADRE_OK && replica < value->replicas; replica++) {
-            status = copy_place(from, copy, i, replica, error);
+            status = copy_tensor(from, copy, i, replica, error);
         }
     }
     if (status != CADRE_OK) {
@@ -140,7 +140,7 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
 }
 
 /* Under the argument's name, or as its own. */
-static void name_part(struct names_made *made, const char *argument, const cadre_per_replica *part)
+static void name_part(struct names_builder *made, const char *argument, const cadre_per_replica *part)
 {
     for (uint32_t i = 0; i < part->components; i++) {
         char number[16] = "";
@@ -152,7 +152,7 @@ static void name_part(struct names_made *made, const char *argument, const cadre
         if (own == NULL && part->components > 1) {
             snprintf(number, sizeof number, "%u", i);
         }
-        names_made_add(made, argument, own == NULL ? number : own);
+        names_builder_add(made, argument, own == NULL ? number : own);
     }
 }
 
@@ -162,7 +162,7 @@ static cadre_status join(const cadre_strategy *strategy, const cadre_argument ar
 {
     const cadre_per_replica *batch = NULL;
     bool any_name = false;
-    struct names_made made;
+    struct names_builder made;
     made.count = 0;
     made.no_memory = false;
     for (uint32_t i = 0; i < argument_count; i++) {
@@ -234,7 +234,7 @@ cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_argument ar
     if (status == CADRE_OK) {
         status = values_join(strategy, arguments, argument_count, ret_values, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *const tensors[],
@@ -263,11 +263,11 @@ cadre_status cadre_values_from_tensors(cadre_strategy *strategy, cadre_tensor *c
         }
     }
     if (status != CADRE_OK) {
-        return border(status, &error);
+        return api_return(status, &error);
     }
     cadre_per_replica *value = per_replica_new(tensor_count, 1);
     if (value == NULL) {
-        return border(no_memory(&error), &error);
+        return api_return(no_memory(&error), &error);
     }
     for (uint32_t i = 0; i < tensor_count; i++) {
         *per_replica_at(value, 0, i) = cadre_tensor_retain(tensors[i]);

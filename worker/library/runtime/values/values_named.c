@@ -5,8 +5,8 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/input/component_names.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/input/node/component_names.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/values/values.h"
 
 /* Among which values is looked, and what was found. */
@@ -62,7 +62,7 @@ static cadre_status missing(const struct search *search, struct cadre_error *err
 static cadre_status take(
     const struct search *search, cadre_per_replica **ret_values, struct cadre_error *error)
 {
-    struct names_made made = {0};
+    struct names_builder made = {0};
     const bool whole = search->equal > 0;
     cadre_per_replica *taken = NULL;
     CADRE_TRY(
@@ -73,12 +73,12 @@ static cadre_status take(
             const char *rest = rest_of(search, value->names[i]);
             if (whole ? is_equal(search, value->names[i]) : rest != NULL) {
                 per_replica_add_part(taken, value, i, 1);
-                names_made_add(&made, NULL, whole ? NULL : rest);
+                names_builder_add(&made, NULL, whole ? NULL : rest);
             }
         }
     }
     cadre_status status =
-        whole ? CADRE_OK : names_made_keep(&made, "cadre_values_named", &taken->names, error);
+        whole ? CADRE_OK : names_builder_intern(&made, "cadre_values_named", &taken->names, error);
     if (status != CADRE_OK) {
         cadre_per_replica_release(taken);
         return status;
@@ -122,5 +122,5 @@ cadre_status cadre_values_named(cadre_per_replica *const values[], uint32_t n_va
     }
     status = status == CADRE_OK ? argument_require(name, __func__, "name", &error) : status;
     status = status == CADRE_OK ? find(&search, ret_values, &error) : status;
-    return border(status, &error);
+    return api_return(status, &error);
 }

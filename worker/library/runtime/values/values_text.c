@@ -8,7 +8,7 @@
 #include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/values/values.h"
 
 /* One replica's. */
@@ -156,5 +156,5 @@ cadre_status cadre_value_print(const cadre_per_replica *value, FILE *file)
     if (status == CADRE_OK) {
         status = text_print(write_value, value, file, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -9,10 +9,10 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/replica/step_admission.h"
@@ -98,12 +98,12 @@ static cadre_status check_context(cadre_replica *replica, const struct assignmen
         return variable_enter(assignment->variable, assignment->function, call, error);
     }
     CADRE_TRY(argument_require(assignment->variable, assignment->function, "variable", error));
-    CADRE_TRY(step_require_here(replica, assignment->function, error));
+    CADRE_TRY(step_require_own_thread(replica, assignment->function, error));
     return variable_require_own(replica, assignment->variable, assignment->function, error);
 }
 
 /* On servers: each a push, in whichever context, which no step undoes; of several replicas one. */
-static cadre_status assign_elsewhere(
+static cadre_status assign_remote(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     static const cadre_push_options none = {0};
@@ -111,10 +111,10 @@ static cadre_status assign_elsewhere(
     struct assignment placed = *assignment;
     cadre_tensor *value = NULL;
     if (replica != NULL) {
-        CADRE_TRY(step_require_here(replica, assignment->function, error));
+        CADRE_TRY(step_require_own_thread(replica, assignment->function, error));
     }
     if (assignment->values != NULL) {
-        return variable_require_here(
+        return variable_require_local(
             assignment->variable, assignment->function, "cadre_variable_assign", error);
     }
     CADRE_TRY(argument_require(assignment->value, assignment->function, "value", error));
@@ -124,12 +124,12 @@ static cadre_status assign_elsewhere(
     push.values = cadre_tensor_const_data(value);
     cadre_status status = variable_is_changed_together(replica, &replica)
                               ? assign_together(replica, &placed, error)
-                              : variable_elsewhere()->push(assignment->variable, &push, error);
+                              : remote_variable_ops()->push(assignment->variable, &push, error);
     cadre_tensor_release(value);
     return status;
 }
 
-static cadre_status assign_here(cadre_replica *replica, const struct assignment *assignment,
+static cadre_status assign_on_replica(cadre_replica *replica, const struct assignment *assignment,
     uint32_t *updates, struct cadre_error *error)
 {
     CADRE_ASSERT((assignment->value == NULL) != (assignment->values == NULL));
@@ -144,7 +144,7 @@ static cadre_status assign_here(cadre_replica *replica, const struct assignment 
         return assign_component(assignment, *updates, error);
     }
     return replica != NULL ? assign_in_replica(replica, assignment, error)
-                           : assign_everywhere(assignment, error);
+                           : assign_cross_replica(assignment, error);
 }
 
 /* All tasks look at what is assigned in cross-replica context, and regular variables are the
@@ -156,13 +156,13 @@ static cadre_status assign_placed(cadre_replica *replica, const struct assignmen
     bool on_host = variable->kind == CADRE_VARIABLE_REGULAR || variable->on_read ||
                    (replica == NULL && updates == NULL);
     if (assignment->values != NULL || !on_host || tensor_device(assignment->value) == NULL) {
-        return assign_here(replica, assignment, updates, error);
+        return assign_on_replica(replica, assignment, updates, error);
     }
     cadre_tensor *value = NULL;
     struct assignment placed = *assignment;
     CADRE_TRY(tensor_copy_to(NULL, assignment->value, &value, error));
     placed.value = value;
-    cadre_status status = assign_here(replica, &placed, updates, error);
+    cadre_status status = assign_on_replica(replica, &placed, updates, error);
     cadre_tensor_release(value);
     return status;
 }
@@ -184,15 +184,15 @@ cadre_status assign_make(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
-    if (variable_lives(assignment->variable) && assignment->variable->served != NULL) {
-        return assign_elsewhere(replica, assignment, error);
+    if (variable_is_registered(assignment->variable) && assignment->variable->served != NULL) {
+        return assign_remote(replica, assignment, error);
     }
     cadre_status status = check_context(replica, assignment, &call, error);
     if (status == CADRE_OK) {
         status = assign_entered(replica, assignment, error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : step_writer(), error);
+        step_record_refusal(replica != NULL ? replica : step_current_replica(), error);
     }
     return status;
 }
@@ -205,7 +205,7 @@ cadre_status cadre_variable_assign(cadre_replica *replica, cadre_variable *varia
     struct cadre_error error = {0};
     const struct assignment assignment = {
         .function = __func__, .how = how, .variable = variable, .value = value};
-    return border(assign_make(replica, &assignment, &error), &error);
+    return api_return(assign_make(replica, &assignment, &error), &error);
 }
 
 cadre_status cadre_variable_assign_values(
@@ -218,7 +218,7 @@ cadre_status cadre_variable_assign_values(
     if (status == CADRE_OK) {
         status = assign_make(NULL, &assignment, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 /* --- public: numbers --- */
@@ -229,18 +229,18 @@ static cadre_status assign_number(
     STRATEGY_CALL call = {0};
     cadre_tensor *tensor = NULL;
     cadre_variable *variable = assignment->variable;
-    bool elsewhere = variable_lives(variable) && variable->served != NULL;
-    cadre_status status = elsewhere ? CADRE_OK : check_context(replica, assignment, &call, error);
+    bool remote = variable_is_registered(variable) && variable->served != NULL;
+    cadre_status status = remote ? CADRE_OK : check_context(replica, assignment, &call, error);
     if (status == CADRE_OK) {
         status = literal_tensor(variable, number, &tensor, error);
     }
     if (status == CADRE_OK) {
         assignment->value = tensor;
-        status = elsewhere ? assign_elsewhere(replica, assignment, error)
+        status = remote ? assign_remote(replica, assignment, error)
                            : assign_entered(replica, assignment, error);
     }
-    if (status != CADRE_OK && !elsewhere) {
-        step_refused(replica != NULL ? replica : step_writer(), error);
+    if (status != CADRE_OK && !remote) {
+        step_record_refusal(replica != NULL ? replica : step_current_replica(), error);
     }
     cadre_tensor_release(tensor);
     return status;
@@ -252,5 +252,5 @@ cadre_status cadre_variable_assign_literal(
     struct cadre_error error = {0};
     struct assignment assignment = {
         .function = __func__, .how = how, .variable = variable, .literal = true};
-    return border(assign_number(replica, &assignment, value, &error), &error);
+    return api_return(assign_number(replica, &assignment, value, &error), &error);
 }

@@ -38,7 +38,7 @@ cadre_status assign_in_replica(
 /* Of one on servers, which several replicas change in a step. */
 cadre_status assign_together(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error);
-cadre_status assign_everywhere(const struct assignment *assignment, struct cadre_error *error);
+cadre_status assign_cross_replica(const struct assignment *assignment, struct cadre_error *error);
 cadre_status assign_component(
     const struct assignment *assignment, uint32_t local, struct cadre_error *error);
 cadre_status assign_plain(const struct assignment *assignment, struct cadre_error *error);

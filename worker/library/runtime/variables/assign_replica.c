@@ -8,7 +8,7 @@
 #include "worker/library/runtime/variables/assign.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/variables/change_note.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 
@@ -28,7 +28,7 @@ static cadre_status meet_with_literal(
     char text[CHANGE_TEXT_BYTES];
     uint64_t key = assign_key(assignment, value);
     change_text(assignment->function, variable, value, text);
-    return variables_meet(replica, text, key, NULL, 0, error);
+    return variables_sum_in_step(replica, text, key, NULL, 0, error);
 }
 
 /* *ret_combined is a tensor to release. */
@@ -60,11 +60,11 @@ static cadre_status write(cadre_replica *replica, const struct assignment *assig
 {
     struct variable_component *component = NULL;
     CADRE_ASSERT(value != NULL);
-    cadre_status status = share_begin(replica, assignment->variable, &component, error);
+    cadre_status status = variable_share_begin(replica, assignment->variable, &component, error);
     if (status == CADRE_OK && component != NULL) {
         status = assign_write(assignment->variable, component, value, assignment->how, error);
     }
-    return share_end(replica, assignment->variable, status, error);
+    return variable_share_end(replica, assignment->variable, status, error);
 }
 
 cadre_status assign_in_replica(
@@ -78,7 +78,7 @@ cadre_status assign_in_replica(
             "cross-replica context",
             variable->name);
     }
-    CADRE_TRY(share_check(replica, variable, error));
+    CADRE_TRY(variable_share_check(replica, variable, error));
     if (is_own(variable)) {
         return write(replica, assignment, assignment->value, error);
     }

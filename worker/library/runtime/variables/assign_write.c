@@ -28,7 +28,7 @@ static cadre_status write_on_device(const cadre_variable *variable,
     const struct device *device = component->device;
     const void *data = cadre_tensor_const_data(from);
     CADRE_ASSERT(tensor_device(from) == device);
-    variable_wrote(variable);
+    variable_mark_written(variable);
     if (variable->bytes == 0) {
         return CADRE_OK;
     }
@@ -48,7 +48,7 @@ static cadre_status bring(struct device *device, const cadre_tensor *from, cadre
     }
     CADRE_TRY(tensor_create_on(device, NULL, cadre_tensor_dtype(from), cadre_tensor_rank(from),
         cadre_tensor_dims(from), ret_here, error));
-    cadre_status status = device_send(device, device->compute, cadre_tensor_data(*ret_here),
+    cadre_status status = device_copy_enqueue(device, device->compute, cadre_tensor_data(*ret_here),
         cadre_tensor_const_data(from), cadre_tensor_bytes(from), error);
     if (status != CADRE_OK) {
         cadre_tensor_release(*ret_here);

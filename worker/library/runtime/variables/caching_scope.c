@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 struct cached {
@@ -155,7 +155,7 @@ cadre_status cadre_caching_scope_enter(void)
         process_scope.entered = true;
     }
     pthread_mutex_unlock(&lock);
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_caching_scope_leave(void)
@@ -172,5 +172,5 @@ cadre_status cadre_caching_scope_leave(void)
             "the same context; enter one first");
     }
     pthread_mutex_unlock(&lock);
-    return border(status, &error);
+    return api_return(status, &error);
 }

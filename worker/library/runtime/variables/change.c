@@ -2,9 +2,9 @@
 #include "worker/library/runtime/variables/change.h"
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/step/run.h"
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/variable.h"
@@ -29,7 +29,7 @@ static uint32_t pieces(const struct change *change)
 /* --- here and now --- */
 
 /* Each local component in turn. */
-static cadre_status change_here(
+static cadre_status change_on_replica(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
     CADRE_ASSERT(change->each != NULL);
@@ -50,11 +50,11 @@ static void settle(const struct change *change)
     cadre_strategy *strategy = change->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     if (change->variable != NULL) {
-        outside_settle(strategy, change->variable->components[0].value);
+        between_steps_settle(strategy, change->variable->components[0].value);
         change->variable->restored = false;
     }
     for (uint32_t i = 0; change->goes_on && i < strategy->variables->count; i++) {
-        outside_settle(strategy, strategy->variables->list[i]->components[0].value);
+        between_steps_settle(strategy, strategy->variables->list[i]->components[0].value);
         strategy->variables->list[i]->restored = false;
     }
 }
@@ -68,7 +68,7 @@ static cadre_status fold(const struct change *change, struct cadre_error *error)
         cadre_variable *variable = strategy->variables->list[i];
         bool changed = variable == change->variable ? change->once == NULL : change->goes_on;
         if (changed && variable->on_read) {
-            CADRE_TRY(on_read_fold_outside(variable, error));
+            CADRE_TRY(on_read_fold_between_steps(variable, error));
         }
     }
     return CADRE_OK;
@@ -81,7 +81,7 @@ static cadre_status change_at_once(
 {
     cadre_strategy *strategy = change->strategy;
     settle(change);
-    cadre_status status = change_here(change, outputs, error);
+    cadre_status status = change_on_replica(change, outputs, error);
     if (status == CADRE_OK) {
         status = fold(change, error);
     }
@@ -112,7 +112,7 @@ static cadre_status change_step(
     cadre_tensor *output = NULL;
     char text[CHANGE_TEXT_BYTES];
     change_text(change->function, change->variable, change->value, text);
-    cadre_status status = variables_meet(replica, text, change->key, NULL, 0, &error);
+    cadre_status status = variables_sum_in_step(replica, text, change->key, NULL, 0, &error);
     if (status == CADRE_OK && change->once != NULL && replica->local == 0) {
         status = change->once(change, &error);
     }
@@ -127,7 +127,7 @@ static cadre_status change_step(
         cadre_tensor_release(stepping->single); /* of a step that is done again */
         stepping->single = output;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status change_run_step(cadre_strategy *strategy, cadre_replica_function function, void *user,
@@ -136,7 +136,7 @@ cadre_status change_run_step(cadre_strategy *strategy, cadre_replica_function fu
     CADRE_ASSERT(!strategy->changes);
     strategy->changes = true;
     cadre_status status =
-        run_entered(strategy, function, user, NULL, n_outputs, ret_outputs, error);
+        run_program_step(strategy, function, user, NULL, n_outputs, ret_outputs, error);
     strategy->changes = false;
     return status;
 }
@@ -182,17 +182,17 @@ cadre_status change_make(
     if (ret_outputs != NULL) {
         *ret_outputs = NULL;
     }
-    if (strategy_arrives(strategy)) {
+    if (strategy_is_catching_up(strategy)) {
         return CADRE_OK;
     }
-    bool at_once = strategy_position(strategy) == 0 || strategy_warm(strategy);
+    bool at_once = strategy_position(strategy) == 0 || strategy_is_warm(strategy);
     if (!context_merging() && !at_once) {
         return change_in_a_step(change, ret_outputs, error);
     }
     if (ret_outputs != NULL && (outputs = per_replica_new(pieces(change), 1)) == NULL) {
         return no_memory(change, error);
     }
-    cadre_status status = context_merging() ? change_here(change, outputs, error)
+    cadre_status status = context_merging() ? change_on_replica(change, outputs, error)
                                             : change_at_once(change, outputs, error);
     if (status != CADRE_OK) {
         cadre_per_replica_release(outputs);

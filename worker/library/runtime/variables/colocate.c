@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/devices/devices_participant.h"
+#include "worker/library/runtime/devices/devices_hooks.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 
 cadre_status colocate_with(const struct variable_plan *plan, const cadre_variable **ret_variable,
     struct cadre_error *error)
@@ -16,7 +16,7 @@ cadre_status colocate_with(const struct variable_plan *plan, const cadre_variabl
     if (with == NULL) {
         return CADRE_OK;
     }
-    if (!variable_lives(with)) {
+    if (!variable_is_registered(with)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "variable '%s' cannot share the devices of one that is gone, with its strategy; "
             "colocate with one that lives",
@@ -40,7 +40,7 @@ const char *cadre_variable_device(const cadre_variable *variable, uint32_t compo
         return NULL;
     }
     if (variable->served != NULL) {
-        return variable_elsewhere()->shard(variable, component).device;
+        return remote_variable_ops()->shard(variable, component).device;
     }
     if (variable->kind == CADRE_VARIABLE_REGULAR) {
         return "/job:localhost/replica:0/task:0/device:CPU:0";

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What this task has of a variable, as one value: all components at once. */
 #include "worker/library/device/argument.h"
-#include "worker/library/device/device_here.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
@@ -31,9 +31,9 @@ static cadre_status copy_component(const cadre_variable *variable, uint32_t loca
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     bool own = variable->component_count > 1 && variable->strategy != NULL;
-    uint8_t before = device_here_prefer(own ? variable->strategy->replicas[local].processor : 0);
+    uint8_t before = local_device_prefer(own ? variable->strategy->replicas[local].processor : 0);
     cadre_status status = variable_component_tensor(variable, local, ret_tensor, error);
-    device_here_prefer(before);
+    local_device_prefer(before);
     return status;
 }
 
@@ -66,7 +66,7 @@ static cadre_status collect(
 }
 
 /* On servers: it is no replica's, so the whole is the one value of it. */
-static cadre_status collect_elsewhere(
+static cadre_status collect_remote(
     const cadre_variable *variable, cadre_per_replica **ret_values, struct cadre_error *error)
 {
     cadre_per_replica *values = per_replica_new(1, 1);
@@ -74,7 +74,7 @@ static cadre_status collect_elsewhere(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the value of variable '%s'", variable->name);
     }
-    cadre_status status = variable_read_elsewhere(variable, per_replica_at(values, 0, 0), error);
+    cadre_status status = variable_read_remote(variable, per_replica_at(values, 0, 0), error);
     if (status != CADRE_OK) {
         cadre_per_replica_release(values);
         return status;
@@ -93,8 +93,8 @@ cadre_status cadre_variable_local_results(
     if (status == CADRE_OK) {
         *ret_values = NULL;
     }
-    if (status == CADRE_OK && variable_lives(variable) && variable->served != NULL) {
-        return border(collect_elsewhere(variable, ret_values, &error), &error);
+    if (status == CADRE_OK && variable_is_registered(variable) && variable->served != NULL) {
+        return api_return(collect_remote(variable, ret_values, &error), &error);
     }
     if (status == CADRE_OK) {
         status = require(variable, __func__, &call, &error);
@@ -103,7 +103,7 @@ cadre_status cadre_variable_local_results(
         status = collect(variable, ret_values, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(step_writer(), &error);
+        step_record_refusal(step_current_replica(), &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,10 +7,10 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/collectives/collective_gather.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/scatter_rows.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
@@ -173,11 +173,11 @@ static cadre_status write(cadre_replica *replica, const struct scatter *scatter,
 {
     struct variable_component *component = NULL;
     CADRE_TRY(scatter_check_rows(scatter->variable, scatter->how, value, error));
-    cadre_status status = share_begin(replica, scatter->variable, &component, error);
+    cadre_status status = variable_share_begin(replica, scatter->variable, &component, error);
     if (status == CADRE_OK && component != NULL) {
         status = scatter_component(scatter, component, value, error);
     }
-    return share_end(replica, scatter->variable, status, error);
+    return variable_share_end(replica, scatter->variable, status, error);
 }
 
 static cadre_status scatter_in_replica(
@@ -185,7 +185,7 @@ static cadre_status scatter_in_replica(
 {
     cadre_sparse combined = {0};
     CADRE_ASSERT(scatter->variable->strategy == replica->strategy);
-    CADRE_TRY(share_check(replica, scatter->variable, error));
+    CADRE_TRY(variable_share_check(replica, scatter->variable, error));
     if (scatter->variable->aggregation == CADRE_AGGREGATION_NONE) {
         return write(replica, scatter, scatter->value, error);
     }
@@ -256,7 +256,7 @@ static cadre_status check_on_servers(const struct scatter *scatter, struct cadre
     CADRE_TRY(argument_require(scatter->value, scatter->function, "value", error));
     if (scatter->how != CADRE_SCATTER_ADD && scatter->how != CADRE_SCATTER_SUB &&
         scatter->how != CADRE_SCATTER_UPDATE) {
-        return variable_require_here(scatter->variable, scatter->function,
+        return variable_require_local(scatter->variable, scatter->function,
             "CADRE_SCATTER_ADD, CADRE_SCATTER_SUB or CADRE_SCATTER_UPDATE", error);
     }
     CADRE_TRY(check_kind(scatter, error));
@@ -280,7 +280,7 @@ cadre_status variable_combine_rows(cadre_replica *replica, cadre_variable *varia
 }
 
 /* What all replicas give, in place of what one gives. */
-static cadre_status combine_elsewhere(cadre_replica *replica, const struct scatter *scatter,
+static cadre_status combine_remote(cadre_replica *replica, const struct scatter *scatter,
     cadre_sparse *value, struct cadre_error *error)
 {
     cadre_sparse combined = {0};
@@ -293,12 +293,12 @@ static cadre_status combine_elsewhere(cadre_replica *replica, const struct scatt
 }
 
 /* A push, in whichever context, which no step undoes; of several replicas one. */
-static cadre_status scatter_elsewhere(
+static cadre_status scatter_remote(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
     static const cadre_push_options none = {0};
     if (replica != NULL) {
-        CADRE_TRY(step_require_here(replica, scatter->function, error));
+        CADRE_TRY(step_require_own_thread(replica, scatter->function, error));
     }
     CADRE_TRY(check_on_servers(scatter, error));
     cadre_sparse value = {.rows = scatter->value->rows};
@@ -311,7 +311,7 @@ static cadre_status scatter_elsewhere(
     }
     bool together = variable_is_changed_together(replica, &replica);
     if (status == CADRE_OK && together) {
-        status = combine_elsewhere(replica, scatter, &value, error);
+        status = combine_remote(replica, scatter, &value, error);
     }
     if (status == CADRE_OK) {
         const struct variable_rows rows = {.ids = cadre_tensor_const_data(value.indices),
@@ -325,7 +325,7 @@ static cadre_status scatter_elsewhere(
             .options = &none};
         status = together ? variable_push_together(
                                 replica, scatter->variable, scatter->function, &push, error)
-                          : variable_elsewhere()->push(scatter->variable, &push, error);
+                          : remote_variable_ops()->push(scatter->variable, &push, error);
     }
     cadre_sparse_release(&value);
     return status;
@@ -337,7 +337,7 @@ static cadre_status check(const cadre_replica *replica, const struct scatter *sc
     struct strategy_call *call, struct cadre_error *error)
 {
     if (replica != NULL) {
-        CADRE_TRY(step_require_here(replica, scatter->function, error));
+        CADRE_TRY(step_require_own_thread(replica, scatter->function, error));
         CADRE_TRY(variable_require_own(replica, scatter->variable, scatter->function, error));
     } else {
         CADRE_TRY(variable_enter(scatter->variable, scatter->function, call, error));
@@ -400,8 +400,8 @@ cadre_status cadre_variable_scatter(
         .how = how,
         .variable = variable,
         .value = value};
-    if (known && variable_lives(variable) && variable->served != NULL) {
-        return border(scatter_elsewhere(replica, &scatter, &error), &error);
+    if (known && variable_is_registered(variable) && variable->served != NULL) {
+        return api_return(scatter_remote(replica, &scatter, &error), &error);
     }
     cadre_status status = known ? check(replica, &scatter, &call, &error)
                                 : cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
@@ -412,7 +412,7 @@ cadre_status cadre_variable_scatter(
         status = scatter_make(replica, &scatter, &error);
     }
     if (status != CADRE_OK) {
-        step_refused(replica != NULL ? replica : step_writer(), &error);
+        step_record_refusal(replica != NULL ? replica : step_current_replica(), &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

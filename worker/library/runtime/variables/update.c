@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/variables/change.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -24,7 +24,7 @@ struct update {
 
 /* For which component, or device. */
 #define PLACE_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
-static const char *place_text(const struct change *change, uint32_t local, char text[PLACE_BYTES])
+static const char *device_text(const struct change *change, uint32_t local, char text[PLACE_BYTES])
 {
     if (change->variable == NULL) {
         snprintf(text, PLACE_BYTES, "device %s",
@@ -42,7 +42,7 @@ static cadre_status call_program(
     const struct update *update = change->what;
     cadre_tensor *inputs[CADRE_ELEMENT_TENSORS_MAX] = {NULL};
     struct context_frame frame;
-    struct tensor_places places;
+    struct tensor_return_slots slots;
     CADRE_ASSERT((update->function == NULL) == (change->variable == NULL));
     CADRE_ASSERT(update->inputs == NULL || local < update->inputs->replicas);
     for (uint32_t i = 0; update->inputs != NULL && i < update->inputs->components; i++) {
@@ -50,13 +50,13 @@ static cadre_status call_program(
     }
     cadre_error_publish(&(struct cadre_error){.code = CADRE_OK});
     context_update_enter(&frame, change->strategy, local);
-    tensor_places_enter(&places, output, 1);
+    tensor_return_slots_enter(&slots, output, 1);
     const struct device_list *devices = strategy_parameter_devices(change->strategy);
     cadre_status status =
         change->variable != NULL
             ? update->function(change->variable, inputs, output, update->user)
             : update->non_slot(devices->pointers[local], inputs, output, update->user);
-    *ret_released = tensor_places_leave(&places) == 0;
+    *ret_released = tensor_return_slots_leave(&slots) == 0;
     context_update_leave(&frame);
     return argument_status(status);
 }
@@ -72,26 +72,26 @@ static cadre_status call_function(
     cadre_status status = call_program(change, local, output, &released);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
-        return cadre_error_set(error, status, "%s: %s", place_text(change, local, place),
+        return cadre_error_set(error, status, "%s: %s", device_text(change, local, place),
             message[0] != '\0' ? message : "its update left no message; say why with cadre_fail");
     }
     if (update->outputs && *output == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: its update left no output, and outputs were asked for; give it a tensor",
-            place_text(change, local, place));
+            device_text(change, local, place));
     }
     if (released) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: its update released its output, whose reference the library takes; leave that "
             "one, or retain the tensor before releasing it",
-            place_text(change, local, place));
+            device_text(change, local, place));
     }
     return CADRE_OK;
 }
 
 /* --- what can be wrong with a call --- */
 
-static cadre_status require_place(const char *function, struct cadre_error *error)
+static cadre_status require_output(const char *function, struct cadre_error *error)
 {
     uint32_t local = 0;
     if (context_replica() != NULL) {
@@ -110,7 +110,7 @@ static cadre_status require_place(const char *function, struct cadre_error *erro
 static cadre_status require_variable(const cadre_strategy *strategy, const cadre_variable *variable,
     const char *function, struct strategy_call *call, struct cadre_error *error)
 {
-    CADRE_TRY(require_place(function, error));
+    CADRE_TRY(require_output(function, error));
     CADRE_TRY(argument_require(strategy, function, "strategy", error));
     CADRE_TRY(variable_enter(variable, function, call, error));
     if (variable->kind != CADRE_VARIABLE_REGULAR && variable->strategy != strategy) {
@@ -136,7 +136,7 @@ static cadre_status check_components(
 static cadre_status require_devices(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
-    CADRE_TRY(require_place(function, error));
+    CADRE_TRY(require_output(function, error));
     CADRE_TRY(strategy_require_inside(strategy, function, call, error));
     return strategy_check(strategy, error);
 }
@@ -191,9 +191,9 @@ static cadre_status make(const struct change *change, struct update *update,
 static cadre_status finish(cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
-        step_refused(step_writer(), error);
+        step_record_refusal(step_current_replica(), error);
     }
-    return border(status, error);
+    return api_return(status, error);
 }
 
 cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *variable,

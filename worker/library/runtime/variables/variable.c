@@ -10,12 +10,12 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/variables/caching_scope.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_device.h"
-#include "worker/library/runtime/variables/variable_living.h"
+#include "worker/library/runtime/variables/variable_registry.h"
 #include "worker/library/runtime/variables/variable_memory.h"
 #include "worker/library/runtime/variables/variable_reset.h"
 
@@ -31,9 +31,9 @@ static void component_clear(const cadre_variable *variable, struct variable_comp
 
 void variable_clear(cadre_variable *variable)
 {
-    variable_ends(variable);
+    variable_registry_remove(variable);
     if (variable->served != NULL) {
-        variable_elsewhere()->free(variable->served);
+        remote_variable_ops()->free(variable->served);
         variable->served = NULL;
     }
     caching_scope_forget(variable);
@@ -88,22 +88,22 @@ struct variable_component *variable_component(cadre_variable *variable, uint32_t
 
 cadre_kind cadre_variable_kind(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
+    return !variable_is_registered(variable) ? CADRE_VARIABLE_REGULAR : variable->kind;
 }
 
 bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre_variable *variable)
 {
-    if (variable_lives(variable) && variable->served != NULL) { /* as far as this task knows */
-        return strategy_lives(strategy) && strategy->kind == STRATEGY_PARAMETER_SERVER;
+    if (variable_is_registered(variable) && variable->served != NULL) { /* as far as this task knows */
+        return strategy_is_registered(strategy) && strategy->kind == STRATEGY_PARAMETER_SERVER;
     }
     const cadre_strategy *its = strategy_is_default(strategy) ? NULL : strategy;
-    return strategy != NULL && variable_lives(variable) && variable->strategy == its;
+    return strategy != NULL && variable_is_registered(variable) && variable->strategy == its;
 }
 
 uint32_t cadre_variable_components(const cadre_variable *variable)
 {
-    return !variable_lives(variable)         ? 0
-           : variable->served != NULL        ? variable_elsewhere()->shards(variable)
+    return !variable_is_registered(variable)         ? 0
+           : variable->served != NULL        ? remote_variable_ops()->shards(variable)
            : variable->dtype == CADRE_STRING ? 1
                                              : variable->component_count;
 }
@@ -116,7 +116,7 @@ static const char *suffix_of(
     bool single = variable_is_single(variable->kind) || variable->dtype == CADRE_STRING;
     if (variable->served != NULL) {
         *ret_number = component;
-        return variable_elsewhere()->shards(variable) > 1 ? "/part_" : NULL;
+        return remote_variable_ops()->shards(variable) > 1 ? "/part_" : NULL;
     }
     *ret_number = component + (single ? 0 : variable->strategy->replica_first);
     return *ret_number > 0 ? "/replica_" : NULL;
@@ -142,7 +142,7 @@ cadre_status cadre_variable_component_rows(
     uint32_t components = cadre_variable_components(variable);
     cadre_status status = argument_require(variable, __func__, "variable", &error);
     if (status == CADRE_OK) {
-        status = variable_require_living(variable, __func__, &error);
+        status = variable_require_registered(variable, __func__, &error);
     }
     if (status == CADRE_OK && component >= components) {
         status = cadre_error_set(&error, CADRE_OUT_OF_RANGE,
@@ -152,35 +152,35 @@ cadre_status cadre_variable_component_rows(
     if (status == CADRE_OK) {
         const struct variable_shard shard =
             variable->served != NULL
-                ? variable_elsewhere()->shard(variable, component)
+                ? remote_variable_ops()->shard(variable, component)
                 : (struct variable_shard){.rows = variable->rank == 0 ? 1 : variable->dims[0]};
         *ret_first = shard.first;
         *ret_rows = shard.rows;
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 const char *cadre_variable_name(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? "" : variable->name;
+    return !variable_is_registered(variable) ? "" : variable->name;
 }
 
 cadre_dtype cadre_variable_dtype(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? CADRE_DTYPE_NONE : variable->dtype;
+    return !variable_is_registered(variable) ? CADRE_DTYPE_NONE : variable->dtype;
 }
 
 uint32_t cadre_variable_rank(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? 0 : variable->rank;
+    return !variable_is_registered(variable) ? 0 : variable->rank;
 }
 
 const int64_t *cadre_variable_dims(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? NULL : variable->dims;
+    return !variable_is_registered(variable) ? NULL : variable->dims;
 }
 
 int64_t cadre_variable_count(const cadre_variable *variable)
 {
-    return !variable_lives(variable) ? 0 : variable->count;
+    return !variable_is_registered(variable) ? 0 : variable->count;
 }

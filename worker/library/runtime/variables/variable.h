@@ -86,7 +86,7 @@ struct variable_plan {
 
 cadre_kind variable_kind_of(const struct variable_plan *plan);
 
-/* With memory of its own, all zero, in no strategy's list yet, but known to variable_lives. Takes
+/* With memory of its own, all zero, in no strategy's list yet, but known to variable_is_registered. Takes
  * plan->served over, also on error. INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
 cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
@@ -98,9 +98,9 @@ void variable_free(cadre_variable *variable);
 void variable_clear(cadre_variable *variable);
 
 /* Whether there is such a variable: never looks into it, it may be gone. Any thread. */
-bool variable_lives(const cadre_variable *variable);
+bool variable_is_registered(const cadre_variable *variable);
 /* FAILED_PRECONDITION when it does not. */
-cadre_status variable_require_living(
+cadre_status variable_require_registered(
     const cadre_variable *variable, const char *function, struct cadre_error *error);
 
 /* What each public `function` of cross-replica context asks first: that the variable lives, and
@@ -111,7 +111,7 @@ cadre_status variable_enter(const cadre_variable *variable, const char *function
 
 /* What functions refuse for which a variable would have to lie in this process:
  * FAILED_PRECONDITION, unless it does. `instead`: what to call. */
-cadre_status variable_require_here(const cadre_variable *variable, const char *function,
+cadre_status variable_require_local(const cadre_variable *variable, const char *function,
     const char *instead, struct cadre_error *error);
 
 /* The same as variable_enter in replica context, of the strategy that the replica is of, or
@@ -126,7 +126,7 @@ bool variable_is_single(cadre_kind kind);
 struct variable_component *variable_component(cadre_variable *variable, uint32_t local);
 
 /* The one of that name in the strategy's list; NULL: there is none. */
-cadre_variable *variable_known(const cadre_strategy *strategy, const char *name);
+cadre_variable *variable_lookup(const cadre_strategy *strategy, const char *name);
 
 /* INVALID_ARGUMENT: the value is not of the variable's type and shape. */
 cadre_status variable_check_value(
@@ -190,7 +190,7 @@ cadre_status on_read_fold(
 
 /* The same of one variable, outside of steps: its components were written, and nothing else. All
  * tasks call it, but one that arrives. */
-cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error);
+cadre_status on_read_fold_between_steps(cadre_variable *variable, struct cadre_error *error);
 
 /* The component was written together with the total: that is no news to it at the end of the step.
  * Of any kind of variable. */
@@ -207,7 +207,7 @@ void on_read_begin(cadre_variable *variable, uint32_t replicas);
 void on_read_adopt(cadre_variable *variable);
 
 /* The total was taken over from a peer: this task's components begin anew (0 of a sum). */
-void on_read_join(cadre_variable *variable);
+void on_read_reset_components(cadre_variable *variable);
 
 /* The total came from a checkpoint: the components are what adds up to it (an n-th of a sum). */
 void on_read_spread(cadre_variable *variable);
@@ -226,7 +226,7 @@ const char *variable_short_name(const char *name, char text[VARIABLE_SHORT_BYTES
  * `count` buffers. `what` stands in the message about one that does something else; `key` must be
  * equal everywhere. */
 struct mesh_buffer;
-cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
+cadre_status variables_sum_in_step(cadre_replica *replica, const char *what, uint64_t key,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
 
 #endif

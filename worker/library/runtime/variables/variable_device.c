@@ -67,9 +67,9 @@ cadre_status variable_from_host(const cadre_variable *variable,
         memcpy(to, from, bytes);
         return CADRE_OK;
     }
-    variable_wrote(variable);
+    variable_mark_written(variable);
     cadre_status status =
-        device_send(component->device, component->device->compute, to, from, bytes, error);
+        device_copy_enqueue(component->device, component->device->compute, to, from, bytes, error);
     return status == CADRE_OK ? status
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }
@@ -84,7 +84,7 @@ cadre_status component_copy(const cadre_variable *variable,
         memcpy(to, from, variable->bytes);
         return CADRE_OK;
     }
-    variable_wrote(variable);
+    variable_mark_written(variable);
     if (variable->bytes == 0) {
         return CADRE_OK;
     }
@@ -174,7 +174,7 @@ void variable_host_close(cadre_variable *variable)
     variable->host = NULL;
 }
 
-void variable_wrote(const cadre_variable *variable)
+void variable_mark_written(const cadre_variable *variable)
 {
     if (variable->host != NULL) {
         atomic_fetch_add(&variable->host->writes, 1);

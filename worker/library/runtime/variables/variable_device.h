@@ -45,7 +45,7 @@ cadre_status variable_host_open(cadre_variable *variable, struct cadre_error *er
 void variable_host_close(cadre_variable *variable);
 
 /* A component was, or is about to be, written: what the host has is old. Any thread. */
-void variable_wrote(const cadre_variable *variable);
+void variable_mark_written(const cadre_variable *variable);
 
 /* The first component's value in the host's memory: itself, or a copy that is made and waited for
  * when it is old, and lies still until the next call after a write. NULL: the error. Any thread. */

@@ -3,9 +3,9 @@
 #include <stdio.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #define NAMES_BYTES 320 /* of a sentence */
@@ -43,23 +43,23 @@ static cadre_status refuse(
 static cadre_status find(const cadre_strategy *strategy, const char *name,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
-    bool lives = strategy_lives(strategy);
-    bool own = lives && !strategy_on_worker(strategy);
-    if (strategy != NULL && !lives) {
+    bool attempts = strategy_is_registered(strategy);
+    bool own = attempts && !strategy_is_on_worker(strategy);
+    if (strategy != NULL && !attempts) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_variable_find('%.127s') was called with a strategy that has ended, and its "
             "variables with it; call it before",
             name);
     }
-    *ret_variable = own ? variable_known(strategy, name) : NULL;
+    *ret_variable = own ? variable_lookup(strategy, name) : NULL;
     if (*ret_variable != NULL) {
         return CADRE_OK;
     }
-    if (variable_elsewhere() != NULL && (!lives || !own || strategy->worker != NULL ||
+    if (remote_variable_ops() != NULL && (!attempts || !own || strategy->worker != NULL ||
                                             strategy->kind == STRATEGY_PARAMETER_SERVER)) {
-        return variable_elsewhere()->find(name, ret_variable, error);
+        return remote_variable_ops()->find(name, ret_variable, error);
     }
-    return lives ? refuse(strategy, name, error)
+    return attempts ? refuse(strategy, name, error)
                  : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                        "cadre_variable_find('%.127s') was called outside of any strategy, where "
                        "variables are the program's own; give a strategy",
@@ -79,5 +79,5 @@ cadre_status cadre_variable_find(
         const cadre_strategy *of = strategy != NULL ? strategy : strategy_current();
         status = find(strategy_is_default(of) ? NULL : of, name, ret_variable, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -7,7 +7,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place)
+bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index)
 {
     uint32_t low = 0;
     uint32_t high = strategy->variables->count;
@@ -19,16 +19,16 @@ bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *
             high = middle;
         }
     }
-    *ret_place = low;
+    *ret_index = low;
     CADRE_ASSERT(low <= strategy->variables->count);
     return low < strategy->variables->count &&
            strcmp(strategy->variables->list[low]->name, name) == 0;
 }
 
-cadre_variable *variable_known(const cadre_strategy *strategy, const char *name)
+cadre_variable *variable_lookup(const cadre_strategy *strategy, const char *name)
 {
-    uint32_t place = 0;
-    return variable_place(strategy, name, &place) ? strategy->variables->list[place] : NULL;
+    uint32_t index = 0;
+    return variable_index(strategy, name, &index) ? strategy->variables->list[index] : NULL;
 }
 
 cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
@@ -60,38 +60,38 @@ static void grow(struct variables_part *part)
 void variables_put(cadre_strategy *strategy, cadre_variable *variable)
 {
     struct variables_part *part = strategy->variables;
-    uint32_t place = 0;
-    bool there = variable_place(strategy, variable->name, &place);
+    uint32_t index = 0;
+    bool there = variable_index(strategy, variable->name, &index);
     CADRE_ASSERT(!there);
     if (part->count == part->capacity) {
         grow(part);
     }
-    cadre_variable **at = &part->list[place];
-    memmove(at + 1, at, (part->count - place) * sizeof *at);
+    cadre_variable **at = &part->list[index];
+    memmove(at + 1, at, (part->count - index) * sizeof *at);
     *at = variable;
     part->count++;
 }
 
 static bool is_in(
-    const cadre_strategy *strategy, const cadre_variable *variable, uint32_t *ret_place)
+    const cadre_strategy *strategy, const cadre_variable *variable, uint32_t *ret_index)
 {
-    return variable_place(strategy, variable->name, ret_place) &&
-           strategy->variables->list[*ret_place] == variable;
+    return variable_index(strategy, variable->name, ret_index) &&
+           strategy->variables->list[*ret_index] == variable;
 }
 
 /* A step that failed before all replicas knew of the variable has not put it in. */
 static void take_out(cadre_strategy *strategy, const cadre_variable *variable)
 {
     struct variables_part *part = strategy->variables;
-    uint32_t place = 0;
-    if (is_in(strategy, variable, &place)) {
-        cadre_variable **at = &part->list[place];
+    uint32_t index = 0;
+    if (is_in(strategy, variable, &index)) {
+        cadre_variable **at = &part->list[index];
         part->count--;
-        memmove(at, at + 1, (part->count - place) * sizeof *at);
+        memmove(at, at + 1, (part->count - index) * sizeof *at);
     }
 }
 
-void variable_is_fresh(cadre_strategy *strategy, cadre_variable *variable)
+void variable_mark_fresh(cadre_strategy *strategy, cadre_variable *variable)
 {
     CADRE_ASSERT(!variable->origin.fresh);
     variable->origin.fresh = true;
@@ -112,7 +112,7 @@ static void lay_aside(cadre_variable *variable)
     strategy->variables->undone = variable;
 }
 
-cadre_variable *variables_wake(
+cadre_variable *variables_revive(
     const struct variable_plan *plan, cadre_kind kind, uint32_t components)
 {
     if (plan->strategy == NULL) {
@@ -132,7 +132,7 @@ cadre_variable *variables_wake(
     return NULL;
 }
 
-void variable_give_up(cadre_variable *variable)
+void variable_discard(cadre_variable *variable)
 {
     if (variable != NULL && variable->origin.again) {
         lay_aside(variable);
@@ -143,7 +143,7 @@ void variable_give_up(cadre_variable *variable)
 
 /* --- the end of what was under way --- */
 
-void variables_end_births(cadre_strategy *strategy, bool restore)
+void variables_end_fresh(cadre_strategy *strategy, bool restore)
 {
     struct variables_part *part = strategy->variables;
     while (part->fresh != NULL) {
@@ -151,8 +151,8 @@ void variables_end_births(cadre_strategy *strategy, bool restore)
         part->fresh = variable->next;
         variable->next = NULL;
         variable->origin.fresh = false;
-        uint32_t place = 0;
-        CADRE_ASSERT(restore || is_in(strategy, variable, &place));
+        uint32_t index = 0;
+        CADRE_ASSERT(restore || is_in(strategy, variable, &index));
         if (restore) {
             take_out(strategy, variable);
             lay_aside(variable);

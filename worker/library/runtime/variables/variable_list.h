@@ -15,7 +15,7 @@
 
 /* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
  * there. */
-bool variable_place(const cadre_strategy *strategy, const char *name, uint32_t *ret_place);
+bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index);
 
 /* Room for one more: RESOURCE_EXHAUSTED. Until it is put in the list stays as it is, for others may
  * look into it. */
@@ -23,19 +23,19 @@ cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
 void variables_put(cadre_strategy *strategy, cadre_variable *variable);
 
 /* From now on it ends with what is under way if that is undone; in the list or not yet. */
-void variable_is_fresh(cadre_strategy *strategy, cadre_variable *variable);
+void variable_mark_fresh(cadre_strategy *strategy, cadre_variable *variable);
 
 /* A variable that was undone and is what is planned: empty, as one that is new. NULL: there is
  * none.
  */
-cadre_variable *variables_wake(
+cadre_variable *variables_revive(
     const struct variable_plan *plan, cadre_kind kind, uint32_t components);
 
 /* One that is in no list comes to nothing. */
-void variable_give_up(cadre_variable *variable);
+void variable_discard(cadre_variable *variable);
 
 /* What was under way is over. `restore`: it was undone. */
-void variables_end_births(cadre_strategy *strategy, bool restore);
+void variables_end_fresh(cadre_strategy *strategy, bool restore);
 
 /* The strategy ends. */
 void variables_free_undone(cadre_strategy *strategy);

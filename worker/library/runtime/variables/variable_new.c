@@ -7,18 +7,18 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/value_memory.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_list.h"
-#include "worker/library/runtime/variables/variable_living.h"
+#include "worker/library/runtime/variables/variable_registry.h"
 #include "worker/library/runtime/variables/variable_memory.h"
 
 /* Strings live in a tensor, all others in components. */
 static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
 {
     CADRE_ASSERT((variable->component_count > 0) == (variable->served == NULL));
-    if (!variable_begins(variable)) {
+    if (!variable_registry_add(variable)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the host has none");
     }
     if (variable->served != NULL) {
@@ -88,13 +88,13 @@ cadre_status variable_new(
     uint32_t components = kind == CADRE_VARIABLE_SERVED ? 0
                           : variable_is_single(kind)    ? 1
                                                         : plan->strategy->local_replicas;
-    cadre_variable *variable = variables_wake(plan, kind, components);
+    cadre_variable *variable = variables_revive(plan, kind, components);
     if (variable == NULL) {
         variable = calloc(1, sizeof *variable + components * sizeof variable->components[0]);
     }
     if (variable == NULL) {
         if (plan->served != NULL) {
-            variable_elsewhere()->free(plan->served);
+            remote_variable_ops()->free(plan->served);
         }
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the variable '%s'", plan->name);
@@ -114,7 +114,7 @@ cadre_status variable_new(
         }
     }
     if (status != CADRE_OK) {
-        variable_give_up(variable);
+        variable_discard(variable);
         return status;
     }
     *ret_variable = variable;

@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/arithmetic/axis_sum.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/variables/change_note.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -45,7 +45,7 @@ void on_read_adopt(cadre_variable *variable)
     }
 }
 
-void on_read_join(cadre_variable *variable)
+void on_read_reset_components(cadre_variable *variable)
 {
     CADRE_ASSERT(variable->on_read);
     for (uint32_t i = 0; i < variable->component_count; i++) {
@@ -93,11 +93,11 @@ void on_read_settle(
 
 /* --- meeting --- */
 
-cadre_status variables_meet(cadre_replica *replica, const char *what, uint64_t key,
+cadre_status variables_sum_in_step(cadre_replica *replica, const char *what, uint64_t key,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
 {
     const struct step_call call = {.function = what, .key = collective_key(key, count), .root = -1};
-    return collective_meet(replica, &call, buffers, count, error);
+    return collective_meet_in_step(replica, &call, buffers, count, error);
 }
 
 /* --- the fold --- */
@@ -183,7 +183,7 @@ cadre_status on_read_fold(
     CADRE_ASSERT(status != CADRE_OK || at == count);
     for (size_t done = 0; status == CADRE_OK && done < count; done += COLLECTIVE_TENSORS_MAX) {
         size_t left = count - done;
-        status = variables_meet(replica, what, collective_key(key, count), buffers + done,
+        status = variables_sum_in_step(replica, what, collective_key(key, count), buffers + done,
             left < COLLECTIVE_TENSORS_MAX ? left : COLLECTIVE_TENSORS_MAX, error);
     }
     for (uint32_t i = 0;
@@ -197,9 +197,9 @@ cadre_status on_read_fold(
 
 /* --- the fold of one variable, outside of steps --- */
 
-/* It may be played back in a generation of another size (outside.h): so the collective itself tells
+/* It may be played back in a generation of another size (between_steps.h): so the collective itself tells
  * how many replicas there were. */
-static cadre_status fold_here(
+static cadre_status fold_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     cadre_variable *variable = user;
@@ -215,11 +215,11 @@ static cadre_status fold_here(
     return local == 0 ? take(variable, replicas, error) : CADRE_OK;
 }
 
-cadre_status on_read_fold_outside(cadre_variable *variable, struct cadre_error *error)
+cadre_status on_read_fold_between_steps(cadre_variable *variable, struct cadre_error *error)
 {
-    char what[STRATEGY_WHAT_BYTES];
+    char what[STRATEGY_CALL_TEXT_BYTES];
     char name[VARIABLE_SHORT_BYTES];
     snprintf(
         what, sizeof what, "an update of variable '%s'", variable_short_name(variable->name, name));
-    return strategy_outside(variable->strategy, what, fold_here, variable, error);
+    return strategy_between_steps(variable->strategy, what, fold_on_replica, variable, error);
 }

@@ -69,7 +69,7 @@ cadre_status assign_plain(const struct assignment *assignment, struct cadre_erro
 
 void cadre_variable_release(cadre_variable *variable)
 {
-    if (variable_lives(variable) && variable->kind == CADRE_VARIABLE_REGULAR) {
+    if (variable_is_registered(variable) && variable->kind == CADRE_VARIABLE_REGULAR) {
         variable_free(variable);
     }
 }

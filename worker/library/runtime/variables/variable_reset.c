@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/runtime/regroup/outside.h"
+#include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
@@ -46,7 +46,7 @@ static void set_back(cadre_variable *variable)
     struct variable_component *state = value_of_state(variable);
     CADRE_ASSERT(!reset->done);
     CADRE_ASSERT(!state->written);
-    outside_settle(variable->strategy, variable->components[0].value);
+    between_steps_settle(variable->strategy, variable->components[0].value);
     memcpy(reset->held.value, state->value, variable->bytes);
     reset->held.writes = state->writes; /* whoever has its hash has this one's */
     memset(state->value, 0, variable->bytes);
@@ -74,14 +74,14 @@ void variable_reset(cadre_variable *variable)
     CADRE_ASSERT(!atomic_load(&variable->strategy->step.running));
     cadre_strategy *strategy = variable->strategy;
     variable->reset->awaits = 1;
-    if (!variable->reset->done && !strategy_arrives(strategy) && !strategy_warm(strategy)) {
+    if (!variable->reset->done && !strategy_is_catching_up(strategy) && !strategy_is_warm(strategy)) {
         set_back(variable);
     }
 }
 
 /* --- all --- */
 
-void resets_settle(cadre_strategy *strategy)
+void variable_resets_settle(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         cadre_variable *variable = strategy->variables->list[i];
@@ -94,7 +94,7 @@ void resets_settle(cadre_strategy *strategy)
     }
 }
 
-void resets_applied(cadre_strategy *strategy)
+void variable_resets_applied(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         cadre_variable *variable = strategy->variables->list[i];
@@ -106,7 +106,7 @@ void resets_applied(cadre_strategy *strategy)
     }
 }
 
-void resets_taken_over(cadre_strategy *strategy)
+void variable_resets_taken_over(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
         if (strategy->variables->list[i]->reset != NULL) {
@@ -115,7 +115,7 @@ void resets_taken_over(cadre_strategy *strategy)
     }
 }
 
-uint64_t resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32])
+uint64_t variable_resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32])
 {
     text[0] = '\0';
     for (uint32_t i = 0; i < strategy->variables->count; i++) {

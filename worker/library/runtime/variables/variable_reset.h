@@ -37,13 +37,13 @@ const struct variable_component *variable_state(const cadre_variable *variable);
 
 /* Of all variables, in the program's thread. A step begins, or what awaits it was given back: those
  * that await it are set back, and those that were set back and do not are what they were. */
-void resets_settle(cadre_strategy *strategy);
+void variable_resets_settle(cadre_strategy *strategy);
 /* The step is applied, here or by others. */
-void resets_applied(cadre_strategy *strategy);
+void variable_resets_applied(cadre_strategy *strategy);
 /* Other state was taken over, and with it what awaits the next step. */
-void resets_taken_over(cadre_strategy *strategy);
+void variable_resets_taken_over(cadre_strategy *strategy);
 
 /* `key` with those that await the step at hand; `text` ("" without any) names the first. */
-uint64_t resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32]);
+uint64_t variable_resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32]);
 
 #endif

@@ -10,7 +10,7 @@ static bool is_shared(const cadre_replica *replica, const cadre_variable *variab
     return variable->kind == CADRE_VARIABLE_AGGREGATING && replica->strategy->replica_count > 1;
 }
 
-cadre_status share_check(
+cadre_status variable_share_check(
     const cadre_replica *replica, const cadre_variable *variable, struct cadre_error *error)
 {
     if (is_shared(replica, variable) && variable->aggregation == CADRE_AGGREGATION_NONE) {
@@ -23,7 +23,7 @@ cadre_status share_check(
     return CADRE_OK;
 }
 
-cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
+cadre_status variable_share_begin(cadre_replica *replica, cadre_variable *variable,
     struct variable_component **ret_component, struct cadre_error *error)
 {
     *ret_component = NULL;
@@ -37,7 +37,7 @@ cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
     return CADRE_OK;
 }
 
-cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
+cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
     struct cadre_error *error)
 {
     if (status != CADRE_OK || !is_shared(replica, variable)) {
@@ -45,6 +45,6 @@ cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, c
     }
     static const char what[] = "an assignment";
     char text[CHANGE_TEXT_BYTES];
-    return variables_meet(replica, change_text(what, variable, NULL, text),
+    return variables_sum_in_step(replica, change_text(what, variable, NULL, text),
         change_key(what, variable), NULL, 0, error);
 }

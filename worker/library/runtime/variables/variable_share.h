@@ -8,16 +8,16 @@
 #include "worker/library/runtime/variables/variable.h"
 
 /* INVALID_ARGUMENT: replicas would write different values into the one component. */
-cadre_status share_check(
+cadre_status variable_share_check(
     const cadre_replica *replica, const cadre_variable *variable, struct cadre_error *error);
 
 /* After the collective that combined the values. *ret_component: what this replica writes to, its
  * old value kept; NULL: nothing, another one does. */
-cadre_status share_begin(cadre_replica *replica, cadre_variable *variable,
+cadre_status variable_share_begin(cadre_replica *replica, cadre_variable *variable,
     struct variable_component **ret_component, struct cadre_error *error);
 
 /* After writing; `status` is that of it, and returned unless this fails. */
-cadre_status share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
+cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
     struct cadre_error *error);
 
 #endif

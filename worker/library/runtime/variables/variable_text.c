@@ -2,11 +2,11 @@
  * Variables as TensorFlow prints them. */
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
@@ -60,15 +60,15 @@ static cadre_status write_shards(
     const cadre_variable *variable, FILE *to, struct cadre_error *error)
 {
     cadre_tensor *whole = NULL;
-    uint32_t shards = variable_elsewhere()->shards(variable);
-    CADRE_TRY(variable_read_elsewhere(variable, &whole, error));
+    uint32_t shards = remote_variable_ops()->shards(variable);
+    CADRE_TRY(variable_read_remote(variable, &whole, error));
     if (shards == 1) {
         return write_one(variable, 0, whole, to, error);
     }
     cadre_status status = CADRE_OK;
     fputs("ShardedVariable:{\n", to);
     for (uint32_t i = 0; status == CADRE_OK && i < shards; i++) {
-        const struct variable_shard shard = variable_elsewhere()->shard(variable, i);
+        const struct variable_shard shard = remote_variable_ops()->shard(variable, i);
         cadre_tensor *rows = NULL;
         status = tensor_view_rows(whole, shard.first, shard.rows, &rows, error);
         if (status == CADRE_OK) {
@@ -102,8 +102,8 @@ cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file)
     STRATEGY_CALL call = {0};
     struct cadre_error error = {0};
     cadre_status status = argument_require(file, __func__, "file", &error);
-    bool elsewhere = variable_lives(variable) && variable->served != NULL;
-    if (status == CADRE_OK && !elsewhere) {
+    bool remote = variable_is_registered(variable) && variable->served != NULL;
+    if (status == CADRE_OK && !remote) {
         status = context_replica() == NULL
                      ? variable_enter(variable, __func__, &call, &error)
                      : variable_require_own(context_replica(), variable, __func__, &error);
@@ -111,5 +111,5 @@ cadre_status cadre_variable_print(const cadre_variable *variable, FILE *file)
     if (status == CADRE_OK) {
         status = text_print(write_variable, variable, file, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -10,9 +10,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/tensor_on_device.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/strategy/strategy.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/slice.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_rows.h"
@@ -112,7 +112,7 @@ static cadre_status read_rows(const struct reading *reading, const struct variab
     cadre_variable *variable = reading->variable;
     CADRE_TRY(open_into(reading, shape, &tensor, error));
     void *into = cadre_tensor_data(tensor);
-    cadre_status status = variable->served != NULL ? variable_elsewhere()->read(variable, rows,
+    cadre_status status = variable->served != NULL ? remote_variable_ops()->read(variable, rows,
                                                          reading->options.step, into, error)
                                                    : copy_rows(reading, rows, into, error);
     return close_into(tensor, status, ret_rows);
@@ -244,9 +244,9 @@ static cadre_status enter(struct reading *reading, const char *function,
         *ret = NULL;
     }
     CADRE_TRY(argument_require(reading->variable, function, "variable", error));
-    CADRE_TRY(variable_require_living(reading->variable, function, error));
+    CADRE_TRY(variable_require_registered(reading->variable, function, error));
     return reading->variable->served != NULL ? CADRE_OK
-                                             : variable_look(reading->replica, reading->variable,
+                                             : variable_view_get(reading->replica, reading->variable,
                                                    function, &reading->view, error);
 }
 
@@ -259,7 +259,7 @@ cadre_status cadre_variable_value(const cadre_replica *replica, cadre_variable *
     if (status == CADRE_OK) {
         status = read_whole(&reading, ret_value, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable *variable,
@@ -277,7 +277,7 @@ cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable 
     if (status == CADRE_OK) {
         status = gather(&reading, ids, ret_rows, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }
 
 cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *variable,
@@ -292,5 +292,5 @@ cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *
     if (status == CADRE_OK) {
         status = slice(&reading, begin, end, step, ret_rows, &error);
     }
-    return border(status, &error);
+    return api_return(status, &error);
 }

@@ -12,7 +12,7 @@ struct variable_view {
 
 /* As cadre_variable_read says: of the replica's component, the total, the host's copy.
  * FAILED_PRECONDITION, INVALID_ARGUMENT: there is nothing that it could see here. */
-cadre_status variable_look(const cadre_replica *replica, const cadre_variable *variable,
+cadre_status variable_view_get(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct variable_view *ret_view, struct cadre_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
-#include "worker/library/runtime/border/border.h"
+#include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/variables/caching_scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
@@ -12,7 +12,7 @@
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_memory.h"
-#include "worker/library/runtime/variables/elsewhere.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable_view.h"
 
 /* --- reading --- */
@@ -25,7 +25,7 @@ static cadre_status check_strategy(const cadre_strategy *strategy, const cadre_v
     if (variable->strategy == strategy || variable->kind == CADRE_VARIABLE_REGULAR) {
         return CADRE_OK;
     }
-    CADRE_TRY(variable_require_living(variable, function, error));
+    CADRE_TRY(variable_require_registered(variable, function, error));
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "%s: variable '%s' is of another strategy than the replica; use one of its own, or read it "
         "before the step",
@@ -74,20 +74,20 @@ static cadre_status look(const cadre_replica *replica, const cadre_variable *var
     return CADRE_OK;
 }
 
-cadre_status variable_look(const cadre_replica *replica, const cadre_variable *variable,
+cadre_status variable_view_get(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct variable_view *ret_view, struct cadre_error *error)
 {
     replica = replica == NULL ? context_replica() : replica;
     const cadre_strategy *inside = replica != NULL ? replica->strategy : context_strategy();
     CADRE_TRY(argument_require(variable, function, "variable", error));
     if (replica == NULL) { /* in a step all are there */
-        CADRE_TRY(variable_require_living(variable, function, error));
+        CADRE_TRY(variable_require_registered(variable, function, error));
     }
-    CADRE_TRY(variable_require_here(variable, function, "cadre_variable_value", error));
+    CADRE_TRY(variable_require_local(variable, function, "cadre_variable_value", error));
     if (inside != NULL) {
         cadre_status status = check_strategy(inside, variable, function, error);
         if (status != CADRE_OK) {
-            step_refused(step_writer(), error);
+            step_record_refusal(step_current_replica(), error);
             return status;
         }
     }
@@ -98,8 +98,8 @@ const void *cadre_variable_read(const cadre_replica *replica, const cadre_variab
 {
     struct cadre_error error = {0};
     struct variable_view view;
-    cadre_status status = variable_look(replica, variable, __func__, &view, &error);
-    border(status, &error);
+    cadre_status status = variable_view_get(replica, variable, __func__, &view, &error);
+    api_return(status, &error);
     return status == CADRE_OK ? view.value : NULL;
 }
 
@@ -196,7 +196,7 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     uint32_t local = 0;
     cadre_status status = argument_require(variable, __func__, "variable", &error);
     if (status == CADRE_OK) {
-        status = variable_require_here(variable, __func__,
+        status = variable_require_local(variable, __func__,
             "cadre_variable_assign, cadre_variable_scatter or cadre_variable_push", &error);
     }
     if (status == CADRE_OK && variable->kind == CADRE_VARIABLE_REGULAR &&
@@ -208,15 +208,15 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     }
     if (status == CADRE_OK && is_applying(replica)) {
         struct variable_component *component = variable_component(variable, local);
-        variable_wrote(variable);
+        variable_mark_written(variable);
         component->writes++; /* by what the function does before it returns */
         value = component->value;
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
     } else if (variable != NULL) {
-        step_refused(replica != NULL ? replica : step_writer(), &error);
+        step_record_refusal(replica != NULL ? replica : step_current_replica(), &error);
     }
-    border(status, &error);
+    api_return(status, &error);
     return value;
 }
 
@@ -239,7 +239,7 @@ static void put_back(const cadre_variable *variable, const struct variable_compo
         component_copy(variable, component, component->value, component->kept, &error);
     if (status != CADRE_OK && variable->strategy->failed.code == CADRE_OK) {
         cadre_error_wrap(&error, status, "the value from before the step cannot be put back");
-        strategy_end(variable->strategy, &error);
+        strategy_set_failed(variable->strategy, &error);
     }
 }
 
@@ -252,7 +252,7 @@ static void end_component(
     } else if (component->written && restore) {
         put_back(variable, component);
     } else if (component->written) {
-        variable_wrote(variable);
+        variable_mark_written(variable);
     }
     component->undone = restore && (component->undone || (component->written && variable->on_read));
     component->writes += component->written ? 1 : 0;
@@ -283,7 +283,7 @@ static void end_step(cadre_strategy *strategy, bool restore)
         end_component(variable, &variable->total, restore);
         end_strings(variable, restore);
     }
-    variables_end_births(strategy, restore);
+    variables_end_fresh(strategy, restore);
 }
 
 void variables_commit(cadre_strategy *strategy)

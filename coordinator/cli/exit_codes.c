@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What each status of `cadre` means: one table, printed below every --help. */
+#include "coordinator/cli/cli.h"
+
+#define OF(exit_codes) (1U << EXIT_CODES_##exit_codes)
+#define ALL       (OF(QUERY) | OF(LOCAL) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
+
+static const struct exit_line {
+    const char *status;
+    const char *meaning;
+    unsigned of;
+} lines[] = {
+    {"0", "done", OF(QUERY) | OF(LOCAL)},
+    {"0", "the job succeeded", OF(RUN)},
+    {"0", "the job succeeded; with --detach: it was submitted", OF(SUBMIT)},
+    {"0", "proved; of two jobs: they were fed the same as far as both go", OF(VERIFY)},
+    {"N", "the job failed: the status of its first failed task, 128 + S when signal S ended it",
+        OF(RUN) | OF(SUBMIT)},
+    {"1", "failed: it is not there, may not be done, or cannot be read or written", OF(QUERY)},
+    {"1", "failed: a file cannot be read or written; `show`: something is wrong with it", OF(LOCAL)},
+    {"1", "failed: a file cannot be read, or the job failed without a status of a task",
+        OF(RUN) | OF(SUBMIT)},
+    {"1", "something differs, also of two jobs, or the generations do not tile", OF(VERIFY)},
+    {"2", "wrong usage", ALL},
+    {"3", "no coordinator answers", OF(QUERY) | OF(SUBMIT)},
+    {"3",
+        "nothing could be proved, or compared, or nothing be asked: no coordinator answers, no "
+        "such job",
+        OF(VERIFY)},
+    {"4", "partly proved: nothing differs, but of some steps nothing is known", OF(VERIFY)},
+    {"130", "Ctrl-C: the job was cancelled or left, or is not there yet", OF(RUN) | OF(SUBMIT)},
+};
+
+void exit_codes_print(enum cli_exit_codes exit_codes, FILE *out)
+{
+    fputs("Exit status:\n", out);
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        if ((lines[i].of & (1U << exit_codes)) != 0) {
+            fprintf(out, "  %-3s  %s\n", lines[i].status, lines[i].meaning);
+        }
+    }
+}

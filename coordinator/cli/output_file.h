@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Putting files whose names others chose into a folder of ours, and nowhere else. */
+#ifndef CADRE_CLI_OUTPUT_FILE_H
+#define CADRE_CLI_OUTPUT_FILE_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+/* A file that is being written. */
+struct output_file {
+    int folder_fd; /* of the folder it goes to */
+    int fd;        /* to write to */
+    char temporary[64];
+    char name[256];
+};
+
+/* Makes the folders between `root` (an open folder) and "a/b/name", following no symbolic link, and
+ * a temporary file beside the target. INVALID_ARGUMENT: a name that leads elsewhere.
+ * ALREADY_EXISTS: the target is there and `force` is false. */
+cadre_status output_file_open(
+    int root_fd, const char *path, bool force, struct output_file *ret_file, struct cadre_error *error);
+
+/* Gives the file its name. */
+cadre_status output_file_commit(
+    struct output_file *output_file, const char *path, bool force, struct cadre_error *error);
+
+/* Removes what was not committed; accepts one that is closed. */
+void output_file_close(struct output_file *output_file);
+
+#endif

@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/conclusion.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/utf8.h"
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+/* JSON has no infinity and no NaN. */
+static json_t *real(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *text(const char *value)
+{
+    json_t *json = json_string(value);
+    return json != NULL ? json : json_null(); /* not UTF-8, which no border lets through */
+}
+
+static json_t *of_progress(const cadre_job_progress *progress)
+{
+    json_t *metrics = json_object();
+    for (size_t i = 0; i < progress->metric_count; i++) {
+        json_object_set_new(metrics, progress->metrics[i].name, real(progress->metrics[i].value));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "stream", text(progress->stream));
+    json_object_set_new(json, "epoch", number(progress->epoch));
+    json_object_set_new(json, "epochs", number(progress->epochs));
+    json_object_set_new(json, "step", number(progress->step));
+    json_object_set_new(json, "steps", number(progress->steps));
+    json_object_set_new(json, "samples_per_s", real(progress->samples_per_s));
+    json_object_set_new(
+        json, "left_s", progress->left_s >= 0 ? real(progress->left_s) : json_null());
+    json_object_set_new(json, "metrics", metrics);
+    return json;
+}
+
+static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "task", number(task->task));
+    if (job->servers > 0) {
+        json_object_set_new(json, "type", text(task->type));
+        json_object_set_new(json, "index", number(task->index));
+    }
+    json_object_set_new(json, "state", text(cadre_task_state_name(task->state)));
+    json_object_set_new(json, "worker", text(task->worker));
+    json_object_set_new(json, "incarnation", number(task->incarnation));
+    json_object_set_new(json, "pid", number(task->pid));
+    bool exited = task->has_exit && task->exit_signal == 0;
+    json_object_set_new(json, "exit_code", exited ? json_integer(task->exit_code) : json_null());
+    json_object_set_new(json, "exit_signal",
+        task->has_exit && task->exit_signal != 0 ? json_integer(task->exit_signal) : json_null());
+    json_object_set_new(json, "exit_text", text(task->exit_text));
+    json_object_set_new(json, "uses_cadre", json_boolean(task->uses_cadre));
+    json_object_set_new(json, "log_bytes", number(task->log_bytes));
+    return json;
+}
+
+static json_t *of_tasks(const cadre_job *job)
+{
+    json_t *tasks = json_array();
+    for (size_t i = 0; i < job->task_count; i++) {
+        json_array_append_new(tasks, of_task(job, &job->tasks[i]));
+    }
+    return tasks;
+}
+
+static json_t *of_shards(const cadre_job_shards *shards)
+{
+    json_t *files = json_array();
+    for (size_t i = 0; i < shards->shown; i++) {
+        const cadre_job_file *file = &shards->files[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "name", text(file->name));
+        json_object_set_new(json, "rank", file->is_read ? json_null() : number(file->rank));
+        json_object_set_new(json, "read", number(file->read));
+        json_object_set_new(
+            json, "total", file->total > 0 || file->is_read ? number(file->total) : json_null());
+        json_array_append_new(files, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "dataset", text(shards->dataset));
+    json_object_set_new(json, "policy", text(shards->policy));
+    json_object_set_new(json, "epoch", number(shards->epoch));
+    json_object_set_new(json, "step", number(shards->step));
+    json_object_set_new(json, "readers", number(shards->readers));
+    json_object_set_new(json, "file_count", number(shards->file_count));
+    json_object_set_new(json, "files_read", number(shards->files_read));
+    json_object_set_new(json, "files", files);
+    return json;
+}
+
+json_t *json_of_shards(const cadre_job *job)
+{
+    json_t *datasets = json_array();
+    for (size_t i = 0; i < job->shards_count; i++) {
+        json_array_append_new(datasets, of_shards(&job->shards[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->id));
+    json_object_set_new(json, "datasets", datasets);
+    return json;
+}
+
+/* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
+static json_t *of_verified(uint64_t position, uint64_t digest)
+{
+    char words[24];
+    json_t *json = json_object();
+    snprintf(words, sizeof words, "%016" PRIx64, digest);
+    json_object_set_new(json, "position", number(position));
+    json_object_set_new(json, "digest", text(words));
+    return json;
+}
+
+json_t *json_of_job(const cadre_job *job)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->id));
+    json_object_set_new(json, "name", text(job->name));
+    json_object_set_new(json, "program", text(job->program));
+    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "final", json_boolean(cadre_job_state_is_final(job->state)));
+    json_object_set_new(json, "code", text(cadre_status_name(job->code)));
+    json_object_set_new(json, "message", text(job->message));
+    json_object_set_new(json, "exit_code", json_integer(job->exit_code));
+    json_object_set_new(json, "workers", number(job->workers));
+    json_object_set_new(json, "workers_min", number(job->workers_min));
+    json_object_set_new(json, "roster", number(job->roster));
+    json_object_set_new(json, "restarts", number(job->restarts));
+    json_object_set_new(json, "replicas", number(job->replicas));
+    json_object_set_new(json, "priority", json_integer(job->priority));
+    json_object_set_new(json, "memory_bytes", number(job->memory_bytes));
+    json_object_set_new(json, "cpu_thousandths", number(job->cpu_thousandths));
+    json_object_set_new(json, "pids", number(job->pids));
+    json_object_set_new(json, "time_limit_us", number(job->time_limit_us));
+    json_object_set_new(json, "submitted_us", number(job->submitted_us));
+    json_object_set_new(json, "started_us", number(job->started_us));
+    json_object_set_new(json, "ended_us", number(job->ended_us));
+    json_object_set_new(json, "position", number(job->position));
+    json_object_set_new(json, "verified",
+        job->verified_digest != 0 ? of_verified(job->verified_position, job->verified_digest)
+                                  : json_null());
+    json_object_set_new(json, "generation", number(job->generation));
+    json_object_set_new(json, "checkpoint", text(job->checkpoint));
+    json_object_set_new(
+        json, "progress", job->has_progress ? of_progress(&job->progress) : json_null());
+    if (job->servers > 0) {
+        json_t *ps_job = json_object();
+        json_object_set_new(ps_job, "workers", number(job->worker_tasks));
+        json_object_set_new(ps_job, "servers", number(job->servers));
+        json_object_set_new(ps_job, "evaluators", number(job->evaluators));
+        json_object_set_new(json, "crew", ps_job);
+        json_object_set_new(
+            json, "evaluation", job->has_evaluation ? of_progress(&job->evaluation) : json_null());
+    }
+    if (job->task_count > 0) {
+        json_object_set_new(json, "tasks", of_tasks(job));
+    }
+    return json;
+}
+
+json_t *json_of_jobs(const cadre_job_list *list)
+{
+    json_t *jobs = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        json_array_append_new(jobs, json_of_job(&list->jobs[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "jobs", jobs);
+    json_object_set_new(json, "more", json_boolean(list->more));
+    return json;
+}
+
+static json_t *of_epoch(const cadre_verified_epoch *epoch)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "stream", number(epoch->stream));
+    json_object_set_new(json, "name", text(epoch->name));
+    json_object_set_new(json, "epoch", number(epoch->epoch));
+    json_object_set_new(json, "steps", number(epoch->steps));
+    json_object_set_new(json, "steps_whole", number(epoch->steps_whole));
+    json_object_set_new(json, "samples", number(epoch->samples));
+    json_object_set_new(json, "source_samples", number(epoch->source_samples));
+    json_object_set_new(json, "verdict", text(cadre_verdict_name(epoch->verdict)));
+    json_object_set_new(json, "text", text(epoch->text));
+    return json;
+}
+
+static json_t *of_generation(const cadre_verified_generation *generation)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "number", number(generation->number));
+    json_object_set_new(json, "first", number(generation->first));
+    json_object_set_new(json, "end", number(generation->end));
+    json_object_set_new(json, "tasks", number(generation->tasks));
+    json_object_set_new(json, "restarted", json_boolean(generation->restarted));
+    json_object_set_new(json, "planned_us", number(generation->planned_us));
+    return json;
+}
+
+json_t *json_of_verification(const cadre_verification *verification)
+{
+    json_t *epochs = json_array();
+    json_t *generations = json_array();
+    json_t *verified = json_array();
+    for (size_t i = 0; i < verification->state_count; i++) {
+        const cadre_verified_state *state = &verification->states[i];
+        json_array_append_new(verified, of_verified(state->position, state->digest));
+    }
+    for (size_t i = 0; i < verification->epoch_count; i++) {
+        json_array_append_new(epochs, of_epoch(&verification->epochs[i]));
+    }
+    for (size_t i = 0; i < verification->generation_count; i++) {
+        json_array_append_new(generations, of_generation(&verification->generations[i]));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(verification->job));
+    json_object_set_new(json, "name", text(verification->job_name));
+    json_object_set_new(json, "state", text(cadre_job_state_name(verification->state)));
+    json_object_set_new(json, "conclusion", text(conclusion_name(conclusion_of(verification))));
+    json_object_set_new(json, "committed", number(verification->committed));
+    json_object_set_new(json, "steps_proved", number(verification->steps_proved));
+    json_object_set_new(json, "tiled", json_boolean(verification->tiled));
+    json_object_set_new(json, "tiling", text(verification->tiling));
+    json_object_set_new(json, "exact", number(verification->exact));
+    json_object_set_new(json, "as_defined", number(verification->as_defined));
+    json_object_set_new(json, "differing", number(verification->differing));
+    json_object_set_new(json, "not_provable", number(verification->not_provable));
+    json_object_set_new(json, "epochs", epochs);
+    json_object_set_new(json, "generations", generations);
+    json_object_set_new(json, "more", json_boolean(verification->more));
+    json_object_set_new(json, "verified", verified);
+    return json;
+}
+
+static json_t *of_compared(const cadre_verification *job)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(job->job));
+    json_object_set_new(json, "name", text(job->job_name));
+    json_object_set_new(json, "program", text(job->program));
+    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "committed", number(job->committed));
+    json_object_set_new(json, "more", json_boolean(job->more));
+    return json;
+}
+
+static json_t *of_point(const struct comparison_point *point)
+{
+    if (point->difference == DIFFERENCE_NONE) {
+        return json_null();
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "what", text(difference_name(point->difference)));
+    json_object_set_new(json, "position", number(point->position));
+    json_object_set_new(json, "stream", number(point->stream));
+    json_object_set_new(json, "name", text(point->name));
+    json_object_set_new(json, "epoch", number(point->epoch));
+    json_object_set_new(json, "step", number(point->step));
+    json_object_set_new(json, "steps", number(point->steps));
+    json_object_set_new(json, "text", text(point->text));
+    return json;
+}
+
+json_t *json_of_comparison(const struct comparison *comparison)
+{
+    json_t *jobs = json_array();
+    json_array_append_new(jobs, of_compared(comparison->jobs[0]));
+    json_array_append_new(jobs, of_compared(comparison->jobs[1]));
+    json_t *json = json_object();
+    json_object_set_new(json, "jobs", jobs);
+    json_object_set_new(json, "outcome", text(comparison_outcome_name(comparison->outcome)));
+    json_object_set_new(json, "epochs", number(comparison->epochs));
+    json_object_set_new(json, "steps", number(comparison->steps));
+    json_object_set_new(json, "begin", number(comparison->begin));
+    json_object_set_new(json, "end", number(comparison->end));
+    json_object_set_new(json, "difference", of_point(&comparison->point));
+    json_object_set_new(json, "states", number(comparison->states));
+    json_object_set_new(
+        json, "state", comparison->states > 0 ? number(comparison->state) : json_null());
+    return json;
+}
+
+static const char *worker_state(const cadre_worker *worker)
+{
+    if (!worker->connected) {
+        return worker->expected ? "expected" : "away";
+    }
+    return worker->draining ? "draining" : "ready";
+}
+
+static json_t *json_of_gpus(const cadre_worker *worker)
+{
+    json_t *gpus = json_array();
+    for (size_t i = 0; i < worker->gpu_count; i++) {
+        const cadre_gpu *gpu = &worker->gpus[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "name", text(gpu->name));
+        json_object_set_new(json, "uuid", text(gpu->uuid));
+        json_object_set_new(json, "bus", text(gpu->bus));
+        json_object_set_new(json, "memory_bytes", number(gpu->memory_bytes));
+        json_object_set_new(json, "compute_major", number(gpu->compute_major));
+        json_object_set_new(json, "compute_minor", number(gpu->compute_minor));
+        json_object_set_new(json, "unused", text(gpu->unused));
+        json_array_append_new(gpus, json);
+    }
+    return gpus;
+}
+
+json_t *json_of_workers(const cadre_worker_list *list)
+{
+    json_t *workers = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        const cadre_worker *worker = &list->workers[i];
+        json_t *json = json_object();
+        json_object_set_new(json, "id", number(worker->id));
+        json_object_set_new(json, "name", text(worker->name));
+        json_object_set_new(json, "state", text(worker_state(worker)));
+        json_object_set_new(json, "drained_by", text(worker->drained_by));
+        json_object_set_new(json, "drained_why", text(worker->drained_why));
+        json_object_set_new(json, "host", text(worker->host));
+        json_object_set_new(json, "version", text(worker->version));
+        json_object_set_new(json, "slots", number(worker->slots));
+        json_object_set_new(json, "slots_used", number(worker->slots_used));
+        json_object_set_new(json, "cpus", number(worker->cpus));
+        json_object_set_new(json, "memory_bytes", number(worker->memory_bytes));
+        json_object_set_new(json, "joined_us", number(worker->joined_us));
+        json_object_set_new(json, "gpus", json_of_gpus(worker));
+        json_object_set_new(json, "gpus_usable", number(worker->gpus_usable));
+        json_object_set_new(json, "gpus_omitted", number(worker->gpus_omitted));
+        json_object_set_new(json, "gpu_driver", text(worker->gpu_driver));
+        json_object_set_new(json, "gpu_runtime", text(worker->gpu_runtime));
+        json_object_set_new(json, "nccl", number(worker->nccl));
+        json_object_set_new(json, "gpu_reason", text(worker->gpu_reason));
+        json_object_set_new(json, "certificate_ends_us", number(worker->certificate_ends_us));
+        json_array_append_new(workers, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "workers", workers);
+    return json;
+}
+
+json_t *json_of_outputs(const cadre_output_list *list)
+{
+    json_t *outputs = json_array();
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *json = json_object();
+        json_object_set_new(json, "path", text(list->outputs[i].path));
+        json_object_set_new(json, "size_bytes", number(list->outputs[i].size_bytes));
+        json_array_append_new(outputs, json);
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "outputs", outputs);
+    json_object_set_new(json, "more", json_boolean(list->more));
+    return json;
+}
+
+/* Tasks write any bytes: what is no UTF-8 becomes U+FFFD, byte by byte. */
+static json_t *text_of_bytes(const char *bytes, size_t size)
+{
+    static const char unknown[] = "\xef\xbf\xbd";
+    json_t *whole = json_stringn(bytes, size);
+    char *clean = whole == NULL ? malloc(size * (sizeof unknown - 1) + 1) : NULL;
+    size_t used = 0;
+    for (size_t i = 0; clean != NULL && i < size;) {
+        size_t length = utf8_printable(bytes + i, size - i);
+        bool control = length == 0 && (unsigned char)bytes[i] < 0x80;
+        length = control ? 1 : length;
+        memcpy(clean + used, length > 0 ? bytes + i : unknown,
+            length > 0 ? length : sizeof unknown - 1);
+        used += length > 0 ? length : sizeof unknown - 1;
+        i += length > 0 ? length : 1;
+    }
+    whole = clean != NULL ? json_stringn(clean, used) : whole;
+    free(clean);
+    return whole;
+}
+
+json_t *json_of_log_line(
+    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size)
+{
+    bool whole = size > 0 && line[size - 1] == '\n';
+    json_t *words = text_of_bytes(line, whole ? size - 1 : size);
+    json_t *json = words != NULL ? json_object() : NULL;
+    json_object_set_new(json, "job", number(job));
+    json_object_set_new(json, "task", number(task));
+    json_object_set_new(json, "offset", number(offset));
+    json_object_set_new(json, "left_out", number(left_out));
+    json_object_set_new(json, "text", words);
+    json_object_set_new(json, "partial", json_boolean(!whole));
+    return json;
+}
+
+json_t *json_of_drained(const char *worker, const uint32_t *tasks)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "worker", text(worker));
+    json_object_set_new(json, "tasks", tasks != NULL ? number(*tasks) : json_null());
+    return json;
+}
+
+json_t *json_of_submitted(const cadre_submitted *submitted)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "id", number(submitted->job));
+    json_object_set_new(json, "queued_before", number(submitted->queued_before));
+    json_object_set_new(json, "note", text(submitted->note));
+    return json;
+}
+
+json_t *json_of_version(const cadre_coordinator_version *version)
+{
+    json_t *coordinator = NULL;
+    if (version != NULL) {
+        coordinator = json_object();
+        json_object_set_new(coordinator, "version", text(version->version));
+        json_object_set_new(coordinator, "agent_protocol", number(version->agent_protocol));
+        json_object_set_new(coordinator, "task_frame", number(version->task_frame));
+        json_object_set_new(coordinator, "started_us", number(version->started_us));
+        json_object_set_new(coordinator, "jobs_live", number(version->jobs_live));
+        json_object_set_new(coordinator, "workers", number(version->workers));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "client", text(CADRE_VERSION));
+    json_object_set_new(json, "coordinator", coordinator != NULL ? coordinator : json_null());
+    return json;
+}
+
+static bool print_as(json_t *json, size_t form, FILE *out)
+{
+    if (json == NULL) {
+        return false;
+    }
+    /* JSON escapes the controls of ASCII only; a terminal obeys others too. */
+    size_t form_here = isatty(fileno(out)) != 0 ? form | JSON_ENSURE_ASCII : form;
+    int rc = json_dumpf(json, out, form_here | JSON_REAL_PRECISION(17));
+    fputc('\n', out);
+    json_decref(json);
+    return rc == 0;
+}
+
+bool json_print(json_t *json, FILE *out)
+{
+    return print_as(json, JSON_INDENT(2), out);
+}
+
+bool json_print_line(json_t *json, FILE *out)
+{
+    return print_as(json, JSON_COMPACT, out);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The same listings for programs. The keys are stable; README.md documents them. */
+#ifndef CADRE_CLI_RENDER_JSON_H
+#define CADRE_CLI_RENDER_JSON_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "cadre/client.h"
+#include "coordinator/cli/render/comparison.h"
+
+/* Each is the caller's to json_decref(); NULL: out of memory. */
+json_t *json_of_job(const cadre_job *job); /* with "tasks" when it has some */
+json_t *json_of_shards(const cadre_job *job);
+json_t *json_of_jobs(const cadre_job_list *list);
+json_t *json_of_verification(const cadre_verification *verification);
+json_t *json_of_comparison(const struct comparison *comparison);
+json_t *json_of_workers(const cadre_worker_list *list);
+json_t *json_of_outputs(const cadre_output_list *list);
+/* A line of a task's log, or a piece of one; `left_out` bytes before it are not kept. */
+json_t *json_of_log_line(
+    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size);
+json_t *json_of_drained(const char *worker, const uint32_t *tasks); /* NULL: it is gone */
+json_t *json_of_submitted(const cadre_submitted *submitted);
+json_t *json_of_version(const cadre_coordinator_version *version); /* NULL: "coordinator": null */
+
+/* Prints and releases; false when there is none. */
+bool json_print(json_t *json, FILE *out);
+/* The same on one line. */
+bool json_print_line(json_t *json, FILE *out);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render/line_splitter.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/cli/render/escaper.h"
+
+#define PREFIX_BYTES 32
+
+/* The unfinished line of a task; its memory begins with room for the prefix. */
+struct task_line {
+    char *text;
+    size_t used; /* behind the prefix */
+};
+
+bool line_splitter_open(
+    struct line_splitter *line_splitter, size_t tasks, const struct text_style *text_style, line_splitter_fn *emit, void *user)
+{
+    *line_splitter = (struct line_splitter){.tasks = calloc(tasks > 0 ? tasks : 1, sizeof *line_splitter->tasks),
+        .task_count = tasks,
+        .prefix = tasks > 1,
+        .text_style = *text_style,
+        .emit = emit,
+        .user = user};
+    return line_splitter->tasks != NULL;
+}
+
+void line_splitter_close(struct line_splitter *line_splitter)
+{
+    for (size_t i = 0; i < line_splitter->task_count && line_splitter->tasks != NULL; i++) {
+        free(line_splitter->tasks[i].text);
+    }
+    free(line_splitter->tasks);
+    free(line_splitter->cleaned);
+    *line_splitter = (struct line_splitter){0};
+}
+
+static size_t make_prefix(const struct line_splitter *line_splitter, uint32_t task, char prefix[PREFIX_BYTES])
+{
+    static const enum colour colours[] = {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_RED};
+    enum colour colour = colours[task % (sizeof colours / sizeof colours[0])];
+    if (!line_splitter->prefix || line_splitter->bare) {
+        return 0;
+    }
+    int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ", colour_start(&line_splitter->text_style, colour),
+        (unsigned)task, colour_end(&line_splitter->text_style, colour));
+    return (size_t)length;
+}
+
+/* The line behind a prefix of ours. Without memory it is left out: its bytes would be obeyed. */
+static void emit_clean(struct line_splitter *line_splitter, uint32_t task, const char *start, size_t prefix)
+{
+    struct escaper escaper = {0};
+    if (line_splitter->cleaned == NULL) {
+        line_splitter->cleaned = malloc(PREFIX_BYTES + ESCAPER_GROWTH * (LINE_PIECE_BYTES + 1) + 16);
+    }
+    if (line_splitter->cleaned != NULL) {
+        memcpy(line_splitter->cleaned, start, prefix);
+        size_t used = escaper_add(
+            &escaper, start + prefix, line_splitter->tasks[task].used, true, line_splitter->cleaned + prefix);
+        line_splitter->emit(task, line_splitter->cleaned, prefix + used, line_splitter->user);
+    }
+}
+
+/* Emits the line in hand, and a newline when it has none. */
+static void emit(struct line_splitter *line_splitter, uint32_t task)
+{
+    struct task_line *line = &line_splitter->tasks[task];
+    char prefix[PREFIX_BYTES];
+    size_t length = make_prefix(line_splitter, task, prefix);
+    char *start = line->text + PREFIX_BYTES - length;
+    if (!line_splitter->bare && line->text[PREFIX_BYTES + line->used - 1] != '\n') {
+        line->text[PREFIX_BYTES + line->used++] = '\n';
+    }
+    memcpy(start, prefix, length);
+    if (line_splitter->clean) {
+        emit_clean(line_splitter, task, start, length);
+    } else {
+        line_splitter->emit(task, start, length + line->used, line_splitter->user);
+    }
+    line->used = 0;
+}
+
+void line_splitter_add(struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size)
+{
+    if (task >= line_splitter->task_count) {
+        return;
+    }
+    struct task_line *line = &line_splitter->tasks[task];
+    if (line->text == NULL && size > 0) {
+        line->text = malloc(PREFIX_BYTES + LINE_PIECE_BYTES + 1);
+        if (line->text == NULL) {
+            if (!line_splitter->clean) {
+                line_splitter->emit(task, bytes, size, line_splitter->user);
+            }
+            return;
+        }
+    }
+    while (size > 0) {
+        const char *newline = memchr(bytes, '\n', size);
+        size_t take = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
+        size_t room = LINE_PIECE_BYTES - line->used;
+        take = take < room ? take : room;
+        memcpy(line->text + PREFIX_BYTES + line->used, bytes, take);
+        line->used += take;
+        bytes += take;
+        size -= take;
+        if (line->used == LINE_PIECE_BYTES || bytes[-1] == '\n') {
+            emit(line_splitter, task);
+        }
+    }
+}
+
+void line_splitter_end(struct line_splitter *line_splitter, uint32_t task)
+{
+    if (task < line_splitter->task_count && line_splitter->tasks[task].used > 0) {
+        emit(line_splitter, task);
+    }
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Cuts what tasks write into whole lines, so that those of several tasks do not mix, and puts the
+ * task in front when there are several. */
+#ifndef CADRE_CLI_RENDER_LINE_SPLITTER_H
+#define CADRE_CLI_RENDER_LINE_SPLITTER_H
+
+#include <stdint.h>
+
+#include "coordinator/cli/render/terminal.h"
+
+/* A line that grows longer is passed on in pieces of this size, each a line of its own. */
+#define LINE_PIECE_BYTES 16384
+
+/* Gets one whole line with its prefix and newline. */
+typedef void line_splitter_fn(uint32_t task, const char *line, size_t size, void *user);
+
+struct task_line;
+
+struct line_splitter {
+    struct task_line *tasks;
+    size_t task_count;
+    bool prefix; /* "[3] " before each line, in the task's colour */
+    bool clean;  /* control characters become visible; of a terminal */
+    bool bare; /* exactly what was written: no prefix, nor a newline that the task did not write */
+    char *cleaned; /* a line that became so; NULL until there is one */
+    struct text_style text_style;
+    line_splitter_fn *emit;
+    void *user;
+};
+
+/* Room for `tasks` tasks; false: out of memory. */
+bool line_splitter_open(
+    struct line_splitter *line_splitter, size_t tasks, const struct text_style *text_style, line_splitter_fn *emit, void *user);
+void line_splitter_close(struct line_splitter *line_splitter);
+
+/* What `task` wrote, in any pieces. Memory that runs out ends lines early, and loses nothing
+ * but what would have to be cleaned. */
+void line_splitter_add(struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size);
+
+/* The task writes no more: its last line needs no newline. */
+void line_splitter_end(struct line_splitter *line_splitter, uint32_t task);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render/monitor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "coordinator/cli/cli.h"
+#include "coordinator/cli/render/render.h"
+
+static void emit_out(uint32_t task, const char *line, size_t size, void *user)
+{
+    (void)task;
+    screen_write(user, 1, line, size);
+}
+
+static void emit_err(uint32_t task, const char *line, size_t size, void *user)
+{
+    (void)task;
+    screen_write(user, 2, line, size);
+}
+
+bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err)
+{
+    *monitor = (struct monitor){0};
+    screen_open(&monitor->screen, out, err);
+    struct screen *screen = &monitor->screen;
+    monitor->by_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
+    bool first = line_splitter_open(&monitor->line_splitter[0], tasks, &screen->out_style, emit_out, screen);
+    bool second = line_splitter_open(&monitor->line_splitter[1], tasks, &screen->err_style, emit_err, screen);
+    monitor->line_splitter[0].clean = screen->out_style.columns > 0 && !raw;
+    monitor->line_splitter[1].clean = screen->err_style.columns > 0 && !raw;
+    return first && second;
+}
+
+static void print_epoch(struct monitor *monitor)
+{
+    if (monitor->epoch_line[0] != '\0') {
+        screen_note(&monitor->screen, "%s", monitor->epoch_line);
+        monitor->epoch_line[0] = '\0';
+    }
+}
+
+void monitor_close(struct monitor *monitor)
+{
+    for (uint32_t task = 0; task < monitor->line_splitter[0].task_count; task++) {
+        monitor_task_end(monitor, task);
+    }
+    screen_close(&monitor->screen);
+    print_epoch(monitor);
+    line_splitter_close(&monitor->line_splitter[0]);
+    line_splitter_close(&monitor->line_splitter[1]);
+}
+
+/* On a terminal the bar is redrawn; elsewhere an epoch is a line, printed when the next begins. */
+static void show_progress(struct monitor *monitor, const cadre_job *job)
+{
+    struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
+    struct progress_bar bar;
+    char text[PROGRESS_BAR_TEXT_BYTES];
+    if (!render_bar(job, metrics, &bar)) {
+        return;
+    }
+    const char *stream = bar.stream != NULL ? bar.stream : "";
+    if (!monitor->screen.live &&
+        (bar.epoch != monitor->epoch || strcmp(stream, monitor->stream) != 0)) {
+        print_epoch(monitor);
+    }
+    monitor->epoch = bar.epoch;
+    snprintf(monitor->stream, sizeof monitor->stream, "%s", stream);
+    progress_bar_render_epoch(&bar, monitor->epoch_line);
+    if (monitor->screen.live) {
+        screen_status(&monitor->screen,
+            progress_bar_render(&bar, monitor->screen.err_style.columns - 1, text));
+    }
+}
+
+static void show_waiting(struct monitor *monitor, const cadre_job *job)
+{
+    char text[sizeof monitor->waits_for + 64];
+    if (strcmp(monitor->waits_for, job->message) == 0 && monitor->state == job->state) {
+        return;
+    }
+    snprintf(monitor->waits_for, sizeof monitor->waits_for, "%s", job->message);
+    snprintf(text, sizeof text, "job %" PRIu64 " is queued%s%s", job->id,
+        job->message[0] != '\0' ? ": " : "", job->message);
+    if (monitor->screen.live) {
+        screen_status(&monitor->screen, text);
+    } else {
+        screen_note(&monitor->screen, "%s", text);
+    }
+}
+
+/* Whether two sentences say the same about other numbers: "... for 12 s", "... for 17 s". */
+static bool same_but_numbers(const char *a, const char *b)
+{
+    const char *const digits = "0123456789";
+    while (*a != '\0' && *b != '\0') {
+        size_t digits_a = strspn(a, digits);
+        size_t digits_b = strspn(b, digits);
+        if ((digits_a > 0) != (digits_b > 0) || (digits_a == 0 && *a != *b)) {
+            return false;
+        }
+        a += digits_a > 0 ? digits_a : 1;
+        b += digits_b > 0 ? digits_b : 1;
+    }
+    return *a == *b;
+}
+
+/* "task 1 was lost; the other went on" behind "task 1 was lost": what was told is not said again.
+ */
+static const char *skip_known_text(const struct monitor *monitor, const char *message)
+{
+    size_t last_message = strlen(monitor->last_message);
+    bool continues = last_message > 0 && strncmp(message, monitor->last_message, last_message) == 0 &&
+                   strncmp(message + last_message, "; ", 2) == 0;
+    return continues ? message + last_message + 2 : message;
+}
+
+/* What befell a job that runs, each thing once: a task was lost, what it waits for, that it goes
+ * on. A sentence that only counts on is not said again. */
+static void show_events(struct monitor *monitor, const cadre_job *job)
+{
+    bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
+    bool news =
+        job->message[0] != '\0' && (regrouped ? strcmp(job->message, monitor->last_message) != 0
+                                              : !same_but_numbers(job->message, monitor->last_message));
+    if (news) {
+        screen_note(
+            &monitor->screen, "job %" PRIu64 ": %s", job->id, skip_known_text(monitor, job->message));
+        snprintf(monitor->last_message, sizeof monitor->last_message, "%s", job->message);
+    }
+    if (regrouped && job->servers > 0) {
+        screen_note(&monitor->screen,
+            "job %" PRIu64 " goes on at step %" PRIu64 " (generation %" PRIu64 ")", job->id,
+            job->position, job->generation);
+    } else if (regrouped) {
+        screen_note(&monitor->screen,
+            "job %" PRIu64 " goes on at step %" PRIu64 " with %" PRIu32 " of %" PRIu32
+            " tasks (generation %" PRIu64 ")",
+            job->id, job->position, job->roster, job->workers, job->generation);
+    }
+    monitor->generation = job->generation;
+}
+
+/* Each once, as a line of its own. */
+static void show_evaluation(struct monitor *monitor, const cadre_job *job)
+{
+    char text[RENDER_EVALUATION_BYTES];
+    if (render_evaluation(job, text, sizeof text) && strcmp(text, monitor->evaluation) != 0) {
+        screen_note(&monitor->screen, "evaluation: %s", text);
+        snprintf(monitor->evaluation, sizeof monitor->evaluation, "%s", text);
+    }
+}
+
+void monitor_job(struct monitor *monitor, const cadre_job *job)
+{
+    char text[128];
+    show_evaluation(monitor, job);
+    switch (job->state) {
+    case CADRE_JOB_QUEUED:
+        show_waiting(monitor, job);
+        break;
+    case CADRE_JOB_STARTING:
+    case CADRE_JOB_RUNNING:
+        if (!job->has_progress) {
+            snprintf(text, sizeof text, "job %" PRIu64 " is %s", job->id,
+                cadre_job_state_name(job->state));
+            screen_status(&monitor->screen, text);
+        }
+        if (job->state == CADRE_JOB_RUNNING) {
+            show_events(monitor, job);
+        }
+        show_progress(monitor, job);
+        break;
+    case CADRE_JOB_ENDING:
+    case CADRE_JOB_SUCCEEDED:
+    case CADRE_JOB_FAILED:
+    case CADRE_JOB_CANCELLED:
+    case CADRE_JOB_PREEMPTED:
+        show_progress(monitor, job);
+        break;
+    }
+    monitor->state = job->state;
+}
+
+void monitor_output(
+    struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size)
+{
+    if (monitor->by_line) {
+        line_splitter_add(&monitor->line_splitter[stream == 2 ? 1 : 0], task, bytes, size);
+    } else {
+        screen_write(&monitor->screen, stream, bytes, size);
+    }
+}
+
+void monitor_task_end(struct monitor *monitor, uint32_t task)
+{
+    line_splitter_end(&monitor->line_splitter[0], task);
+    line_splitter_end(&monitor->line_splitter[1], task);
+}
+
+int monitor_exit_code(const cadre_job *job)
+{
+    if (job->state == CADRE_JOB_SUCCEEDED) {
+        return CLI_DONE;
+    }
+    if (job->exit_code > 0 && job->exit_code < 256) {
+        return job->exit_code;
+    }
+    return job->state == CADRE_JOB_CANCELLED ? CLI_INTERRUPTED : CLI_FAILED;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render/render.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/render/table.h"
+
+#define MINUTE_S 60
+#define HOUR_S   3600
+#define DAY_S    86400
+
+const char *render_age(uint64_t span_us, char text[RENDER_BYTES])
+{
+    uint64_t seconds = span_us / CADRE_US_PER_S;
+    if (seconds < 2 * MINUTE_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " s", seconds);
+    } else if (seconds < 2 * HOUR_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " min", seconds / MINUTE_S);
+    } else if (seconds < 2 * DAY_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " h", seconds / HOUR_S);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " d", seconds / DAY_S);
+    }
+    return text;
+}
+
+const char *render_duration(uint64_t span_us, char text[RENDER_BYTES])
+{
+    uint64_t seconds = span_us / CADRE_US_PER_S;
+    if (seconds == 0) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " ms", span_us / CADRE_US_PER_MS);
+    } else if (seconds < MINUTE_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ".%u s", seconds,
+            (unsigned)(span_us % CADRE_US_PER_S / (CADRE_US_PER_S / 10)));
+    } else if (seconds < HOUR_S) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ":%02u min", seconds / MINUTE_S,
+            (unsigned)(seconds % MINUTE_S));
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ":%02u:%02u h", seconds / HOUR_S,
+            (unsigned)(seconds % HOUR_S / MINUTE_S), (unsigned)(seconds % MINUTE_S));
+    }
+    return text;
+}
+
+const char *render_bytes(uint64_t bytes, char text[RENDER_BYTES])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    size_t unit = 0;
+    uint64_t tenths = bytes * 10; /* of `unit`; sizes stay far below the limit of the type */
+    while (tenths >= UINT64_C(10240) && unit + 1 < sizeof units / sizeof units[0]) {
+        tenths /= 1024;
+        unit++;
+    }
+    if (unit == 0) {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 " B", bytes);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRIu64 ".%u %s", tenths / 10, (unsigned)(tenths % 10),
+            units[unit]);
+    }
+    return text;
+}
+
+const char *render_percent(const cadre_job *job, char text[RENDER_BYTES])
+{
+    const cadre_job_progress *progress = &job->progress;
+    snprintf(text, RENDER_BYTES, "-");
+    if (job->state == CADRE_JOB_SUCCEEDED && job->has_progress) {
+        snprintf(text, RENDER_BYTES, "100%%");
+    } else if (job->has_progress && progress->epochs > 0) {
+        double epochs = (double)progress->epoch;
+        if (progress->steps > 0 && progress->step <= progress->steps) {
+            epochs += (double)progress->step / (double)progress->steps;
+        }
+        double part = epochs / (double)progress->epochs;
+        snprintf(text, RENDER_BYTES, "%u%%", (unsigned)((part < 1 ? part : 1) * 100));
+    }
+    return text;
+}
+
+enum colour render_state_colour(cadre_job_state state)
+{
+    switch (state) {
+    case CADRE_JOB_QUEUED:
+        return COLOUR_YELLOW;
+    case CADRE_JOB_STARTING:
+    case CADRE_JOB_RUNNING:
+    case CADRE_JOB_ENDING:
+        return COLOUR_BLUE;
+    case CADRE_JOB_SUCCEEDED:
+        return COLOUR_GREEN;
+    case CADRE_JOB_FAILED:
+        return COLOUR_RED;
+    case CADRE_JOB_CANCELLED:
+        return COLOUR_DIM;
+    case CADRE_JOB_PREEMPTED:
+        return COLOUR_YELLOW;
+    }
+    return COLOUR_NONE;
+}
+
+bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX],
+    struct progress_bar *ret_bar)
+{
+    const cadre_job_progress *progress = &job->progress;
+    if (!job->has_progress) {
+        return false;
+    }
+    size_t count = progress->metric_count < PROGRESS_BAR_METRICS_MAX ? progress->metric_count
+                                                                     : PROGRESS_BAR_METRICS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        metrics[i] = (struct progress_bar_metric){
+            .name = progress->metrics[i].name, .value = progress->metrics[i].value};
+    }
+    *ret_bar = (struct progress_bar){.stream = progress->stream,
+        .epoch = progress->epoch,
+        .epochs = progress->epochs,
+        .step = progress->step,
+        .steps = progress->steps,
+        .samples_per_s = progress->samples_per_s,
+        .left_s = progress->left_s,
+        .metrics = metrics,
+        .metric_count = count};
+    return true;
+}
+
+/* ---- tables ---- */
+
+static uint64_t span(uint64_t from_us, uint64_t to_us)
+{
+    return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
+}
+
+/* Some of its tasks are missing: they were lost, or there is no room for them yet. */
+static bool is_incomplete(const cadre_job *job)
+{
+    return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0 &&
+           job->roster != job->workers;
+}
+
+static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    table_add(table, COLOUR_NONE, "%" PRIu64, job->id);
+    table_add(table, render_state_colour(job->state), "%s", cadre_job_state_name(job->state));
+    table_add(table, COLOUR_NONE, "%s", render_percent(job, text));
+    if (is_incomplete(job)) {
+        table_add(table, COLOUR_YELLOW, "%" PRIu32 "/%" PRIu32, job->roster, job->workers);
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
+    }
+    table_add(table, COLOUR_NONE, "%s", render_age(span(job->submitted_us, now_us), text));
+    bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED &&
+                 job->state != CADRE_JOB_CANCELLED;
+    table_add(
+        table, COLOUR_NONE, "%s%s%s", job->name, apart ? ": " : "", apart ? job->message : "");
+}
+
+bool render_jobs(
+    const cadre_job_list *list, bool all, uint64_t now_us, const struct text_style *text_style, FILE *out)
+{
+    static const struct table_column columns[] = {{"JOB", true}, {"STATE", false}, {"DONE", true},
+        {"TASKS", true}, {"AGE", true}, {"NAME", false}};
+    struct table table;
+    size_t ended = 0;
+    size_t hidden = 0;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < list->count; i++) {
+        ended += cadre_job_state_is_final(list->jobs[i].state) ? 1 : 0;
+        if (!all && cadre_job_state_is_final(list->jobs[i].state) && ended > RENDER_ENDED_MAX) {
+            hidden++;
+        } else {
+            add_job(&table, &list->jobs[i], now_us);
+        }
+    }
+    bool good = table_print(&table, text_style, out);
+    table_close(&table);
+    if (list->count == 0) {
+        fprintf(out, "There are no jobs yet: `cadre submit ./PROGRAM` makes one.\n");
+    } else if (hidden > 0) {
+        fprintf(out, "%zu older jobs that ended: `cadre jobs --all`\n", hidden);
+    } else if (list->more) {
+        fprintf(out, "There are older jobs; `cadre job ID` shows them.\n");
+    }
+    return good;
+}
+
+static const char *exit_text(const cadre_job_task *task, char text[RENDER_BYTES])
+{
+    if (!task->has_exit) {
+        snprintf(text, RENDER_BYTES, "-");
+    } else if (task->exit_signal != 0) {
+        snprintf(text, RENDER_BYTES, "signal %" PRId32, task->exit_signal);
+    } else {
+        snprintf(text, RENDER_BYTES, "%" PRId32, task->exit_code);
+    }
+    return text;
+}
+
+/* A number that is 0 while it is not known. */
+static void add_known(struct table *table, uint64_t number)
+{
+    if (number == 0) {
+        table_add(table, COLOUR_NONE, "-");
+    } else {
+        table_add(table, COLOUR_NONE, "%" PRIu64, number);
+    }
+}
+
+static bool print_tasks(const cadre_job *job, const struct text_style *text_style, FILE *out)
+{
+    static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
+        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"NOTE", false}};
+    static const struct table_column typed[] = {{"TASK", true}, {"TYPE", false}, {"STATE", false},
+        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"NOTE", false}};
+    struct table table;
+    if (job->servers > 0) {
+        table_open(&table, typed, sizeof typed / sizeof typed[0]);
+    } else {
+        table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    }
+    for (size_t i = 0; i < job->task_count; i++) {
+        const cadre_job_task *task = &job->tasks[i];
+        char text[RENDER_BYTES];
+        bool bad = task->state == CADRE_TASK_LOST ||
+                   (task->has_exit && (task->exit_code != 0 || task->exit_signal != 0));
+        const char *note = task->exit_text;
+        bool waits = task->state == CADRE_TASK_WAITING && job->state == CADRE_JOB_RUNNING;
+        if (note[0] == '\0' && task->state == CADRE_TASK_EXITED && !task->uses_cadre) {
+            note = "did not join";
+        } else if (note[0] == '\0' && waits) {
+            note = "for a free slot";
+        }
+        table_add(&table, COLOUR_NONE, "%" PRIu32, task->task);
+        if (job->servers > 0) {
+            table_add(&table, COLOUR_NONE, "%s %" PRIu32, task->type, task->index);
+        }
+        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", cadre_task_state_name(task->state));
+        table_add(&table, COLOUR_NONE, "%s", task->worker[0] != '\0' ? task->worker : "-");
+        add_known(&table, task->pid);
+        add_known(&table, task->incarnation);
+        table_add(&table, COLOUR_NONE, "%s", render_bytes(task->log_bytes, text));
+        table_add(&table, bad ? COLOUR_RED : COLOUR_NONE, "%s", exit_text(task, text));
+        table_add(&table, COLOUR_NONE, "%s", note);
+    }
+    bool good = table_print(&table, text_style, out);
+    table_close(&table);
+    return good;
+}
+
+static void print_time(FILE *out, const char *title, uint64_t time_us, uint64_t now_us)
+{
+    char text[RENDER_BYTES];
+    char date[RENDER_BYTES] = "";
+    struct tm parts;
+    time_t seconds = (time_t)(time_us / CADRE_US_PER_S);
+    if (time_us == 0 || localtime_r(&seconds, &parts) == NULL) {
+        return;
+    }
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
+    fprintf(out, "  %-11s %s, %s ago\n", title, date, render_age(span(time_us, now_us), text));
+}
+
+static void print_text(FILE *out, const char *title, const char *text)
+{
+    if (text[0] != '\0') {
+        fprintf(out, "  %-11s ", title);
+        text_print(out, text, 0);
+        fputc('\n', out);
+    }
+}
+
+static void print_progress(const cadre_job *job, FILE *out)
+{
+    struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
+    struct progress_bar bar;
+    char line[PROGRESS_BAR_TEXT_BYTES];
+    if (render_bar(job, metrics, &bar)) {
+        bool over = cadre_job_state_is_final(job->state);
+        print_text(out, "progress",
+            over ? progress_bar_render_epoch(&bar, line) : progress_bar_render(&bar, 0, line));
+    }
+}
+
+bool render_evaluation(const cadre_job *job, char *text, size_t size)
+{
+    const cadre_job_progress *evaluation = &job->evaluation;
+    if (!job->has_evaluation) {
+        return false;
+    }
+    int length = snprintf(text, size, "step %" PRIu64, evaluation->step);
+    for (size_t i = 0; i < evaluation->metric_count && length >= 0 && (size_t)length < size; i++) {
+        length += snprintf(text + length, size - (size_t)length, "  %s %.4g",
+            evaluation->metrics[i].name, evaluation->metrics[i].value);
+    }
+    return true;
+}
+
+static void print_ps_job(const cadre_job *job, FILE *out)
+{
+    if (job->servers > 0) {
+        fprintf(out, ": a chief, %" PRIu32 " worker%s, %" PRIu32 " parameter server%s%s",
+            job->worker_tasks, job->worker_tasks > 1 ? "s" : "", job->servers,
+            job->servers > 1 ? "s" : "", job->evaluators > 0 ? " and an evaluator" : "");
+    }
+}
+
+/* "2.0 GiB of memory, 1.5 CPUs, 256 processes for each task; 2h00 in all" */
+static void print_limits(const cadre_job *job, FILE *out)
+{
+    char text[RENDER_BYTES];
+    bool of_task = job->memory_bytes > 0 || job->cpu_thousandths > 0 || job->pids > 0;
+    const char *comma = "";
+    if (!of_task && job->time_limit_us == 0) {
+        return;
+    }
+    fprintf(out, "  %-11s ", "limits");
+    if (job->memory_bytes > 0) {
+        fprintf(out, "%s of memory", render_bytes(job->memory_bytes, text));
+        comma = ", ";
+    }
+    if (job->cpu_thousandths > 0) {
+        fprintf(out, "%s%g CPUs", comma, job->cpu_thousandths / 1000.0);
+        comma = ", ";
+    }
+    if (job->pids > 0) {
+        fprintf(out, "%s%" PRIu32 " processes", comma, job->pids);
+    }
+    if (job->time_limit_us > 0) {
+        fprintf(out, "%s%s in all", of_task ? " for each task; " : "",
+            render_duration(job->time_limit_us, text));
+    } else {
+        fputs(" for each task", out);
+    }
+    fputc('\n', out);
+}
+
+/* Who compared states may have told it before all have told that they are there. */
+static uint64_t steps_known(const cadre_job *job)
+{
+    return job->position > job->verified_position ? job->position : job->verified_position;
+}
+
+bool render_job(const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out)
+{
+    char text[RENDER_BYTES];
+    enum colour colour = render_state_colour(job->state);
+    fprintf(out, "job %" PRIu64 "  ", job->id);
+    text_print(out, job->name, 0);
+    fprintf(out, "  %s%s%s\n", colour_start(text_style, colour), cadre_job_state_name(job->state),
+        colour_end(text_style, colour));
+    print_text(out, "message", job->message);
+    print_text(out, "program", job->program);
+    fprintf(out, "  %-11s ", "tasks");
+    if (job->workers_min != 0 && job->workers_min != job->workers) {
+        fprintf(out, "%" PRIu32 " to ", job->workers_min);
+    }
+    fprintf(out, "%" PRIu32, job->workers);
+    print_ps_job(job, out);
+    if (job->replicas > 0) {
+        fprintf(out, " of %" PRIu32 " replica%s each", job->replicas, job->replicas > 1 ? "s" : "");
+    }
+    fputc('\n', out);
+    if (job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0) {
+        fprintf(out, "  %-11s %" PRIu32 " of %" PRIu32 " tasks, generation %" PRIu64 "\n",
+            "training", job->roster, job->workers, job->generation);
+    }
+    if (job->priority != 0) {
+        fprintf(out, "  %-11s %" PRId32 "\n", "priority", job->priority);
+    }
+    print_limits(job, out);
+    print_time(out, "submitted", job->submitted_us, now_us);
+    print_time(out, "started", job->started_us, now_us);
+    print_time(out, "ended", job->ended_us, now_us);
+    if (job->started_us != 0 && job->ended_us != 0) {
+        fprintf(out, "  %-11s %s\n", "took",
+            render_duration(span(job->started_us, job->ended_us), text));
+    }
+    print_progress(job, out);
+    char evaluation[RENDER_EVALUATION_BYTES];
+    if (render_evaluation(job, evaluation, sizeof evaluation)) {
+        print_text(out, "evaluation", evaluation);
+    }
+    if (job->position > 0) {
+        fprintf(out, "  %-11s %" PRIu64 " committed, generation %" PRIu64 "\n", "steps",
+            job->position, job->generation);
+    }
+    if (job->verified_digest != 0) {
+        fprintf(out, "  %-11s step %" PRIu64 " of %" PRIu64 "\n", "verified",
+            job->verified_position, steps_known(job));
+    }
+    if (job->restarts > 0) {
+        fprintf(out, "  %-11s %" PRIu32 "\n", "restarts", job->restarts);
+    }
+    print_text(out, "checkpoint", job->checkpoint);
+    if (cadre_job_state_is_final(job->state)) {
+        fprintf(out, "  %-11s %" PRId32 "\n", "exit code", job->exit_code);
+    }
+    if (job->task_count > 0) {
+        fputc('\n', out);
+    }
+    return print_tasks(job, text_style, out);
+}
+
+bool render_outputs(const cadre_output_list *list, const struct text_style *text_style, FILE *out)
+{
+    static const struct table_column columns[] = {{"SIZE", true}, {"PATH", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (size_t i = 0; i < list->count; i++) {
+        char text[RENDER_BYTES];
+        table_add(&table, COLOUR_NONE, "%s", render_bytes(list->outputs[i].size_bytes, text));
+        table_add(&table, COLOUR_NONE, "%s", list->outputs[i].path);
+    }
+    struct text_style whole = {.colour = text_style->colour}; /* a path that is cut is of no use */
+    bool good = table_print(&table, &whole, out);
+    table_close(&table);
+    if (list->count == 0) {
+        fprintf(out, "The job left no files.\n");
+    } else if (list->more) {
+        fprintf(out, "There are more files; `cadre get JOB PATH` fetches any of them.\n");
+    }
+    return good;
+}
+
+void render_outcome(const cadre_job *job, const struct text_style *text_style, FILE *out)
+{
+    char text[RENDER_BYTES];
+    enum colour colour = render_state_colour(job->state);
+    bool was = job->state == CADRE_JOB_CANCELLED || job->state == CADRE_JOB_PREEMPTED;
+    fprintf(out, "job %" PRIu64 " %s%s%s%s", job->id, colour_start(text_style, colour), was ? "was " : "",
+        cadre_job_state_name(job->state), colour_end(text_style, colour));
+    uint64_t from_us = job->started_us != 0 ? job->started_us : job->submitted_us;
+    if (job->state == CADRE_JOB_SUCCEEDED) {
+        fprintf(out, " in %s", render_duration(span(from_us, job->ended_us), text));
+    } else if (job->message[0] != '\0' && job->state != CADRE_JOB_CANCELLED) {
+        fputs(": ", out);
+        text_print(out, job->message, 0);
+    } else {
+        fprintf(out, " after %s", render_duration(span(from_us, job->ended_us), text));
+    }
+}

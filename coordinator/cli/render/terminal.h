@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a terminal can show: colours and columns; and text that is safe to show on it. */
+#ifndef CADRE_CLI_RENDER_TERMINAL_H
+#define CADRE_CLI_RENDER_TERMINAL_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum colour { COLOUR_NONE, COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_DIM };
+
+/* How a text is drawn. */
+struct text_style {
+    bool colour;
+    unsigned columns; /* lines are cut there; 0: they are not */
+};
+
+/* Colours on a terminal, unless NO_COLOR is set and not empty, or TERM is dumb. Columns of a
+ * terminal; 0 for anything else. */
+struct text_style terminal_style_of(FILE *out);
+
+/* "\033[31m" and so on; "" without colours. */
+const char *colour_start(const struct text_style *text_style, enum colour colour);
+const char *colour_end(const struct text_style *text_style, enum colour colour);
+
+/* Characters of UTF-8 text: what it takes of a line. */
+size_t text_columns(const char *text);
+
+/* Writes at most `columns` characters (0: all) of a text that somebody else made; control bytes and
+ * bytes that are no UTF-8 become "?". Returns how many characters were written. */
+size_t text_print(FILE *out, const char *text, size_t columns);
+
+/* Writes a text that others had a part in: on a terminal its control characters become visible. */
+void terminal_print(FILE *out, const char *text);
+
+#endif

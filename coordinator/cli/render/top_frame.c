@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/cli/render/top_frame.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "coordinator/cli/render/json.h"
+#include "coordinator/cli/render/render.h"
+#include "coordinator/cli/render/table.h"
+
+static bool is_live(const cadre_job *job)
+{
+    return !cadre_job_state_is_final(job->state);
+}
+
+/* ---- speeds ---- */
+
+static const struct top_speed *find_speed(const struct top_speeds *speeds, uint64_t job)
+{
+    for (size_t i = 0; i < speeds->count; i++) {
+        if (speeds->jobs[i].job == job) {
+            return &speeds->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+static struct top_speed next_speed(
+    const struct top_speeds *speeds, const cadre_job *job, uint64_t now_us)
+{
+    const struct top_speed *before = find_speed(speeds, job->id);
+    struct top_speed next = {
+        .job = job->id, .position = job->position, .at_us = now_us, .steps_per_s = -1};
+    if (before != NULL && now_us > before->at_us && job->position >= before->position) {
+        next.steps_per_s = (double)(job->position - before->position) /
+                           ((double)(now_us - before->at_us) / (double)CADRE_US_PER_S);
+    }
+    return next;
+}
+
+void top_speeds_note(struct top_speeds *speeds, const cadre_job_list *jobs, uint64_t now_us)
+{
+    static struct top_speeds next;
+    next.count = 0;
+    for (size_t i = 0; i < jobs->count && next.count < TOP_JOBS_MAX; i++) {
+        if (jobs->jobs[i].state == CADRE_JOB_RUNNING) {
+            next.jobs[next.count++] = next_speed(speeds, &jobs->jobs[i], now_us);
+        }
+    }
+    memcpy(speeds->jobs, next.jobs, next.count * sizeof next.jobs[0]);
+    speeds->count = next.count;
+}
+
+static double speed_of(const struct top_frame *frame, const cadre_job *job)
+{
+    const struct top_speed *speed = find_speed(frame->speeds, job->id);
+    return speed != NULL ? speed->steps_per_s : -1;
+}
+
+/* ---- the cluster ---- */
+
+struct sums {
+    uint32_t ready;
+    uint32_t draining;
+    uint32_t away;
+    uint32_t slots;
+    uint32_t used;
+    uint32_t gpus;
+    size_t running;
+    size_t queued;
+};
+
+static struct sums sum(const struct top_frame *frame)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < frame->workers->count; i++) {
+        const cadre_worker *worker = &frame->workers->workers[i];
+        sums.away += !worker->connected;
+        sums.draining += worker->connected && worker->draining;
+        sums.ready += worker->connected && !worker->draining;
+        sums.slots += worker->connected ? worker->slots : 0;
+        sums.used += worker->connected ? worker->slots_used : 0;
+        sums.gpus += worker->connected ? worker->gpus_usable : 0;
+    }
+    for (size_t i = 0; i < frame->jobs->count; i++) {
+        sums.queued += frame->jobs->jobs[i].state == CADRE_JOB_QUEUED;
+        sums.running +=
+            is_live(&frame->jobs->jobs[i]) && frame->jobs->jobs[i].state != CADRE_JOB_QUEUED;
+    }
+    return sums;
+}
+
+static void render_cluster(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+{
+    char text[512];
+    const struct sums sums = sum(frame);
+    int length = snprintf(text, sizeof text,
+        "%s: %" PRIu32 " worker%s%s, %" PRIu32 " of %" PRIu32 " slots used, %" PRIu32
+        " GPUs; jobs: %zu run, %zu wait",
+        frame->coordinator, sums.ready + sums.draining, sums.ready + sums.draining == 1 ? "" : "s",
+        sums.draining > 0 ? " (some drain)" : "", sums.used, sums.slots, sums.gpus, sums.running,
+        sums.queued);
+    if (sums.away > 0 && length > 0 && (size_t)length < sizeof text) {
+        snprintf(text + length, sizeof text - (size_t)length, "; away: %" PRIu32, sums.away);
+    }
+    text_print(out, text, text_style->columns);
+    fputc('\n', out);
+    if (frame->trouble[0] != '\0') {
+        fputs(colour_start(text_style, COLOUR_RED), out);
+        text_print(out, frame->trouble, text_style->columns);
+        fprintf(out, "%s\n", colour_end(text_style, COLOUR_RED));
+    }
+}
+
+/* ---- jobs ---- */
+
+static void add_rate(struct table *table, bool known, double rate)
+{
+    if (!known || !(rate >= 0)) {
+        table_add(table, COLOUR_NONE, "-");
+    } else {
+        table_add(table, COLOUR_NONE, rate < 100 ? "%.1f" : "%.0f", rate);
+    }
+}
+
+static void add_job(const struct top_frame *frame, struct table *table, const cadre_job *job)
+{
+    char text[RENDER_BYTES];
+    const cadre_job_progress *progress = &job->progress;
+    bool left = job->has_progress && progress->left_s >= 0 && progress->left_s < 1e12;
+    uint64_t since_us = job->started_us != 0 ? job->started_us : job->submitted_us;
+    double speed = speed_of(frame, job);
+    table_add(table, COLOUR_NONE, "%" PRIu64, job->id);
+    table_add(table, render_state_colour(job->state), "%s", cadre_job_state_name(job->state));
+    table_add(table, COLOUR_NONE, "%" PRIu32 "/%" PRIu32, job->roster, job->workers);
+    table_add(table, job->restarts > 0 ? COLOUR_YELLOW : COLOUR_NONE, "%" PRIu32, job->restarts);
+    table_add(table, COLOUR_NONE, "%" PRIu64, job->position);
+    add_rate(table, speed >= 0, speed);
+    add_rate(table, job->has_progress, progress->samples_per_s);
+    table_add(table, COLOUR_NONE, "%s", render_percent(job, text));
+    table_add(table, COLOUR_NONE, "%s",
+        left ? render_duration((uint64_t)(progress->left_s * 1e6), text) : "-");
+    table_add(table, COLOUR_NONE, "%s",
+        render_age(frame->now_us > since_us ? frame->now_us - since_us : 0, text));
+    table_add(
+        table, COLOUR_NONE, "%s%s%s", job->name, job->message[0] != '\0' ? ": " : "", job->message);
+}
+
+static bool render_live(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+{
+    static const struct table_column columns[] = {{"JOB", true}, {"STATE", false}, {"TASKS", true},
+        {"RESTARTS", true}, {"STEP", true}, {"STEPS/S", true}, {"SAMPLES/S", true}, {"DONE", true},
+        {"LEFT", true}, {"AGE", true}, {"NAME", false}};
+    struct table table;
+    table_open(&table, columns, sizeof columns / sizeof columns[0]);
+    for (int waiting = 0; waiting < 2; waiting++) { /* those that run first */
+        for (size_t i = 0; i < frame->jobs->count; i++) {
+            const cadre_job *job = &frame->jobs->jobs[i];
+            if (is_live(job) && (job->state == CADRE_JOB_QUEUED) == (waiting == 1)) {
+                add_job(frame, &table, job);
+            }
+        }
+    }
+    bool good = table.cell_count == 0 || table_print(&table, text_style, out);
+    if (table.cell_count == 0 && !table.out_of_memory) {
+        fputs("no job runs or waits\n", out);
+    }
+    table_close(&table);
+    return good;
+}
+
+bool top_frame_render(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+{
+    render_cluster(frame, text_style, out);
+    fputc('\n', out);
+    if (!render_live(frame, text_style, out)) {
+        return false;
+    }
+    fputc('\n', out);
+    return render_workers(frame->workers, frame->now_us, text_style, out);
+}
+
+/* ---- for programs ---- */
+
+static json_t *json_of_rates(const struct top_frame *frame)
+{
+    json_t *rates = json_object();
+    for (size_t i = 0; rates != NULL && i < frame->speeds->count; i++) {
+        const struct top_speed *speed = &frame->speeds->jobs[i];
+        char job[24];
+        snprintf(job, sizeof job, "%" PRIu64, speed->job);
+        if (speed->steps_per_s >= 0) {
+            json_object_set_new(rates, job, json_real(speed->steps_per_s));
+        }
+    }
+    return rates;
+}
+
+json_t *top_frame_json(const struct top_frame *frame)
+{
+    const struct sums sums = sum(frame);
+    json_t *jobs = json_array();
+    json_t *workers = json_of_workers(frame->workers);
+    for (size_t i = 0; jobs != NULL && i < frame->jobs->count; i++) {
+        if (is_live(&frame->jobs->jobs[i])) {
+            json_array_append_new(jobs, json_of_job(&frame->jobs->jobs[i]));
+        }
+    }
+    json_t *frame_json = json_pack("{s:I, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+        "time_us", (json_int_t)frame->now_us, "coordinator", frame->coordinator, "workers_ready",
+        (json_int_t)sums.ready, "workers_draining", (json_int_t)sums.draining, "workers_away",
+        (json_int_t)sums.away, "slots", (json_int_t)sums.slots, "slots_used", (json_int_t)sums.used,
+        "gpus", (json_int_t)sums.gpus, "jobs_running", (json_int_t)sums.running, "jobs_queued",
+        (json_int_t)sums.queued, "jobs", jobs, "steps_per_s", json_of_rates(frame));
+    if (frame_json == NULL || workers == NULL || json_object_update(frame_json, workers) != 0) {
+        json_decref(frame_json);
+        frame_json = NULL;
+    }
+    json_decref(workers);
+    return frame_json;
+}

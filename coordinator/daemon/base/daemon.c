@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What any file of the daemon may have to do: give a call its answer, or end the daemon. */
+#include "coordinator/daemon/base/daemon.h"
+
+void daemon_fail(struct daemon *daemon, const struct cadre_error *error)
+{
+    if (daemon->failed == CADRE_OK) {
+        daemon->failed = error->code;
+        daemon->failure = *error;
+    }
+    rpc_loop_stop(daemon->loop);
+}
+
+void daemon_send_packed(
+    struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error)
+{
+    if (status == CADRE_OK) {
+        status = rpc_call_send(call, daemon->packed.bytes, daemon->packed.size, error);
+    }
+    if (status != CADRE_OK && status != CADRE_CANCELLED) {
+        rpc_call_fail(call, error);
+    }
+}

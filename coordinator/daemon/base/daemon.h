@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator daemon's inside: one loop, one engine, its links, its clients' calls, its files.
+ */
+#ifndef CADRE_COORDINATOR_BASE_DAEMON_H
+#define CADRE_COORDINATOR_BASE_DAEMON_H
+
+#include <uv.h>
+
+#include "common/rpc/file_work.h"
+#include "common/rpc/health.h"
+#include "common/rpc/reflection.h"
+#include "common/rpc/server.h"
+#include "common/rpc/tls.h"
+#include "common/service/notifier.h"
+#include "common/wire/wire.h"
+#include "coordinator/daemon/base/options.h"
+#include "coordinator/engine/engine.h"
+
+/* disk.c: what is known of the state directory's. */
+struct disk {
+    uv_timer_t timer;
+    struct file_work work;          /* a look at it */
+    uint64_t free_bytes;            /* by the last look */
+    uint64_t granted_bytes;           /* granted since that look began */
+    uint64_t granted_meanwhile_bytes; /* since the one that is under way began */
+    uint64_t probed_bytes;            /* the thread's */
+    bool probed;
+    uint64_t held_us;
+    bool low;  /* less is free than the reserve */
+    bool held; /* the engine holds a turn */
+};
+
+/* log_writes.c: by job and slot. */
+#define LOG_BUCKETS 256
+struct log_queue;
+
+struct pending_call;
+struct watcher;
+struct agent_link;
+struct log_follower;
+struct content_references;
+struct worker_contents;
+struct contents;
+struct submission;
+struct part_check;
+struct storage;
+struct http_server;
+struct rpc_counts;
+struct logged_job;
+
+struct daemon {
+    struct coordinator_options options;
+    struct rpc_loop *loop;
+    struct rpc_server *server;
+    struct rpc_tls *tls; /* NULL: none */
+    struct rpc_health *health;
+    struct rpc_reflection *reflection;
+    struct engine *engine;
+    int lock_fd;
+    char *blob_dir;
+    char *job_dir;
+    struct wire_arena *arena; /* of the message in hand */
+    struct wire_buffer packed;
+    uint64_t link_last;
+    uint64_t call_last;
+    uint64_t upload_last;
+    struct part_check *part_checks; /* in the order in which they came */
+    struct agent_link *links;       /* in order of id */
+    size_t link_count;
+    size_t link_capacity;
+    struct pending_call *pending;
+    struct watcher *watchers;
+    struct log_follower *log_followers;
+    struct log_queue *log_queues[LOG_BUCKETS];
+    uv_timer_t tick;
+    uv_timer_t watch_timer;
+    bool steps_pending; /* since watchers were last told, some job may have committed steps */
+    uv_signal_t sigterm;
+    uv_signal_t sigint;
+    uv_signal_t sighup;
+    struct notifier notifier;
+    uint64_t started_us;      /* wall clock */
+    struct storage *storage;  /* how much is kept; NULL: not counted */
+    struct http_server *http; /* NULL: none */
+    struct rpc_counts *rpc_counts;
+    struct logged_job *logged_jobs; /* what the log said of those that live, by id */
+    size_t logged_count;
+    size_t logged_capacity;
+    struct content_references *content_references;    /* who needs which contents */
+    bool references_dropped;     /* since they were last counted, somebody needs less */
+    bool references_added;       /* a job changed since who needs what was counted for a worker's call */
+    uint64_t references_next_us; /* not to be counted before */
+    uint64_t cleaned_us;    /* when unused contents were last looked for */
+    struct worker_contents
+        *worker_contents;           /* what each of them had, where certificates name them */
+    struct contents *contents;      /* that are here */
+    struct submission *submissions; /* that wait for the disk */
+    char *outputs_synced;           /* a folder whose own name is on the disk; NULL: none */
+    struct disk disk;
+    struct file_work_pool file_pool; /* on files, by threads */
+    bool draining;
+    bool ready_file_written;     /* the ready file is ours */
+    cadre_status failed; /* why it must end; OK: in order */
+    struct cadre_error failure;
+};
+
+/* daemon.c: ends the daemon with a failure: what is not durable must not be spoken of. */
+void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
+
+/* Packs with one of the wire functions and sends it: DAEMON_SEND(daemon, call, job_info, &info). A
+ * message that cannot be packed or queued ends the call with the reason. */
+#define DAEMON_SEND(daemon, call, name, message)                                                   \
+    do {                                                                                           \
+        struct cadre_error send_error_ = {0};                                                      \
+        wire_buffer_clear(&(daemon)->packed);                                                      \
+        cadre_status send_status_ = wire_pack_##name((message), &(daemon)->packed, &send_error_);  \
+        daemon_send_packed((daemon), (call), send_status_, &send_error_);                          \
+    } while (0)
+void daemon_send_packed(
+    struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The streams of worker daemons, each one link of the engine: who is there, and what goes down.
+ * What comes up is taken by agents.c. Of the loop alone. */
+#ifndef CADRE_COORDINATOR_DAEMON_BASE_LINKS_H
+#define CADRE_COORDINATOR_DAEMON_BASE_LINKS_H
+
+#include "common/rpc/server.h"
+#include "coordinator/engine/engine.h"
+
+struct daemon;
+
+/* An agent's Join stream. */
+struct agent_link {
+    struct link_id id;
+    struct rpc_call *call;
+    bool sent_hello;
+    size_t log_bytes; /* of tasks' output, not written yet (log_writes.c) */
+};
+
+/* A stream gets the next number. False: no memory. */
+bool links_add(struct daemon *daemon, struct rpc_call *call, struct link_id *ret_link);
+/* False: there is none of this number. */
+bool links_remove(struct daemon *daemon, struct link_id link);
+/* NULL: the stream is gone. Valid until the next one comes or goes. */
+struct agent_link *links_find(const struct daemon *daemon, struct link_id link);
+
+/* The engine's sink, whose user is the daemon. To a stream that is gone nothing is sent. One that
+ * takes no more, or is refused, ends: on_closed of its call follows from the loop. */
+void links_down(void *user, struct link_id link, const struct agent_down *down);
+void links_refuse(void *user, struct link_id link, cadre_status code, const char *text);
+
+#endif

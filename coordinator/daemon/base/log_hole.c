@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/base/log_hole.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+
+#define HOLE_TEXT_BYTES 64
+#define HEAD_SHARE     8   /* of the limit, this part is the beginning */
+#define LINE_SCAN_BYTES      512 /* how far an end of a line is looked for */
+
+static char *path_of_hole(const char *log)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s.gap", log) >= 0 ? path : NULL;
+}
+
+struct log_hole log_hole_read(const char *log)
+{
+    char text[HOLE_TEXT_BYTES] = {0};
+    struct log_hole hole = {0};
+    CADRE_FREE_AT_EXIT char *path = path_of_hole(log);
+    CADRE_CLOSE_AT_EXIT int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW) : -1;
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    bool good = got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, &hole.from, &hole.to) == 2 &&
+                hole.from <= hole.to;
+    return good ? hole : (struct log_hole){0};
+}
+
+static bool write_hole(const char *log, const struct log_hole *hole)
+{
+    char text[HOLE_TEXT_BYTES];
+    CADRE_FREE_AT_EXIT char *path = path_of_hole(log);
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", hole->from, hole->to);
+    if (path == NULL || asprintf(&temporary, "%s.new", path) < 0) {
+        temporary = NULL;
+        errno = ENOMEM;
+        return false;
+    }
+    CADRE_CLOSE_AT_EXIT int fd =
+        open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return fd >= 0 && write(fd, text, (size_t)length) == length && rename(temporary, path) == 0;
+}
+
+/* The place after the last end of a line shortly before `at`, else `at`. */
+static uint64_t line_before(int fd, uint64_t at)
+{
+    char text[LINE_SCAN_BYTES];
+    uint64_t begin = at > sizeof text ? at - sizeof text : 0;
+    ssize_t got = pread(fd, text, (size_t)(at - begin), (off_t)begin);
+    const char *newline = got > 0 ? memrchr(text, '\n', (size_t)got) : NULL;
+    return newline != NULL ? begin + (uint64_t)(newline - text) + 1 : at;
+}
+
+/* The place after the first end of a line shortly behind `at`, else `at`. */
+static uint64_t line_behind(int fd, uint64_t at)
+{
+    char text[LINE_SCAN_BYTES];
+    ssize_t got = pread(fd, text, sizeof text, (off_t)at);
+    const char *newline = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
+    return newline != NULL ? at + (uint64_t)(newline - text) + 1 : at;
+}
+
+static bool punch(int fd, uint64_t from, uint64_t bytes)
+{
+    if (fault_point("log_hole.punch")) {
+        errno = EOPNOTSUPP;
+        return false;
+    }
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from, (off_t)bytes) ==
+           0;
+}
+
+bool log_hole_is_supported(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
+}
+
+bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
+{
+    uint64_t head = limit / HEAD_SHARE;
+    /* Room for the next eighth: so seldom is a hole made. */
+    uint64_t tail = limit - 2 * head;
+    struct log_hole old = log_hole_read(log);
+    struct log_hole hole = old;
+    *ret_freed = 0;
+    if (log_hole_bytes(&old) == 0) {
+        hole.from = line_before(fd, head);
+        hole.to = hole.from;
+    }
+    if (size < hole.to + tail) {
+        return true;
+    }
+    hole.to = line_behind(fd, size - tail);
+    /* First the word, then the hole: after a kill in between nobody reads zeros for text, and who
+     * reads meanwhile looks at the word behind the text. */
+    if (!log_hole_is_supported(fd) || !write_hole(log, &hole)) {
+        return false;
+    }
+    if (!punch(fd, hole.from, log_hole_bytes(&hole))) {
+        int number = errno;
+        (void)write_hole(log, &old);
+        errno = number;
+        return false;
+    }
+    *ret_freed = log_hole_bytes(&hole) - log_hole_bytes(&old);
+    return true;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What content_references.c and content_references_worker.c share. */
+#ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_CONTENT_REFERENCES_STATE_H
+#define CADRE_COORDINATOR_DAEMON_CONTENTS_CONTENT_REFERENCES_STATE_H
+
+#include <string.h>
+
+#include "common/pure/map.h"
+#include "coordinator/daemon/contents/content_refcounts.h"
+#include "coordinator/daemon/contents/content_references.h"
+
+enum referrer_kind { REFERRER_JOB, REFERRER_CHECKPOINT };
+
+struct referrer {
+    enum referrer_kind kind;
+    struct job_id job;
+    struct sha256 manifest; /* of a checkpoint */
+    struct sha256 *hashes;  /* each is counted once for this holder; the manifest is the first */
+    size_t count;
+    uint64_t bytes; /* of a checkpoint's files; 0: nobody compares it */
+    bool seen;      /* in the refresh that is under way */
+};
+
+/* A part of a job that the engine was given. */
+struct pending_part {
+    struct job_id job;
+    struct core_checkpoint checkpoint;
+};
+
+/* A checkpoint whose manifest is to be read: nobody knows yet which blocks it needs. */
+struct unread_manifest {
+    struct job_id job;
+    struct core_checkpoint checkpoint;
+    struct artifact_references references;
+    struct cadre_error error;
+};
+
+/* More are read by the next ones. */
+#define MANIFESTS_READ_MAX 64
+
+struct content_references {
+    struct unread_manifest *unread_manifest; /* the thread's while the work runs */
+    size_t unread_count;
+    struct file_work work;
+    bool built; /* there was a first refresh */
+    struct pending_part *parts;
+    size_t part_count;
+    size_t part_capacity;
+    struct map parts_by_key;
+    struct referrer *referrers;
+    size_t count;
+    size_t capacity;
+    struct map by_key;
+    struct content_refcounts counts;
+    uint64_t compared;
+};
+
+static inline struct sha256 content_references_hash(const uint8_t bytes[LIMIT_SHA256_BYTES])
+{
+    struct sha256 hash;
+    memcpy(hash.bytes, bytes, SHA256_BYTES);
+    return hash;
+}
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "coordinator/daemon/contents/contents.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "common/pure/assert.h"
+#include "coordinator/daemon/contents/content_table.h"
+#include "common/rpc/file_work.h"
+
+/* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
+#define UNUSED_US (3600 * CADRE_US_PER_S)
+
+struct leaving {
+    struct sha256 hash;
+    bool gone; /* the thread says */
+};
+
+struct removal_queue {
+    struct leaving *items;
+    size_t count;
+    size_t capacity;
+};
+
+struct contents {
+    const char *folder; /* the daemon's */
+    struct file_work_pool *file_pool;
+    struct content_table table;
+    uint64_t bytes;
+    uint64_t came;
+    uint64_t synced;
+    struct removal_queue next; /* to be removed when the thread is done with: */
+    struct removal_queue now;
+    struct file_work work;
+    struct contents_wait *waits;
+};
+
+static bool is_recent(uint64_t then_us)
+{
+    return then_us + UNUSED_US > clock_wall_us();
+}
+
+/* It is here with so many bytes, or, with 0, not any more. */
+static void count_bytes(struct contents *contents, const struct content *content, bool here)
+{
+    contents->bytes += here ? content->bytes : -content->bytes;
+}
+
+/* ---- the start ---- */
+
+static uint64_t time_us(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * CADRE_US_PER_S + (uint64_t)time->tv_nsec / 1000;
+}
+
+static cadre_status no_memory(struct cadre_error *error)
+{
+    return cadre_error_set(
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory to know which contents are here");
+}
+
+static cadre_status index_file(struct contents *contents, const char *name, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    struct sha256 hash;
+    struct stat status;
+    if (asprintf(&path, "%s/%s", contents->folder, name) < 0) {
+        path = NULL;
+        return no_memory(error);
+    }
+    if (!sha256_parse(name, &hash)) {
+        return tree_remove(path, error);
+    }
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return CADRE_OK; /* whoever needs it is told that it is not here */
+    }
+    struct content *content = content_table_add(&contents->table, &hash);
+    if (content == NULL) {
+        return no_memory(error);
+    }
+    content->state = CONTENT_PRESENT;
+    content->bytes = (uint64_t)status.st_size;
+    content->touched_us = time_us(&status.st_atim);
+    content->added_us = time_us(&status.st_mtim);
+    content->number = contents->came;
+    count_bytes(contents, content, true);
+    return CADRE_OK;
+}
+
+cadre_status contents_open(const char *folder_path, struct file_work_pool *file_pool,
+    struct contents **ret_contents, struct cadre_error *error)
+{
+    struct contents *contents = calloc(1, sizeof *contents);
+    *ret_contents = contents;
+    if (contents == NULL) {
+        return no_memory(error);
+    }
+    contents->folder = folder_path;
+    contents->file_pool = file_pool;
+    contents->came = 1; /* those of before this start: nobody knows whether synced */
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(folder_path);
+    if (folder == NULL) {
+        return cadre_error_errno(error, errno, "the coordinator cannot read %s", folder_path);
+    }
+    const struct dirent *entry;
+    while ((entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+            CADRE_TRY(index_file(contents, entry->d_name, error));
+        }
+    }
+    return CADRE_OK;
+}
+
+void contents_close(struct contents *contents)
+{
+    if (contents != NULL) {
+        content_table_free(&contents->table);
+        free(contents->next.items);
+        free(contents->now.items);
+        free(contents);
+    }
+}
+
+/* ---- questions ---- */
+
+static struct content *find_present(const struct contents *contents, const struct sha256 *hash)
+{
+    struct content *content = content_table_find(&contents->table, hash);
+    return content != NULL && content->state == CONTENT_PRESENT ? content : NULL;
+}
+
+bool contents_find(const struct contents *contents, const struct sha256 *hash, uint64_t *ret_bytes)
+{
+    const struct content *content = find_present(contents, hash);
+    if (content != NULL && ret_bytes != NULL) {
+        *ret_bytes = content->bytes;
+    }
+    return content != NULL;
+}
+
+bool contents_is_older(const struct contents *contents, const struct sha256 *hash, uint64_t wall_us)
+{
+    const struct content *content = find_present(contents, hash);
+    return content != NULL && content->added_us < wall_us;
+}
+
+cadre_status contents_not_found(const struct sha256 *hash, struct cadre_error *error)
+{
+    char hex[SHA256_HEX_BYTES];
+    sha256_hex(hash, hex);
+    return cadre_error_set(error, CADRE_NOT_FOUND,
+        "there is no content %s here that a job of this worker needs: what a job needs comes with "
+        "its tasks",
+        hex);
+}
+
+uint64_t contents_bytes(const struct contents *contents)
+{
+    return contents->bytes;
+}
+
+bool contents_touch(struct contents *contents, const struct sha256 *hash, uint64_t *ret_number)
+{
+    struct content *content = find_present(contents, hash);
+    if (content != NULL) {
+        content->touched_us = clock_wall_us();
+        *ret_number = content->number;
+    }
+    return content != NULL;
+}
+
+/* ---- removals ---- */
+
+static void forget(struct contents *contents, struct content *content)
+{
+    content->state = CONTENT_ABSENT;
+    if (content->uploads == 0) {
+        content_table_remove(&contents->table, content);
+    }
+}
+
+void contents_file_lost(struct contents *contents, const struct sha256 *hash, uint64_t number)
+{
+    struct content *content = find_present(contents, hash);
+    if (content != NULL && content->number == number) {
+        count_bytes(contents, content, false);
+        forget(contents, content);
+    }
+}
+
+static bool push(struct removal_queue *removal_queue, const struct sha256 *hash)
+{
+    if (removal_queue->count == removal_queue->capacity) {
+        size_t capacity = removal_queue->capacity > 0 ? removal_queue->capacity * 2 : 64;
+        struct leaving *grown = realloc(removal_queue->items, capacity * sizeof *grown);
+        if (grown == NULL) {
+            return false;
+        }
+        removal_queue->items = grown;
+        removal_queue->capacity = capacity;
+    }
+    removal_queue->items[removal_queue->count++] = (struct leaving){.hash = *hash};
+    return true;
+}
+
+static void remove_in_thread(void *user)
+{
+    struct contents *contents = user;
+    for (size_t i = 0; i < contents->now.count; i++) {
+        struct leaving *leaving = &contents->now.items[i];
+        CADRE_FREE_AT_EXIT char *path = sha256_path(contents->folder, leaving->hash.bytes);
+        leaving->gone = path != NULL && (unlink(path) == 0 || errno == ENOENT);
+    }
+}
+
+static void after_remove(void *user);
+
+static void remove_next(struct contents *contents)
+{
+    if (contents->work.running || contents->next.count == 0) {
+        return;
+    }
+    struct removal_queue done = contents->now;
+    contents->now = contents->next;
+    contents->next = done;
+    contents->next.count = 0;
+    file_work_start(&contents->work, contents->file_pool, remove_in_thread, after_remove, contents);
+}
+
+/* One that cannot be removed is here again: the next clean-up finds it. */
+static void after_remove(void *user)
+{
+    struct contents *contents = user;
+    for (size_t i = 0; i < contents->now.count; i++) {
+        const struct leaving *leaving = &contents->now.items[i];
+        struct content *content = content_table_find(&contents->table, &leaving->hash);
+        CADRE_ASSERT(content != NULL && content->state == CONTENT_REMOVING);
+        if (leaving->gone) {
+            forget(contents, content);
+        } else {
+            content->state = CONTENT_PRESENT;
+            count_bytes(contents, content, true);
+        }
+    }
+    remove_next(contents);
+    struct contents_wait *waits = contents->waits;
+    contents->waits = NULL;
+    while (waits != NULL) {
+        struct contents_wait *next = waits->next;
+        waits->go(waits->user);
+        waits = next;
+    }
+}
+
+static void start_removing(struct contents *contents, struct content *content)
+{
+    if (push(&contents->next, &content->hash)) { /* else the next clean-up finds it */
+        content->state = CONTENT_REMOVING;
+        count_bytes(contents, content, false);
+        remove_next(contents);
+    }
+}
+
+void contents_remove(struct contents *contents, const struct sha256 *hash, bool unless_touched)
+{
+    struct content *content = find_present(contents, hash);
+    if (content != NULL && content->uploads == 0 &&
+        !(unless_touched && is_recent(content->touched_us))) {
+        start_removing(contents, content);
+    }
+}
+
+/* The file of one that is being uploaded is about to be replaced. */
+void contents_remove_damaged(struct contents *contents, const struct sha256 *hash)
+{
+    struct content *content = find_present(contents, hash);
+    if (content != NULL && content->uploads > 0) {
+        count_bytes(contents, content, false);
+        forget(contents, content);
+    } else if (content != NULL) {
+        start_removing(contents, content);
+    }
+}
+
+void contents_collect_garbage(struct contents *contents,
+    bool (*is_referenced)(const struct content_references *content_references, const struct sha256 *hash), const struct content_references *content_references)
+{
+    for (size_t i = 0; i < contents->table.capacity; i++) {
+        struct content *content = &contents->table.entries[i];
+        if (content->state == CONTENT_PRESENT && content->uploads == 0 &&
+            !is_recent(content->touched_us) && !is_recent(content->added_us) &&
+            !is_referenced(content_references, &content->hash)) {
+            start_removing(contents, content);
+        }
+    }
+}
+
+/* ---- uploads ---- */
+
+bool contents_is_removing(const struct contents *contents, const struct sha256 *hash)
+{
+    const struct content *content = content_table_find(&contents->table, hash);
+    return content != NULL && content->state == CONTENT_REMOVING;
+}
+
+void contents_wait(struct contents *contents, struct contents_wait *wait)
+{
+    wait->next = contents->waits;
+    contents->waits = wait;
+}
+
+cadre_status contents_upload_begin(
+    struct contents *contents, const struct sha256 *hash, struct cadre_error *error)
+{
+    CADRE_ASSERT(!contents_is_removing(contents, hash));
+    struct content *content = content_table_add(&contents->table, hash);
+    if (content == NULL) {
+        return no_memory(error);
+    }
+    content->uploads++;
+    return CADRE_OK;
+}
+
+void contents_upload_end(
+    struct contents *contents, const struct sha256 *hash, bool came, uint64_t bytes)
+{
+    struct content *content = content_table_find(&contents->table, hash);
+    CADRE_ASSERT(content != NULL && content->uploads > 0);
+    content->uploads--;
+    if (came) {
+        if (content->state == CONTENT_PRESENT) {
+            count_bytes(contents, content, false);
+        }
+        content->state = CONTENT_PRESENT;
+        content->bytes = bytes;
+        content->added_us = clock_wall_us();
+        content->number = ++contents->came;
+        count_bytes(contents, content, true);
+    } else if (content->state == CONTENT_ABSENT) {
+        forget(contents, content);
+    }
+}
+
+/* ---- names on the disk ---- */
+
+cadre_status contents_sync(const char *folder, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool refused = fd >= 0 && fault_point("contents.sync");
+    if (fd < 0 || refused || fsync(fd) != 0) {
+        return cadre_error_errno(error, refused ? EIO : errno,
+            "the coordinator cannot bring the files in %s to the disk", folder);
+    }
+    return CADRE_OK;
+}
+
+uint64_t contents_added_count(const struct contents *contents)
+{
+    return contents->came;
+}
+
+void contents_note_synced(struct contents *contents, uint64_t came)
+{
+    contents->synced = contents->synced > came ? contents->synced : came;
+}
+
+bool contents_is_synced(const struct contents *contents, const struct sha256 *hash)
+{
+    const struct content *content = find_present(contents, hash);
+    return content != NULL && content->number <= contents->synced;
+}

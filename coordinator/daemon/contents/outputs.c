@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. A
+ * thread of the pool looks for them all, however many there are. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/contents/artifacts.h"
+#include "coordinator/daemon/base/methods.h"
+#include "coordinator/daemon/base/paths.h"
+#include "common/rpc/file_work.h"
+
+struct reference {
+    char *path; /* of the output */
+    char *name; /* of the checkpoint's file that it refers to */
+};
+
+struct listing {
+    struct daemon *daemon;
+    struct rpc_call *call; /* NULL once it is gone */
+    struct file_work work; /* from the beginning on: its end frees this */
+    char *outputs;
+    struct artifacts artifacts; /* of the job */
+    struct reference references[LIMIT_OUTPUTS_LISTED];
+    size_t reference_count;
+    struct output_info items[LIMIT_OUTPUTS_LISTED];
+    size_t count;
+    bool more;
+};
+
+static void listing_free(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++) {
+        free((void *)(uintptr_t)listing->items[i].path);
+    }
+    for (size_t i = 0; i < listing->reference_count; i++) {
+        free(listing->references[i].path);
+        free(listing->references[i].name);
+    }
+    artifacts_free(&listing->artifacts);
+    free(listing->outputs);
+    free(listing);
+}
+
+static void list_file(struct listing *listing, char *path, uint64_t bytes)
+{
+    if (path == NULL || listing->count == LIMIT_OUTPUTS_LISTED) {
+        listing->more = true;
+        free(path);
+        return;
+    }
+    listing->items[listing->count++] = (struct output_info){.path = path, .size_bytes = bytes};
+}
+
+/* ---- in a thread ---- */
+
+/* Takes the path over. */
+static void note_link(struct listing *listing, char *path)
+{
+    char *whole = NULL;
+    char *name = NULL;
+    if (asprintf(&whole, "%s/%s", listing->outputs, path) >= 0) {
+        name = artifacts_link_target(whole);
+        free(whole);
+    }
+    if (name == NULL || listing->reference_count == LIMIT_OUTPUTS_LISTED) {
+        listing->more = listing->more || name != NULL;
+        free(name);
+        free(path);
+        return;
+    }
+    listing->references[listing->reference_count++] =
+        (struct reference){.path = path, .name = name};
+}
+
+static void walk(struct listing *listing, const char *below)
+{
+    CADRE_FREE_AT_EXIT char *folder_path = NULL;
+    if (asprintf(&folder_path, "%s/%s", listing->outputs, below) < 0) {
+        folder_path = NULL;
+        return;
+    }
+    CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(folder_path);
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        struct stat status;
+        char *path = NULL;
+        if (entry->d_name[0] == '.' &&
+            (entry->d_name[1] == '\0' || strcmp(entry->d_name, "..") == 0)) {
+            continue;
+        }
+        if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0) {
+            return;
+        }
+        if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            free(path); /* it went meanwhile */
+        } else if (S_ISDIR(status.st_mode)) {
+            walk(listing, path);
+            free(path);
+        } else if (S_ISLNK(status.st_mode)) {
+            note_link(listing, path);
+        } else {
+            list_file(listing, path, (uint64_t)status.st_size);
+        }
+    }
+}
+
+static void list_artifact(void *user, const char *name, uint64_t bytes)
+{
+    char *path = NULL;
+    list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
+}
+
+/* One that refers to a checkpoint that is not kept any more is not there. */
+static void list_links(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->reference_count; i++) {
+        struct reference *reference = &listing->references[i];
+        struct artifact_file file = {0};
+        struct cadre_error error = {0};
+        if (artifacts_find(&listing->artifacts, reference->name, &file, &error) == CADRE_OK) {
+            list_file(listing, reference->path, file.bytes);
+            reference->path = NULL;
+        }
+        artifact_file_free(&file);
+    }
+}
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct output_info *)a)->path, ((const struct output_info *)b)->path);
+}
+
+static void list_in_thread(void *user)
+{
+    struct listing *listing = user;
+    walk(listing, "");
+    artifacts_each(&listing->artifacts, list_artifact, listing);
+    list_links(listing);
+    qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
+}
+
+/* ---- on the loop ---- */
+
+static void after_list(void *user)
+{
+    struct listing *listing = user;
+    struct daemon *daemon = listing->daemon;
+    if (listing->call != NULL) {
+        rpc_call_set_user(listing->call, NULL);
+        struct list_outputs_response response = {
+            .outputs = listing->items, .count = listing->count, .more = listing->more};
+        DAEMON_SEND(daemon, listing->call, list_outputs_response, &response);
+        rpc_call_finish(listing->call, CADRE_OK, "");
+    }
+    listing_free(listing);
+}
+
+static cadre_status begin(
+    struct daemon *daemon, struct rpc_call *call, struct job_id job, struct cadre_error *error)
+{
+    if (engine_job_spec(daemon->engine, job) == NULL) {
+        return cadre_error_set(error, CADRE_NOT_FOUND, "there is no job %llu: see `cadre jobs`",
+            (unsigned long long)job.n);
+    }
+    struct listing *listing = calloc(1, sizeof *listing);
+    char *outputs = path_of_outputs(daemon, job);
+    if (outputs == NULL || listing == NULL) {
+        free(outputs);
+        free(listing);
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");
+    }
+    listing->daemon = daemon;
+    listing->call = call;
+    listing->outputs = outputs;
+    if (artifacts_of(daemon, job, &listing->artifacts, error) != CADRE_OK) {
+        listing_free(listing);
+        return error->code;
+    }
+    rpc_call_set_user(call, listing);
+    file_work_start(&listing->work, &daemon->file_pool, list_in_thread, after_list, listing);
+    return CADRE_OK;
+}
+
+static void list_outputs_message(struct rpc_call *call, const void *data, size_t length, void *user)
+{
+    struct daemon *daemon = user;
+    struct cadre_error error = {0};
+    struct job_request request;
+    wire_arena_reset(daemon->arena);
+    cadre_status status = wire_unpack_job_request(data, length, daemon->arena, &request, &error);
+    if (status == CADRE_OK) {
+        status = begin(daemon, call, request.id, &error);
+    }
+    if (status != CADRE_OK) {
+        rpc_call_fail(call, &error);
+    }
+}
+
+static void list_outputs_closed(struct rpc_call *call, bool cancelled, void *user)
+{
+    (void)cancelled;
+    (void)user;
+    struct listing *listing = rpc_call_user(call);
+    if (listing != NULL) {
+        listing->call = NULL;
+    }
+}
+
+const struct rpc_server_ops list_outputs_ops = {
+    .on_message = list_outputs_message, .on_closed = list_outputs_closed};

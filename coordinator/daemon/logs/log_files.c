@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What tasks write: one file for each slot, in which the incarnations follow one another. Beside it
+ * "<slot>.base" holds the newest of them and where it begins. Beyond the limit the middle of the
+ * file is let go (log_hole.h): offsets stay what they were. */
+#include "coordinator/daemon/logs/log_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+#include "common/base/files.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/base/log_hole.h"
+
+#define BASE_TEXT_BYTES 64
+
+static uint64_t size_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static int open_log(const char *path)
+{
+    if (fault_point("logs.open")) {
+        errno = EIO;
+        return -1;
+    }
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 || errno != ENOENT) {
+        return fd;
+    }
+    CADRE_FREE_AT_EXIT char *parent = strdup(path);
+    if (parent == NULL || folder_make(dirname(parent), 0700, NULL) != CADRE_OK) {
+        return -1;
+    }
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* False: nothing was written of this slot, or nobody knows by whom. */
+static bool read_base(const char *path, uint64_t *ret_incarnation, uint64_t *ret_base)
+{
+    char text[BASE_TEXT_BYTES] = {0};
+    CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    return got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, ret_incarnation, ret_base) == 2;
+}
+
+/* Whole or not there, whenever this process ends; a machine that loses its power may lose it. */
+static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
+{
+    CADRE_FREE_AT_EXIT char *temporary = NULL;
+    char text[BASE_TEXT_BYTES];
+    int length = snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", incarnation, base);
+    if (asprintf(&temporary, "%s.new", path) < 0) {
+        temporary = NULL;
+        return false;
+    }
+    CADRE_CLOSE_AT_EXIT int fd = open_log(temporary);
+    if (fd < 0 || ftruncate(fd, 0) != 0 || write(fd, text, (size_t)length) != length) {
+        return false;
+    }
+    if (fault_point("logs.rename")) {
+        errno = EIO;
+        return false;
+    }
+    return rename(temporary, path) == 0;
+}
+
+enum writer { WRITER_NEWEST, WRITER_OLD, WRITER_UNKNOWN };
+
+/* Where the incarnation's output begins. OLD: a newer one writes now. UNKNOWN: it cannot be kept
+ * who writes. */
+static enum writer find_base(
+    const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    uint64_t newest = 0;
+    *ret_base = size;
+    if (asprintf(&path, "%s.base", log) < 0) {
+        path = NULL;
+        return WRITER_UNKNOWN;
+    }
+    uint64_t base = 0;
+    bool known = read_base(path, &newest, &base) && base <= size;
+    if (known && newest >= incarnation) {
+        *ret_base = base;
+        return newest == incarnation ? WRITER_NEWEST : WRITER_OLD;
+    }
+    return write_base(path, incarnation, size) ? WRITER_NEWEST : WRITER_UNKNOWN;
+}
+
+/* The file of a turn; fd -1: not opened yet. */
+struct open_log {
+    struct log_io *io;
+    int fd;
+    uint64_t size;
+};
+
+static bool is_open(struct open_log *log)
+{
+    if (log->fd < 0) {
+        log->fd = open_log(log->io->path);
+    }
+    return log->fd >= 0;
+}
+
+/* False: the log is full, and its middle cannot be let go. */
+static bool make_room(struct open_log *log)
+{
+    uint64_t freed = 0;
+    uint64_t limit = log->io->limit_bytes;
+    if (log->size < limit) { /* most logs have no gap, and no file of one to look for */
+        return true;
+    }
+    struct log_hole hole = log_hole_read(log->io->path);
+    if (log->size - log_hole_bytes(&hole) < limit) {
+        return true;
+    }
+    if (!is_open(log) || !log_hole_extend(log->io->path, log->fd, log->size, limit, &freed)) {
+        return false;
+    }
+    log->io->change_bytes -= (int64_t)freed;
+    return true;
+}
+
+/* Where the middle cannot be let go, the log ends at the limit. */
+static size_t up_to_limit(const struct open_log *log, size_t size)
+{
+    uint64_t limit = log->io->limit_bytes;
+    bool crosses = log->size < limit && limit - log->size < size;
+    return crosses && !log_hole_is_supported(log->fd) ? (size_t)(limit - log->size) : size;
+}
+
+/* Appends what is fresh. *ret_again: not all of it, for the disk is full: the rest is to come
+ * again. */
+static void write_new_bytes(struct open_log *log, struct log_extent *extent, const uint8_t *bytes,
+    size_t fresh, bool *ret_again)
+{
+    size_t wanted = is_open(log) ? up_to_limit(log, fresh) : fresh;
+    bool refused = log->fd >= 0 && fault_point("logs.write");
+    errno = refused ? EIO : errno;
+    ssize_t written =
+        log->fd >= 0 && !refused ? pwrite(log->fd, bytes, wanted, (off_t)log->size) : -1;
+    *ret_again = written < 0 ? disk_is_full(errno) : (size_t)written < wanted;
+    if (written < 0) {
+        extent->lost_errno = *ret_again ? 0 : errno;
+        return;
+    }
+    log->size += (uint64_t)written;
+    log->io->change_bytes += written;
+    log->io->written = true;
+    if (wanted == fresh) {
+        (void)make_room(log);
+    }
+}
+
+/* The offset below which all is stored or dropped. */
+static uint64_t append(struct open_log *log, struct log_extent *extent, const uint8_t *bytes)
+{
+    uint64_t base = 0;
+    if (extent->disposition == LOG_DISCARDED) {
+        return extent->end; /* so that its worker may let it go */
+    }
+    errno = 0;
+    enum writer writer = find_base(log->io->path, log->size, extent->task.incarnation, &base);
+    if (writer == WRITER_UNKNOWN) {
+        if (disk_is_full(errno)) {
+            return 0; /* nothing of this one is here yet */
+        }
+        extent->lost_errno = errno;
+        return extent->end;
+    }
+    if (writer == WRITER_OLD) {
+        return extent->end;
+    }
+    if (base + extent->end <= log->size || extent->disposition == LOG_NO_ROOM) {
+        return log->size - base; /* known already, or no room */
+    }
+    if (log->size > 0 && !make_room(log)) {
+        return extent->end; /* what is beyond the limit is lost */
+    }
+    if (base + extent->offset > log->size) {
+        return log->size - base; /* a gap: send it again from here */
+    }
+    size_t known = (size_t)(log->size - base - extent->offset);
+    bool again = false;
+    write_new_bytes(log, extent, bytes + known, log_extent_bytes(extent) - known, &again);
+    return again ? log->size - base : extent->end;
+}
+
+void log_files_do_io(struct log_io *io)
+{
+    struct open_log log = {.io = io, .fd = -1, .size = size_of(io->path)};
+    const uint8_t *bytes = io->bytes;
+    for (size_t i = 0; i < io->count; i++) {
+        struct log_extent *extent = &io->running[i];
+        extent->stored = append(&log, extent, bytes);
+        bytes += log_extent_bytes(extent);
+    }
+    io->total_bytes = log.size;
+    if (log.fd >= 0) {
+        close(log.fd);
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Logs are read for those who follow them by a thread of the pool, a part at a time. */
+#ifndef CADRE_COORDINATOR_DAEMON_LOGS_LOG_READ_H
+#define CADRE_COORDINATOR_DAEMON_LOGS_LOG_READ_H
+
+#include "coordinator/daemon/base/daemon.h"
+
+#define LOG_READ_BYTES  ((size_t)128 * 1024)
+#define LOG_READ_SLOTS  64
+#define LOG_READ_PIECES 64
+
+/* The reader's offset of a slot whose last bytes alone are wanted, until it is looked at. */
+#define LOG_READ_TAIL UINT64_MAX
+
+struct log_piece {
+    uint32_t slot;
+    uint64_t offset;
+    size_t at; /* in the bytes that were read */
+    size_t size;
+};
+
+/* What the loop asks of a thread, and what came of it. */
+struct log_read {
+    const struct daemon *daemon; /* for the path */
+    struct job_id job;
+    uint64_t *offsets;   /* of all slots; what was read so far. The thread's while it reads */
+    uint64_t tail_bytes; /* for those at LOG_READ_TAIL */
+    uint32_t slots[LOG_READ_SLOTS];
+    uint32_t slot_count;
+    uint32_t slots_done; /* the first of them were read to their ends */
+    struct log_piece pieces[LOG_READ_PIECES];
+    uint32_t piece_count;
+    size_t size;
+    uint8_t bytes[LOG_READ_BYTES];
+};
+
+/* In a thread. */
+void log_read(struct log_read *read);
+
+#endif

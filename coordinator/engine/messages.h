@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Actions into messages, with the content that the core's views have when they are spoken; the
+ * fan-out of a plan or release, one message for each worker daemon. Pure, as far as the callbacks
+ * are: the simulator's coordinator speaks with it. */
+#ifndef CADRE_COORDINATOR_ENGINE_MESSAGES_H
+#define CADRE_COORDINATOR_ENGINE_MESSAGES_H
+
+#include "common/base/error.h"
+#include "coordinator/core/core.h"
+
+/* Who speaks, and to whom. */
+struct sender {
+    const struct core *core;
+    uint64_t lease_us;
+    uint64_t grace_us;
+    struct term term;
+    void *user;
+    /* What is told is borrowed for the call. */
+    void (*down)(void *user, struct link_id link, const struct agent_down *down);
+    const struct job_spec *(*spec)(void *user, struct job_id job); /* NULL: it is not known */
+    void (*key)(void *user, struct job_id job, struct generation generation,
+        uint8_t ret_key[LIMIT_JOB_KEY_BYTES]);
+    void (*starts)(void *user, struct job_id job, uint32_t slot); /* before a start is told */
+};
+
+/* All that is said to workers; nothing for actions that are answered, refused or recorded.
+ * RESOURCE_EXHAUSTED: there was no memory for it, and who never hears of it would wait for ever. */
+cadre_status messages_dispatch(
+    const struct sender *sender, const struct core_action *action, struct cadre_error *error);
+
+/* PLAN, RELEASE, ABORT or BYE, to all members of the generation or to one of them. */
+struct fanout {
+    struct agent_down down;
+    struct roster_entry *roster; /* of a plan */
+    char (*addresses)[LIMIT_ADDRESS_BYTES];
+    bool outdated; /* the job ended, or a newer generation was made, in the same turn */
+};
+
+bool messages_fan_out_job(const struct core_action *action);
+cadre_status messages_make(const struct sender *sender, const struct core_action *action,
+    struct fanout *ret_fanout, struct cadre_error *error);
+void messages_fan_out(
+    const struct sender *sender, const struct core_action *action, struct agent_down *down);
+void messages_free(struct fanout *fanout);
+
+/* messages_ps_job.c: MEMBERS, and the byes of those that are in no roster. */
+cadre_status messages_send_ps_job(
+    const struct sender *sender, const struct core_action *action, struct cadre_error *error);
+
+void messages_send(const struct sender *sender, struct link_id link, const struct agent_down *down);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the tasks of a crew are told: who of them is where, each by name, for they are in no roster;
+ * and when to leave. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "coordinator/engine/messages.h"
+
+/* Tasks of the job as they are now; entries point to addresses. */
+struct membership {
+    struct task_member *all;  /* NULL: the chief is not told */
+    struct task_member *some; /* the chief and the servers */
+    char (*addresses)[LIMIT_ADDRESS_BYTES];
+    size_t some_count;
+};
+
+static void membership_free(struct membership *membership)
+{
+    free(membership->all);
+    free(membership->some);
+    free(membership->addresses);
+}
+
+/* Who is no chief is told of few: what that costs does not grow with the workers. */
+static bool membership_make(const struct sender *sender, const struct core_job_view *view,
+    bool chief, struct membership *ret_membership)
+{
+    size_t tasks = view->tasks;
+    size_t some = 1 + (size_t)view->ps_job.servers;
+    uint32_t slot = 0;
+    *ret_membership =
+        (struct membership){.all = chief ? calloc(tasks, sizeof(struct task_member)) : NULL,
+            .some = calloc(some, sizeof(struct task_member)),
+            .addresses = calloc(chief ? tasks : some, LIMIT_ADDRESS_BYTES)};
+    if ((chief && ret_membership->all == NULL) || ret_membership->some == NULL ||
+        ret_membership->addresses == NULL) {
+        return false;
+    }
+    for (size_t i = 0; slot < tasks && (chief || i < some); i++) {
+        char *address = ret_membership->addresses[i];
+        struct core_task_view task;
+        core_job_task(sender->core, view->job, slot, &task);
+        memcpy(address, task.mesh_address, LIMIT_ADDRESS_BYTES);
+        const struct task_member member = {.slot = slot,
+            .incarnation = task.incarnation,
+            .attempts = task.attempts,
+            .here = task.here,
+            .address = address,
+            .backed = task.backed};
+        if (chief) {
+            ret_membership->all[slot] = member;
+        }
+        if (slot == 0 || ps_job_role(&view->ps_job, slot) == ROLE_SERVER) {
+            ret_membership->some[ret_membership->some_count++] = member;
+        }
+        slot = slot == 0 && !chief ? ps_job_first_slot(&view->ps_job, ROLE_SERVER) : slot + 1;
+    }
+    return true;
+}
+
+static void send_to_slot(const struct sender *sender, const struct core_job_view *view,
+    const struct core_task_view *task, struct agent_down *down)
+{
+    down->relay_down.one = true;
+    down->relay_down.task =
+        (struct task_ref){.job = view->job, .slot = task->slot, .incarnation = task->incarnation};
+    messages_send(sender, task->link, down);
+}
+
+static cadre_status send_membership(const struct sender *sender, const struct core_action *action,
+    const struct core_job_view *view, struct cadre_error *error)
+{
+    struct membership membership;
+    struct agent_down down = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = view->job,
+            .down = {.type = TASK_DOWN_MEMBERS, .members = {.generation = view->generation}}}};
+    struct task_members *members = &down.relay_down.down.members;
+    sender->key(sender->user, view->job, view->generation, members->key);
+    bool one = action->notify_job.one;
+    uint32_t first = one ? action->notify_job.slot : 0;
+    uint32_t end = one ? first + 1 : view->tasks;
+    bool made = membership_make(sender, view, first == 0, &membership);
+    for (uint32_t slot = first; made && slot < end; slot++) {
+        struct core_task_view task;
+        core_job_task(sender->core, view->job, slot, &task);
+        if (!task.here) {
+            continue;
+        }
+        members->members = slot == 0 ? membership.all : membership.some;
+        members->member_count = slot == 0 ? view->tasks : membership.some_count;
+        send_to_slot(sender, view, &task, &down);
+    }
+    membership_free(&membership);
+    return made ? CADRE_OK
+                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                      "no memory for the members of job %llu", (unsigned long long)view->job.n);
+}
+
+static void send_goodbye(const struct sender *sender, const struct core_action *action,
+    const struct core_job_view *view)
+{
+    bool servers = action->notify_job.message == CORE_MESSAGE_GOODBYE_SERVERS;
+    struct agent_down down = {.type = AGENT_DOWN_RELAY,
+        .relay_down = {.job = view->job,
+            .down = {.type = TASK_DOWN_GOODBYE, .generation = action->notify_job.generation}}};
+    for (uint32_t slot = 1; slot < view->tasks; slot++) {
+        struct core_task_view task;
+        core_job_task(sender->core, view->job, slot, &task);
+        if (task.here && (ps_job_role(&view->ps_job, slot) == ROLE_SERVER) == servers) {
+            send_to_slot(sender, view, &task, &down);
+        }
+    }
+}
+
+cadre_status messages_send_ps_job(
+    const struct sender *sender, const struct core_action *action, struct cadre_error *error)
+{
+    struct core_job_view view;
+    if (!core_job(sender->core, action->notify_job.job, &view) || !view.formed ||
+        !generation_equal(view.generation, action->notify_job.generation)) {
+        return CADRE_OK; /* it is over, and its tasks are being started again */
+    }
+    if (action->notify_job.message == CORE_MESSAGE_MEMBERS) {
+        return send_membership(sender, action, &view, error);
+    }
+    send_goodbye(sender, action, &view);
+    return CADRE_OK;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the agent says: tasks work in the caller's folder, what they leave stays where it is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/checkpoint/choose.h"
+#include "worker/host/agent/executable.h"
+#include "worker/host/agent/listener.h"
+#include "deploy/local/local_state.h"
+
+static void on_agent_send(void *user, const struct agent_up *up)
+{
+    struct local *local = user;
+    struct agent_up gone;
+    if (up->type == AGENT_UP_TASK_GONE && local->damaged_step > 0 &&
+        task_ref_equal(up->gone.task, local->damaged_task)) {
+        gone = *up;
+        gone.gone.damaged_step = local->damaged_step;
+        up = &gone;
+    }
+    engine_agent_up(local->engine, clock_monotonic_us(), LOCAL_LINK, up);
+}
+
+/* Where a task leaves its things; the caller's to free. NULL: no memory. */
+static char *output_of(const struct local *local, uint32_t slot)
+{
+    char *output = NULL;
+    int length = local->folders.output != NULL
+                     ? asprintf(&output, "%s/%" PRIu32, local->folders.output, slot)
+                     : asprintf(&output, "%s", local->folders.working);
+    return length >= 0 ? output : NULL;
+}
+
+#define SOCKET_BYTES (sizeof(((struct local_folders *)NULL)->runtime) + 32)
+
+static void socket_of(const struct local *local, struct task_ref task, char ret_path[SOCKET_BYTES])
+{
+    snprintf(ret_path, SOCKET_BYTES, "%s/%" PRIu32 ".%" PRIu64, local->folders.runtime, task.slot,
+        task.incarnation);
+}
+
+/* One of this job, by the first task: it is known which is before it. Anything but damage the task
+ * itself tells when it reads it. */
+static cadre_status look_at(struct local *local, const struct agent_start *start, const char *path,
+    struct cadre_error *error)
+{
+    const uint8_t *sha256 = start->checkpoint.manifest_sha256;
+    if (start->task.slot != 0 || memcmp(sha256, local->named, sizeof local->named) == 0 ||
+        checkpoint_check(path, sha256, error) != CADRE_DATA_LOSS) {
+        return CADRE_OK;
+    }
+    local->damaged_task = start->task;
+    local->damaged_step = start->checkpoint.position;
+    return CADRE_DATA_LOSS;
+}
+
+static cadre_status prepare(
+    struct local *local, const struct agent_start *start, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *output = output_of(local, start->task.slot);
+    CADRE_FREE_AT_EXIT char *restore = NULL;
+    char socket[SOCKET_BYTES];
+    int listener = -1;
+    if (output == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for another task");
+    }
+    socket_of(local, start->task, socket);
+    if (local->folders.output != NULL) {
+        CADRE_TRY(folder_make_durable(output, 0755, error));
+    }
+    if (start->restores) {
+        CADRE_TRY(local_checkpoints_find(&local->checkpoints, &start->checkpoint, &restore, error));
+        CADRE_TRY(look_at(local, start, restore, error));
+    }
+    CADRE_TRY(
+        executable_check(local->folders.working, local->program, start->spec.program.name, error));
+    CADRE_TRY(listener_make(socket, &(struct task_confinement){0}, &listener, error));
+    agent_task_prepared(local->agent, start->task,
+        &(struct agent_launch){.program = local->program,
+            .folder = local->folders.working,
+            .output = output,
+            .socket = socket,
+            .listener = listener,
+            .restore = restore,
+            .inherit_environment = true});
+    return CADRE_OK;
+}
+
+static void on_agent_prepare(void *user, const struct agent_start *start)
+{
+    struct local *local = user;
+    struct cadre_error error = {0};
+    if (prepare(local, start, &error) != CADRE_OK) {
+        agent_task_failed(local->agent, start->task, 126, error.text);
+    }
+}
+
+/* It lies on this machine already; where, is remembered for tasks that go on from it. */
+static void on_agent_publish(void *user, struct task_ref task, const struct task_part *part)
+{
+    struct local *local = user;
+    struct cadre_error error = {0};
+    CADRE_FREE_AT_EXIT char *output = output_of(local, task.slot);
+    cadre_status status =
+        output != NULL
+            ? local_checkpoints_add(&local->checkpoints, part->sha256, output, part->path, &error)
+            : cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for a checkpoint");
+    agent_task_published(local->agent, task, status, error.text);
+}
+
+static void on_agent_output(
+    void *user, struct task_ref task, enum agent_stream stream, const uint8_t *bytes, size_t size)
+{
+    struct local *local = user;
+    local->watch.output(local->watch_user, task.slot, (int)stream, bytes, size);
+}
+
+static void on_agent_collect(void *user, struct task_ref task)
+{
+    struct local *local = user;
+    agent_task_collected(local->agent, task, CADRE_OK, "");
+}
+
+static void on_agent_forget(void *user, struct task_ref task)
+{
+    char socket[SOCKET_BYTES];
+    socket_of(user, task, socket);
+    (void)unlink(socket);
+}
+
+static void on_agent_drained(void *user)
+{
+    (void)user;
+}
+
+static void on_agent_notice(void *user, struct task_ref task, const char *text)
+{
+    struct local *local = user;
+    char line[LIMIT_TEXT_BYTES + 16];
+    int length = snprintf(line, sizeof line, "cadre: %s\n", text);
+    local->watch.output(
+        local->watch_user, task.slot, AGENT_STDERR, (const uint8_t *)line, (size_t)length);
+}
+
+const struct agent_callbacks local_agent_callbacks = {.send = on_agent_send,
+    .prepare = on_agent_prepare,
+    .output = on_agent_output,
+    .publish = on_agent_publish,
+    .collect = on_agent_collect,
+    .forget = on_agent_forget,
+    .drained = on_agent_drained,
+    .notice = on_agent_notice};

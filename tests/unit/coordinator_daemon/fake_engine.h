@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An engine that knows what a test tells it, and a daemon in a folder of its own whose contents are
+ * put there by hand. */
+#ifndef CADRE_TESTS_UNIT_COORDINATOR_DAEMON_FAKE_ENGINE_H
+#define CADRE_TESTS_UNIT_COORDINATOR_DAEMON_FAKE_ENGINE_H
+
+#include "common/base/sha256.h"
+#include "coordinator/daemon/base/daemon.h"
+#include "tests/lib/test.h"
+
+#define FAKE_CHECKPOINTS_MAX      8 /* checkpoints of a job */
+#define FAKE_JOBS_MAX 64
+
+struct fake_job {
+    uint64_t id;
+    struct job_spec spec;
+    enum job_state state;
+    uint64_t ended_us;
+    struct core_checkpoint checkpoints[FAKE_CHECKPOINTS_MAX]; /* oldest first */
+    uint32_t checkpoint_count;
+    bool restores;
+    struct core_checkpoint origin;
+};
+
+struct engine {
+    struct fake_job jobs[FAKE_JOBS_MAX]; /* oldest first */
+    uint32_t job_count;
+    bool broken;
+    uint64_t log_bytes;
+    struct job_id damaged_job; /* by the last engine_checkpoint_damaged */
+    uint64_t damaged_position;
+    struct daemon *daemon;
+};
+
+/* The disk of the state directory has no room. */
+extern bool fake_disk_full;
+
+/* Folders and a loop as main.c makes them; `engine` stays the caller's. */
+void daemon_open(struct daemon *daemon, struct engine *engine);
+void daemon_close(struct daemon *daemon);
+
+/* Until no thread works for it. */
+void settle(struct daemon *daemon);
+
+/* Reads what is in the folder of contents, as a start does. */
+void reopen_contents(struct daemon *daemon);
+
+/* content_references_refresh(), again when manifests were read, and what it removes is removed. */
+cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error);
+
+/* A job that runs, whose program's content is `program`. */
+struct fake_job *add_job(struct engine *engine, uint64_t id, const char *program);
+void forget_job(struct engine *engine, uint64_t id);
+void publish(struct fake_job *job, const struct core_checkpoint *checkpoint);
+void drop_oldest(struct fake_job *job);
+
+struct sha256 hash_of_text(const char *text);
+bool is_here(struct daemon *daemon, const char *text);
+/* As an upload leaves it: just written, and nobody has asked for it. */
+void put_content(struct daemon *daemon, const char *text);
+/* Brought two hours ago, and nobody has asked for it since. */
+void put_old_content(struct daemon *daemon, const char *text);
+/* An upload was told that it is here; so long ago. */
+void ask_for(struct daemon *daemon, const char *text, uint64_t seconds_ago);
+
+#define CHECKPOINT_BLOCKS_MAX 4
+
+/* A checkpoint whose file, "c-<position>.safetensors", has these texts as blocks; the last one is
+ * NULL. Its blocks and its manifest are put as old contents. */
+struct core_checkpoint put_checkpoint(
+    struct daemon *daemon, uint64_t position, const char *const blocks[]);
+/* The manifest alone, as text. Returns its size. */
+size_t manifest_text(uint64_t position, const char *const blocks[], char ret_text[2048]);
+bool manifest_is_here(struct daemon *daemon, const struct core_checkpoint *checkpoint);
+struct task_part part_of(const struct core_checkpoint *checkpoint);
+
+#endif

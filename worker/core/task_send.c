@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a task says: hello, join, streams, arrivals, stalls, parts, reports; and when an arrival is
+ * worth a message. */
+#include "worker/core/task_internal.h"
+
+#include <string.h>
+
+#include "common/pure/assert.h"
+#include "common/pure/text.h"
+
+struct task_action *task_append(struct task_actions *out, enum task_action_type type)
+{
+    CADRE_ASSERT(out->count < TASK_ACTIONS_PER_STEP_MAX);
+    CADRE_ASSERT(type >= TASK_ACTION_SEND && type <= TASK_ACTION_EXIT_VOID);
+    struct task_action *action = &out->items[out->count++];
+    action->type = type;
+    memset(&action->up, 0, sizeof(action->up));
+    action->text[0] = '\0';
+    return action;
+}
+
+void task_copy_text(char *to, size_t size, const char *from)
+{
+    CADRE_ASSERT(size > 0);
+    CADRE_ASSERT(from != to); /* it would be emptied before it is read */
+    struct text text = text_begin(to, size);
+    text_add(&text, from == NULL ? "" : from);
+}
+
+/* ---- what it says ---- */
+
+/* A task without a connection says nothing: what it would have said is in its next hello. */
+static struct task_up *say(
+    const struct task_core *core, struct task_actions *out, enum task_up_type type)
+{
+    if (!core->connected) {
+        return NULL;
+    }
+    CADRE_ASSERT(core->phase != TASK_EXIT);
+    struct task_up *up = &task_append(out, TASK_ACTION_SEND)->up;
+    up->type = type;
+    return up;
+}
+
+void task_send_hello(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = say(core, out, TASK_UP_HELLO);
+    CADRE_ASSERT(up != NULL); /* it is what a connection begins with */
+    up->hello = (struct task_hello){
+        .frame_version = TASK_FRAME_VERSION,
+        .library_version = CADRE_VERSION,
+        .pid = core->pid,
+        .replicas = core->replicas,
+        .mesh_address = core->mesh_address,
+        .generation = core->generation,
+        .position = core->position,
+        .clean = core->clean,
+        .released = core->released,
+        .arrived = core->arrived,
+        .frozen = core->phase == TASK_FROZEN,
+        .reason = core->phase == TASK_FROZEN ? core->reason : 0,
+    };
+}
+
+void task_send_arrive(struct task_core *core, struct task_actions *out)
+{
+    CADRE_ASSERT(core->generation.number > 0);
+    CADRE_ASSERT(core->arrived >= core->released);
+    CADRE_ASSERT(core->sent_applied <= core->position); /* watermarks are not taken back */
+    CADRE_ASSERT(core->wanted_sent <= core->wanted);
+    core->claimed = true;
+    core->sent_applied = core->position;
+    core->verified_sent = true;
+    core->wanted_sent = core->wanted;
+    struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+    if (up != NULL) {
+        up->arrive = (struct task_arrive){
+            .generation = core->generation,
+            .up_to = core->arrived,
+            .applied = core->sent_applied,
+            .wanted = core->wanted > core->resume ? core->wanted : 0,
+            .cursor = core->cursor,
+            .consumption = core->consumption,
+            .verified = core->verified,
+        };
+    }
+}
+
+void task_send_consumed(const struct task_core *core, struct task_actions *out)
+{
+    CADRE_ASSERT(core->consumed_count <= TASK_CONSUMED_MAX);
+    for (uint32_t i = 0; i < core->consumed_count; i++) {
+        const struct task_consumed *consumed = &core->consumed[i];
+        CADRE_ASSERT(consumed->applied <= core->position); /* in this generation */
+        struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+        if (up != NULL) {
+            up->arrive = (struct task_arrive){.generation = core->generation,
+                .up_to = consumed->applied,
+                .applied = consumed->applied,
+                .cursor = consumed->cursor,
+                .consumption = consumed->consumption};
+        }
+    }
+}
+
+/* Unless there is none, or it is known to be published. */
+void task_send_part(const struct task_core *core, struct task_actions *out)
+{
+    CADRE_ASSERT(
+        core->part.path == NULL || generation_equal(core->part.generation, core->generation));
+    bool known = core->published != POSITION_NONE && core->published >= core->part.position;
+    struct task_up *up = core->part.path == NULL || known ? NULL : say(core, out, TASK_UP_PART);
+    if (up != NULL) {
+        up->part = core->part;
+        up->part.path = core->part_path;
+    }
+}
+
+void task_send_join(const struct task_core *core, struct task_actions *out)
+{
+    CADRE_ASSERT(core->phase == TASK_JOIN);
+    CADRE_ASSERT(core->joins);
+    struct task_up *up = say(core, out, TASK_UP_JOIN);
+    if (up != NULL) {
+        up->join = (struct task_join){.stream = core->join_stream, .epoch = core->join_epoch};
+    }
+}
+
+void task_send_preempt(const struct task_core *core, struct task_actions *out)
+{
+    struct task_up *up = core->preempted ? say(core, out, TASK_UP_PREEMPT) : NULL;
+    if (up != NULL) {
+        up->preempt = core->preempt;
+    }
+}
+
+void task_send_stream(
+    const struct task_core *core, const struct task_stream *stream, struct task_actions *out)
+{
+    CADRE_ASSERT(stream != NULL);
+    struct task_up *up = say(core, out, TASK_UP_STREAM);
+    if (up != NULL) {
+        up->stream = *stream;
+    }
+}
+
+void task_send_stall(
+    const struct task_core *core, const struct task_stall *stall, struct task_actions *out)
+{
+    CADRE_ASSERT(core->phase != TASK_JOIN);
+    struct task_up *up = say(core, out, TASK_UP_STALL);
+    if (up != NULL) {
+        up->stall = *stall;
+        up->stall.generation = core->generation;
+    }
+}
+
+/* The applied steps that were not told yet go first, so that what is committed is whole when the
+ * report is read; and one that is done, or stops, tells of its generation by nothing else, perhaps.
+ */
+void task_send_report(struct task_core *core, struct task_actions *out)
+{
+    CADRE_ASSERT(core->phase == TASK_FROZEN);
+    CADRE_ASSERT(!core->applying); /* where it stands is not known before that has ended */
+    CADRE_ASSERT((core->reason == REPORT_FAILED) == (core->code != CADRE_OK));
+    core->report_due = false;
+    bool unreported = task_is_orderly(core->reason) && task_is_silent(core);
+    if (core->position > core->sent_applied || unreported) {
+        task_send_arrive(core, out);
+    }
+    struct task_up *up = say(core, out, TASK_UP_REPORT);
+    if (up != NULL) {
+        up->report = (struct task_report){
+            .generation = core->generation,
+            .position = core->position,
+            .clean = core->clean,
+            .reason = core->reason,
+            .code = core->reason == REPORT_FAILED ? core->code : CADRE_OK,
+            .text = core->text,
+            .begun = core->begun,
+            .stream = core->begun ? core->begun_stream : 0,
+            .nested = core->begun && core->begun_nested,
+            .digest = task_is_orderly(core->reason) ? core->digest : 0,
+            .trusts = !core->verifies_losses       ? 0
+                      : core->verified.digest != 0 ? core->verified.position + 1
+                                                   : 1,
+        };
+        if (core->reason == REPORT_DIVERGED) {
+            up->report.divergence = core->divergence;
+        }
+    }
+}
+
+/* ---- arrivals ---- */
+
+/* The end of the epoch that the program stands in, as far as it is known. */
+static uint64_t epoch_end(const struct task_core *core)
+{
+    if (core->cursor.steps == 0 || core->cursor.steps > POSITION_MAX - core->cursor.first) {
+        return POSITION_MAX;
+    }
+    return core->cursor.first + core->cursor.steps;
+}
+
+/* How far batches can be claimed now. Never less than was claimed: a watermark is not taken back.
+ */
+static uint64_t reachable(const struct task_core *core)
+{
+    CADRE_ASSERT(core->position <= core->released);
+    CADRE_ASSERT(core->released <= core->arrived);
+    CADRE_ASSERT(core->position <= UINT64_MAX - LIMIT_WINDOW_STEPS);
+    uint64_t up_to = core->position + core->window_steps;
+    if (up_to > core->ready) {
+        up_to = core->ready;
+    }
+    if (up_to > epoch_end(core)) {
+        up_to = epoch_end(core);
+    }
+    return up_to > core->arrived ? up_to : core->arrived;
+}
+
+/* Half a window is over: how long it took says whether the window should be another. */
+static void adapt_window(struct task_core *core)
+{
+    CADRE_ASSERT(core->half_over_us <= core->now_us);
+    bool timed = core->half_over_us > 0;
+    uint64_t took_us = core->now_us - core->half_over_us;
+    core->half_over_us = core->now_us;
+    if (!timed) {
+        return;
+    }
+    if (took_us < TASK_WINDOW_HALF_SHORT_US && core->window_steps < LIMIT_WINDOW_STEPS) {
+        core->window_steps *= 2;
+    } else if (took_us > TASK_WINDOW_HALF_LONG_US && core->window_steps > core->window_least) {
+        core->window_steps /= 2;
+    }
+    CADRE_ASSERT(core->window_steps >= core->window_least);
+    CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
+}
+
+/* Says how far it has come when that is worth a message: each half window, when nothing is left in
+ * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
+ * messages a window at most. */
+bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
+{
+    if (core->phase != TASK_RUN) {
+        return false; /* rule 2: one that is not in step with its generation claims nothing */
+    }
+    uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
+    bool unsent = core->position > core->sent_applied;
+    bool over = unsent && core->position - core->sent_applied >= half;
+    if (over) {
+        adapt_window(core);
+    }
+    uint64_t up_to = reachable(core);
+    bool more = up_to > core->arrived;
+    bool due =
+        over || (unsent && (core->position == epoch_end(core) || core->position == core->ready));
+    if (!due && (!more || (!asked && core->arrived > core->position))) {
+        return false;
+    }
+    CADRE_ASSERT(up_to >= core->arrived);
+    core->arrived = up_to;
+    task_send_arrive(core, out);
+    return true;
+}

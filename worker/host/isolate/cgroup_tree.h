@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Where on this host the groups of tasks go, found once, and their making:
+ *     v2  <own>/cadre-daemon     the daemon itself: a group with processes has no controllers below
+ *         <own>/<name>/job-7/task-0.5
+ *     v1  the same <name>/job-7/task-0.5 below the daemon's own folder in each hierarchy
+ */
+#ifndef CADRE_WORKER_ISOLATE_CGROUP_TREE_H
+#define CADRE_WORKER_ISOLATE_CGROUP_TREE_H
+
+#include "common/model/ids.h"
+#include "worker/host/isolate/cgroup.h"
+
+#define CGROUP_REASON_BYTES 256
+
+struct cgroup_tree {
+    enum cgroup_kind kind;
+    char folders[CGROUP_CONTROLLERS][CGROUP_PATH_BYTES]; /* <name>; as task_group's */
+    bool has[CGROUP_CONTROLLERS];                       /* what it can limit or do */
+    char why[CGROUP_REASON_BYTES];                         /* why not all of it; "" */
+};
+
+struct cgroup_tree_options {
+    const char *mounts;     /* /proc/self/mountinfo */
+    const char *membership; /* /proc/self/cgroup */
+    const char *name;
+    const char *parent; /* NULL: the daemon's own */
+};
+
+/* Makes <name>, and with v2 moves this process into its leaf. Nothing found is GROUP_NONE with its
+ * reason, no error. */
+void cgroup_tree_open(const struct cgroup_tree_options *options, struct cgroup_tree *ret_tree);
+
+/* v2: each controller by itself, of those that are there: one that is refused does not cost the
+ * others. `ret_has` is what groups below can limit; 0, or errno of the first that was refused. */
+int cgroup_tree_enable(const char *folder, bool ret_has[CGROUP_CONTROLLERS]);
+
+/* The folders of a task; nothing is made. */
+cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task_ref task,
+    struct task_cgroup *ret_group, struct cadre_error *error);
+
+/* Makes the task's group with its limits; what the tree does not have is left out. */
+cadre_status cgroup_tree_make(const struct cgroup_tree *tree, struct task_ref task,
+    const struct cgroup_limits *limits, struct task_cgroup *ret_group, struct cadre_error *error);
+
+/* The empty group of a job goes. */
+void cgroup_tree_remove_job(const struct cgroup_tree *tree, struct job_id job);
+
+/* All tasks' groups that are there; `visit` may remove it. */
+void cgroup_tree_each(const struct cgroup_tree *tree,
+    void (*visit)(struct task_ref task, const struct task_cgroup *group, void *user), void *user);
+
+#endif

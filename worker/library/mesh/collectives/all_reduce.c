@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduce. Every sum is made along the canonical tree, by whoever needs it:
+ *  - small: each replica reduces the posts of all slots into its own buffers.
+ *  - large, all buffers within reach: each replica reduces its share of the elements of all, and
+ *    writes it to all: one pass over memory.
+ *  - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
+ *    slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
+ *    result, while the next chunk is copied. */
+#include <string.h>
+
+#include "worker/library/mesh/collectives/all_reduce.h"
+#include "worker/library/mesh/collectives/reach.h"
+#include "worker/library/mesh/reduce/reduce_kernels.h"
+
+#define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
+
+static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
+{
+    (void)replica;
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0) {
+            memcpy(payload, mesh_source(buffer), buffer->bytes);
+            payload += buffer->bytes;
+        }
+    }
+}
+
+/* replica->ins[slot] + at[slot's own] of all slots into one place. */
+static void reduce(const struct replica *replica, const struct call *call, enum mesh_dtype dtype,
+    uint8_t *const *outs, size_t out_count, size_t at, size_t bytes)
+{
+    mesh_reduce_many((enum mesh_op)call->shape.op, dtype, outs, out_count, replica->ins,
+        replica->host->group.slot_count, at, bytes, replica->scratch);
+}
+
+static cadre_status small(struct replica *replica, const struct call *call)
+{
+    size_t packed = 0;
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
+            replica->ins[slot] = mesh_posted(replica, slot)->payload.data + packed;
+        }
+        uint8_t *into = buffer->data;
+        if (buffer->bytes > 0) {
+            reduce(replica, call, buffer->dtype, &into, 1, 0, buffer->bytes);
+        }
+        packed += buffer->bytes;
+    }
+    return CADRE_OK;
+}
+
+/* The own share of a window of buffers, into all replicas' buffers. */
+static cadre_status reduce_share(
+    struct replica *replica, const struct call *call, size_t first, size_t count)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    struct layout_piece piece;
+    size_t low = layout->entries[first].start;
+    size_t high = layout->entries[first + count].start;
+    mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &low, &high);
+    while (mesh_layout_next(layout, &low, high, &piece)) {
+        size_t all = call->buffers[piece.buffer].bytes;
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            replica->ins[slot] = mesh_reach_from(replica, slot, piece.buffer, all);
+            replica->outs[slot] = mesh_reach_data(replica, slot, piece.buffer, all);
+            if (replica->ins[slot] == NULL || replica->outs[slot] == NULL) {
+                return mesh_broken(replica);
+            }
+        }
+        for (size_t done = 0; done < piece.bytes; done += REACH_BLOCK_BYTES) {
+            size_t left = piece.bytes - done;
+            if (group_is_broken(group)) {
+                return mesh_broken(replica);
+            }
+            reduce(replica, call, piece.dtype, replica->outs, group->slot_count, piece.at + done,
+                left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
+        }
+    }
+    return CADRE_OK;
+}
+
+/* [low, high) of the staged chunk that begins at `begin`, into the own buffers, or packed at
+ * `result`, which holds the chunk. */
+static void reduce_staged(struct replica *replica, const struct call *call, size_t begin,
+    size_t low, size_t high, unsigned parity, uint8_t *result)
+{
+    const struct group *group = &replica->host->group;
+    struct layout_piece piece;
+    for (size_t at = low; mesh_layout_next(&replica->layout, &low, high, &piece); at = low) {
+        for (uint32_t slot = 0; slot < group->slot_count; slot++) {
+            replica->ins[slot] = group_stage(group, slot, parity) + (at - begin);
+        }
+        uint8_t *into = result != NULL ? result + (at - begin)
+                                       : (uint8_t *)call->buffers[piece.buffer].data + piece.at;
+        reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
+    }
+}
+
+/* Copies one chunk to where the others read it. */
+static void stage(struct replica *replica, const struct call *call, size_t low, unsigned parity)
+{
+    size_t high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+    mesh_layout_gather(&replica->layout, call->buffers, low, high,
+        group_stage(&replica->host->group, replica->slot, parity));
+}
+
+static cadre_status whole_chunks(struct replica *replica, const struct call *call)
+{
+    size_t high;
+    unsigned parity = 0;
+    for (size_t low = 0; low < replica->layout.bytes; low = high, parity ^= 1) {
+        high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
+        stage(replica, call, low, parity);
+        CADRE_TRY(mesh_step(replica, call));
+        reduce_staged(replica, call, low, low, high, parity, NULL);
+    }
+    return CADRE_OK;
+}
+
+static cadre_status shared_chunks(struct replica *replica, const struct call *call)
+{
+    const struct group *group = &replica->host->group;
+    const struct layout *layout = &replica->layout;
+    size_t high;
+    unsigned parity = 0;
+    stage(replica, call, 0, 0);
+    CADRE_TRY(mesh_step(replica, call));
+    for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
+        size_t from;
+        size_t to;
+        high = mesh_layout_chunk_end(layout, low, group->chunk_bytes);
+        mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &from, &to);
+        reduce_staged(replica, call, low, from, to, parity, group_result(group, parity));
+        if (high < layout->bytes) {
+            stage(replica, call, high, parity ^ 1);
+        }
+        CADRE_TRY(mesh_step(replica, call));
+        mesh_layout_scatter(layout, call->buffers, low, high, group_result(group, parity));
+    }
+    return CADRE_OK;
+}
+
+/* The sum of one vector is that vector. */
+static cadre_status copy_out(const struct call *call)
+{
+    for (size_t i = 0; i < call->shape.count; i++) {
+        const struct mesh_buffer *buffer = &call->buffers[i];
+        if (buffer->bytes > 0 && mesh_source(buffer) != buffer->data) {
+            memcpy(buffer->data, buffer->from, buffer->bytes);
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status large(struct replica *replica, const struct call *call)
+{
+    if (replica->host->group.slot_count == 1) {
+        return copy_out(call);
+    }
+    if (!replica->staged) {
+        return mesh_reach_run(replica, call, reduce_share);
+    }
+    return replica->host->group.slot_count <= STAGED_WHOLE_MAX ? whole_chunks(replica, call)
+                                                               : shared_chunks(replica, call);
+}
+
+void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note)
+{
+    call->shape.op = (uint8_t)op;
+    mesh_call_take(replica, call, buffers, count, note);
+    if (!mesh_op_valid((unsigned)op)) {
+        mesh_call_blame(replica, call, "operation %u, which does not exist", (unsigned)op);
+    }
+}
+
+cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error)
+{
+    static const struct collective_kind kind = {
+        .pack = pack, .small = small, .large = large, .hosts = &mesh_all_reduce_hosts};
+    struct call call;
+    struct replica *replica;
+    CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_REDUCE, &call, &replica, error));
+    mesh_take_all_reduce(replica, &call, op, buffers, count, note);
+    call.small = call.shape.bytes <= replica->host->small_bytes;
+    call.given_times = 1;
+    call.written = true;
+    return mesh_call_run(replica, &call, &kind, error);
+}

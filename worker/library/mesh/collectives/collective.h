@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The way every collective goes: describe the call, post it, wait for the posts of the host's other
+ * slots, compare. What is left then is the kind's own: a small call has all data at hand, a large
+ * one goes on in steps, at each of which all slots wait for each other. */
+#ifndef CADRE_WORKER_MESH_COLLECTIVES_COLLECTIVE_H
+#define CADRE_WORKER_MESH_COLLECTIVES_COLLECTIVE_H
+
+#include "worker/library/mesh/call_shape.h"
+#include "worker/library/mesh/wire/host.h"
+
+/* One call of one replica, on its stack. */
+struct call {
+    struct call_shape shape;
+    const struct mesh_buffer *buffers;
+    const char *text; /* NULL, or how the call reads to people */
+    uint64_t timeout_us;
+    bool wrong; /* by itself: replica->text says why */
+    bool small; /* the data travel with the post */
+    /* What the others of the host reach, when not small. */
+    uint32_t given_times; /* of each buffer's bytes, where it is read; 0: nothing is */
+    bool written;         /* results are written by others too */
+    bool moves;           /* broadcast, on the root: its own buffers are written, too */
+    const size_t *sizes;  /* all_gather: of all replicas; NULL: all are as the own one */
+};
+
+struct hosts_kind;
+
+/* What the kinds of collective do differently. A failure has raised the fault. */
+struct collective_kind {
+    /* Writes what this replica gives into its post. */
+    void (*pack)(struct replica *replica, const struct call *call, uint8_t *payload);
+    /* All posts are here, and equal. */
+    cadre_status (*small)(struct replica *replica, const struct call *call);
+    cadre_status (*large)(struct replica *replica, const struct call *call);
+    const struct hosts_kind *hosts; /* how it goes on between several hosts */
+};
+
+/* The replica that calls; fails when nothing can be called now. */
+cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind kind,
+    struct call *ret_call, struct replica **ret_replica, struct cadre_error *error);
+
+/* Takes a list of buffers: checks it, and makes it the call's shape. */
+void mesh_call_take(struct replica *replica, struct call *call, const struct mesh_buffer *buffers,
+    size_t count, const struct mesh_note *note);
+
+/* What each kind looks at besides. */
+void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
+void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note);
+void mesh_take_broadcast(struct replica *replica, struct call *call, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
+/* `own`: `from` is what this replica gives, `data` where all goes; as long as the call. */
+void mesh_take_all_gather(struct replica *replica, struct call *call, const struct mesh_buffer *own,
+    const size_t *sizes, const struct mesh_note *note);
+
+/* What an all_gather gathers, of all replicas. */
+static inline uint64_t mesh_gathered_bytes(const struct replica *replica, const struct call *call)
+{
+    uint64_t bytes = call->shape.bytes;
+    return call->sizes != NULL ? bytes : bytes * replica->host->replica_count;
+}
+
+/* Says what is wrong with a call by itself; the other replicas hear it too. */
+void mesh_call_blame(struct replica *replica, struct call *call, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* All of the collective, and its error. */
+cadre_status mesh_call_run(struct replica *replica, struct call *call,
+    const struct collective_kind *kind, struct cadre_error *error);
+
+/* Only its agreement: a barrier of those that make this call, whatever its kind. No data move. */
+cadre_status mesh_call_agree(struct replica *replica, struct call *call, struct cadre_error *error);
+
+/* Says that this replica got so far, and waits until all slots of the host did. */
+cadre_status mesh_step(struct replica *replica, const struct call *call);
+
+/* The same where the speaker may be waiting for other hosts meanwhile: it names who is late. */
+cadre_status mesh_step_carried(struct replica *replica, const struct call *call);
+
+/* The group is broken: ABORTED, once this task's mesh knows why. */
+cadre_status mesh_broken(struct replica *replica);
+
+/* What the replicas of the host posted, by slot. */
+static inline const struct group_post *mesh_posted(const struct replica *replica, uint32_t slot)
+{
+    return &replica->host->group.slots[slot].posts[replica->sequence & 1];
+}
+
+cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
+    const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error);
+cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
+    const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
+    size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
+    struct cadre_error *error);
+cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
+    struct cadre_error *error);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gifts over the Unix sockets of a host. */
+#include "worker/library/mesh/connect/links.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "worker/library/mesh/bytes.h"
+
+#define HANDOVER_MAGIC UINT32_C(0x47524443) /* "CDRG" */
+#define HANDOVER_FDS   2
+
+enum { AT_MAGIC = 0, AT_FLAGS = 4, AT_PAGE = 8, AT_ARENA = 16 };
+_Static_assert(AT_ARENA + 8 == LINK_HANDOVER_BYTES, "no gap");
+
+enum { HAS_PAGE = 1, HAS_ARENA = 2 };
+
+static const struct link_memory nothing = {.fd = -1};
+
+cadre_status mesh_links_open(struct links *links, const uint32_t *tasks, uint32_t task_count,
+    uint32_t rank, struct cadre_error *error)
+{
+    *links = (struct links){.handover = {.page = nothing, .arena = nothing}};
+    links->items = calloc(task_count, sizeof *links->items);
+    if (links->items == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+            "no memory for the links between %" PRIu32 " tasks of one host", task_count);
+    }
+    for (uint32_t i = 0; i < task_count; i++) {
+        if (tasks[i] != rank) {
+            links->items[links->count++] = (struct link){
+                .rank = tasks[i], .fd = -1, .handover = {.page = nothing, .arena = nothing}};
+        }
+    }
+    return CADRE_OK;
+}
+
+static void drop(struct link_memory *memory)
+{
+    if (memory->fd >= 0) {
+        close(memory->fd);
+    }
+    *memory = nothing;
+}
+
+/* As before it was connected. */
+static void disconnect(struct link *link)
+{
+    if (link->fd >= 0) {
+        close(link->fd);
+    }
+    drop(&link->handover.page);
+    drop(&link->handover.arena);
+    *link = (struct link){.rank = link->rank, .fd = -1, .handover = link->handover};
+}
+
+void mesh_links_close(struct links *links)
+{
+    for (uint32_t i = 0; i < links->count; i++) {
+        disconnect(&links->items[i]);
+    }
+    free(links->items);
+    *links = (struct links){.count = 0};
+}
+
+struct link *mesh_links_find(const struct links *links, uint32_t rank)
+{
+    uint32_t low = 0;
+    uint32_t high = links->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (links->items[middle].rank == rank) {
+            return &links->items[middle];
+        }
+        if (links->items[middle].rank < rank) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return NULL;
+}
+
+void mesh_link_connect(struct link *link, int fd)
+{
+    disconnect(link);
+    link->fd = fd;
+}
+
+static cadre_status ended(struct link *link, struct cadre_error *error)
+{
+    disconnect(link);
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "the task of rank %" PRIu32 " closed its connection before its mesh had formed",
+        link->rank);
+}
+
+/* A control message with room for both descriptors. */
+union control {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(HANDOVER_FDS * sizeof(int))];
+};
+
+static cadre_status give(const struct link_handover *handover, struct link *link, struct cadre_error *error)
+{
+    uint8_t bytes[LINK_HANDOVER_BYTES];
+    int fds[HANDOVER_FDS];
+    size_t count = 0;
+    uint32_t flags = 0;
+    if (handover->page.fd >= 0) {
+        fds[count++] = handover->page.fd;
+        flags |= HAS_PAGE;
+    }
+    if (handover->arena.fd >= 0) {
+        fds[count++] = handover->arena.fd;
+        flags |= HAS_ARENA;
+    }
+    bytes_put_u32(bytes + AT_MAGIC, HANDOVER_MAGIC);
+    bytes_put_u32(bytes + AT_FLAGS, flags);
+    bytes_put_u64(bytes + AT_PAGE, handover->page.bytes);
+    bytes_put_u64(bytes + AT_ARENA, handover->arena.bytes);
+    union control control = {.bytes = {0}};
+    struct iovec piece = {.iov_base = bytes, .iov_len = sizeof bytes};
+    struct msghdr message = {.msg_iov = &piece, .msg_iovlen = 1};
+    if (count > 0) {
+        message.msg_control = control.bytes;
+        message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(count * sizeof(int));
+        memcpy(CMSG_DATA(header), fds, count * sizeof(int));
+    }
+    /* It is the first thing after the handshake: there is room for it. */
+    ssize_t sent = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent != (ssize_t)sizeof bytes) {
+        return ended(link, error);
+    }
+    link->given = true;
+    return CADRE_OK;
+}
+
+/* Takes the descriptors of a message: the first two are kept, in the order they came. */
+static void collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *count)
+{
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
+         header = CMSG_NXTHDR(message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        size_t came = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < came; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+            if (*count < HANDOVER_FDS) {
+                fds[(*count)++] = fd;
+            } else {
+                close(fd);
+            }
+        }
+    }
+}
+
+/* A memory file of at least so many bytes that nobody can make smaller. */
+static bool is_sound(const struct link_memory *memory)
+{
+    struct stat status;
+    int seals = fcntl(memory->fd, F_GET_SEALS);
+    return memory->bytes > 0 && fstat(memory->fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           (uint64_t)status.st_size >= memory->bytes && seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+/* Gives the descriptors that came their meaning, and judges all of it. */
+static bool understand(struct link *link, const int fds[HANDOVER_FDS], size_t count, bool from_lead)
+{
+    const uint8_t *bytes = link->bytes;
+    uint32_t flags = bytes_get_u32(bytes + AT_FLAGS);
+    size_t next = 0;
+    if ((flags & HAS_PAGE) != 0 && next < count) {
+        link->handover.page = (struct link_memory){fds[next++], bytes_get_u64(bytes + AT_PAGE)};
+    }
+    if ((flags & HAS_ARENA) != 0 && next < count) {
+        link->handover.arena = (struct link_memory){fds[next++], bytes_get_u64(bytes + AT_ARENA)};
+    }
+    for (size_t i = next; i < count; i++) {
+        close(fds[i]);
+    }
+    uint32_t has = (link->handover.page.fd >= 0 ? (uint32_t)HAS_PAGE : 0u) |
+                   (link->handover.arena.fd >= 0 ? (uint32_t)HAS_ARENA : 0u);
+    return bytes_get_u32(bytes + AT_MAGIC) == HANDOVER_MAGIC && flags == has && next == count &&
+           (link->handover.page.fd < 0 || (from_lead && is_sound(&link->handover.page))) &&
+           (link->handover.arena.fd < 0 || is_sound(&link->handover.arena));
+}
+
+/* A gift is one message: whoever sends it in pieces is no task. */
+static cadre_status get(struct link *link, bool from_lead, struct cadre_error *error)
+{
+    union control control;
+    struct iovec piece = {.iov_base = link->bytes, .iov_len = sizeof link->bytes};
+    struct msghdr message = {.msg_iov = &piece,
+        .msg_iovlen = 1,
+        .msg_control = control.bytes,
+        .msg_controllen = sizeof control.bytes};
+    ssize_t came = recvmsg(link->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (came < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return CADRE_PENDING;
+    }
+    if (came <= 0) {
+        return ended(link, error);
+    }
+    int fds[HANDOVER_FDS];
+    size_t count = 0;
+    collect(&message, fds, &count);
+    bool sound = understand(link, fds, count, from_lead);
+    if (!sound || came != (ssize_t)sizeof link->bytes || (message.msg_flags & MSG_CTRUNC) != 0) {
+        return cadre_error_set(error, CADRE_DATA_LOSS,
+            "the task of rank %" PRIu32
+            " handed over something that is no shared memory of this mesh; all tasks must run the "
+            "same release",
+            link->rank);
+    }
+    link->got = true;
+    return CADRE_OK;
+}
+
+cadre_status mesh_link_exchange(
+    struct links *links, struct link *link, bool from_lead, struct cadre_error *error)
+{
+    if (!link->given) {
+        CADRE_TRY(give(&links->handover, link, error));
+    }
+    return link->got ? CADRE_OK : get(link, from_lead, error);
+}
+
+struct link_memory mesh_link_take(struct link_memory *memory)
+{
+    struct link_memory taken = *memory;
+    *memory = nothing;
+    return taken;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How much memory is free for this process at the moment. */
+#ifndef CADRE_PS_STORE_STORE_FREE_MEMORY_H
+#define CADRE_PS_STORE_STORE_FREE_MEMORY_H
+
+#include <stdint.h>
+
+/* The least of: what the machine has available, and what the process's control groups (cgroup v2
+ * and v1, those around it included) have left. Pages that only cache files count as free. */
+uint64_t store_free_memory(void);
+
+#endif

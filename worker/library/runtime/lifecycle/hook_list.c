@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/lifecycle/hook_list.h"
+
+#include "worker/library/runtime/collectives/collectives.h"
+#include "worker/library/runtime/devices/devices_hooks.h"
+#include "worker/library/runtime/digests/digests.h"
+#include "worker/library/runtime/input/input_hooks.h"
+#include "worker/library/runtime/preemption/preemption.h"
+#include "worker/library/runtime/reductions/reductions.h"
+#include "worker/library/runtime/roles/chief.h"
+#include "worker/library/runtime/state/state_hooks.h"
+#include "worker/library/runtime/step/outputs.h"
+#include "worker/library/runtime/variables/variables_hooks.h"
+
+/* From top to bottom. What a step does at each moment reads downwards where it begins, and upwards
+ * where it ends:
+ *
+ *                 begin, bind, complete        returned, commit, undo      a generation
+ *   preemption    may stop the job here
+ *   input         refreshes, announces         feed, place in the epoch    positions, cut anew
+ *   digests       hashes what replicas hold    what was compared           the next step is due
+ *   state         copies for a checkpoint                                  state, its text
+ *   crew
+ *   outputs                                    lends, or drops             those of the last step
+ *   reductions
+ *   variables     folds what is on read        keeps, or puts back
+ *   collectives   the implicit one             ends what was started
+ *   devices       binds; settles               come to rest
+ */
+const struct strategy_hooks *const strategy_hook_tables[] = {
+    &preemption_hooks,
+    &input_hooks,
+    &digests_hooks,
+    &state_hooks,
+    &ps_job_hooks,
+    &outputs_hooks,
+    &reductions_hooks,
+    &variables_hooks,
+    &collectives_hooks,
+    &devices_hooks,
+};
+
+const uint32_t strategy_hook_table_count =
+    sizeof strategy_hook_tables / sizeof strategy_hook_tables[0];

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/ps_job/ps_task.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/pure/assert.h"
+
+struct ps_task {
+    struct session *session;
+    struct directory *directory;
+    char address[LIMIT_ADDRESS_BYTES];
+    pthread_mutex_t lock; /* what is sent is sent one after the other */
+    bool connected;
+    struct generation generation; /* as the members were told last; number 0: never */
+    struct cadre_error failed;    /* said again after each hello */
+};
+
+/* --- what it says, under the lock --- */
+
+static void send_failed(struct ps_task *ps_task)
+{
+    CADRE_ASSERT(ps_task->failed.code != CADRE_OK);
+    struct task_up up = {.type = TASK_UP_REPORT,
+        .report = {.generation = ps_task->generation,
+            .reason = REPORT_FAILED,
+            .code = ps_task->failed.code,
+            .text = ps_task->failed.text}};
+    ps_task->session->ops->send(ps_task->session, &up);
+}
+
+static void send_hello_message(struct ps_task *ps_task)
+{
+    struct task_up up = {.type = TASK_UP_HELLO,
+        .hello = {.frame_version = TASK_FRAME_VERSION,
+            .library_version = CADRE_VERSION,
+            .pid = (uint32_t)getpid(),
+            .replicas = 1,
+            .mesh_address = ps_task->address}};
+    ps_task->connected = true;
+    ps_task->session->ops->send(ps_task->session, &up);
+    if (ps_task->failed.code != CADRE_OK) {
+        send_failed(ps_task);
+    }
+}
+
+/* --- events of the session's thread --- */
+
+static void on_connected(void *user)
+{
+    struct ps_task *ps_task = user;
+    pthread_mutex_lock(&ps_task->lock);
+    send_hello_message(ps_task);
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+static void on_disconnected(void *user)
+{
+    struct ps_task *ps_task = user;
+    pthread_mutex_lock(&ps_task->lock);
+    ps_task->connected = false;
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+static void end(struct ps_task *ps_task, cadre_status code, const char *text)
+{
+    struct cadre_error why;
+    cadre_error_set(&why, code, "%s", text);
+    directory_end(ps_task->directory, &why);
+}
+
+static void take_members(struct ps_task *ps_task, const struct task_members *members)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    if (members->generation.number >= ps_task->generation.number) {
+        ps_task->generation = members->generation;
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+    directory_update(ps_task->directory, members);
+}
+
+static void on_down(const struct task_down *down, void *user)
+{
+    struct ps_task *ps_task = user;
+    switch (down->type) {
+    case TASK_DOWN_MEMBERS:
+        take_members(ps_task, &down->members);
+        break;
+    case TASK_DOWN_GOODBYE:
+        end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
+        break;
+    case TASK_DOWN_RESET:
+        end(ps_task, CADRE_ABORTED,
+            "this task was ended by the coordinator: another one takes "
+            "its place");
+        break;
+    case TASK_DOWN_SUPERSEDED:
+        end(ps_task, CADRE_ABORTED,
+            "this task was ended by the coordinator: the job goes on or has ended without it");
+        break;
+    case TASK_DOWN_REFUSED:
+        end(ps_task, down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
+            down->refused.text);
+        break;
+    case TASK_DOWN_PLAN:
+    case TASK_DOWN_RELEASE:
+    case TASK_DOWN_ABORT:
+    case TASK_DOWN_WARM:
+        break; /* of the ledger, in which it has no part */
+    }
+}
+
+static void on_lost(const struct cadre_error *error, void *user)
+{
+    struct ps_task *ps_task = user;
+    directory_end(ps_task->directory, error);
+}
+
+/* --- lifetime --- */
+
+cadre_status ps_task_open(const struct ps_task_options *options,
+    struct ps_task **ret_ps_task, struct cadre_error *error)
+{
+    CADRE_ASSERT(options->session != NULL);
+    CADRE_ASSERT(options->directory != NULL);
+    struct session *session = options->session;
+    struct ps_task *ps_task = calloc(1, sizeof *ps_task);
+    *ret_ps_task = NULL;
+    if (ps_task == NULL) {
+        session->ops->close(session);
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the task");
+    }
+    pthread_mutex_init(&ps_task->lock, NULL);
+    ps_task->session = session;
+    ps_task->directory = options->directory;
+    snprintf(ps_task->address, sizeof ps_task->address, "%s", options->address);
+    const struct session_events events = {.connected = on_connected,
+        .disconnected = on_disconnected,
+        .down = on_down,
+        .lost = on_lost,
+        .user = ps_task};
+    on_connected(ps_task); /* before the thread may find the connection gone */
+    cadre_status status = session->ops->start(session, &events, error);
+    if (status != CADRE_OK) {
+        ps_task_close(ps_task);
+        return status;
+    }
+    *ret_ps_task = ps_task;
+    return CADRE_OK;
+}
+
+void ps_task_failed(struct ps_task *ps_task, const struct cadre_error *error)
+{
+    CADRE_ASSERT(error->code != CADRE_OK);
+    pthread_mutex_lock(&ps_task->lock);
+    if (ps_task->failed.code == CADRE_OK) {
+        ps_task->failed = *error;
+        if (ps_task->connected) {
+            send_failed(ps_task);
+        }
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+void ps_task_progress(struct ps_task *ps_task, const struct progress *progress)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    if (ps_task->connected) {
+        ps_task->session->ops->send(
+            ps_task->session, &(struct task_up){.type = TASK_UP_PROGRESS, .progress = *progress});
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed)
+{
+    pthread_mutex_lock(&ps_task->lock);
+    if (ps_task->connected) {
+        ps_task->session->ops->send(
+            ps_task->session, &(struct task_up){.type = TASK_UP_BACKED, .backed = *backed});
+    }
+    pthread_mutex_unlock(&ps_task->lock);
+}
+
+void ps_task_close(struct ps_task *ps_task)
+{
+    if (ps_task != NULL) {
+        ps_task->session->ops->close(ps_task->session);
+        pthread_mutex_destroy(&ps_task->lock);
+        free(ps_task);
+    }
+}

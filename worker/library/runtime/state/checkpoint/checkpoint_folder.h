@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder that checkpoints lie in: "checkpoint-<position>.safetensors" and, written after it,
+ * "checkpoint-<position>.json". Others may use the folder: nothing is removed that does not say it
+ * is of the same run, but what a dead writer left unfinished. */
+#ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
+#define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+#define CHECKPOINT_NAME_BYTES   64
+#define CHECKPOINT_TENSORS_NAME "safetensors"
+#define CHECKPOINT_TEXT_NAME    "json"
+
+/* "checkpoint-<position>.<kind>". */
+void checkpoint_name(uint64_t position, const char *kind, char ret_name[CHECKPOINT_NAME_BYTES]);
+
+/* Makes and removes a file, to see whether that can be done. */
+cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *error);
+
+/* Removes temporary files whose writer is dead. As far as it can. */
+void checkpoint_folder_remove_stale(const char *folder);
+
+/* Of the checkpoints of `run` up to position `published` keeps the newest `kept`, removes the
+ * others: the tensors first, so that no tensors stay behind that nobody can tell whose they are. */
+cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64_t published,
+    uint32_t kept, struct cadre_error *error);
+
+/* The positions of those of `run` up to `published`, newest first; *ret_positions is the caller's
+ * to free. */
+cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_t published,
+    uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error);
+
+/* A small file that all who see the same folder can read: the name of the run, in a file that bears
+ * it. */
+cadre_status checkpoint_token_write(const char *folder, const char *run, struct cadre_error *error);
+bool checkpoint_token_exists(const char *folder, const char *run);
+void checkpoint_token_remove(const char *folder, const char *run);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/state/checkpoint/checkpoint_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/cleanup.h"
+#include "common/pure/assert.h"
+#include "worker/library/runtime/state/format/checkpoint_file.h"
+#include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
+#include "worker/library/runtime/state/format/checkpoint_sum.h"
+#include "worker/library/runtime/state/layout/streamed.h"
+
+#define BLOCK_BYTES LIMIT_CHECKPOINT_BLOCK_BYTES
+
+/* --- the file of tensors, in blocks --- */
+
+struct block_writer {
+    struct checkpoint_file out;
+    struct manifest_file *file;
+    struct sha256_stream *whole;
+    char *pending; /* BLOCK_BYTES: of a block that is not full */
+    size_t pending_bytes;
+};
+
+static cadre_status add_block(
+    struct block_writer *writer, const char *bytes, size_t size, struct cadre_error *error)
+{
+    struct manifest_file *file = writer->file;
+    CADRE_ASSERT(size > 0);
+    CADRE_ASSERT(size <= BLOCK_BYTES);
+    CADRE_ASSERT(file->block_count <= file->bytes / BLOCK_BYTES); /* there is room for one more */
+    struct manifest_block *block = &file->blocks[file->block_count];
+    struct sha256 hash;
+    *block =
+        (struct manifest_block){.offset = (uint64_t)file->block_count * BLOCK_BYTES, .bytes = size};
+    CADRE_TRY(checkpoint_file_add(&writer->out, bytes, size, error));
+    CADRE_TRY(sha256_of(bytes, size, &hash, error));
+    memcpy(block->sha256, hash.bytes, sizeof block->sha256);
+    block->crc32c = checkpoint_crc32c(bytes, size);
+    file->block_count++;
+    return sha256_add(writer->whole, bytes, size, error);
+}
+
+static cadre_status flush(struct block_writer *writer, struct cadre_error *error)
+{
+    size_t size = writer->pending_bytes;
+    writer->pending_bytes = 0;
+    return size == 0 ? CADRE_OK : add_block(writer, writer->pending, size, error);
+}
+
+/* A block that is whole is not copied. */
+static cadre_status add(void *user, const void *from, size_t size, struct cadre_error *error)
+{
+    struct block_writer *writer = user;
+    CADRE_ASSERT(writer->pending_bytes < BLOCK_BYTES);
+    const char *bytes = from;
+    while (size > 0) {
+        if (writer->pending_bytes == 0 && size >= BLOCK_BYTES) {
+            CADRE_TRY(add_block(writer, bytes, BLOCK_BYTES, error));
+            bytes += BLOCK_BYTES;
+            size -= BLOCK_BYTES;
+            continue;
+        }
+        size_t room = BLOCK_BYTES - writer->pending_bytes;
+        size_t count = size < room ? size : room;
+        memcpy(writer->pending + writer->pending_bytes, bytes, count);
+        writer->pending_bytes += count;
+        bytes += count;
+        size -= count;
+        if (writer->pending_bytes == BLOCK_BYTES) {
+            CADRE_TRY(flush(writer, error));
+        }
+    }
+    return CADRE_OK;
+}
+
+static cadre_status add_streamed(struct checkpoint_copy *copy,
+    const struct safetensors_entry *entry, struct block_writer *writer, struct cadre_error *error)
+{
+    struct streamed *source = copy->source;
+    CADRE_ASSERT(source != NULL);
+    CADRE_ASSERT((size_t)(entry - copy->entries) >= copy->copied);
+    uint32_t i = (uint32_t)((size_t)(entry - copy->entries) - copy->copied);
+    return source->ops->read(source, i, add, writer, error);
+}
+
+static cadre_status write_blocks(
+    struct checkpoint_copy *copy, struct block_writer *writer, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *header = NULL;
+    struct sha256 hash = {{0}};
+    size_t size = 0;
+    CADRE_TRY(checkpoint_copy_header(copy, &header, &size, error));
+    CADRE_TRY(add(writer, header, size, error));
+    const struct safetensors_entry *entry = NULL;
+    while ((entry = safetensors_next(copy->entries, copy->entry_count, entry)) != NULL) {
+        CADRE_TRY(entry->data != NULL ? add(writer, entry->data, entry->bytes, error)
+                                      : add_streamed(copy, entry, writer, error));
+    }
+    CADRE_TRY(flush(writer, error));
+    CADRE_TRY(sha256_finish(writer->whole, &hash, error));
+    memcpy(writer->file->sha256, hash.bytes, sizeof writer->file->sha256);
+    return CADRE_OK;
+}
+
+static cadre_status prepare(
+    const struct checkpoint_copy *copy, struct block_writer *writer, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *header = NULL;
+    struct manifest_file *file = writer->file;
+    size_t header_bytes = 0;
+    CADRE_TRY(checkpoint_copy_header(copy, &header, &header_bytes, error));
+    checkpoint_name(copy->position, CHECKPOINT_TENSORS_NAME, file->name);
+    file->bytes = header_bytes + copy->data_bytes;
+    file->blocks = calloc(file->bytes / BLOCK_BYTES + 1, sizeof *file->blocks);
+    writer->pending = malloc(BLOCK_BYTES);
+    if (file->blocks == NULL || writer->pending == NULL) {
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the blocks of %s", file->name);
+    }
+    return sha256_open(&writer->whole, error);
+}
+
+static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
+    struct block_writer *writer, struct cadre_error *error)
+{
+    char older[CHECKPOINT_NAME_BYTES];
+    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, older);
+    CADRE_TRY(checkpoint_file_begin(&writer->out, folder, writer->file->name, error));
+    CADRE_TRY(write_blocks(copy, writer, error));
+    CADRE_TRY(checkpoint_file_settle(&writer->out, error));
+    /* A manifest that stands there is not of these tensors. On a full disk it stays. */
+    CADRE_TRY(checkpoint_file_remove(folder, older, error));
+    return checkpoint_file_end(&writer->out, error);
+}
+
+static cadre_status write_tensors(struct checkpoint_copy *copy, const char *folder,
+    struct manifest_file *file, struct cadre_error *error)
+{
+    struct block_writer writer = {.file = file, .out = {.fd = -1}};
+    cadre_status status = prepare(copy, &writer, error);
+    if (status == CADRE_OK) {
+        status = write_out(copy, folder, &writer, error);
+    }
+    checkpoint_file_drop(&writer.out);
+    sha256_close(writer.whole);
+    free(writer.pending);
+    return status;
+}
+
+/* --- the manifest --- */
+
+static cadre_status write_text(struct checkpoint_copy *copy, const char *folder,
+    const struct manifest_file *file, uint64_t *ret_bytes, struct sha256 *ret_hash,
+    struct cadre_error *error)
+{
+    CADRE_ASSERT(copy->manifest != NULL);
+    char name[CHECKPOINT_NAME_BYTES];
+    CADRE_FREE_AT_EXIT char *text = NULL;
+    size_t size = 0;
+    checkpoint_name(copy->position, CHECKPOINT_TEXT_NAME, name);
+    cadre_status status = manifest_text(copy->manifest, file, &text, &size, error);
+    if (status == CADRE_OK) {
+        status = sha256_of(text, size, ret_hash, error);
+    }
+    if (status != CADRE_OK) {
+        return status;
+    }
+    struct checkpoint_file out;
+    status = checkpoint_file_begin(&out, folder, name, error);
+    if (status == CADRE_OK) {
+        status = checkpoint_file_add(&out, text, size, error);
+    }
+    if (status == CADRE_OK) {
+        status = checkpoint_file_settle(&out, error);
+    }
+    if (status == CADRE_OK) {
+        status = checkpoint_file_end(&out, error);
+    }
+    checkpoint_file_drop(&out);
+    *ret_bytes = size;
+    return status;
+}
+
+cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
+    uint64_t *ret_manifest_bytes, struct sha256 *ret_manifest_hash, struct cadre_error *error)
+{
+    struct manifest_file file = {.bytes = 0};
+    checkpoint_folder_remove_stale(folder);
+    cadre_status status = write_tensors(copy, folder, &file, error);
+    if (status == CADRE_OK) {
+        status = checkpoint_copy_hash(copy, error);
+    }
+    if (status == CADRE_OK) {
+        status = write_text(copy, folder, &file, ret_manifest_bytes, ret_manifest_hash, error);
+    }
+    manifest_file_clear(&file);
+    return status;
+}
+
+cadre_status checkpoint_write_tensors(
+    struct checkpoint_copy *copy, const char *folder, struct cadre_error *error)
+{
+    struct manifest_file file = {.bytes = 0};
+    cadre_status status = write_tensors(copy, folder, &file, error);
+    manifest_file_clear(&file);
+    return status;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text beside the tensors: JSON. In a checkpoint it is the manifest; in a state sync the same
+ * text travels before the tensors.
+ *
+ *     {"format": "cadre-checkpoint", "version": 1, "position": 120, "generation": 3,
+ *      "job": 7, "run": "5f2c...",
+ *      "restored": false, "place": 2,
+ *      "streams": [{"name": "train", "stream": 1, "epochs_begun": 2, "applied": 40, "steps": 80,
+ *                   "open": true, "serial": 7, "feed": {...}}],
+ *      "strings": {"vocabulary": ["a", "b"]}, "variables": {...},
+ *      "hash": "xxh3-chunks-65536", "digest": "8c3f0d5b9a7e6142", "hashes": {"w": "00c4...",
+ * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256":
+ * "..."}, "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
+ *
+ * `variables`: what they are, for a program that has not created all of them
+ * (manifest_variables.h).
+ * `digest` and `hashes` (state_hash.h) are those of the state that was copied: who loads it
+ * compares what it then holds. `hash` says how they were made (memory_hash.h): those made in
+ * another way, as by versions before it, are not compared. They are absent where
+ * CADRE_VERIFY_STATE is off, and in checkpoints of versions that had none. They, `file` and
+ * `blocks` are a checkpoint's only. A number over 2^63
+ * - 1 is written as a string of digits, and the lanes of digests always are. A string that is not
+ * UTF-8, or holds a zero byte, is
+ * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
+ * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where
+ * the program's loop stood (enum loop_point), 0 when it is absent. */
+#ifndef CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
+#define CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/model/limits.h"
+
+struct cadre_strategy;
+
+struct manifest_block {
+    uint64_t offset;
+    uint64_t bytes;
+    uint32_t crc32c;
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+};
+
+/* A checkpoint's file of tensors. */
+struct manifest_file {
+    char name[LIMIT_FILE_NAME_BYTES];
+    uint64_t bytes;
+    uint8_t sha256[LIMIT_SHA256_BYTES];
+    struct manifest_block *blocks; /* owned */
+    size_t block_count;
+};
+
+void manifest_file_clear(struct manifest_file *file);
+
+/* The strategy's positions and strings as text, malloc'ed, terminated. `file` may be NULL. */
+cadre_status manifest_encode(const struct cadre_strategy *strategy,
+    const struct manifest_file *file, char **ret_text, size_t *ret_bytes,
+    struct cadre_error *error);
+
+/* The same in two parts: what belongs to this moment, in the program's thread; and the text, which
+ * may be made in another one. */
+struct manifest;
+cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifest **ret_manifest,
+    struct cadre_error *error);
+cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
+    char **ret_text, size_t *ret_bytes, struct cadre_error *error);
+void manifest_free(struct manifest *manifest); /* NULL is allowed */
+
+/* Notes the hash of the tensor `name`; of NULL the digest of all. Once more is the newest. False:
+ * no memory. */
+bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash);
+
+/* Takes positions and strings over into the strategy, between state_receive and its commit or undo,
+ * which is that of the strings too; *ret_file (may be NULL) is the caller's to clear. A task that
+ * is warm takes the place in all epochs, with `reenters`, and the name of the run; any other one
+ * keeps its own place, and takes the feeds of epochs that it stands in. INVALID_ARGUMENT names what
+ * is malformed or does not fit the program (then nothing was taken over). Text of any origin is
+ * checked. */
+cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
+    uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
+
+/* The same in two parts: what the text says, and taking it over, which cannot fail. `strategy`
+ * NULL: of strings nothing is read. */
+struct manifest_content;
+cadre_status manifest_read(const struct cadre_strategy *strategy, const char *text, size_t bytes,
+    struct manifest_content **ret_content, struct cadre_error *error);
+uint64_t manifest_position(const struct manifest_content *content);
+const struct manifest_file *manifest_tensors(const struct manifest_content *content);
+/* The strings of one variable, of the program or not; *ret_strings is the caller's to release. */
+struct cadre_tensor;
+struct cadre_variable;
+cadre_status manifest_read_strings(const char *text, size_t bytes,
+    const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
+    struct cadre_error *error);
+/* Each variable of strings that the text holds, and how many strings it has. */
+cadre_status manifest_each_strings(const char *text, size_t bytes,
+    void (*each)(void *user, const char *name, size_t count), void *user,
+    struct cadre_error *error);
+/* INVALID_ARGUMENT: it stands in the middle of an epoch that has another number of steps here, so
+ * that samples would be fed twice or not at all. */
+cadre_status manifest_fits(const struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error);
+/* Iterators that it holds and the program did not make yet are made: it may be led to them. */
+cadre_status manifest_make_iterators(struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error);
+/* What was written under `name`, by its hash. False: the manifest says nothing of that. */
+bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash);
+/* `from_file`: it is a checkpoint's, not another task's. */
+void manifest_take_over(
+    struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);
+void manifest_content_free(struct manifest_content *content); /* NULL is allowed */
+
+/* Whether a text is a manifest of that run and position. For who looks around in a folder. */
+#define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
+bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t position);
+
+#endif

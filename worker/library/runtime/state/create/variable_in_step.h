@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A step creates a variable: all replicas of all tasks meet in it, twice.
+ *
+ *     local replica 0    makes it, with all components of this task; the chief's finds its value
+ *     they meet          the same variable everywhere, and nobody could not
+ *     local replica 0    puts it into the list
+ *     they meet          the value goes to all; from here on it is a variable like others
+ *
+ * It is fresh until the step counts (variable_list.h), so a step that is undone takes it along. */
+#ifndef CADRE_RUNTIME_CREATE_VARIABLE_IN_STEP_H
+#define CADRE_RUNTIME_CREATE_VARIABLE_IN_STEP_H
+
+#include "common/base/error.h"
+#include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/strategy/strategy.h"
+
+/* Of a task; in the state's part. */
+struct variable_in_step {
+    cadre_variable *variable; /* what local replica 0 has made last */
+    struct initial_value value;
+    void *values; /* of the chief: where it evaluated; NULL: nowhere, or it is in the component */
+    bool staged;  /* that is memory of its own, for a component on a device */
+};
+
+/* In a replica's thread, as two of its step's collectives; the plan was checked, its name is final
+ * and nobody has it. An error fails the step. */
+cadre_status variable_in_step_create(cadre_replica *replica, const struct variable_plan *plan,
+    bool in_function, cadre_variable **ret_variable, struct cadre_error *error);
+
+/* The step is over, no replica runs: what is left of one that failed half way. */
+void variable_in_step_end(struct variable_in_step *in_step);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/library/runtime/state/format/checkpoint_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/cleanup.h"
+#include "common/base/fault.h"
+#include "common/pure/assert.h"
+
+#define TRIES 8 /* to make a temporary file that nobody clears away at once */
+
+/* True when the call `result` stands for failed, or a test wants it to, as on a full disk. */
+static bool failed(const char *point, int result)
+{
+    if (result >= 0 && fault_point(point)) {
+        errno = ENOSPC;
+        return true;
+    }
+    return result < 0;
+}
+
+static cadre_status write_failed(
+    const struct checkpoint_file *file, const char *what, struct cadre_error *error)
+{
+    return cadre_error_errno(error, errno, "cannot %s %s", what, file->path);
+}
+
+/* Between its making and its locking somebody may take it for a dead writer's. *ret_again: that
+ * happened. */
+static bool lock(const struct checkpoint_file *file, bool *ret_again)
+{
+    struct stat facts;
+    int result = flock(file->fd, LOCK_EX | LOCK_NB);
+    if (result != 0 && errno != EWOULDBLOCK) {
+        result = 0; /* a file system without locks: nobody can clear away there either */
+        *ret_again = false;
+        return true;
+    }
+    *ret_again = result != 0 || fstat(file->fd, &facts) != 0 || facts.st_nlink == 0;
+    return !*ret_again;
+}
+
+static cadre_status begin(struct checkpoint_file *file, struct cadre_error *error)
+{
+    for (int i = 0; i < TRIES; i++) {
+        bool again = false;
+        file->fd = mkostemp(file->temporary, O_CLOEXEC);
+        if (failed("checkpoint.create", file->fd)) {
+            return cadre_error_errno(error, errno, "cannot create a file in %s", file->folder);
+        }
+        if (lock(file, &again)) {
+            return CADRE_OK;
+        }
+        unlink(file->temporary);
+        close(file->fd);
+        file->fd = -1;
+        size_t length = strlen(file->temporary);
+        memcpy(file->temporary + length - 6, "XXXXXX", 6);
+    }
+    return cadre_error_set(error, CADRE_UNAVAILABLE,
+        "somebody clears away each temporary file that is made in %s", file->folder);
+}
+
+cadre_status checkpoint_file_begin(
+    struct checkpoint_file *file, const char *folder, const char *name, struct cadre_error *error)
+{
+    *file = (struct checkpoint_file){.folder = folder, .fd = -1};
+    if (asprintf(&file->path, "%s/%s", folder, name) < 0) {
+        file->path = NULL;
+    } else if (asprintf(&file->temporary, "%s/" CHECKPOINT_FILE_PREFIX "%s.XXXXXX", folder, name) <
+               0) {
+        file->temporary = NULL;
+    }
+    if (file->path == NULL || file->temporary == NULL) {
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    return begin(file, error);
+}
+
+cadre_status checkpoint_file_add(
+    struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error)
+{
+    CADRE_ASSERT(file->fd >= 0);
+    const char *from = bytes;
+    while (size > 0) {
+        ssize_t count = write(file->fd, from, size);
+        if (failed("checkpoint.write", count < 0 ? -1 : 0)) {
+            if (errno == EINTR) {
+                continue;
+            }
+            return write_failed(file, "write to", error);
+        }
+        from += count;
+        size -= (size_t)count;
+    }
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error)
+{
+    CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || failed("checkpoint.fsync-folder", fsync(fd))) {
+        return cadre_error_errno(error, errno, "cannot make folder %s durable", folder);
+    }
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error)
+{
+    CADRE_ASSERT(file->fd >= 0);
+    if (fchmod(file->fd, 0644) != 0 || failed("checkpoint.fsync", fsync(file->fd))) {
+        return write_failed(file, "make durable", error);
+    }
+    return CADRE_OK;
+}
+
+cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
+{
+    CADRE_ASSERT(file->temporary != NULL);
+    if (failed("checkpoint.rename", rename(file->temporary, file->path))) {
+        return write_failed(file, "put in place", error);
+    }
+    free(file->temporary);
+    file->temporary = NULL;
+    return checkpoint_folder_sync(file->folder, error);
+}
+
+void checkpoint_file_drop(struct checkpoint_file *file)
+{
+    if (file->fd >= 0 && file->temporary != NULL) {
+        unlink(file->temporary);
+    }
+    if (file->fd >= 0) {
+        close(file->fd);
+    }
+    free(file->temporary);
+    free(file->path);
+    *file = (struct checkpoint_file){.fd = -1};
+}
+
+cadre_status checkpoint_file_remove(const char *folder, const char *name, struct cadre_error *error)
+{
+    CADRE_FREE_AT_EXIT char *path = NULL;
+    if (asprintf(&path, "%s/%s", folder, name) < 0) {
+        path = NULL;
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
+    }
+    if (failed("checkpoint.unlink", unlink(path)) && errno != ENOENT) {
+        return cadre_error_errno(error, errno, "cannot remove %s", path);
+    }
+    return CADRE_OK;
+}

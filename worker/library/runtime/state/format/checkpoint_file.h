@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One file that is there whole or not at all, written piece by piece: under a temporary name that
+ * its writer holds locked, then fsync, rename, and fsync of the folder. A writer that dies leaves
+ * its temporary file unlocked, by which the next one knows it. */
+#ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
+#define CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
+
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+/* Temporary files are called "<prefix><name>.<6 characters>". */
+#define CHECKPOINT_FILE_PREFIX "."
+
+struct checkpoint_file {
+    const char *folder; /* borrowed */
+    int fd;             /* -1: none */
+    char *temporary;    /* path; NULL: none */
+    char *path;
+};
+
+/* `name` is where it will stand in the folder. Drop it in any case. */
+cadre_status checkpoint_file_begin(
+    struct checkpoint_file *file, const char *folder, const char *name, struct cadre_error *error);
+cadre_status checkpoint_file_add(
+    struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error);
+
+/* Makes what was added durable, where nobody sees it yet. */
+cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error);
+
+/* Puts it in place; settle comes before. When only the last fsync fails it stands there, perhaps
+ * not for good.
+ */
+cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error);
+
+/* Frees all; what was not ended is gone. */
+void checkpoint_file_drop(struct checkpoint_file *file);
+
+/* Removes "<folder>/<name>"; content when it is not there. */
+cadre_status checkpoint_file_remove(
+    const char *folder, const char *name, struct cadre_error *error);
+
+/* Makes what happened to the names in the folder durable. */
+cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error);
+
+#endif

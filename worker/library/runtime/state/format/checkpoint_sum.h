@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * By what damage of a checkpoint's file is found. */
+#ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_SUM_H
+#define CADRE_RUNTIME_FORMAT_CHECKPOINT_SUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* CRC-32C (Castagnoli), as iSCSI, ext4 and Btrfs have it. */
+uint32_t checkpoint_crc32c(const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A distributed dataset in the manifest: where it stands, its pipeline in words, which of its files
+ * were fed, and where its iterator stands. See manifest.h. */
+#ifndef CADRE_RUNTIME_FORMAT_MANIFEST_STREAM_H
+#define CADRE_RUNTIME_FORMAT_MANIFEST_STREAM_H
+
+#include <jansson.h>
+
+#include "worker/library/runtime/input/input.h"
+
+struct saved_stream {
+    char name[LIMIT_NAME_BYTES];
+    char of[LIMIT_NAME_BYTES]; /* the dataset whose iterator it is; "": it is a dataset */
+    struct dataset_position at;
+    int64_t steps;
+    char *pipeline; /* owned; or NULL */
+    struct dataset_received received;
+};
+
+void saved_stream_clear(struct saved_stream *saved);
+
+/* A number as JSON: digits in a string where it is over 2^63 - 1. */
+json_t *manifest_number(uint64_t value);
+json_t *manifest_digits(uint64_t value);
+
+/* Numbers from JSON; of counts of steps and of what happens less often. False: it is none. */
+bool manifest_read_value(const json_t *value, uint64_t *ret_value);
+bool manifest_read_number(const json_t *object, const char *name, uint64_t *ret_value);
+bool manifest_read_count(const json_t *object, const char *name, uint64_t *ret_value);
+bool manifest_read_bool(const json_t *object, const char *name, bool *ret_value);
+
+/* The dataset as it stands. *state_room bytes of iterators' positions have room in the manifest:
+ * less by what it takes. NULL without memory. */
+json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_room);
+
+/* False: it is no such object; *ret_place is the caller's to clear in any case. What may be missing
+ * is: manifests of programs by hand, and of versions before it. */
+bool manifest_read_stream(const json_t *object, struct saved_stream *ret_saved);
+
+#endif

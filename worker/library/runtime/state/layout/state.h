@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The state of a task at a position, as state sync and checkpoints see it: tensors of fixed size in
+ * one canonical order, and a small text beside them (manifest.h) with all that has no fixed size.
+ *
+ * The tensors are one space of bytes: the mirrored value of each variable in order of name (of one
+ * that is combined when read: its total), then each registered state in order of registration.
+ * A sender reads ranges of it, a receiver writes them into every local component. Variables of
+ * strings are in the text: here they have no bytes. */
+#ifndef CADRE_RUNTIME_LAYOUT_STATE_H
+#define CADRE_RUNTIME_LAYOUT_STATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cadre/tensor.h"
+#include "common/base/error.h"
+#include "common/model/limits.h"
+
+struct cadre_strategy;
+struct cadre_variable;
+struct device;
+
+/* A tensor of the space. */
+struct state_tensor {
+    char name[LIMIT_NAME_BYTES + 16]; /* of a registered one: "state/" and its name */
+    cadre_dtype dtype;                /* of a registered one: CADRE_U8 */
+    uint32_t rank;
+    int64_t dims[CADRE_RANK_MAX];
+    const void *data;      /* the first local replica's; NULL: of strings */
+    struct device *device; /* in whose memory that is; NULL: the host's */
+    size_t bytes;
+    bool counts; /* in a file it is i64 [n], and the largest counts; n may be another than 1 */
+};
+
+/* That of a variable, which the strategy need not have yet. */
+struct state_tensor state_tensor_of(const struct cadre_variable *variable);
+
+/* Tensor i, from 0 until false. */
+bool state_tensor_at(
+    const struct cadre_strategy *strategy, uint32_t i, struct state_tensor *ret_tensor);
+
+/* Of the whole space. */
+size_t state_bytes(const struct cadre_strategy *strategy);
+
+/* A hash of all names, types and shapes, of variables, registered states and distributed datasets:
+ * equal on all tasks of a job, or their states do not fit. */
+uint64_t state_layout(const struct cadre_strategy *strategy);
+
+/* Copies a range of the space. Between steps, in one thread. Fails only as a device does, whose
+ * memory a variable is in. */
+cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
+    size_t byte_count, struct cadre_error *error);
+
+/* Begins to receive: with `keep`, the old values are kept so that a sender that dies half way costs
+ * nothing (protocol rule 11); RESOURCE_EXHAUSTED. Then ranges are written in any order; then
+ * commit, or undo. Registered states are written only with `registered`: who was there holds its
+ * own. */
+cadre_status state_receive(
+    struct cadre_strategy *strategy, bool keep, bool registered, struct cadre_error *error);
+cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
+    size_t byte_count, struct cadre_error *error);
+void state_commit(struct cadre_strategy *strategy);
+void state_undo(struct cadre_strategy *strategy);
+
+/* What is received is a checkpoint's: at the commit the replicas' components of variables that are
+ * combined when read become what adds up to the total, instead of beginning anew. */
+void state_restored(void);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a strategy's state consists of besides its variables, and what is done with it. */
+#ifndef CADRE_RUNTIME_LAYOUT_STATE_PART_H
+#define CADRE_RUNTIME_LAYOUT_STATE_PART_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/library/runtime/state/create/variable_in_step.h"
+#include "worker/library/runtime/strategy/strategy_hooks.h"
+
+struct requested_names;
+struct checkpointer;
+struct checkpoint_reader;
+struct registered_state;
+struct restoration;
+struct streamed;
+
+struct state_part {
+    struct checkpointer *checkpointer;
+    struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
+    struct restoration *restoration;     /* what its program takes values from; or NULL */
+    bool passed_over;                    /* likewise: they are the job's already */
+    struct streamed *streamed;           /* borrowed; on servers, in its checkpoints too; or NULL */
+    struct registered_state *registered; /* in order of registration */
+    uint32_t registered_count;
+    enum loop_point loop_point;    /* where the program's loop stands */
+    enum loop_point captured_at; /* where registered state was taken that was not given there yet */
+    /* While a generation forms: the positions and strings that are given, or were taken. */
+    char *text; /* owned; or NULL */
+    size_t text_bytes;
+    bool receiving;              /* state_receive was called, and neither its commit nor its undo */
+    struct variable_in_step in_step; /* of a variable that the step at hand creates */
+    struct requested_names *asked;   /* [local_replicas] by replica functions */
+};
+
+#endif
