@@ -5,9 +5,11 @@
 
 #define LOG_RATELIMIT_INTERVAL_US (60 * CADRE_US_PER_S)
 
-bool log_ratelimit_allow(struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed)
+bool log_ratelimit_allow(
+    struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed)
 {
-    if (log_ratelimit->logged == LOG_RATELIMIT_BURST && now_us - log_ratelimit->last_us < LOG_RATELIMIT_INTERVAL_US) {
+    if (log_ratelimit->logged == LOG_RATELIMIT_BURST &&
+        now_us - log_ratelimit->last_us < LOG_RATELIMIT_INTERVAL_US) {
         log_ratelimit->suppressed++;
         return false;
     }

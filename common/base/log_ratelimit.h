@@ -17,6 +17,7 @@ struct log_ratelimit {
 };
 
 /* False: this one is left out. True: it is told, and with it that *ret_suppressed were not. */
-bool log_ratelimit_allow(struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed);
+bool log_ratelimit_allow(
+    struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed);
 
 #endif

@@ -216,8 +216,8 @@ static cadre_status parse_arguments(struct command *command)
         int start = command->next++;
         bool end = strcmp(word, "--") == 0;
         if (!end) {
-            CADRE_TRY(
-                word[1] == '-' ? parse_long_option(command, word + 2) : parse_short_options(command, word + 1));
+            CADRE_TRY(word[1] == '-' ? parse_long_option(command, word + 2)
+                                     : parse_short_options(command, word + 1));
         }
         for (int moved = start; moved < command->next; moved++) {
             rotate(command->argv, moved - kept, moved);

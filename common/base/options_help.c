@@ -77,7 +77,8 @@ static void describe(const struct option_row *row, char *text, size_t size)
     }
 }
 
-void option_print_description(const struct option_row *row, FILE *out, const char *lead, size_t width)
+void option_print_description(
+    const struct option_row *row, FILE *out, const char *lead, size_t width)
 {
     char facts[256];
     char text[1024];

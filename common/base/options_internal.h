@@ -29,6 +29,7 @@ void option_hint(
 
 /* Prints what an option is for, and its facts, on lines that start with `lead` and end before the
  * word that would cross `width`. */
-void option_print_description(const struct option_row *row, FILE *out, const char *lead, size_t width);
+void option_print_description(
+    const struct option_row *row, FILE *out, const char *lead, size_t width);
 
 #endif

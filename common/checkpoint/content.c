@@ -111,7 +111,8 @@ static cadre_status take(
     if (!parse_number(root, "version", &version) || version != VERSION) {
         return malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
     }
-    if (!parse_number(root, "position", &content->position) || content->position >= LIMIT_POSITION) {
+    if (!parse_number(root, "position", &content->position) ||
+        content->position >= LIMIT_POSITION) {
         return malformed(error, "\"position\" is no count of steps");
     }
     CADRE_TRY(parse_file(root, content, error));

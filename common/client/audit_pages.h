@@ -31,7 +31,7 @@ struct audit_pages {
     bool begun;              /* there was a page, ... */
     bool followed;           /* ... and another one */
     bool whole;              /* nothing more is to be asked for */
-    unsigned restarts;    /* since the job began again at a checkpoint */
+    unsigned restarts;       /* since the job began again at a checkpoint */
 };
 
 /* Takes the answer to `next`. ABORTED: committed steps were taken away between two pages, more

@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/client/state.h"
 
-#define TIMEOUT_US  (30 * CADRE_US_PER_S)
+#define TIMEOUT_US      (30 * CADRE_US_PER_S)
 #define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
 
 /* The shortest run of the loop that handles all that is ready. */
@@ -50,7 +50,8 @@ static cadre_status open_client(
     struct cadre_client *client, const cadre_client_options *options, struct cadre_error *error)
 {
     client->timeout_us = options->timeout_us != 0 ? options->timeout_us : TIMEOUT_US;
-    client->wait_timeout_us = options->wait_timeout_us != 0 ? options->wait_timeout_us : WAIT_TIMEOUT_US;
+    client->wait_timeout_us =
+        options->wait_timeout_us != 0 ? options->wait_timeout_us : WAIT_TIMEOUT_US;
     client->on_outage = options->on_outage;
     client->user = options->user;
     client->idle = true;

@@ -83,7 +83,7 @@ struct logs {
     cadre_log_fn *on_log;
     void *user;
     uint64_t *delivered; /* by task: the end of what was told; what comes again is dropped */
-    bool *begun;    /* by task: `told` counts */
+    bool *begun;         /* by task: `told` counts */
     size_t tasks;
 };
 

@@ -30,7 +30,7 @@ struct cadre_client {
     int poll_fd;       /* of cadre_client_fd(); -1: nobody polls */
     int timer_fd;      /* for the next call that is tried again */
     char *version;     /* of the coordinator, when it was last asked; or NULL */
-    bool in_outage;         /* on_outage(true) was told last */
+    bool in_outage;    /* on_outage(true) was told last */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
 
@@ -65,8 +65,8 @@ struct operation {
     bool ended;
     bool has_then;
     cadre_then then;
-    uint64_t restart_us; /* when to try again; 0: it does not wait for that */
-    uint64_t outage_since_us;    /* since when the coordinator is away; 0: it is not */
+    uint64_t restart_us;      /* when to try again; 0: it does not wait for that */
+    uint64_t outage_since_us; /* since when the coordinator is away; 0: it is not */
 };
 
 struct operation_call {

@@ -76,8 +76,8 @@ static cadre_status hash_file(struct submission *submission, const char *what, c
     return add_content(submission, path, &hash, size_bytes, error);
 }
 
-static cadre_status hash_program_file(struct submission *submission, const cadre_submit_options *options,
-    struct job_spec *spec, struct cadre_error *error)
+static cadre_status hash_program_file(struct submission *submission,
+    const cadre_submit_options *options, struct job_spec *spec, struct cadre_error *error)
 {
     const char *path = options->program != NULL ? options->program : "";
     CADRE_TRY(hash_file(submission, "program", path, last_part(path), &spec->program, error));
@@ -160,7 +160,8 @@ static uint32_t workers_of(const cadre_submit_options *options)
 static struct ps_job ps_job_of(const cadre_submit_options *options)
 {
     if (options->servers == 0) {
-        return (struct ps_job){.evaluators = options->evaluators, .backups = options->server_backups};
+        return (struct ps_job){
+            .evaluators = options->evaluators, .backups = options->server_backups};
     }
     return (struct ps_job){.workers = workers_of(options),
         .servers = options->servers,
@@ -175,7 +176,8 @@ static cadre_status check_ps_job(const cadre_submit_options *options, struct cad
     if (fault != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the job %s", fault);
     }
-    if (ps_job_is_set(&ps_job) && options->workers_min > 0 && options->workers_min != ps_job.workers) {
+    if (ps_job_is_set(&ps_job) && options->workers_min > 0 &&
+        options->workers_min != ps_job.workers) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "at least %" PRIu32 " workers and at most %" PRIu32
             ": a job with parameter servers has a fixed number of them; one that is lost is started"
@@ -245,8 +247,7 @@ static cadre_status check_limits(const cadre_submit_options *options, struct cad
             "a limit of %" PRIu32 " thousandths of a CPU: it is from %d to %d",
             options->cpu_thousandths, LIMIT_CPU_MIN, LIMIT_CPU_MAX);
     }
-    if (options->pids != 0 &&
-        (options->pids < LIMIT_PIDS_MIN || options->pids > LIMIT_PIDS_MAX)) {
+    if (options->pids != 0 && (options->pids < LIMIT_PIDS_MIN || options->pids > LIMIT_PIDS_MAX)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "a limit of %" PRIu32 " processes and threads: it is from %d to %d", options->pids,
             LIMIT_PIDS_MIN, LIMIT_PIDS_MAX);
@@ -336,8 +337,10 @@ cadre_status submission_open(const cadre_submit_options *options, struct submiss
         .argument_count = options->argument_count,
         .environment = options->environment,
         .environment_count = options->environment_count,
-        .workers = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers_of(options),
-        .workers_min = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : options->workers_min,
+        .workers =
+            ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers_of(options),
+        .workers_min =
+            ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : options->workers_min,
         .ps_job = ps_job,
         .max_restarts = restarts_of(options),
         .wait_us = options->wait_us,

@@ -59,7 +59,8 @@ static void view_epoch(
         .text = evidence->text,
         .first = from->cursor.first,
         .consumed = {from->consumption.consumed[0], from->consumption.consumed[1]}};
-    *evidence = (struct evidence){.consumed = {{from->consumption.consumed[0], from->consumption.consumed[1]}},
+    *evidence = (struct evidence){
+        .consumed = {{from->consumption.consumed[0], from->consumption.consumed[1]}},
         .expected = {{from->consumption.expected[0], from->consumption.expected[1]}},
         .provable = from->consumption.provable,
         .files = from->consumption.files,
@@ -196,7 +197,8 @@ static void evaluate_files(cadre_verified_epoch *epoch, struct evidence *evidenc
 static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (epoch->stream == 0) {
-        explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "its steps take no samples of a dataset");
+        explain_epoch(
+            epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "its steps take no samples of a dataset");
     } else if (epoch->steps == 0) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
     } else if (!evidence->shares) {
@@ -211,8 +213,8 @@ static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidenc
     } else if (evidence->files != CONSUMED_FILES_NONE) {
         evaluate_files(epoch, evidence);
     } else if (is_whole_source(epoch, evidence)) {
-        explain_epoch(epoch, evidence, CADRE_VERDICT_EXACT, "every one of %" PRIu64 " samples exactly once",
-            epoch->source_samples);
+        explain_epoch(epoch, evidence, CADRE_VERDICT_EXACT,
+            "every one of %" PRIu64 " samples exactly once", epoch->source_samples);
     } else if (evidence->provable) {
         evaluate_defined(epoch, evidence);
     } else {

@@ -48,7 +48,8 @@ struct agent_arrived {
     uint64_t wanted;      /* as in task_arrive; told also before every member has arrived */
     uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
     struct cursor cursor;
-    struct consumption consumption; /* of the member that has applied least: at one position all hold the same */
+    struct consumption
+        consumption; /* of the member that has applied least: at one position all hold the same */
     struct verified verified; /* the newest that one of them tells: it compared those of all */
 };
 

@@ -68,8 +68,8 @@ struct job_spec {
     const struct job_file *files;
     size_t file_count;
     uint32_t workers; /* tasks of the job; of an elastic one the most */
-    /* Of a job with parameter servers: what its tasks are; workers is then ps_job_task_count, and so is
-     * workers_min. */
+    /* Of a job with parameter servers: what its tasks are; workers is then ps_job_task_count, and
+     * so is workers_min. */
     struct ps_job ps_job;
     uint32_t workers_min; /* the fewest that it trains with, 1 to workers; 0: `workers` */
     uint32_t replicas;    /* per task; 0: all local devices */
@@ -90,7 +90,7 @@ struct job_spec {
     /* Goes on from the newest checkpoint of this job; 0: from the beginning. */
     struct job_id restore_from;
     uint64_t restore_step; /* not the newest, but that of this step; 0: the newest */
-    uint32_t gpus; /* that the slot of each task has at least; 0: any slot will do */
+    uint32_t gpus;         /* that the slot of each task has at least; 0: any slot will do */
     struct job_limits limits;
 };
 

@@ -16,12 +16,12 @@
 #define LIMIT_SPEC_BYTES        (1024 * 1024)
 #define LIMIT_TEXT_BYTES        512 /* a reason shown to people */
 #define LIMIT_GPUS_PER_WORKER   64
-#define LIMIT_MEMORY_MIN      (1ULL << 20) /* that a job may limit its tasks to */
-#define LIMIT_MEMORY_MAX       ((1ULL << 60) - 1)
-#define LIMIT_CPU_MIN         10 /* thousandths */
-#define LIMIT_CPU_MAX          16777216
-#define LIMIT_PIDS_MIN        2
-#define LIMIT_PIDS_MAX         4194304
+#define LIMIT_MEMORY_MIN        (1ULL << 20) /* that a job may limit its tasks to */
+#define LIMIT_MEMORY_MAX        ((1ULL << 60) - 1)
+#define LIMIT_CPU_MIN           10 /* thousandths */
+#define LIMIT_CPU_MAX           16777216
+#define LIMIT_PIDS_MIN          2
+#define LIMIT_PIDS_MAX          4194304
 #define LIMIT_TIME_US           ((1ULL << 62) - 1)
 #define LIMIT_METRICS           16
 #define LIMIT_SHARD_FILES       256 /* of one dataset, as people are told of them */

@@ -56,17 +56,18 @@ static inline uint32_t ps_job_role_count(const struct ps_job *ps_job, enum role 
 /* ROLE_NONE when it is no crew; slot < ps_job_task_count. */
 static inline enum role ps_job_role(const struct ps_job *ps_job, uint32_t slot)
 {
-    return !ps_job_is_set(ps_job)                            ? ROLE_NONE
-           : slot == 0                               ? ROLE_CHIEF
+    return !ps_job_is_set(ps_job)                             ? ROLE_NONE
+           : slot == 0                                        ? ROLE_CHIEF
            : slot < ps_job_first_slot(ps_job, ROLE_SERVER)    ? ROLE_WORKER
            : slot < ps_job_first_slot(ps_job, ROLE_EVALUATOR) ? ROLE_SERVER
-                                                     : ROLE_EVALUATOR;
+                                                              : ROLE_EVALUATOR;
 }
 
 /* Of a slot, among those of its role. */
 static inline uint32_t ps_job_role_index(const struct ps_job *ps_job, uint32_t slot)
 {
-    return slot - (ps_job_is_set(ps_job) ? ps_job_first_slot(ps_job, ps_job_role(ps_job, slot)) : 0);
+    return slot -
+           (ps_job_is_set(ps_job) ? ps_job_first_slot(ps_job, ps_job_role(ps_job, slot)) : 0);
 }
 
 /* NULL, or what is wrong with the crew of a job with this strategy: "needs at least one worker". */

@@ -70,7 +70,7 @@ enum consumed_files {
 struct consumption {
     uint64_t steps;       /* applied of this epoch */
     uint64_t samples;     /* fed in them */
-    uint64_t consumed[2];      /* common/pure/digest.h */
+    uint64_t consumed[2]; /* common/pure/digest.h */
     uint64_t expected[2]; /* when provable */
     bool provable;        /* the dataset can tell what each step should hold */
     /* By whole files: what a step should hold are the samples that the workers agreed on, none of
@@ -151,9 +151,9 @@ struct task_arrive {
     /* The program has begun step wanted - 1: it takes at least so many steps. At most one more than
      * are released; 0: nothing is said. */
     uint64_t wanted;
-    struct cursor cursor;     /* of the run that the program stands in: it began it */
-    struct consumption consumption;         /* of the cursor's epoch, in steps below applied */
-    struct verified verified; /* the newest in this generation; at most applied */
+    struct cursor cursor;           /* of the run that the program stands in: it began it */
+    struct consumption consumption; /* of the cursor's epoch, in steps below applied */
+    struct verified verified;       /* the newest in this generation; at most applied */
 };
 
 /* Only when frozen: on abort, on a peer's error, at halt_at, at the end. */
@@ -299,7 +299,7 @@ struct task_warm {
 struct task_member {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t attempts;      /* how often the slot was started in this generation, from 1 */
+    uint32_t attempts;   /* how often the slot was started in this generation, from 1 */
     bool here;           /* it said hello, and is not known to be gone */
     const char *address; /* where it listens; "" until it said hello */
     /* Of a parameter server, as it is recorded. number 0: this incarnation has said nothing yet,
@@ -333,7 +333,7 @@ enum task_down_type {
     TASK_DOWN_RELEASE,
     TASK_DOWN_ABORT,      /* freeze and report */
     TASK_DOWN_RESET,      /* state is void; exit, a new incarnation is started */
-    TASK_DOWN_GOODBYE,        /* exit permission */
+    TASK_DOWN_GOODBYE,    /* exit permission */
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
     TASK_DOWN_WARM,       /* the answer to the hello of a joiner */

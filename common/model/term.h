@@ -14,10 +14,10 @@ struct term {
 };
 
 enum term_verdict {
-    TERM_GOOD,   /* the same, a later start, or one of the two is not known */
-    TERM_OLD,    /* a later start of this cluster was seen */
-    TERM_DUPLICATE,   /* so was another one with this number */
-    TERM_FOREIGN /* of another cluster */
+    TERM_GOOD,      /* the same, a later start, or one of the two is not known */
+    TERM_OLD,       /* a later start of this cluster was seen */
+    TERM_DUPLICATE, /* so was another one with this number */
+    TERM_FOREIGN    /* of another cluster */
 };
 
 /* Of a coordinator's term, by the newest that a worker has seen. */

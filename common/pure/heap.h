@@ -19,7 +19,7 @@ struct heap_entry {
 
 struct heap {
     struct heap_entry *entries; /* items_max of them */
-    uint32_t *positions;           /* by item: where its entry is, or HEAP_NONE */
+    uint32_t *positions;        /* by item: where its entry is, or HEAP_NONE */
     uint32_t items_max;
     uint32_t count;
 };

@@ -13,8 +13,8 @@
 #include "common/rpc/tls_state.h"
 #include "common/tls/diagnose.h"
 
-#define TIMEOUT_US (1500 * CADRE_US_PER_MS)
-#define DIAGNOSIS_MAX_AGE_US   (10 * CADRE_US_PER_S) /* so long one answer is good for */
+#define TIMEOUT_US           (1500 * CADRE_US_PER_MS)
+#define DIAGNOSIS_MAX_AGE_US (10 * CADRE_US_PER_S) /* so long one answer is good for */
 
 /* What the thread works on: copies, for what was read may change and channels go meanwhile. The
  * paths of `tls` stay. */

@@ -22,8 +22,8 @@ static void after_thread(uv_work_t *work, int status)
     file_pool->none = file_pool->count == 0;
 }
 
-void file_work_start(struct file_work *work, struct file_work_pool *file_pool, void (*act)(void *user),
-    void (*done)(void *user), void *user)
+void file_work_start(struct file_work *work, struct file_work_pool *file_pool,
+    void (*act)(void *user), void (*done)(void *user), void *user)
 {
     CADRE_ASSERT(!work->running);
     work->file_pool = file_pool;

@@ -16,14 +16,14 @@
 #include "common/pure/assert.h"
 #include "common/rpc/tls_state.h"
 
-#define PORTS_MAX       16
-#define PEERS_MAX       16384
-#define PENDING_MAX     16
+#define PORTS_MAX         16
+#define PEERS_MAX         16384
+#define PENDING_MAX       16
 #define LOGGED_MAX        64
-#define REASON_BYTES    160
-#define RELOG_INTERVAL_US   (60 * CADRE_US_PER_S)
-#define SCANS_PER_S_MAX 20
-#define CANDIDATES_MAX  3
+#define REASON_BYTES      160
+#define RELOG_INTERVAL_US (60 * CADRE_US_PER_S)
+#define SCANS_PER_S_MAX   20
+#define CANDIDATES_MAX    3
 
 static const char prefix[] = "Handshake failed with fatal error ";
 
@@ -100,7 +100,8 @@ static void write_peer(const struct peer *peer, char ret_text[PEER_TEXT_BYTES])
 }
 
 /* Whether `fd` is a connection to one of the ports; fills its peer. */
-static bool is_connection(const struct rpc_handshake_log *handshake_log, int fd, struct peer *ret_peer)
+static bool is_connection(
+    const struct rpc_handshake_log *handshake_log, int fd, struct peer *ret_peer)
 {
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
@@ -193,8 +194,10 @@ static bool is_new(struct rpc_handshake_log *handshake_log, const char *peer, co
     uint64_t now_us = clock_monotonic_us();
     snprintf(host, sizeof host, "%.*s", colon != NULL ? (int)(colon - peer) : 0, peer);
     for (size_t i = 0; i < LOGGED_MAX; i++) {
-        if (strcmp(handshake_log->logged[i].host, host) == 0 && strcmp(handshake_log->logged[i].why, why) == 0 &&
-            handshake_log->logged[i].when_us != 0 && now_us - handshake_log->logged[i].when_us < RELOG_INTERVAL_US) {
+        if (strcmp(handshake_log->logged[i].host, host) == 0 &&
+            strcmp(handshake_log->logged[i].why, why) == 0 &&
+            handshake_log->logged[i].when_us != 0 &&
+            now_us - handshake_log->logged[i].when_us < RELOG_INTERVAL_US) {
             return false;
         }
     }
@@ -205,8 +208,8 @@ static bool is_new(struct rpc_handshake_log *handshake_log, const char *peer, co
     return true;
 }
 
-static void log_failure(
-    struct rpc_handshake_log *handshake_log, const struct failure *failure, const struct peers *after)
+static void log_failure(struct rpc_handshake_log *handshake_log, const struct failure *failure,
+    const struct peers *after)
 {
     char text[CADRE_ERROR_TEXT_BYTES];
     char peer_text[PEER_TEXT_BYTES];

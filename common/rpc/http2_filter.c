@@ -22,9 +22,9 @@
 
 /* A client may have 512 calls; of those that it gave up, or that were ended while it sent, some are
  * remembered until what is on its way has come. */
-#define STREAMS_MAX 1024
+#define STREAMS_MAX    1024
 #define FRAGMENT_BYTES 4096
-#define ENDED_MAX   256
+#define ENDED_MAX      256
 
 /* A message of a call that has begun and not ended. */
 struct message {
@@ -219,7 +219,8 @@ static enum rpc_refusal check_length(
 }
 
 /* One byte of the five; changes it in a message that is refused. */
-static void parse_message_header(struct rpc_http2_filter *filter, struct message *message, uint8_t *byte)
+static void parse_message_header(
+    struct rpc_http2_filter *filter, struct message *message, uint8_t *byte)
 {
     struct rpc_caller *caller = filter->caller;
     unsigned at = message->header_bytes++;
@@ -259,7 +260,8 @@ static uint32_t parse_content(struct message *message, uint8_t *bytes, uint32_t 
     return take;
 }
 
-static bool parse_data(struct rpc_http2_filter *filter, uint32_t stream, uint8_t *bytes, uint32_t count)
+static bool parse_data(
+    struct rpc_http2_filter *filter, uint32_t stream, uint8_t *bytes, uint32_t count)
 {
     struct message *message = find(filter, stream);
     bool small = count < FRAGMENT_BYTES;

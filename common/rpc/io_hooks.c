@@ -62,9 +62,8 @@ static struct known_caller *caller_of(const struct tls_identity *identity)
         known = known->next;
     }
     if (known == NULL && (known = calloc(1, sizeof *known)) != NULL) {
-        *known = (struct known_caller){.caller.message_bytes_max = message_bytes_max,
-            .next = callers,
-            .identity = *identity};
+        *known = (struct known_caller){
+            .caller.message_bytes_max = message_bytes_max, .next = callers, .identity = *identity};
         callers = known;
     }
     return known;
@@ -134,7 +133,8 @@ void rpc_io_hooks_watch(int fd)
     pthread_mutex_unlock(&lock);
 }
 
-static bool filter_message(struct connection *connection, const struct msghdr *message, size_t count)
+static bool filter_message(
+    struct connection *connection, const struct msghdr *message, size_t count)
 {
     bool is_within_limits = true;
     for (size_t i = 0; i < message->msg_iovlen && count > 0 && is_within_limits; i++) {
@@ -262,7 +262,8 @@ int rpc_ssl_read(SSL *ssl, void *bytes, int room)
     }
     pthread_mutex_lock(&lock);
     struct connection *connection = connection_of_ssl(ssl);
-    bool is_within_limits = connection == NULL || rpc_http2_filter_received(connection->filter, bytes, got);
+    bool is_within_limits =
+        connection == NULL || rpc_http2_filter_received(connection->filter, bytes, got);
     pthread_mutex_unlock(&lock);
     if (!is_within_limits) {
         ERR_raise(ERR_LIB_SSL, SSL_R_LENGTH_TOO_LONG);

@@ -32,7 +32,8 @@ struct post {
 
 struct rpc_loop {
     grpc_completion_queue *queue;
-    struct rpc_queue_thread *queue_thread; /* waits in the queue, when somebody polls the loop; else NULL */
+    struct rpc_queue_thread
+        *queue_thread; /* waits in the queue, when somebody polls the loop; else NULL */
     uv_loop_t uv;
     uv_async_t anchor; /* never sent: with one active handle libuv always has a backend to poll */
     bool running;
@@ -229,7 +230,7 @@ static void run_posts(void *owner, bool ok)
 static grpc_event next_event(struct rpc_loop *loop, gpr_timespec until)
 {
     return loop->queue_thread != NULL ? rpc_queue_thread_next(loop->queue_thread, until)
-                              : grpc_completion_queue_next(loop->queue, until, NULL);
+                                      : grpc_completion_queue_next(loop->queue, until, NULL);
 }
 
 static void dispatch(struct rpc_loop *loop, grpc_event event)

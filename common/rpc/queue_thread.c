@@ -44,8 +44,8 @@ static void *forward_events(void *user)
     bool more = true;
     while (more) {
         struct pumped *pumped = gpr_zalloc(sizeof *pumped);
-        pumped->event =
-            grpc_completion_queue_next(queue_thread->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
+        pumped->event = grpc_completion_queue_next(
+            queue_thread->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
         more = pumped->event.type != GRPC_QUEUE_SHUTDOWN;
         pthread_mutex_lock(&queue_thread->lock);
         if (queue_thread->tail != NULL) {

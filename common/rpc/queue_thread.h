@@ -23,7 +23,8 @@ void rpc_queue_thread_close(struct rpc_queue_thread *queue_thread);
 /* As grpc_completion_queue_next(). */
 grpc_event rpc_queue_thread_next(struct rpc_queue_thread *queue_thread, gpr_timespec until);
 
-/* Readable from the first event, or rpc_queue_thread_wake(), to rpc_queue_thread_clear() with nothing left. */
+/* Readable from the first event, or rpc_queue_thread_wake(), to rpc_queue_thread_clear() with
+ * nothing left. */
 int rpc_queue_thread_fd(const struct rpc_queue_thread *queue_thread);
 void rpc_queue_thread_wake(struct rpc_queue_thread *queue_thread);
 

@@ -28,7 +28,7 @@
 #define STREAMS_PER_CONNECTION 512
 #define METADATA_BYTES_MAX     (16 * 1024)
 #define SEND_QUEUE_BYTES_MAX   (4 * 1024 * 1024)
-#define LAST_STATUS_US          (100 * CADRE_US_PER_MS)
+#define LAST_STATUS_US         (100 * CADRE_US_PER_MS)
 #define ABORT_TEXT             "the server is shutting down"
 
 /* A place that gRPC fills with one new call. */

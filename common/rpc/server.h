@@ -52,10 +52,9 @@ struct rpc_server_options {
     const struct rpc_method *methods;
     size_t method_count;
     size_t calls_max; /* live calls of all clients; 16384. More: RESOURCE_EXHAUSTED */
-    size_t
-        streams_per_connection_max; /* 512; a client keeps what exceeds it waiting on its side */
-    size_t metadata_bytes_max;      /* per call; 16 KiB. More ends that client's connection */
-    size_t send_queue_bytes_max;    /* per call; 4 MiB */
+    size_t streams_per_connection_max; /* 512; a client keeps what exceeds it waiting on its side */
+    size_t metadata_bytes_max;         /* per call; 16 KiB. More ends that client's connection */
+    size_t send_queue_bytes_max;       /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
     struct rpc_tls *tls; /* of TCP addresses; outlives the server. NULL: loopback only, in plain */
     rpc_authorize_fn *authorize; /* asked once a call, before its on_open; NULL: all may do all */

@@ -78,8 +78,8 @@ static cadre_status remove_stale(const struct rpc_address *address, struct cadre
     return CADRE_OK;
 }
 
-cadre_status rpc_socket_file_begin(
-    struct rpc_socket_file *ret_socket_file, const struct rpc_address *address, struct cadre_error *error)
+cadre_status rpc_socket_file_begin(struct rpc_socket_file *ret_socket_file,
+    const struct rpc_address *address, struct cadre_error *error)
 {
     *ret_socket_file = (struct rpc_socket_file){.folder_fd = -1};
     memcpy(ret_socket_file->path, address->path, sizeof ret_socket_file->path);

@@ -22,8 +22,8 @@ struct rpc_socket_file {
 /* Makes way for a socket at the address: locks its folder, and removes a socket that no server
  * listens on. ALREADY_EXISTS when one does, or when the path is something else. To be followed by
  * the bind and rpc_socket_file_end(). */
-cadre_status rpc_socket_file_begin(
-    struct rpc_socket_file *ret_socket_file, const struct rpc_address *address, struct cadre_error *error);
+cadre_status rpc_socket_file_begin(struct rpc_socket_file *ret_socket_file,
+    const struct rpc_address *address, struct cadre_error *error);
 
 /* After the bind: sets who may connect and remembers the file. With `bound` false only lets go. */
 cadre_status rpc_socket_file_end(struct rpc_socket_file *socket_file, bool bound,

@@ -17,9 +17,9 @@
 #include "common/tls/report.h"
 
 #define CHECK_EVERY_MS 1000
-#define HOUR_S        3600
-#define DAY_S         (24 * HOUR_S)
-#define FILES         3
+#define HOUR_S         3600
+#define DAY_S          (24 * HOUR_S)
+#define FILES          3
 
 /* Differs when a file was replaced or written to. */
 struct stamp {
@@ -54,7 +54,8 @@ void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user)
         const char *message;
     } rows[] = {
         [RPC_TLS_RELOADED] = {LOG_LEVEL_INFO, "new files are in use"},
-        [RPC_TLS_RELOAD_FAILED] = {LOG_LEVEL_ERROR, "the new files are wrong: the old ones stay in use"},
+        [RPC_TLS_RELOAD_FAILED] = {LOG_LEVEL_ERROR,
+            "the new files are wrong: the old ones stay in use"},
         [RPC_TLS_EXPIRES] = {LOG_LEVEL_WARNING, "the certificate expires soon"},
         [RPC_TLS_EXPIRED] = {LOG_LEVEL_ERROR, "the certificate has expired"},
         [RPC_TLS_REFUSED] = {LOG_LEVEL_WARNING, "a connection is refused"},

@@ -17,9 +17,9 @@
 struct rpc_tls;
 
 enum rpc_tls_event {
-    RPC_TLS_RELOADED, /* new files are in use; told of connections from here on */
-    RPC_TLS_RELOAD_FAILED,     /* new files are wrong; the old ones stay in use */
-    RPC_TLS_EXPIRES,  /* less than 30 days left: told once a day; each hour on the last */
+    RPC_TLS_RELOADED,      /* new files are in use; told of connections from here on */
+    RPC_TLS_RELOAD_FAILED, /* new files are wrong; the old ones stay in use */
+    RPC_TLS_EXPIRES,       /* less than 30 days left: told once a day; each hour on the last */
     RPC_TLS_EXPIRED,
     RPC_TLS_REFUSED /* a server refused somebody's handshake; once per peer and minute */
 };

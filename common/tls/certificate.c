@@ -110,7 +110,8 @@ cadre_status tls_certificate_identity(
 
 void tls_certificate_read_info(const X509 *certificate, struct tls_certificate_info *ret_facts)
 {
-    *ret_facts = (struct tls_certificate_info){.is_ca = X509_check_ca((X509 *)(uintptr_t)certificate) > 0};
+    *ret_facts =
+        (struct tls_certificate_info){.is_ca = X509_check_ca((X509 *)(uintptr_t)certificate) > 0};
     (void)tls_certificate_identity(certificate, &ret_facts->identity, NULL);
     tls_name_text(X509_get_subject_name(certificate), ret_facts->subject);
     tls_name_text(X509_get_issuer_name(certificate), ret_facts->issuer);
@@ -126,8 +127,8 @@ void tls_certificate_read_info(const X509 *certificate, struct tls_certificate_i
     }
 }
 
-cadre_status tls_time_fault(
-    const struct tls_certificate_info *facts, bool early, const char *what, struct cadre_error *error)
+cadre_status tls_time_fault(const struct tls_certificate_info *facts, bool early, const char *what,
+    struct cadre_error *error)
 {
     char when[TLS_TIME_BYTES];
     tls_time_text(early ? facts->not_before_s : facts->not_after_s, when);

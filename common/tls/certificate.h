@@ -24,8 +24,8 @@ void tls_name_text(const X509_NAME *name, char ret_text[TLS_SUBJECT_BYTES]);
 
 /* The sentence about a certificate that is not valid yet (`early`) or not any more;
  * FAILED_PRECONDITION. `what` begins it. */
-cadre_status tls_time_fault(
-    const struct tls_certificate_info *facts, bool early, const char *what, struct cadre_error *error);
+cadre_status tls_time_fault(const struct tls_certificate_info *facts, bool early, const char *what,
+    struct cadre_error *error);
 
 /* Whether `certificate` is valid now and of one of `roots`, by way of `between`, the certificates
  * that came with it. The error's sentence begins with `what`: "the TLS certificate /etc/x.pem", and

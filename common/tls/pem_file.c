@@ -15,7 +15,8 @@
 #include "common/base/files.h"
 #include "common/tls/material.h"
 
-cadre_status tls_file_mode_check(const struct stat *info, const char *what, struct cadre_error *error)
+cadre_status tls_file_mode_check(
+    const struct stat *info, const char *what, struct cadre_error *error)
 {
     mode_t allowed = info->st_uid == 0 ? S_IRWXU | S_IRGRP : S_IRWXU;
     if ((info->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) & ~allowed) != 0) {

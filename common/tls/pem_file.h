@@ -18,7 +18,8 @@ cadre_status tls_file_read(
 
 /* A key that others can read is no secret: PERMISSION_DENIED. Root may lend one to a group, that of
  * the daemon: so packages install keys, and systemd hands credentials over. */
-cadre_status tls_file_mode_check(const struct stat *info, const char *what, struct cadre_error *error);
+cadre_status tls_file_mode_check(
+    const struct stat *info, const char *what, struct cadre_error *error);
 
 /* Wipes and frees a PEM text; NULL is fine. */
 void tls_secret_free(char *pem);

@@ -117,7 +117,8 @@ cadre_status tls_report_file(
     if (status == CADRE_OK && strstr(text, "PRIVATE KEY-----") != NULL) {
         struct stat info;
         status = report_key(text, path, what, ret_report, error);
-        if (stat(path, &info) == 0 && tls_file_mode_check(&info, what, &open_to_others) != CADRE_OK) {
+        if (stat(path, &info) == 0 &&
+            tls_file_mode_check(&info, what, &open_to_others) != CADRE_OK) {
             snprintf(ret_report->fault, sizeof ret_report->fault, "%s", open_to_others.text);
         }
     } else if (status == CADRE_OK) {

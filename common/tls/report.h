@@ -8,7 +8,7 @@
 #include "common/tls/identity.h"
 
 #define TLS_TIME_BYTES        32
-#define TLS_EXPIRY_WARNING_S            (30 * UINT64_C(86400)) /* with less left, its end is warned of */
+#define TLS_EXPIRY_WARNING_S  (30 * UINT64_C(86400)) /* with less left, its end is warned of */
 #define TLS_SUBJECT_BYTES     128
 #define TLS_FINGERPRINT_BYTES (32 * 3)
 

@@ -50,8 +50,8 @@ void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *de
     const void *bytes, size_t size, size_t limit_bytes);
 
 /* Each `field` is "Message.field". All return something harmless when they fail. */
-void decoder_fail(struct decoder *decoder, cadre_status code, const char *field, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+void decoder_fail(struct decoder *decoder, cadre_status code, const char *field, const char *format,
+    ...) __attribute__((format(printf, 4, 5)));
 bool decode_present(struct decoder *decoder, const char *field, const void *message);
 bool decode_count(struct decoder *decoder, const char *field, size_t count, size_t limit);
 void *decode_array(struct decoder *decoder, size_t count, size_t item_bytes);
@@ -69,8 +69,8 @@ uint64_t decode_duration(struct decoder *decoder, const char *field, uint64_t va
 struct job_id decode_job_id(struct decoder *decoder, const char *field, uint64_t value);
 void decode_fixed_bytes(struct decoder *decoder, const char *field, ProtobufCBinaryData value,
     uint8_t *ret_bytes, size_t size);
-void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData value, size_t limit,
-    const uint8_t **ret_bytes, size_t *ret_size);
+void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData value,
+    size_t limit, const uint8_t **ret_bytes, size_t *ret_size);
 
 /* Without control characters, shorter than LIMIT_NAME_BYTES. */
 const char *decode_name(struct decoder *decoder, const char *field, char *value);
@@ -88,7 +88,8 @@ const char *decode_argument(struct decoder *decoder, const char *field, char *va
 /* Of the environment: NAME=value; an error shows the name alone. */
 const char *decode_assignment(struct decoder *decoder, const char *field, char *value);
 
-/* ---- parts that several families use; the encode_ ones leave pointers into `message` and `storage`
+/* ---- parts that several families use; the encode_ ones leave pointers into `message` and
+ * `storage`
  * ---- */
 
 void encode_task_ref(Cadre__V1__TaskRef *wire, struct task_ref ref);
@@ -116,7 +117,8 @@ struct consumption decode_consumption(struct decoder *decoder, const Cadre__V1__
 Cadre__V1__Verified *encode_verified(Cadre__V1__Verified *storage, const struct verified *verified);
 struct verified decode_verified(struct decoder *decoder, const Cadre__V1__Verified *wire);
 
-void encode_task_exit(struct encoder *encoder, Cadre__V1__TaskExit *wire, const struct task_exit *end);
+void encode_task_exit(
+    struct encoder *encoder, Cadre__V1__TaskExit *wire, const struct task_exit *end);
 void decode_task_exit(
     struct decoder *decoder, const Cadre__V1__TaskExit *wire, struct task_exit *ret_exit);
 
@@ -132,9 +134,10 @@ void decode_progress(
 
 void encode_shards(
     struct encoder *encoder, Cadre__V1__DatasetShards *wire, const struct shards_report *shards);
-void decode_shards(
-    struct decoder *decoder, const Cadre__V1__DatasetShards *wire, struct shards_report *ret_shards);
-void encode_shards_list(struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info);
+void decode_shards(struct decoder *decoder, const Cadre__V1__DatasetShards *wire,
+    struct shards_report *ret_shards);
+void encode_shards_list(
+    struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info);
 void decode_shards_list(
     struct decoder *decoder, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
 
@@ -143,7 +146,8 @@ void encode_ps_job(Cadre__V1__PsJob *wire, const struct ps_job *ps_job);
 struct ps_job decode_ps_job(struct decoder *decoder, const Cadre__V1__PsJob *wire);
 
 /* `wire` itself, or NULL where there is nothing to tell. */
-Cadre__V1__Gpus *encode_gpus(struct encoder *encoder, Cadre__V1__Gpus *wire, const struct gpus *gpus);
+Cadre__V1__Gpus *encode_gpus(
+    struct encoder *encoder, Cadre__V1__Gpus *wire, const struct gpus *gpus);
 /* NULL is none. `whole`: nothing may be omitted. */
 struct gpus decode_gpus(struct decoder *decoder, const Cadre__V1__Gpus *wire, bool whole);
 
@@ -159,14 +163,17 @@ struct wire_job_spec {
 };
 void encode_job_spec(
     struct encoder *encoder, struct wire_job_spec *storage, const struct job_spec *spec);
-void decode_job_spec(struct decoder *decoder, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec);
+void decode_job_spec(
+    struct decoder *decoder, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec);
 
 void encode_checkpoint_ref(Cadre__V1__CheckpointRef *wire, const struct checkpoint_ref *checkpoint);
 void decode_checkpoint_ref(struct decoder *decoder, const Cadre__V1__CheckpointRef *wire,
     struct checkpoint_ref *ret_checkpoint);
 
-void encode_job_info(struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info);
-void decode_job_info(struct decoder *decoder, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
+void encode_job_info(
+    struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info);
+void decode_job_info(
+    struct decoder *decoder, const Cadre__V1__JobInfo *wire, struct job_info *ret_info);
 
 struct wire_task_up {
     Cadre__V1__TaskUp up;
@@ -196,7 +203,8 @@ struct wire_task_up {
         Cadre__V1__TaskBacked backed;
     };
 };
-void encode_task_up(struct encoder *encoder, struct wire_task_up *storage, const struct task_up *up);
+void encode_task_up(
+    struct encoder *encoder, struct wire_task_up *storage, const struct task_up *up);
 void decode_task_up(struct decoder *decoder, const Cadre__V1__TaskUp *wire, struct task_up *ret_up);
 
 struct wire_task_down {

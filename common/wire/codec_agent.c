@@ -195,7 +195,8 @@ static void encode_agent_up(
 static void decode_kept(
     struct decoder *decoder, const Cadre__V1__AgentHello *wire, struct agent_hello *ret_hello)
 {
-    if (!decode_count(decoder, "AgentHello.kept", wire->n_kept, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER))) {
+    if (!decode_count(
+            decoder, "AgentHello.kept", wire->n_kept, AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER))) {
         return;
     }
     struct job_id *kept = decode_array(decoder, wire->n_kept, sizeof *kept);
@@ -266,8 +267,8 @@ static void decode_arrived(
 static void decode_gone(
     struct decoder *decoder, const Cadre__V1__AgentTaskGone *wire, struct agent_task_gone *ret_gone)
 {
-    *ret_gone =
-        (struct agent_task_gone){.task = decode_task_ref(decoder, "AgentTaskGone.task", wire->task)};
+    *ret_gone = (struct agent_task_gone){
+        .task = decode_task_ref(decoder, "AgentTaskGone.task", wire->task)};
     if (decode_present(decoder, "AgentTaskGone.exit", wire->exit)) {
         decode_task_exit(decoder, wire->exit, &ret_gone->exit);
         ret_gone->damaged_step = wire->damaged_step;
@@ -285,10 +286,11 @@ static void decode_collected(struct decoder *decoder, const Cadre__V1__AgentTask
     };
 }
 
-static void decode_relay_up(
-    struct decoder *decoder, const Cadre__V1__AgentRelayUp *wire, struct agent_relay_up *ret_relay_up)
+static void decode_relay_up(struct decoder *decoder, const Cadre__V1__AgentRelayUp *wire,
+    struct agent_relay_up *ret_relay_up)
 {
-    *ret_relay_up = (struct agent_relay_up){.task = decode_task_ref(decoder, "AgentRelayUp.task", wire->task)};
+    *ret_relay_up =
+        (struct agent_relay_up){.task = decode_task_ref(decoder, "AgentRelayUp.task", wire->task)};
     if (!decode_present(decoder, "AgentRelayUp.up", wire->up)) {
         return;
     }
@@ -332,7 +334,8 @@ static void decode_agent_up(
         decode_arrived(decoder, wire->arrived, &ret_up->arrived);
         return;
     case CADRE__V1__AGENT_UP__MESSAGE_STARTED:
-        ret_up->started.task = decode_task_ref(decoder, "AgentTaskStarted.task", wire->started->task);
+        ret_up->started.task =
+            decode_task_ref(decoder, "AgentTaskStarted.task", wire->started->task);
         ret_up->started.pid =
             decode_u32(decoder, "AgentTaskStarted.pid", wire->started->pid, 1, INT32_MAX);
         return;
@@ -426,8 +429,8 @@ static void encode_stop(struct wire_agent_down *storage, const struct agent_stop
     storage->down.stop = &storage->stop;
 }
 
-static void encode_relay_down(
-    struct encoder *encoder, struct wire_agent_down *storage, const struct agent_relay_down *relay_down)
+static void encode_relay_down(struct encoder *encoder, struct wire_agent_down *storage,
+    const struct agent_relay_down *relay_down)
 {
     cadre__v1__agent_relay_down__init(&storage->relay_down);
     storage->relay_down.job = relay_down->job.n;
@@ -485,7 +488,8 @@ static void encode_agent_down(
 static void decode_start(
     struct decoder *decoder, const Cadre__V1__AgentStart *wire, struct agent_start *ret_start)
 {
-    *ret_start = (struct agent_start){.task = decode_task_ref(decoder, "AgentStart.task", wire->task)};
+    *ret_start =
+        (struct agent_start){.task = decode_task_ref(decoder, "AgentStart.task", wire->task)};
     ret_start->task_count = decode_u32(decoder, "AgentStart.task_count", wire->task_count,
         ret_start->task.slot + 1, LIMIT_TASKS_PER_JOB);
     if (decode_present(decoder, "AgentStart.spec", wire->spec)) {
@@ -521,14 +525,17 @@ static void decode_stop(
         .job = decode_job_id(decoder, "AgentStop.job", wire->job),
         .grace_us = decode_number(decoder, "AgentStop.grace_us", wire->grace_us, 0, INT64_MAX),
     };
-    ret_stop->one = decode_one(decoder, "AgentStop.task", wire->task, ret_stop->job, &ret_stop->task);
+    ret_stop->one =
+        decode_one(decoder, "AgentStop.task", wire->task, ret_stop->job, &ret_stop->task);
 }
 
-static void decode_relay_down(
-    struct decoder *decoder, const Cadre__V1__AgentRelayDown *wire, struct agent_relay_down *ret_relay_down)
+static void decode_relay_down(struct decoder *decoder, const Cadre__V1__AgentRelayDown *wire,
+    struct agent_relay_down *ret_relay_down)
 {
-    *ret_relay_down = (struct agent_relay_down){.job = decode_job_id(decoder, "AgentRelayDown.job", wire->job)};
-    ret_relay_down->one = decode_one(decoder, "AgentRelayDown.task", wire->task, ret_relay_down->job, &ret_relay_down->task);
+    *ret_relay_down =
+        (struct agent_relay_down){.job = decode_job_id(decoder, "AgentRelayDown.job", wire->job)};
+    ret_relay_down->one = decode_one(
+        decoder, "AgentRelayDown.task", wire->task, ret_relay_down->job, &ret_relay_down->task);
     if (decode_present(decoder, "AgentRelayDown.down", wire->down)) {
         decode_task_down(decoder, wire->down, &ret_relay_down->down);
     }

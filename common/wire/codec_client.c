@@ -32,8 +32,8 @@ cadre_status wire_unpack_logs_request(const void *bytes, size_t size, struct wir
     struct logs_request *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__LogsRequest *wire =
-        decoder_open(&decoder, &cadre__v1__logs_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    const Cadre__V1__LogsRequest *wire = decoder_open(
+        &decoder, &cadre__v1__logs_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire == NULL) {
         return decoder.status;
     }
@@ -68,8 +68,8 @@ cadre_status wire_unpack_log_chunk(const void *bytes, size_t size, struct wire_a
     struct log_chunk *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__LogChunk *wire = decoder_open(&decoder, &cadre__v1__log_chunk__descriptor, bytes,
-        size, LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    const Cadre__V1__LogChunk *wire = decoder_open(&decoder, &cadre__v1__log_chunk__descriptor,
+        bytes, size, LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
     if (wire == NULL) {
         return decoder.status;
     }
@@ -115,7 +115,8 @@ cadre_status wire_unpack_blob_list(const void *bytes, size_t size, struct wire_a
     decoder.list = "BlobList.sha256";
     for (size_t i = 0; i < wire->n_sha256 && hashes != NULL; i++) {
         decoder.entry = i;
-        decode_fixed_bytes(&decoder, "BlobList.sha256", wire->sha256[i], hashes[i], LIMIT_SHA256_BYTES);
+        decode_fixed_bytes(
+            &decoder, "BlobList.sha256", wire->sha256[i], hashes[i], LIMIT_SHA256_BYTES);
     }
     ret_message->sha256 = (const uint8_t(*)[LIMIT_SHA256_BYTES])hashes;
     ret_message->count = wire->n_sha256;
@@ -143,8 +144,8 @@ cadre_status wire_unpack_blob_chunk(const void *bytes, size_t size, struct wire_
     struct blob_chunk *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__BlobChunk *wire = decoder_open(&decoder, &cadre__v1__blob_chunk__descriptor, bytes,
-        size, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    const Cadre__V1__BlobChunk *wire = decoder_open(&decoder, &cadre__v1__blob_chunk__descriptor,
+        bytes, size, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
     if (wire == NULL) {
         return decoder.status;
     }
@@ -177,8 +178,8 @@ cadre_status wire_unpack_get_blob_request(const void *bytes, size_t size, struct
     const Cadre__V1__GetBlobRequest *wire = decoder_open(
         &decoder, &cadre__v1__get_blob_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
-        decode_fixed_bytes(
-            &decoder, "GetBlobRequest.sha256", wire->sha256, ret_message->sha256, LIMIT_SHA256_BYTES);
+        decode_fixed_bytes(&decoder, "GetBlobRequest.sha256", wire->sha256, ret_message->sha256,
+            LIMIT_SHA256_BYTES);
     }
     return decoder.status;
 }
@@ -210,8 +211,9 @@ cadre_status wire_unpack_output_chunk(const void *bytes, size_t size, struct wir
     struct output_chunk *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__OutputChunk *wire = decoder_open(&decoder, &cadre__v1__output_chunk__descriptor,
-        bytes, size, LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+    const Cadre__V1__OutputChunk *wire =
+        decoder_open(&decoder, &cadre__v1__output_chunk__descriptor, bytes, size,
+            LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
     if (wire == NULL) {
         return decoder.status;
     }
@@ -227,8 +229,8 @@ cadre_status wire_unpack_output_chunk(const void *bytes, size_t size, struct wir
                 ret_message->checkpoint, LIMIT_SHA256_BYTES);
         }
     }
-    decode_data(&decoder, "OutputChunk.data", wire->data, LIMIT_BLOB_CHUNK_BYTES, &ret_message->bytes,
-        &ret_message->byte_count);
+    decode_data(&decoder, "OutputChunk.data", wire->data, LIMIT_BLOB_CHUNK_BYTES,
+        &ret_message->bytes, &ret_message->byte_count);
     return decoder.status;
 }
 
@@ -259,8 +261,8 @@ cadre_status wire_unpack_list_outputs_response(const void *bytes, size_t size,
     struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__ListOutputsResponse *wire = decoder_open(
         &decoder, &cadre__v1__list_outputs_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
-    if (wire == NULL ||
-        !decode_count(&decoder, "ListOutputsResponse.outputs", wire->n_outputs, LIMIT_OUTPUTS_LISTED)) {
+    if (wire == NULL || !decode_count(&decoder, "ListOutputsResponse.outputs", wire->n_outputs,
+                            LIMIT_OUTPUTS_LISTED)) {
         return decoder.status;
     }
     struct output_info *outputs = decode_array(&decoder, wire->n_outputs, sizeof *outputs);
@@ -304,8 +306,8 @@ cadre_status wire_unpack_get_output_request(const void *bytes, size_t size,
 
 /* ---- ListWorkersRequest, ListWorkersResponse, VersionResponse ---- */
 
-static void encode_worker(struct encoder *encoder, Cadre__V1__WorkerInfo *wire, Cadre__V1__Gpus *gpus,
-    const struct worker_info *worker)
+static void encode_worker(struct encoder *encoder, Cadre__V1__WorkerInfo *wire,
+    Cadre__V1__Gpus *gpus, const struct worker_info *worker)
 {
     cadre__v1__worker_info__init(wire);
     wire->id = worker->id.n;
@@ -334,8 +336,8 @@ static struct worker_info decode_worker(struct decoder *decoder, const Cadre__V1
         .host = decode_name_or_empty(decoder, "WorkerInfo.host", wire->host),
         .version = decode_name_or_empty(decoder, "WorkerInfo.version", wire->version),
         .slots = decode_u32(decoder, "WorkerInfo.slots", wire->slots, 0, LIMIT_SLOTS_PER_WORKER),
-        .slots_used =
-            decode_u32(decoder, "WorkerInfo.slots_used", wire->slots_used, 0, LIMIT_SLOTS_PER_WORKER),
+        .slots_used = decode_u32(
+            decoder, "WorkerInfo.slots_used", wire->slots_used, 0, LIMIT_SLOTS_PER_WORKER),
         .cpus = wire->cpus,
         .memory_bytes = wire->memory_bytes,
         .draining = wire->draining,
@@ -366,7 +368,8 @@ cadre_status wire_unpack_list_workers_request(const void *bytes, size_t size,
     const Cadre__V1__ListWorkersRequest *wire = decoder_open(
         &decoder, &cadre__v1__list_workers_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
-        ret_message->worker = decode_name_or_empty(&decoder, "ListWorkersRequest.worker", wire->worker);
+        ret_message->worker =
+            decode_name_or_empty(&decoder, "ListWorkersRequest.worker", wire->worker);
     }
     return decoder.status;
 }
@@ -396,8 +399,8 @@ cadre_status wire_unpack_list_workers_response(const void *bytes, size_t size,
     struct decoder decoder = {.arena = arena, .error = error};
     const Cadre__V1__ListWorkersResponse *wire = decoder_open(
         &decoder, &cadre__v1__list_workers_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
-    if (wire == NULL ||
-        !decode_count(&decoder, "ListWorkersResponse.workers", wire->n_workers, LIMIT_TASKS_PER_JOB)) {
+    if (wire == NULL || !decode_count(&decoder, "ListWorkersResponse.workers", wire->n_workers,
+                            LIMIT_TASKS_PER_JOB)) {
         return decoder.status;
     }
     struct worker_info *workers = decode_array(&decoder, wire->n_workers, sizeof *workers);

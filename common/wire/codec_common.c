@@ -21,7 +21,8 @@ struct task_ref decode_task_ref(
     return (struct task_ref){
         .job = decode_job_id(decoder, "TaskRef.job", wire->job),
         .slot = decode_u32(decoder, "TaskRef.slot", wire->slot, 0, LIMIT_TASKS_PER_JOB - 1),
-        .incarnation = decode_number(decoder, "TaskRef.incarnation", wire->incarnation, 1, UINT64_MAX),
+        .incarnation =
+            decode_number(decoder, "TaskRef.incarnation", wire->incarnation, 1, UINT64_MAX),
     };
 }
 
@@ -126,7 +127,8 @@ struct verified decode_verified(struct decoder *decoder, const Cadre__V1__Verifi
     if (wire == NULL) {
         return (struct verified){0};
     }
-    return (struct verified){.position = decode_position(decoder, "Verified.position", wire->position),
+    return (struct verified){
+        .position = decode_position(decoder, "Verified.position", wire->position),
         .digest = decode_number(decoder, "Verified.digest", wire->digest, 1, UINT64_MAX)};
 }
 
@@ -144,13 +146,14 @@ struct consumption decode_consumption(struct decoder *decoder, const Cadre__V1__
     if (consumption.provable) {
         consumption.expected[0] = wire->expected->low;
         consumption.expected[1] = wire->expected->high;
-        consumption.files = (enum consumed_files)decode_number(
-            decoder, "Consumption.files", (uint64_t)wire->files, CONSUMED_FILES_NONE, CONSUMED_FILES_ALL);
+        consumption.files = (enum consumed_files)decode_number(decoder, "Consumption.files",
+            (uint64_t)wire->files, CONSUMED_FILES_NONE, CONSUMED_FILES_ALL);
     }
     return consumption;
 }
 
-void encode_task_exit(struct encoder *encoder, Cadre__V1__TaskExit *wire, const struct task_exit *end)
+void encode_task_exit(
+    struct encoder *encoder, Cadre__V1__TaskExit *wire, const struct task_exit *end)
 {
     cadre__v1__task_exit__init(wire);
     wire->code = end->code;

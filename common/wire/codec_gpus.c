@@ -25,7 +25,8 @@ static bool gpus_is_set(const struct gpus *gpus)
     return gpus->count > 0 || gpus->omitted > 0 || gpus->usable > 0 || gpus->nccl > 0 || text;
 }
 
-Cadre__V1__Gpus *encode_gpus(struct encoder *encoder, Cadre__V1__Gpus *wire, const struct gpus *gpus)
+Cadre__V1__Gpus *encode_gpus(
+    struct encoder *encoder, Cadre__V1__Gpus *wire, const struct gpus *gpus)
 {
     if (!gpus_is_set(gpus)) {
         return NULL;

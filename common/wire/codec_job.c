@@ -33,8 +33,8 @@ struct job_limits decode_job_limits(struct decoder *decoder, const Cadre__V1__Jo
             wire->cpu_thousandths, LIMIT_CPU_MIN, LIMIT_CPU_MAX),
         .pids = (uint32_t)decode_limit(
             decoder, "JobLimits.pids", wire->pids, LIMIT_PIDS_MIN, LIMIT_PIDS_MAX),
-        .time_limit_us =
-            decode_number(decoder, "JobLimits.time_limit_us", wire->time_limit_us, 0, LIMIT_TIME_US)};
+        .time_limit_us = decode_number(
+            decoder, "JobLimits.time_limit_us", wire->time_limit_us, 0, LIMIT_TIME_US)};
 }
 
 static void encode_file(Cadre__V1__JobFile *wire, const struct job_file *file)
@@ -47,7 +47,8 @@ static void encode_file(Cadre__V1__JobFile *wire, const struct job_file *file)
     wire->executable = file->executable;
 }
 
-static void encode_files(struct encoder *encoder, Cadre__V1__JobSpec *wire, const struct job_spec *spec)
+static void encode_files(
+    struct encoder *encoder, Cadre__V1__JobSpec *wire, const struct job_spec *spec)
 {
     Cadre__V1__JobFile **list = encoder_array(encoder, spec->file_count, sizeof *list);
     Cadre__V1__JobFile *files = encoder_array(encoder, spec->file_count, sizeof *files);
@@ -108,7 +109,8 @@ static void decode_file(
             decode_number(decoder, "JobFile.size_bytes", wire->size_bytes, 0, LIMIT_BLOB_BYTES),
         .executable = wire->executable,
     };
-    decode_fixed_bytes(decoder, "JobFile.sha256", wire->sha256, ret_file->sha256, LIMIT_SHA256_BYTES);
+    decode_fixed_bytes(
+        decoder, "JobFile.sha256", wire->sha256, ret_file->sha256, LIMIT_SHA256_BYTES);
 }
 
 static const char *const *decode_strings(struct decoder *decoder, const char *field, char **strings,
@@ -177,12 +179,15 @@ static void decode_files(
 /* What the tasks are fits together, and their number is that of the tasks. */
 static void check_ps_job(struct decoder *decoder, const struct job_spec *spec)
 {
-    const char *fault = decoder->status == CADRE_OK ? ps_job_fault(&spec->ps_job, spec->strategy) : NULL;
+    const char *fault =
+        decoder->status == CADRE_OK ? ps_job_fault(&spec->ps_job, spec->strategy) : NULL;
     if (fault != NULL) {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "JobSpec.crew", "is wrong: the job %s", fault);
+        decoder_fail(
+            decoder, CADRE_INVALID_ARGUMENT, "JobSpec.crew", "is wrong: the job %s", fault);
         return;
     }
-    bool all = spec->workers == ps_job_task_count(&spec->ps_job) && spec->workers_min == spec->workers;
+    bool all =
+        spec->workers == ps_job_task_count(&spec->ps_job) && spec->workers_min == spec->workers;
     if (ps_job_is_set(&spec->ps_job) && !all) {
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "JobSpec.workers",
             "is %u, at least %u; a crew of these types has %llu tasks, no more and no fewer",
@@ -190,21 +195,24 @@ static void check_ps_job(struct decoder *decoder, const struct job_spec *spec)
     }
 }
 
-void decode_job_spec(struct decoder *decoder, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec)
+void decode_job_spec(
+    struct decoder *decoder, const Cadre__V1__JobSpec *wire, struct job_spec *ret_spec)
 {
     *ret_spec = (struct job_spec){
         .name = decode_name(decoder, "JobSpec.name", wire->name),
         .arguments = decode_strings(
             decoder, "JobSpec.arguments", wire->arguments, wire->n_arguments, decode_argument),
         .argument_count = wire->n_arguments,
-        .environment = decode_strings(
-            decoder, "JobSpec.environment", wire->environment, wire->n_environment, decode_assignment),
+        .environment = decode_strings(decoder, "JobSpec.environment", wire->environment,
+            wire->n_environment, decode_assignment),
         .environment_count = wire->n_environment,
         .workers = decode_u32(decoder, "JobSpec.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
-        .replicas = decode_u32(decoder, "JobSpec.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
+        .replicas =
+            decode_u32(decoder, "JobSpec.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
         .strategy = decode_name_or_empty(decoder, "JobSpec.strategy", wire->strategy),
         .priority = wire->priority,
-        .workers_min = decode_u32(decoder, "JobSpec.workers_min", wire->workers_min, 0, wire->workers),
+        .workers_min =
+            decode_u32(decoder, "JobSpec.workers_min", wire->workers_min, 0, wire->workers),
         .max_restarts =
             decode_u32(decoder, "JobSpec.max_restarts", wire->max_restarts, 0, LIMIT_RESTARTS),
         .wait_us = decode_duration(decoder, "JobSpec.wait_us", wire->wait_us),

@@ -17,8 +17,8 @@ _Static_assert((int)CADRE__V1__TASK_STATE__TASK_STATE_LOST == TASK_LOST, "same n
 
 /* ---- JobInfo ---- */
 
-static void encode_task(struct encoder *encoder, Cadre__V1__TaskInfo *wire, Cadre__V1__TaskExit *end,
-    const struct task_info *task)
+static void encode_task(struct encoder *encoder, Cadre__V1__TaskInfo *wire,
+    Cadre__V1__TaskExit *end, const struct task_info *task)
 {
     cadre__v1__task_info__init(wire);
     wire->slot = task->slot;
@@ -34,7 +34,8 @@ static void encode_task(struct encoder *encoder, Cadre__V1__TaskInfo *wire, Cadr
     wire->log_bytes = task->log_bytes;
 }
 
-static void encode_tasks(struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info)
+static void encode_tasks(
+    struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info)
 {
     Cadre__V1__TaskInfo **list = encoder_array(encoder, info->task_count, sizeof *list);
     Cadre__V1__TaskInfo *tasks = encoder_array(encoder, info->task_count, sizeof *tasks);
@@ -154,7 +155,8 @@ static void decode_tasks(
     ret_info->task_count = wire->n_tasks;
 }
 
-void decode_job_info(struct decoder *decoder, const Cadre__V1__JobInfo *wire, struct job_info *ret_info)
+void decode_job_info(
+    struct decoder *decoder, const Cadre__V1__JobInfo *wire, struct job_info *ret_info)
 {
     *ret_info = (struct job_info){
         .id = decode_job_id(decoder, "JobInfo.id", wire->id),
@@ -166,10 +168,12 @@ void decode_job_info(struct decoder *decoder, const Cadre__V1__JobInfo *wire, st
             decoder, "JobInfo.code", wire->code, CADRE_OK, CADRE_UNAUTHENTICATED),
         .message = decode_text(decoder, "JobInfo.message", wire->message),
         .workers = decode_u32(decoder, "JobInfo.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
-        .workers_min = decode_u32(decoder, "JobInfo.workers_min", wire->workers_min, 0, wire->workers),
+        .workers_min =
+            decode_u32(decoder, "JobInfo.workers_min", wire->workers_min, 0, wire->workers),
         .roster = decode_u32(decoder, "JobInfo.roster", wire->roster, 0, LIMIT_TASKS_PER_JOB),
         .restarts = wire->restarts,
-        .replicas = decode_u32(decoder, "JobInfo.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
+        .replicas =
+            decode_u32(decoder, "JobInfo.replicas", wire->replicas, 0, LIMIT_REPLICAS_PER_TASK),
         .priority = wire->priority,
         .submitted_us = wire->submitted_us,
         .started_us = wire->started_us,
@@ -275,8 +279,8 @@ cadre_status wire_unpack_submit_response(const void *bytes, size_t size, struct 
     struct submit_response *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__SubmitResponse *wire =
-        decoder_open(&decoder, &cadre__v1__submit_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    const Cadre__V1__SubmitResponse *wire = decoder_open(
+        &decoder, &cadre__v1__submit_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
         *ret_message = (struct submit_response){
             .id = decode_job_id(&decoder, "SubmitResponse.id", wire->id),

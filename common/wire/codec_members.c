@@ -19,7 +19,8 @@ struct ps_job decode_ps_job(struct decoder *decoder, const Cadre__V1__PsJob *wir
     return (struct ps_job){
         .workers = decode_u32(decoder, "PsJob.workers", wire->workers, 1, LIMIT_TASKS_PER_JOB),
         .servers = decode_u32(decoder, "PsJob.servers", wire->servers, 1, LIMIT_TASKS_PER_JOB),
-        .evaluators = decode_u32(decoder, "PsJob.evaluators", wire->evaluators, 0, PS_JOB_EVALUATORS_MAX),
+        .evaluators =
+            decode_u32(decoder, "PsJob.evaluators", wire->evaluators, 0, PS_JOB_EVALUATORS_MAX),
         .backups = wire->backups,
     };
 }
@@ -76,7 +77,8 @@ void decode_members(
 {
     *ret_members = (struct task_members){
         .generation = decode_generation(decoder, "TaskMembers.generation", wire->generation)};
-    decode_fixed_bytes(decoder, "TaskMembers.key", wire->key, ret_members->key, LIMIT_JOB_KEY_BYTES);
+    decode_fixed_bytes(
+        decoder, "TaskMembers.key", wire->key, ret_members->key, LIMIT_JOB_KEY_BYTES);
     if (wire->n_members == 0) {
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "TaskMembers.members",
             "is empty; a crew has a chief at least");

@@ -2,7 +2,8 @@
  * DatasetShards: who reads what. */
 #include "common/wire/codec.h"
 
-static Cadre__V1__ShardFile **encode_files(struct encoder *encoder, const struct shards_report *shards)
+static Cadre__V1__ShardFile **encode_files(
+    struct encoder *encoder, const struct shards_report *shards)
 {
     size_t count = shards->shown_count;
     Cadre__V1__ShardFile **list = encoder_array(encoder, count, sizeof *list);
@@ -45,7 +46,8 @@ void decode_shards(
         .policy = decode_name_or_empty(decoder, "DatasetShards.policy", wire->policy),
         .epoch = wire->epoch,
         .step = wire->step,
-        .readers = decode_u32(decoder, "DatasetShards.readers", wire->readers, 0, LIMIT_TASKS_PER_JOB),
+        .readers =
+            decode_u32(decoder, "DatasetShards.readers", wire->readers, 0, LIMIT_TASKS_PER_JOB),
         .files = wire->files,
         .files_read = wire->files_read,
     };
@@ -69,7 +71,8 @@ void decode_shards(
     ret_shards->shown_count = wire->n_shown;
 }
 
-void encode_shards_list(struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info)
+void encode_shards_list(
+    struct encoder *encoder, Cadre__V1__JobInfo *wire, const struct job_info *info)
 {
     size_t count = info->shards_count;
     Cadre__V1__DatasetShards **list = encoder_array(encoder, count, sizeof *list);

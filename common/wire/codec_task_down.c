@@ -176,8 +176,8 @@ static enum halt_kind decode_halt_kind(
 }
 
 /* Of a regroup: absent is STREAM_ANY. Other halts have none. */
-static uint32_t decode_halt_stream(
-    struct decoder *decoder, const char *field, bool given, uint32_t value, Cadre__V1__HaltKind kind)
+static uint32_t decode_halt_stream(struct decoder *decoder, const char *field, bool given,
+    uint32_t value, Cadre__V1__HaltKind kind)
 {
     if (kind == CADRE__V1__HALT_KIND__HALT_KIND_REGROUP) {
         return given ? decode_stream(decoder, field, value) : STREAM_ANY;
@@ -201,7 +201,8 @@ static void decode_roster(
     for (size_t i = 0; i < wire->n_roster; i++) {
         const Cadre__V1__RosterEntry *from = wire->roster[i];
         decoder->entry = i;
-        uint32_t slot = decode_u32(decoder, "RosterEntry.slot", from->slot, 0, LIMIT_TASKS_PER_JOB - 1);
+        uint32_t slot =
+            decode_u32(decoder, "RosterEntry.slot", from->slot, 0, LIMIT_TASKS_PER_JOB - 1);
         if ((seen[slot / 64] >> (slot % 64) & 1) != 0) {
             decoder_fail(
                 decoder, CADRE_INVALID_ARGUMENT, "RosterEntry.slot", "%u is there twice", slot);
@@ -211,8 +212,8 @@ static void decode_roster(
             .slot = slot,
             .incarnation =
                 decode_number(decoder, "RosterEntry.incarnation", from->incarnation, 1, UINT64_MAX),
-            .replicas =
-                decode_u32(decoder, "RosterEntry.replicas", from->replicas, 1, LIMIT_REPLICAS_PER_TASK),
+            .replicas = decode_u32(
+                decoder, "RosterEntry.replicas", from->replicas, 1, LIMIT_REPLICAS_PER_TASK),
             .mesh_address = decode_address(decoder, "RosterEntry.mesh_address", from->mesh_address),
         };
     }
@@ -234,7 +235,8 @@ static void decode_plan(
         .checkpoint_at =
             decode_mark(decoder, "TaskPlan.checkpoint_at", checkpoint, wire->checkpoint_at),
         .halt_at = decode_mark(decoder, "TaskPlan.halt_at", halt, wire->halt_at),
-        .halt_kind = decode_halt_kind(decoder, "TaskPlan.halt_kind", halt, (int32_t)wire->halt_kind),
+        .halt_kind =
+            decode_halt_kind(decoder, "TaskPlan.halt_kind", halt, (int32_t)wire->halt_kind),
         .halt_stream = decode_halt_stream(
             decoder, "TaskPlan.halt_stream", stream, wire->halt_stream, wire->halt_kind),
         .source = SOURCE_NONE,
@@ -246,8 +248,8 @@ static void decode_plan(
     }
     if (decode_count(decoder, "TaskPlan.roster", wire->n_roster, LIMIT_TASKS_PER_JOB)) {
         if (wire->_source_case == CADRE__V1__TASK_PLAN___SOURCE_SOURCE) {
-            ret_plan->source =
-                decode_u32(decoder, "TaskPlan.source", wire->source, 0, (uint32_t)wire->n_roster - 1);
+            ret_plan->source = decode_u32(
+                decoder, "TaskPlan.source", wire->source, 0, (uint32_t)wire->n_roster - 1);
         }
         decode_roster(decoder, wire, ret_plan);
     }
@@ -267,7 +269,8 @@ static void decode_release(
         .checkpoint_at =
             decode_mark(decoder, "TaskRelease.checkpoint_at", checkpoint, wire->checkpoint_at),
         .halt_at = decode_mark(decoder, "TaskRelease.halt_at", halt, wire->halt_at),
-        .halt_kind = decode_halt_kind(decoder, "TaskRelease.halt_kind", halt, (int32_t)wire->halt_kind),
+        .halt_kind =
+            decode_halt_kind(decoder, "TaskRelease.halt_kind", halt, (int32_t)wire->halt_kind),
         .halt_stream = decode_halt_stream(
             decoder, "TaskRelease.halt_stream", stream, wire->halt_stream, wire->halt_kind),
         .published = decode_mark(decoder, "TaskRelease.published", published, wire->published),
@@ -325,7 +328,8 @@ void decode_task_down(
         ret_down->reason = decode_text(decoder, "TaskAbort.reason", wire->abort->reason);
         return;
     case CADRE__V1__TASK_DOWN__MESSAGE_GOODBYE:
-        ret_down->generation = decode_generation(decoder, "TaskGoodbye.generation", wire->goodbye->generation);
+        ret_down->generation =
+            decode_generation(decoder, "TaskGoodbye.generation", wire->goodbye->generation);
         return;
     case CADRE__V1__TASK_DOWN__MESSAGE_RESET:
     case CADRE__V1__TASK_DOWN__MESSAGE_SUPERSEDED:

@@ -225,8 +225,8 @@ static void decode_hello(
     }
     int32_t least = wire->frozen ? REPORT_HALT : 0;
     int32_t most = wire->frozen ? REPORT_DIVERGED : 0;
-    ret_hello->reason =
-        (enum report_reason)decode_i32(decoder, "TaskHello.reason", (int32_t)wire->reason, least, most);
+    ret_hello->reason = (enum report_reason)decode_i32(
+        decoder, "TaskHello.reason", (int32_t)wire->reason, least, most);
 }
 
 static void decode_arrive(
@@ -251,7 +251,8 @@ static void decode_divergence(
     }
     *ret_divergence = (struct divergence){
         .position = decode_position(decoder, "Divergence.position", wire->position),
-        .verified = decode_number(decoder, "Divergence.verified", wire->verified, 0, wire->position),
+        .verified =
+            decode_number(decoder, "Divergence.verified", wire->verified, 0, wire->position),
     };
     if (!decode_count(decoder, "Divergence.culprits", wire->n_culprits,
             CADRE_COUNT_OF(ret_divergence->culprits))) {
@@ -259,8 +260,8 @@ static void decode_divergence(
     }
     ret_divergence->culprit_count = (uint32_t)wire->n_culprits;
     for (size_t i = 0; i < wire->n_culprits; i++) {
-        ret_divergence->culprits[i] =
-            decode_u32(decoder, "Divergence.culprits", wire->culprits[i], 0, LIMIT_TASKS_PER_JOB - 1);
+        ret_divergence->culprits[i] = decode_u32(
+            decoder, "Divergence.culprits", wire->culprits[i], 0, LIMIT_TASKS_PER_JOB - 1);
     }
 }
 
@@ -278,8 +279,8 @@ static void decode_report(
             failed ? CADRE_CANCELLED : CADRE_OK, failed ? CADRE_UNAUTHENTICATED : CADRE_OK),
         .text = decode_text(decoder, "TaskReport.text", wire->text),
         .begun = wire->begun,
-        .stream =
-            decode_u32(decoder, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
+        .stream = decode_u32(
+            decoder, "TaskReport.stream", wire->stream, 0, wire->begun ? STREAM_ANY - 1 : 0),
         .nested = wire->begun && wire->nested,
         .digest = wire->digest,
         .trusts = wire->trusts,
@@ -299,10 +300,11 @@ static void decode_part(
         .shared = wire->shared,
         .digest = wire->digest,
         .compared = wire->compared,
-        .size_bytes =
-            decode_number(decoder, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
+        .size_bytes = decode_number(
+            decoder, "TaskPart.size_bytes", wire->size_bytes, 1, LIMIT_MANIFEST_BYTES),
     };
-    decode_fixed_bytes(decoder, "TaskPart.sha256", wire->sha256, ret_part->sha256, LIMIT_SHA256_BYTES);
+    decode_fixed_bytes(
+        decoder, "TaskPart.sha256", wire->sha256, ret_part->sha256, LIMIT_SHA256_BYTES);
 }
 
 static void decode_task_stream(
@@ -325,11 +327,12 @@ static struct task_hang decode_hang(struct decoder *decoder, const Cadre__V1__Ta
     return (struct task_hang){
         .at = (enum hang_at)decode_i32(
             decoder, "TaskHang.at", (int32_t)wire->at, HANG_COLLECTIVE, HANG_RETURN),
-        .collective = decode_u32(decoder, "TaskHang.collective", wire->collective, collective ? 1 : 0,
-            collective ? UINT32_MAX : 0),
+        .collective = decode_u32(decoder, "TaskHang.collective", wire->collective,
+            collective ? 1 : 0, collective ? UINT32_MAX : 0),
         .replica = decode_u32(decoder, "TaskHang.replica", wire->replica, 0,
             LIMIT_TASKS_PER_JOB * LIMIT_REPLICAS_PER_TASK - 1),
-        .others = decode_u32(decoder, "TaskHang.others", wire->others, 0, LIMIT_REPLICAS_PER_TASK - 1),
+        .others =
+            decode_u32(decoder, "TaskHang.others", wire->others, 0, LIMIT_REPLICAS_PER_TASK - 1),
     };
 }
 
@@ -382,8 +385,8 @@ void decode_task_up(struct decoder *decoder, const Cadre__V1__TaskUp *wire, stru
             .grace_us = decode_duration(decoder, "TaskPreempt.grace_us", wire->preempt->grace_us)};
         return;
     case CADRE__V1__TASK_UP__MESSAGE_BACKED:
-        ret_up->backed = (struct task_backed){
-            .number = decode_number(decoder, "TaskBacked.number", wire->backed->number, 1, UINT64_MAX),
+        ret_up->backed = (struct task_backed){.number = decode_number(decoder, "TaskBacked.number",
+                                                  wire->backed->number, 1, UINT64_MAX),
             .by = wire->backed->by};
         return;
     default:

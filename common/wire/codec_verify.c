@@ -25,7 +25,8 @@ static bool is_first(const struct verify_from *from)
 }
 
 /* NULL: the first page, or none. */
-static Cadre__V1__VerifyFrom *encode_from(Cadre__V1__VerifyFrom *wire, const struct verify_from *from)
+static Cadre__V1__VerifyFrom *encode_from(
+    Cadre__V1__VerifyFrom *wire, const struct verify_from *from)
 {
     if (is_first(from)) {
         return NULL;
@@ -64,8 +65,8 @@ cadre_status wire_unpack_verify_request(const void *bytes, size_t size, struct w
     struct verify_request *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__VerifyRequest *wire =
-        decoder_open(&decoder, &cadre__v1__verify_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    const Cadre__V1__VerifyRequest *wire = decoder_open(
+        &decoder, &cadre__v1__verify_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
         ret_message->id = decode_job_id(&decoder, "VerifyRequest.id", wire->id);
         ret_message->from = decode_from(&decoder, wire->from);
@@ -86,8 +87,8 @@ struct wire_epoch {
     struct wire_consumption consumption;
 };
 
-static void encode_generations(
-    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_generations(struct encoder *encoder, Cadre__V1__VerifyResponse *wire,
+    const struct verify_response *response)
 {
     size_t count = response->generation_count;
     Cadre__V1__VerifyGeneration **list = encoder_array(encoder, count, sizeof *list);
@@ -111,8 +112,8 @@ static void encode_generations(
     wire->n_generations = count;
 }
 
-static void encode_epochs(
-    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_epochs(struct encoder *encoder, Cadre__V1__VerifyResponse *wire,
+    const struct verify_response *response)
 {
     size_t count = response->epoch_count;
     Cadre__V1__VerifyEpoch **list = encoder_array(encoder, count, sizeof *list);
@@ -139,8 +140,8 @@ static void encode_epochs(
 }
 
 /* Of each the digest is known. */
-static void encode_positions(
-    struct encoder *encoder, Cadre__V1__VerifyResponse *wire, const struct verify_response *response)
+static void encode_positions(struct encoder *encoder, Cadre__V1__VerifyResponse *wire,
+    const struct verify_response *response)
 {
     size_t count = response->verified_count;
     Cadre__V1__Verified **list = encoder_array(encoder, count, sizeof *list);
@@ -173,11 +174,12 @@ static void decode_generations(struct decoder *decoder, const Cadre__V1__VerifyR
         const Cadre__V1__VerifyGeneration *from = wire->generations[i];
         decoder->entry = i;
         generations[i] = (struct verify_generation){
-            .generation = decode_generation(decoder, "VerifyGeneration.generation", from->generation),
+            .generation =
+                decode_generation(decoder, "VerifyGeneration.generation", from->generation),
             .resume = decode_position(decoder, "VerifyGeneration.resume", from->resume),
             .restarted = from->restarted,
-            .members =
-                decode_u32(decoder, "VerifyGeneration.members", from->members, 0, LIMIT_TASKS_PER_JOB),
+            .members = decode_u32(
+                decoder, "VerifyGeneration.members", from->members, 0, LIMIT_TASKS_PER_JOB),
             .planned_us = from->planned_us,
         };
     }
@@ -257,8 +259,8 @@ cadre_status wire_unpack_verify_response(const void *bytes, size_t size, struct 
     struct verify_response *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__VerifyResponse *wire =
-        decoder_open(&decoder, &cadre__v1__verify_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    const Cadre__V1__VerifyResponse *wire = decoder_open(
+        &decoder, &cadre__v1__verify_response__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire == NULL || !decode_present(&decoder, "VerifyResponse.job", wire->job)) {
         return decoder.status;
     }
@@ -291,8 +293,8 @@ cadre_status wire_unpack_drain_request(const void *bytes, size_t size, struct wi
     struct drain_request *ret_message, struct cadre_error *error)
 {
     struct decoder decoder = {.arena = arena, .error = error};
-    const Cadre__V1__DrainRequest *wire =
-        decoder_open(&decoder, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
+    const Cadre__V1__DrainRequest *wire = decoder_open(
+        &decoder, &cadre__v1__drain_request__descriptor, bytes, size, LIMIT_FRAME_BYTES);
     if (wire != NULL) {
         ret_message->worker = decode_name(&decoder, "DrainRequest.worker", wire->worker);
         ret_message->reason = decode_name_or_empty(&decoder, "DrainRequest.reason", wire->reason);

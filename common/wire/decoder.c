@@ -18,8 +18,8 @@ void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *de
 {
     const char *name = descriptor->short_name;
     if (size > limit_bytes) {
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, name, "is %zu bytes; at most %zu are accepted",
-            size, limit_bytes);
+        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, name,
+            "is %zu bytes; at most %zu are accepted", size, limit_bytes);
         return NULL;
     }
     void *message =
@@ -38,7 +38,8 @@ void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *de
     return NULL;
 }
 
-void decoder_fail(struct decoder *decoder, cadre_status code, const char *field, const char *format, ...)
+void decoder_fail(
+    struct decoder *decoder, cadre_status code, const char *field, const char *format, ...)
 {
     if (decoder->status != CADRE_OK) {
         return;
@@ -78,8 +79,9 @@ void *decode_array(struct decoder *decoder, size_t count, size_t item_bytes)
     if (count == 0 || decoder->status != CADRE_OK) {
         return NULL;
     }
-    void *array =
-        count <= SIZE_MAX / item_bytes ? wire_arena_alloc(decoder->arena, count * item_bytes) : NULL;
+    void *array = count <= SIZE_MAX / item_bytes
+                      ? wire_arena_alloc(decoder->arena, count * item_bytes)
+                      : NULL;
     if (array == NULL) {
         decoder->status = cadre_error_set(decoder->error, CADRE_RESOURCE_EXHAUSTED,
             "a message unfolds to more than the %zu bytes of memory that one may use, or memory is "
@@ -107,7 +109,8 @@ uint32_t decode_u32(
     return (uint32_t)decode_number(decoder, field, value, least, most);
 }
 
-int32_t decode_i32(struct decoder *decoder, const char *field, int32_t value, int32_t least, int32_t most)
+int32_t decode_i32(
+    struct decoder *decoder, const char *field, int32_t value, int32_t least, int32_t most)
 {
     if (value >= least && value <= most) {
         return value;
@@ -152,8 +155,8 @@ void decode_fixed_bytes(struct decoder *decoder, const char *field, ProtobufCBin
     memcpy(ret_bytes, value.data, size);
 }
 
-void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData value, size_t limit,
-    const uint8_t **ret_bytes, size_t *ret_size)
+void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData value,
+    size_t limit, const uint8_t **ret_bytes, size_t *ret_size)
 {
     if (value.len > limit) {
         decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, field,
@@ -193,7 +196,8 @@ static void fail_string(
 /* protobuf-c ends a string at its first NUL and says nothing. It takes one byte more than came over
  * the wire, so the arena knows how long it was. The default "" is protobuf-c's own and never in the
  * arena. */
-static bool decode_length(struct decoder *decoder, const char *field, const char *value, size_t limit)
+static bool decode_length(
+    struct decoder *decoder, const char *field, const char *value, size_t limit)
 {
     if (decoder->status != CADRE_OK || value == protobuf_c_empty_string) {
         return decoder->status == CADRE_OK;

@@ -69,7 +69,8 @@ char *encoder_text(struct encoder *encoder, const char *text)
     return clean;
 }
 
-static cadre_status pack(struct encoder *encoder, const ProtobufCMessage *message, size_t limit_bytes)
+static cadre_status pack(
+    struct encoder *encoder, const ProtobufCMessage *message, size_t limit_bytes)
 {
     const char *name = message->descriptor->short_name;
     size_t size = protobuf_c_message_get_packed_size(message);

@@ -22,7 +22,13 @@ enum cli_exit {
 };
 
 /* Verbs that exit alike. */
-enum cli_exit_codes { EXIT_CODES_QUERY, EXIT_CODES_LOCAL, EXIT_CODES_RUN, EXIT_CODES_SUBMIT, EXIT_CODES_VERIFY };
+enum cli_exit_codes {
+    EXIT_CODES_QUERY,
+    EXIT_CODES_LOCAL,
+    EXIT_CODES_RUN,
+    EXIT_CODES_SUBMIT,
+    EXIT_CODES_VERIFY
+};
 
 /* What stood before the verb, and how it exits. */
 struct cli {

@@ -3,7 +3,7 @@
 #include "coordinator/cli/cli.h"
 
 #define OF(exit_codes) (1U << EXIT_CODES_##exit_codes)
-#define ALL       (OF(QUERY) | OF(LOCAL) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
+#define ALL            (OF(QUERY) | OF(LOCAL) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
 
 static const struct exit_line {
     const char *status;
@@ -17,7 +17,8 @@ static const struct exit_line {
     {"N", "the job failed: the status of its first failed task, 128 + S when signal S ended it",
         OF(RUN) | OF(SUBMIT)},
     {"1", "failed: it is not there, may not be done, or cannot be read or written", OF(QUERY)},
-    {"1", "failed: a file cannot be read or written; `show`: something is wrong with it", OF(LOCAL)},
+    {"1", "failed: a file cannot be read or written; `show`: something is wrong with it",
+        OF(LOCAL)},
     {"1", "failed: a file cannot be read, or the job failed without a status of a task",
         OF(RUN) | OF(SUBMIT)},
     {"1", "something differs, also of two jobs, or the generations do not tile", OF(VERIFY)},

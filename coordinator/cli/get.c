@@ -78,7 +78,8 @@ static int fetch_one(struct fetch *fetch, const char *path)
     if (output_file_open(fetch->root_fd, path, fetch->force, &output_file, &error) != CADRE_OK) {
         return fail(fetch, &error);
     }
-    cadre_status status = cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
+    cadre_status status =
+        cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
     if (status != CADRE_OK) {
         code = invocation_fail(fetch->invocation, status);
     } else if (output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
@@ -142,7 +143,8 @@ static int open_root(struct fetch *fetch)
 static int get(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
     const struct get_options *options = invocation->values;
-    const char *wanted = invocation_argument_count(invocation) > 1 ? invocation_argument(invocation, 1) : NULL;
+    const char *wanted =
+        invocation_argument_count(invocation) > 1 ? invocation_argument(invocation, 1) : NULL;
     cadre_output_list *list = NULL;
     cadre_status status = cadre_client_outputs(client, job, &list, NULL);
     if (status != CADRE_OK) {

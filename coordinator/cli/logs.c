@@ -28,8 +28,8 @@ struct reader {
     struct line_splitter line_splitter;
     uint64_t job;
     struct task_position *task_positions; /* for --json, by task; else NULL */
-    bool one_task;        /* its bytes go out as they come, without a line's end of ours */
-    bool clean;           /* it is a terminal that gets them */
+    bool one_task; /* its bytes go out as they come, without a line's end of ours */
+    bool clean;    /* it is a terminal that gets them */
     struct escaper escaper;
     bool closed; /* standard output takes no more */
 };
@@ -53,8 +53,8 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
     do {
         size_t take = log->size - at < 1024 ? log->size - at : 1024;
         bool end = log->end && at + take == log->size;
-        emit(log->task, cleaned,
-            escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned), reader);
+        emit(log->task, cleaned, escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned),
+            reader);
         at += take;
     } while (at < log->size);
 }
@@ -63,10 +63,10 @@ static void emit_json(uint32_t task, const char *line, size_t size, void *user)
 {
     struct reader *reader = user;
     struct task_position *task_position = &reader->task_positions[task];
-    reader->closed =
-        reader->closed || !json_print_line(json_of_log_line(reader->job, task, task_position->offset,
-                                               task_position->left_out, line, size),
-                              stdout);
+    reader->closed = reader->closed ||
+                     !json_print_line(json_of_log_line(reader->job, task, task_position->offset,
+                                          task_position->left_out, line, size),
+                         stdout);
     *task_position = (struct task_position){.offset = task_position->offset + size};
 }
 
@@ -144,8 +144,10 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     const struct text_style text_style = terminal_style_of(stdout);
     reader.one_task = job->workers == 1 || request->one_task;
     reader.clean = text_style.columns > 0 && !raw;
-    reader.task_positions = common->json ? calloc(job->workers + 1U, sizeof *reader.task_positions) : NULL;
-    if (!line_splitter_open(&reader.line_splitter, job->workers, &text_style, common->json ? emit_json : emit, &reader) ||
+    reader.task_positions =
+        common->json ? calloc(job->workers + 1U, sizeof *reader.task_positions) : NULL;
+    if (!line_splitter_open(&reader.line_splitter, job->workers, &text_style,
+            common->json ? emit_json : emit, &reader) ||
         (common->json && reader.task_positions == NULL)) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the logs");

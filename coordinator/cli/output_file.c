@@ -45,8 +45,8 @@ static cadre_status exists(const char *path, struct cadre_error *error)
         "%s is there already: --force replaces it, -o FOLDER puts the files elsewhere", path);
 }
 
-cadre_status output_file_open(
-    int root_fd, const char *path, bool force, struct output_file *ret_file, struct cadre_error *error)
+cadre_status output_file_open(int root_fd, const char *path, bool force,
+    struct output_file *ret_file, struct cadre_error *error)
 {
     static unsigned counter;
     struct stat status;
@@ -59,8 +59,7 @@ cadre_status output_file_open(
     if (ret_file->folder_fd < 0) {
         return cadre_error_errno(error, errno, "cannot make the folder for %s", path);
     }
-    if (!force &&
-        fstatat(ret_file->folder_fd, ret_file->name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (!force && fstatat(ret_file->folder_fd, ret_file->name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         code = exists(path, error);
         output_file_close(ret_file);
         return code;
@@ -86,11 +85,12 @@ cadre_status output_file_commit(
     if (close(fd) != 0) {
         return cadre_error_errno(error, errno, "cannot write %s", path);
     }
-    int rc = renameat2(output_file->folder_fd, output_file->temporary, output_file->folder_fd, output_file->name,
-        force ? 0 : RENAME_NOREPLACE);
+    int rc = renameat2(output_file->folder_fd, output_file->temporary, output_file->folder_fd,
+        output_file->name, force ? 0 : RENAME_NOREPLACE);
     if (rc != 0 &&
         errno == EINVAL) { /* a file system without that flag; it was looked for before */
-        rc = renameat(output_file->folder_fd, output_file->temporary, output_file->folder_fd, output_file->name);
+        rc = renameat(output_file->folder_fd, output_file->temporary, output_file->folder_fd,
+            output_file->name);
     }
     if (rc != 0) {
         return errno == EEXIST ? exists(path, error)

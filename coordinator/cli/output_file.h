@@ -18,8 +18,8 @@ struct output_file {
 /* Makes the folders between `root` (an open folder) and "a/b/name", following no symbolic link, and
  * a temporary file beside the target. INVALID_ARGUMENT: a name that leads elsewhere.
  * ALREADY_EXISTS: the target is there and `force` is false. */
-cadre_status output_file_open(
-    int root_fd, const char *path, bool force, struct output_file *ret_file, struct cadre_error *error);
+cadre_status output_file_open(int root_fd, const char *path, bool force,
+    struct output_file *ret_file, struct cadre_error *error);
 
 /* Gives the file its name. */
 cadre_status output_file_commit(

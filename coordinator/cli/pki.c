@@ -247,8 +247,8 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
             code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",
-                options.out, invocation_argument(&invocation, 1), invocation_argument(&invocation, 2),
-                (unsigned)options.days);
+                options.out, invocation_argument(&invocation, 1),
+                invocation_argument(&invocation, 2), (unsigned)options.days);
             code = invocation_end(&invocation, CLI_DONE);
         }
     }

@@ -14,10 +14,10 @@ struct ps_options {
 
 /* Rows of a table whose values have a `struct ps_options crew`; put them behind the strategy's.
  */
-#define PS_OPTION_ROWS(table_values)                                                                    \
+#define PS_OPTION_ROWS(table_values)                                                               \
     {.name = "ps",                                                                                 \
         .type = OPTION_U64,                                                                        \
-        .offset = offsetof(table_values, ps_job.servers),                                            \
+        .offset = offsetof(table_values, ps_job.servers),                                          \
         .metavar = "N",                                                                            \
         .max = LIMIT_TASKS_PER_JOB,                                                                \
         .group = "Parameter servers",                                                              \
@@ -27,12 +27,13 @@ struct ps_options {
                 "begin again from the newest checkpoint."},                                        \
         {.name = "evaluators",                                                                     \
             .type = OPTION_U64,                                                                    \
-            .offset = offsetof(table_values, ps_job.evaluators),                                     \
+            .offset = offsetof(table_values, ps_job.evaluators),                                   \
             .metavar = "N",                                                                        \
             .max = LIMIT_TASKS_PER_JOB,                                                            \
             .help = "0 or 1: a task that reads the servers' variables beside the training."},      \
     {                                                                                              \
-        .name = "ps-backups", .type = OPTION_FLAG, .offset = offsetof(table_values, ps_job.backups), \
+        .name = "ps-backups", .type = OPTION_FLAG,                                                 \
+        .offset = offsetof(table_values, ps_job.backups),                                          \
         .help = "Each server holds a copy of another one's variables, so that one may be lost "    \
                 "with its machine."                                                                \
     }

@@ -305,8 +305,8 @@ bool submit_request_make(
         return false;
     }
     struct ps_job ps_job;
-    if (!ps_options_make(
-            invocation, &values->ps_job, values->strategy, workers_min, workers, &ps_job, ret_exit)) {
+    if (!ps_options_make(invocation, &values->ps_job, values->strategy, workers_min, workers,
+            &ps_job, ret_exit)) {
         return false;
     }
     ret_request->tasks = ps_job_is_set(&ps_job) ? (uint32_t)ps_job_task_count(&ps_job) : workers;
@@ -322,7 +322,8 @@ bool submit_request_make(
         }
     }
     int first = 1; /* a "--" behind the program separates it from its arguments */
-    if (invocation_argument_count(invocation) > 1 && strcmp(invocation_argument(invocation, 1), "--") == 0) {
+    if (invocation_argument_count(invocation) > 1 &&
+        strcmp(invocation_argument(invocation, 1), "--") == 0) {
         first = 2;
     }
     ret_request->options = (cadre_submit_options){.program = invocation_argument(invocation, 0),

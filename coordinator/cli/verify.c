@@ -120,7 +120,8 @@ static bool read_jobs(
 {
     *ret_other = 0;
     if (!invocation_job(invocation, 0, ret_job, ret_exit) ||
-        (invocation_argument_count(invocation) > 1 && !invocation_job(invocation, 1, ret_other, ret_exit))) {
+        (invocation_argument_count(invocation) > 1 &&
+            !invocation_job(invocation, 1, ret_other, ret_exit))) {
         return false;
     }
     if (*ret_job == *ret_other) {
@@ -173,8 +174,8 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
         read_jobs(&invocation, &job, &other, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code =
-            other == 0 ? audit_job(&invocation, client, job) : compare(&invocation, client, job, other);
+        code = other == 0 ? audit_job(&invocation, client, job)
+                          : compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
         code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }

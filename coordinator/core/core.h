@@ -132,7 +132,7 @@ struct core_job_spec {
     uint64_t wait_us;
     uint64_t stall_us;
     struct ps_job ps_job; /* then tasks and tasks_min are ps_job_task_count */
-    uint32_t gpus;    /* that the slot of each task has at least, up to LIMIT_GPUS_PER_WORKER */
+    uint32_t gpus;        /* that the slot of each task has at least, up to LIMIT_GPUS_PER_WORKER */
     uint64_t time_limit_us; /* since it was placed first; 0: none */
 };
 
@@ -185,8 +185,8 @@ struct core_restore_task {
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
     bool gone;            /* how it ended is recorded */
     bool lost;            /* it is gone with its worker: recorded as LOST */
-    uint32_t attempts;       /* of a crew: how often the slot was started in the generation ... */
-    uint64_t attempts_generation;    /* ... of this number */
+    uint32_t attempts;    /* of a crew: how often the slot was started in the generation ... */
+    uint64_t attempts_generation; /* ... of this number */
     struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };
@@ -283,7 +283,7 @@ enum core_record_type {
                          it is void, and pending controls are those that it restates */
     CORE_RECORD_CONTROL,     /* a halt, before the first release that carries it; NONE: lifted */
     CORE_RECORD_WATERMARK,   /* released up to; written before it is sent, its fsync may lag */
-    CORE_RECORD_CONSUMED,        /* what is committed of an epoch; newest wins; its fsync may lag */
+    CORE_RECORD_CONSUMED,    /* what is committed of an epoch; newest wins; its fsync may lag */
     CORE_RECORD_STREAM,      /* a dataset of the job */
     CORE_RECORD_END_OF_DATA, /* stream, epoch, steps; before the release that carries it */
     CORE_RECORD_CHECKPOINT,  /* published */
@@ -381,9 +381,10 @@ enum core_message {
     CORE_MESSAGE_RELEASE,
     CORE_MESSAGE_ABORT,
     CORE_MESSAGE_GOODBYE,
-    CORE_MESSAGE_MEMBERS,    /* to each task of the crew that is here */
-    CORE_MESSAGE_GOODBYE_WORKERS,   /* the chief is done: to the workers and the evaluator that are here */
-    CORE_MESSAGE_GOODBYE_SERVERS /* and all of these are gone: to the servers */
+    CORE_MESSAGE_MEMBERS,         /* to each task of the crew that is here */
+    CORE_MESSAGE_GOODBYE_WORKERS, /* the chief is done: to the workers and the evaluator that are
+                                     here */
+    CORE_MESSAGE_GOODBYE_SERVERS  /* and all of these are gone: to the servers */
 };
 
 enum core_action_type {
@@ -397,8 +398,8 @@ enum core_action_type {
      * agent may forget the task. */
     CORE_ACTION_STOP_TASK,
     CORE_ACTION_NOTIFY_JOB,  /* to members of the generation: content by core_job_* when spoken */
-    CORE_ACTION_NOTIFY_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM by
-                              core_job_stream when spoken */
+    CORE_ACTION_NOTIFY_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM
+                              by core_job_stream when spoken */
     CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
     /* The core has forgotten it; everything final is in the records of this step. */
     CORE_ACTION_JOB_ENDED,
@@ -496,7 +497,7 @@ struct core_task_view {
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
     bool here;         /* it said hello, and is not known to be gone or to go */
-    uint32_t attempts;    /* how often the slot was started in this generation; its last task: */
+    uint32_t attempts; /* how often the slot was started in this generation; its last task: */
     uint64_t attempts_generation; /* in the one of this number */
     /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
     uint64_t predecessor;

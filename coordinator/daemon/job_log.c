@@ -51,7 +51,8 @@ static struct logged_job *add(struct daemon *daemon, struct logged_job logged)
         daemon->logged_capacity = capacity;
     }
     struct logged_job *made = &daemon->logged_jobs[index_of(daemon, logged.id)];
-    memmove(made + 1, made, (size_t)(daemon->logged_jobs + daemon->logged_count - made) * sizeof *made);
+    memmove(
+        made + 1, made, (size_t)(daemon->logged_jobs + daemon->logged_count - made) * sizeof *made);
     daemon->logged_count++;
     *made = logged;
     return made;
@@ -60,7 +61,8 @@ static struct logged_job *add(struct daemon *daemon, struct logged_job logged)
 static void forget(struct daemon *daemon, struct logged_job *logged)
 {
     daemon->logged_count--;
-    memmove(logged, logged + 1, (size_t)(daemon->logged_jobs + daemon->logged_count - logged) * sizeof *logged);
+    memmove(logged, logged + 1,
+        (size_t)(daemon->logged_jobs + daemon->logged_count - logged) * sizeof *logged);
 }
 
 static void log_end(const struct job_info *info)

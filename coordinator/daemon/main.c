@@ -80,7 +80,8 @@ static void drop_unreferenced(struct daemon *daemon)
     cadre_status status = content_references_refresh(daemon, &error);
     uint64_t now_us = clock_monotonic_us();
     daemon->references_next_us = now_us + REFERENCES_PAUSE_FACTOR * (now_us - began_us);
-    if (status != CADRE_OK && !content_references_are_loading(daemon->content_references)) { /* else it is counted again */
+    if (status != CADRE_OK && !content_references_are_loading(
+                                  daemon->content_references)) { /* else it is counted again */
         log_event(
             LOG_LEVEL_WARNING, "files", "unused contents stay", LOG_STR("reason", error.text));
     }

@@ -28,8 +28,8 @@ static void supersede(struct daemon *daemon, struct link_id link, const struct a
     send_new_term(daemon, link);
 }
 
-static cadre_status refuse(
-    const struct agent_hello *hello, const struct term *own, bool duplicate, struct cadre_error *error)
+static cadre_status refuse(const struct agent_hello *hello, const struct term *own, bool duplicate,
+    struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "worker %s has obeyed %s start %llu of this cluster's coordinator, and this is start %llu: "
@@ -37,7 +37,7 @@ static cadre_status refuse(
         hello->name, duplicate ? "another" : "the later", (unsigned long long)hello->seen.start,
         (unsigned long long)own->start,
         duplicate ? "two run with copies of one state directory"
-             : "another one runs, or this state directory is an older copy");
+                  : "another one runs, or this state directory is an older copy");
 }
 
 /* Jobs of another cluster have their own numbers, which jobs have here, too: nobody is to hear of

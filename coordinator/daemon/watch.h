@@ -12,6 +12,6 @@ void watch_job_changed(struct daemon *daemon, struct job_id job);
 /* All jobs that have not ended. */
 void watch_all_changed(struct daemon *daemon);
 void watch_steps_committed(struct daemon *daemon); /* a message of the kind that commits steps */
-void watch_flush(struct daemon *daemon);   /* at the end of a turn */
+void watch_flush(struct daemon *daemon);           /* at the end of a turn */
 
 #endif

@@ -90,7 +90,8 @@ static cadre_status restore_job(void *user, const struct store_job *job, struct 
     if (!job_state_is_final(loading.entry->state)) {
         struct core_event event = {
             .type = CORE_EVENT_RESTORE_JOB, .now_us = engine->now_us, .restore = job->restore};
-        event.restore.spec.ps_job = loading.entry->spec.ps_job; /* the spec has it, no record besides */
+        event.restore.spec.ps_job =
+            loading.entry->spec.ps_job; /* the spec has it, no record besides */
         event.restore.spec.gpus = loading.entry->spec.gpus;
         event.restore.spec.time_limit_us = loading.entry->spec.limits.time_limit_us;
         event.restore.ran_us = ran_us(job->first_us);

@@ -51,7 +51,7 @@ struct engine {
     void *core_memory;
     struct core *core;
     uint64_t now_us;
-    struct core_actions turn;   /* of this turn, records among them */
+    struct core_actions turn;           /* of this turn, records among them */
     struct turn_placements *placements; /* of this turn, in order of action */
     size_t target_count;
     size_t placement_capacity;
@@ -64,7 +64,7 @@ struct engine {
     size_t surplus_capacity;
     bool surplus_jobs;   /* more jobs may have ended than are kept */
     uint64_t surplus_us; /* not to be tried before */
-    bool sending;       /* in the sink: no event may come now */
+    bool sending;        /* in the sink: no event may come now */
     struct directory directory;
     struct directory_entry *submitting; /* waits for the id that the core gives it in this step */
     struct job_id *changed;             /* jobs of which watchers are told, once, in this turn */

@@ -123,7 +123,8 @@ static struct task_release release_of(const struct core_job_view *view)
 
 bool messages_fan_out_job(const struct core_action *action)
 {
-    return action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message < CORE_MESSAGE_MEMBERS;
+    return action->type == CORE_ACTION_NOTIFY_JOB &&
+           action->notify_job.message < CORE_MESSAGE_MEMBERS;
 }
 
 cadre_status messages_make(const struct sender *sender, const struct core_action *action,

@@ -96,8 +96,8 @@ static cadre_status send_membership(const struct sender *sender, const struct co
                       "no memory for the members of job %llu", (unsigned long long)view->job.n);
 }
 
-static void send_goodbye(const struct sender *sender, const struct core_action *action,
-    const struct core_job_view *view)
+static void send_goodbye(
+    const struct sender *sender, const struct core_action *action, const struct core_job_view *view)
 {
     bool servers = action->notify_job.message == CORE_MESSAGE_GOODBYE_SERVERS;
     struct agent_down down = {.type = AGENT_DOWN_RELAY,

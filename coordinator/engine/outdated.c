@@ -55,8 +55,10 @@ bool outdated_is(const struct core_actions *turn, size_t index, const struct new
     if (newest_sent == NULL) {
         return false;
     }
-    const struct newest_message *sent = outdated_is_message(action, CORE_MESSAGE_RELEASE) ? &newest_sent->release
-                                     : to_chief(action) ? &newest_sent->members_of_chief
-                                                        : &newest_sent->members;
-    return sent->action > index && generation_equal(sent->generation, action->notify_job.generation);
+    const struct newest_message *sent = outdated_is_message(action, CORE_MESSAGE_RELEASE)
+                                            ? &newest_sent->release
+                                        : to_chief(action) ? &newest_sent->members_of_chief
+                                                           : &newest_sent->members;
+    return sent->action > index &&
+           generation_equal(sent->generation, action->notify_job.generation);
 }

@@ -15,7 +15,8 @@ static bool make_room(struct placements *placements, uint32_t tasks)
     return false;
 }
 
-static void add(struct placements *placements, const struct core_task_view *task, const char *worker)
+static void add(
+    struct placements *placements, const struct core_task_view *task, const char *worker)
 {
     char *name = placements->workers[placements->count];
     memcpy(name, worker, strnlen(worker, LIMIT_NAME_BYTES - 1));

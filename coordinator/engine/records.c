@@ -221,7 +221,8 @@ void engine_fill_record(const struct engine *engine, size_t action, struct store
     default:
         break;
     }
-    const struct placements *placements = placements_wanted(record) ? placements_of(engine, action) : NULL;
+    const struct placements *placements =
+        placements_wanted(record) ? placements_of(engine, action) : NULL;
     if (placements != NULL) {
         placements_fill(placements, ret_record);
     }

@@ -206,8 +206,8 @@ static void place(struct memory_job *job, const struct store_placement *where)
 
 static void apply_backed(struct memory_job *job, const struct core_record *core)
 {
-    struct placement_row *known =
-        rows_find(&job->tables[TABLE_PLACEMENTS], &(struct placement_row){.slot = core->backed.slot});
+    struct placement_row *known = rows_find(
+        &job->tables[TABLE_PLACEMENTS], &(struct placement_row){.slot = core->backed.slot});
     if (known != NULL && known->incarnation == core->backed.incarnation) {
         known->backed = core->backed.backed;
     }
@@ -436,8 +436,9 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         apply_watermark(job, core);
         break;
     case CORE_RECORD_CONSUMED:
-        rows_put(&job->tables[TABLE_CONSUMED],
-            &(struct store_epoch){.cursor = core->consumption.cursor, .consumption = core->consumption.consumption});
+        rows_put(
+            &job->tables[TABLE_CONSUMED], &(struct store_epoch){.cursor = core->consumption.cursor,
+                                              .consumption = core->consumption.consumption});
         drop_replaced(job, &core->consumption.cursor);
         break;
     case CORE_RECORD_STREAM:

@@ -9,12 +9,12 @@
 
 enum table {
     TABLE_PLACEMENTS, /* struct placement_row, newest of each slot */
-    TABLE_EXITS,  /* struct store_task_exit, newest of each slot */
+    TABLE_EXITS,      /* struct store_task_exit, newest of each slot */
     TABLE_PLANS,
-    TABLE_MEMBERS, /* struct member_row, of the newest plan */
-    TABLE_STREAMS, /* struct stream_row */
-    TABLE_ENDS,    /* struct cursor, of each epoch whose end is known */
-    TABLE_CONSUMED,   /* struct store_epoch, of each run */
+    TABLE_MEMBERS,  /* struct member_row, of the newest plan */
+    TABLE_STREAMS,  /* struct stream_row */
+    TABLE_ENDS,     /* struct cursor, of each epoch whose end is known */
+    TABLE_CONSUMED, /* struct store_epoch, of each run */
     TABLE_CHECKPOINTS,
     TABLE_VERIFIED, /* struct verified */
     TABLE_COUNT

@@ -6,7 +6,8 @@
 #include "common/base/fault.h"
 #include "coordinator/store/memory_job.h"
 
-static struct core_restore_task task_of(const struct memory_job *job, const struct placement_row *place)
+static struct core_restore_task task_of(
+    const struct memory_job *job, const struct placement_row *place)
 {
     const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &place->slot);
     bool gone = exit != NULL && exit->incarnation >= place->incarnation;

@@ -6,7 +6,8 @@ static void walk_plans(const struct memory_job *job, const struct store_walk *wa
 {
     const struct rows *plans = &job->tables[TABLE_PLANS];
     size_t visited = 0;
-    for (size_t i = 0; i < plans->count && (visited < walk->plans_max || walk->plans_max == 0); i++) {
+    for (size_t i = 0; i < plans->count && (visited < walk->plans_max || walk->plans_max == 0);
+         i++) {
         const struct store_plan *plan = rows_at(plans, i);
         if (plan->generation.number >= walk->generation) {
             walk->plan_row(walk->user, plan);
@@ -41,10 +42,11 @@ static void walk_epochs(const struct memory_job *job, const struct store_walk *w
     const struct rows *consumptions = &job->tables[TABLE_CONSUMED];
     const struct cursor from = {.stream = walk->stream, .epoch = walk->epoch};
     size_t visited = 0;
-    for (size_t i = 0; i < consumptions->count && (visited < walk->epochs_max || walk->epochs_max == 0);
-         i++) {
+    for (size_t i = 0;
+         i < consumptions->count && (visited < walk->epochs_max || walk->epochs_max == 0); i++) {
         const struct store_epoch *run = rows_at(consumptions, i);
-        const struct store_epoch *next = i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
+        const struct store_epoch *next =
+            i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
         bool newer =
             next != NULL && memory_job_by_epoch(&next->cursor, &run->cursor) == 0; /* tells more */
         if (!newer && memory_job_by_epoch(&run->cursor, &from) >= 0) {
@@ -59,7 +61,8 @@ static void walk_newest(const struct memory_job *job, const struct store_walk *w
     const struct rows *consumptions = &job->tables[TABLE_CONSUMED];
     for (size_t i = 0; i < consumptions->count; i++) {
         const struct store_epoch *run = rows_at(consumptions, i);
-        const struct store_epoch *next = i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
+        const struct store_epoch *next =
+            i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
         if (next == NULL || next->cursor.stream != run->cursor.stream) {
             walk_epoch(job, run, walk->newest_row, walk->user);
         }

@@ -67,7 +67,8 @@ void restore_note_verified(struct core_restore_job *restore)
     }
 }
 
-uint64_t restore_committed(const struct core_restore_job *restore, uint64_t consumed, uint64_t ending)
+uint64_t restore_committed(
+    const struct core_restore_job *restore, uint64_t consumed, uint64_t ending)
 {
     if (restore->done) {
         return restore->done_position;

@@ -31,6 +31,7 @@ void restore_note_verified(struct core_restore_job *restore);
 
 /* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
  * it stood when it was being ended, or its end. */
-uint64_t restore_committed(const struct core_restore_job *restore, uint64_t consumed, uint64_t ending);
+uint64_t restore_committed(
+    const struct core_restore_job *restore, uint64_t consumed, uint64_t ending);
 
 #endif

@@ -130,18 +130,18 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
     struct ledger_reader *reader = user;
     reader->damaged += column_u64(row, 12);
     if (reader->damaged == 0) {
-        reader->epoch_row(
-            reader->walk->user, &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
-                                                          .epoch = column_u64(row, 1),
-                                                          .begin = column_u64(row, 2),
-                                                          .first = column_u64(row, 3),
-                                                          .steps = column_u64(row, 4)},
-                                    .consumption = {.steps = column_u64(row, 5),
-                                        .samples = column_u64(row, 6),
-                                        .consumed = {column_u64(row, 7), column_u64(row, 8)},
-                                        .expected = {column_u64(row, 9), column_u64(row, 10)},
-                                        .provable = (column_u64(row, 11) & 1) != 0,
-                                        .files = (enum consumed_files)(column_u64(row, 11) >> 1 & 3)}});
+        reader->epoch_row(reader->walk->user,
+            &(struct store_epoch){.cursor = {.stream = column_u32(row, 0),
+                                      .epoch = column_u64(row, 1),
+                                      .begin = column_u64(row, 2),
+                                      .first = column_u64(row, 3),
+                                      .steps = column_u64(row, 4)},
+                .consumption = {.steps = column_u64(row, 5),
+                    .samples = column_u64(row, 6),
+                    .consumed = {column_u64(row, 7), column_u64(row, 8)},
+                    .expected = {column_u64(row, 9), column_u64(row, 10)},
+                    .provable = (column_u64(row, 11) & 1) != 0,
+                    .files = (enum consumed_files)(column_u64(row, 11) >> 1 & 3)}});
     }
     return CADRE_OK;
 }
@@ -153,7 +153,7 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
     "f.stream, f.epoch, max(f.start), f.first, coalesce(e.steps, f.epoch_steps), f.steps,"         \
     " f.samples, fed_0, fed_1, expected_0, expected_1, provable,"                                  \
     " sum(f.damaged) + coalesce(e.damaged, 0)"
-#define CONSUMED_ROWS                                                                                  \
+#define CONSUMED_ROWS                                                                              \
     "(SELECT *, " IS_DAMAGED("feed", CONSUMED_COLUMNS) " AS damaged FROM feed WHERE job = ?1"
 #define ENDS                                                                                       \
     " LEFT JOIN (SELECT *, " IS_DAMAGED(                                                           \
@@ -182,7 +182,8 @@ static cadre_status read_newest(struct statements *statements, struct job_id job
     reader->epoch_row = reader->walk->newest_row;
     return statements_each_of(statements, "read the newest epochs of a job",
         "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers LIMIT ?2)"
-        " SELECT " EPOCH_ROW " FROM numbers CROSS JOIN " CONSUMED_ROWS ") f" ENDS " WHERE f.stream = n"
+        " SELECT " EPOCH_ROW " FROM numbers CROSS JOIN " CONSUMED_ROWS ") f" ENDS
+        " WHERE f.stream = n"
         "  AND f.epoch = (SELECT max(epoch) FROM feed WHERE job = ?1 AND stream = n)"
         " GROUP BY f.stream, f.epoch ORDER BY f.stream",
         values, visit_epoch, reader, error);

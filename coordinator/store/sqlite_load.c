@@ -20,8 +20,8 @@ struct loader {
     size_t task_capacity;
     uint32_t roster;
     struct restore_streams streams;
-    uint64_t consumed;    /* the farthest position that a feed tells of */
-    uint64_t ending; /* committed when it was being ended */
+    uint64_t consumed; /* the farthest position that a feed tells of */
+    uint64_t ending;   /* committed when it was being ended */
 };
 
 static cadre_status damaged(const struct loader *loader, struct job_id job, const char *what,

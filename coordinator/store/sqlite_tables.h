@@ -26,7 +26,7 @@
 #define ROSTER_COLUMNS    "members"
 #define CONTROL_COLUMNS   "number, nonce, halt_at, halt_kind, halt_stream"
 #define STREAM_COLUMNS    "stream, name, samples, shares"
-#define CONSUMED_COLUMNS                                                                               \
+#define CONSUMED_COLUMNS                                                                           \
     "stream, epoch, start, first, epoch_steps, steps, samples, fed_0, fed_1, expected_0,"          \
     " expected_1, provable"
 #define ENDING_COLUMNS "state, code, exit_code, text, committed"

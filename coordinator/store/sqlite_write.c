@@ -149,8 +149,9 @@ static void put_le(uint8_t *at, uint64_t value, size_t bytes)
 static cadre_status write_roster(
     struct statements *statements, const struct store_record *record, struct cadre_error *error)
 {
-    CADRE_FREE_AT_EXIT uint8_t *blob =
-        fault_point("store.allocate") ? NULL : malloc(record->target_count * ROSTER_ENTRY_BYTES + 1);
+    CADRE_FREE_AT_EXIT uint8_t *blob = fault_point("store.allocate")
+                                           ? NULL
+                                           : malloc(record->target_count * ROSTER_ENTRY_BYTES + 1);
     if (blob == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "store %s: no memory for a roster of %zu", statements->path, record->target_count);

@@ -23,7 +23,7 @@
 struct store_placement {
     uint32_t slot;
     uint64_t incarnation;
-    uint32_t attempts;    /* of the slot ... */
+    uint32_t attempts;            /* of the slot ... */
     uint64_t attempts_generation; /* ... in the generation of this number */
     uint64_t backed_by;
     const char *worker;
@@ -35,8 +35,8 @@ struct store_record {
     uint64_t wall_us; /* when: of submitted, started, plan, ended */
     const void *spec; /* of CORE_RECORD_JOB: the packed job_spec */
     size_t spec_bytes;
-    const struct store_placement *placements; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by rank;
-                                         without the worker) */
+    const struct store_placement *placements; /* of CORE_RECORD_STARTED and of CORE_RECORD_PLAN (by
+                                         rank; without the worker) */
     size_t target_count;
     uint64_t committed; /* of CORE_RECORD_ENDING: every member had applied so much */
 };

@@ -11,7 +11,8 @@
 
 /* In the order of the overview; ended by a NULL name. */
 static const struct verb verbs[] = {
-    {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN, verb_run},
+    {"run", "run a program on this machine, with a coordinator of its own", EXIT_CODES_RUN,
+        verb_run},
     {"submit", "send a program to the cluster and follow it", EXIT_CODES_SUBMIT, verb_submit},
     {"jobs", "list the jobs", EXIT_CODES_QUERY, verb_jobs},
     {"job", "show one job with its tasks", EXIT_CODES_QUERY, verb_job},
@@ -25,7 +26,8 @@ static const struct verb verbs[] = {
     {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
     {"pki", "make the certificates of a cluster, and look at them", EXIT_CODES_LOCAL, verb_pki},
     {"top", "watch the cluster: jobs, workers, speeds", EXIT_CODES_QUERY, verb_top},
-    {"version", "print the versions of this command and the coordinator", EXIT_CODES_QUERY, verb_version},
+    {"version", "print the versions of this command and the coordinator", EXIT_CODES_QUERY,
+        verb_version},
     {.name = NULL},
 };
 
@@ -140,7 +142,8 @@ int main(int argc, char **argv)
         code = CLI_USAGE;
     } else {
         const enum option_source *sources = invocation.result.sources;
-        struct cli cli = {.coordinator = sources[0] == OPTION_COMMAND_LINE ? values.coordinator : NULL,
+        struct cli cli = {
+            .coordinator = sources[0] == OPTION_COMMAND_LINE ? values.coordinator : NULL,
             .tls = {.dir = sources[1] == OPTION_COMMAND_LINE ? values.tls.dir : NULL,
                 .cert = sources[2] == OPTION_COMMAND_LINE ? values.tls.cert : NULL,
                 .key = sources[3] == OPTION_COMMAND_LINE ? values.tls.key : NULL,

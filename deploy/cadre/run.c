@@ -200,8 +200,8 @@ static int run(const struct invocation *invocation, const struct local_options *
 }
 
 /* How many, and of what types. CLI_DONE: it is known. */
-static int count_tasks(
-    const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most, struct ps_job *ps_job)
+static int count_tasks(const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most,
+    struct ps_job *ps_job)
 {
     const struct run_options *values = invocation->values;
     const char *count = values->tasks != NULL ? values->tasks : values->workers;

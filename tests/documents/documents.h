@@ -21,8 +21,8 @@
 #define integers(...)                                                                              \
     documents_tensor(CADRE_I64, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t),          \
         (const int64_t[]){__VA_ARGS__})
-#define strings(...)                                                                                 \
-    documents_strings(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                        \
+#define strings(...)                                                                               \
+    documents_strings(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                      \
         (const char *const[]){__VA_ARGS__})
 cadre_tensor *documents_tensor(cadre_dtype dtype, size_t count, const void *values);
 cadre_tensor *documents_strings(size_t count, const char *const values[]);

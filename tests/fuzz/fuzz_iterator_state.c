@@ -17,8 +17,8 @@ void cadre_element_release(cadre_element *element)
     *element = (cadre_element){0};
 }
 
-static cadre_status copy_item(
-    struct iterator_state_reader *reader, struct iterator_state_writer *writer, struct cadre_error *error)
+static cadre_status copy_item(struct iterator_state_reader *reader,
+    struct iterator_state_writer *writer, struct cadre_error *error)
 {
     uint64_t number = 0;
     const void *bytes = NULL;
@@ -40,7 +40,8 @@ static cadre_status copy_item(
         return status;
     default:
         status = iterator_state_read_element(reader, &element, error);
-        status = status == CADRE_OK ? iterator_state_write_element(writer, &element, error) : status;
+        status =
+            status == CADRE_OK ? iterator_state_write_element(writer, &element, error) : status;
         cadre_element_release(&element);
         return status;
     }

@@ -88,23 +88,27 @@ static void check_end_record(struct sim *sim, const struct job *job, const struc
 }
 
 /* What is committed of an epoch is what should have been fed in its first steps. */
-static void check_consumed_record(
-    struct sim *sim, const struct job *job, const struct cursor *cursor, const struct consumption *relay_up)
+static void check_consumed_record(struct sim *sim, const struct job *job,
+    const struct cursor *cursor, const struct consumption *relay_up)
 {
     struct consumption consumption = *relay_up;
     if (cursor->stream == 0) {
         return;
     }
     consumption.consumed[0] += mutant_acts(sim, MUTANT_CONSUMPTION_MOVED) ? 1 : 0;
-    struct consumption right = truth_consumption(job, cursor->stream, cursor->epoch, consumption.steps);
-    bool consumed = consumption.samples == right.samples && consumption.consumed[0] == right.consumed[0] &&
-               consumption.consumed[1] == right.consumed[1] && consumption.steps == right.steps;
+    struct consumption right =
+        truth_consumption(job, cursor->stream, cursor->epoch, consumption.steps);
+    bool consumed =
+        consumption.samples == right.samples && consumption.consumed[0] == right.consumed[0] &&
+        consumption.consumed[1] == right.consumed[1] && consumption.steps == right.steps;
     bool expected = !consumption.provable || (consumption.expected[0] == right.expected[0] &&
-                                          consumption.expected[1] == right.expected[1]);
-    if (!consumed || !expected || (consumption.steps > 0 && consumption.provable != right.provable)) {
+                                                 consumption.expected[1] == right.expected[1]);
+    if (!consumed || !expected ||
+        (consumption.steps > 0 && consumption.provable != right.provable)) {
         broken(sim, "CONSUMED",
             "job %llu: of stream %u, epoch %llu, %llu steps with %llu samples are committed, %s",
-            (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)consumption.steps, (ull)consumption.samples,
+            (ull)job->id.n, cursor->stream, (ull)cursor->epoch, (ull)consumption.steps,
+            (ull)consumption.samples,
             consumed ? "and something else was expected" : "not what was to be fed");
     }
 }
@@ -200,7 +204,8 @@ static bool is_alive(const struct sim *sim, const struct job *job, uint32_t but)
 {
     for (uint32_t slot = 0; slot < job->plan->tasks; slot++) {
         const struct core_restore_task *task = &job->stored->tasks[slot];
-        bool member = task->incarnation != 0 && task->rank != SIM_NONE && !task->gone && !task->lost;
+        bool member =
+            task->incarnation != 0 && task->rank != SIM_NONE && !task->gone && !task->lost;
         for (uint32_t i = 0; slot != but && member && i < sim->scenario.agents; i++) {
             const struct agent *a = &sim->agents[i];
             if (strcmp(a->name, task->worker) == 0 &&
@@ -227,7 +232,7 @@ static void check_lost(struct sim *sim, const struct job *job, const struct core
     const struct agent *a = &sim->agents[process->agent];
     const struct core_restore_task *task = &job->stored->tasks[record->task_exit.slot];
     bool attempts = process->program != PROGRAM_DEAD && process->program != PROGRAM_UNBORN &&
-                 !process->ending && !process->stopped && a->alive;
+                    !process->ending && !process->stopped && a->alive;
     bool member = task->rank != SIM_NONE && process->core.clean && !process->torn;
     uint64_t now_us = coordinator_now(sim);
     uint64_t turn_us = sim->scenario.turn_us;
@@ -294,7 +299,8 @@ void check_record(struct sim *sim, struct job *job, const struct core_record *re
         check_end_record(sim, job, &record->end_of_data);
         break;
     case CORE_RECORD_CONSUMED:
-        check_consumed_record(sim, job, &record->consumption.cursor, &record->consumption.consumption);
+        check_consumed_record(
+            sim, job, &record->consumption.cursor, &record->consumption.consumption);
         break;
     case CORE_RECORD_CHECKPOINT:
         check_checkpoint_record(sim, job, &record->checkpoint);

@@ -20,7 +20,8 @@ static uint32_t generations_max(const struct sim *sim, const struct job *job)
 static bool names(const struct job *job, uint32_t slot)
 {
     char name[32];
-    snprintf(name, sizeof(name), ps_job_is_set(&job->plan->ps_job) ? "(slot %u)" : "task %u ", slot);
+    snprintf(
+        name, sizeof(name), ps_job_is_set(&job->plan->ps_job) ? "(slot %u)" : "task %u ", slot);
     return strstr(job->stored->ended_as.text, name) != NULL;
 }
 
@@ -180,8 +181,8 @@ static void check_consumptions(struct sim *sim, const struct job *job)
             broken(sim, "CONSUMED",
                 "job %llu: epoch %llu of stream %u has %llu steps, on record are %llu of epoch "
                 "%llu",
-                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream], (ull)consumption->steps,
-                (ull)job->stored->consumed_epochs[stream]);
+                (ull)job->id.n, (ull)newest[stream], stream, (ull)taken[stream],
+                (ull)consumption->steps, (ull)job->stored->consumed_epochs[stream]);
         }
     }
 }

@@ -26,9 +26,11 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
         broken(sim, "TIMELINE", "job %llu: task %u is the source of %llu and stands %s at %llu",
             (ull)job->id.n, source->ref.slot, (ull)resume, source->core.clean ? "clean" : "torn",
             (ull)source->core.position);
-    } else if (source->state.once != job->once[resume] || source->state.timeline != job->timeline[resume]) {
-        broken(sim, "TIMELINE", "job %llu: the state of task %u, source of %llu, is not on the line",
-            (ull)job->id.n, source->ref.slot, (ull)resume);
+    } else if (source->state.once != job->once[resume] ||
+               source->state.timeline != job->timeline[resume]) {
+        broken(sim, "TIMELINE",
+            "job %llu: the state of task %u, source of %llu, is not on the line", (ull)job->id.n,
+            source->ref.slot, (ull)resume);
     }
     layout_check(sim, job, resume, source->state.layout, "the source");
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
@@ -41,8 +43,9 @@ void check_source(struct sim *sim, const struct job *job, const struct mesh *mes
                 (ull)job->id.n, (ull)resume, process->ref.slot, (ull)process->core.position);
         }
         if (holds && process->state.timeline != job->timeline[resume]) {
-            broken(sim, "TIMELINE", "job %llu: the state that task %u keeps at %llu is not on the line",
-                (ull)job->id.n, process->ref.slot, (ull)resume);
+            broken(sim, "TIMELINE",
+                "job %llu: the state that task %u keeps at %llu is not on the line", (ull)job->id.n,
+                process->ref.slot, (ull)resume);
         }
     }
 }

@@ -272,7 +272,8 @@ void coordinator_step(struct sim *sim, struct core_event *event)
     size_t before = c->turn.count;
     core_step(c->core, event, &c->turn);
     sim->core_events++;
-    c->placements = grown(c->placements, &c->placement_capacity, (uint32_t)c->turn.count, sizeof(*c->placements));
+    c->placements = grown(
+        c->placements, &c->placement_capacity, (uint32_t)c->turn.count, sizeof(*c->placements));
     for (size_t i = before; i < c->turn.count; i++) {
         c->placements[i] = (struct placements){0};
         note_action(sim, i);
@@ -342,8 +343,8 @@ static bool commit_turn(struct sim *sim)
         if (mutant_acts(sim, MUTANT_HELD_FORGOTTEN)) {
             coordinator_drop_turn(sim);
         }
-        schedule_message(
-            sim, clock_when(&c->clock, c->hold.retry_at_us), ON_TURN_END, 0, c->incarnation, 0, NULL);
+        schedule_message(sim, clock_when(&c->clock, c->hold.retry_at_us), ON_TURN_END, 0,
+            c->incarnation, 0, NULL);
         return false;
     }
     write_turn(sim);

@@ -133,8 +133,9 @@ uint64_t created_ask(struct created *created, uint32_t name, bool between, bool 
     cadre_variable *existing;
     struct cadre_error error;
     cadre_status status =
-        between ? variable_name_next(&created->strategy, names[name], final, &existing, &error)
-                : variable_name_in_function(&created->replica, names[name], final, &existing, &error);
+        between
+            ? variable_name_next(&created->strategy, names[name], final, &existing, &error)
+            : variable_name_in_function(&created->replica, names[name], final, &existing, &error);
     CADRE_ASSERT(status == CADRE_OK);
     if (existing == NULL && wrong) {
         snprintf(final, sizeof(final), "%s_%d", names[name], LAYOUT_NUMBERS - 1);

@@ -34,7 +34,8 @@ static void adopt(struct sim *sim, uint32_t agent)
         } else if (process != NULL) {
             bool ended = process->program == PROGRAM_DEAD;
             const struct agent_down down = {.type = AGENT_DOWN_START,
-                .start = {.task = process->ref, .spec.ps_job = sim->jobs[process->job].plan->ps_job}};
+                .start = {
+                    .task = process->ref, .spec.ps_job = sim->jobs[process->job].plan->ps_job}};
             process->incarnation = a->incarnation;
             process->publish++;
             agent_step(sim, agent,
@@ -45,8 +46,8 @@ static void adopt(struct sim *sim, uint32_t agent)
                     .down = &down},
                 NULL);
             if (ended || process->core.phase != 0) { /* else it connects when it is born */
-                schedule(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent, a->incarnation,
-                    a->held[i]);
+                schedule(sim, draw(sim, 100, 300000), ended ? ON_EXITED : ON_RECONNECT, agent,
+                    a->incarnation, a->held[i]);
             }
         }
     }
@@ -387,7 +388,8 @@ static void publish(struct sim *sim, uint32_t index, const struct task_part *par
     struct process *process = &sim->processes[index];
     process->publish++;
     process->publishes = part->position;
-    schedule(sim, draw(sim, 500, 100000), ON_PUBLISHED, process->publish, process->incarnation, index);
+    schedule(
+        sim, draw(sim, 500, 100000), ON_PUBLISHED, process->publish, process->incarnation, index);
 }
 
 static void carry_out(
@@ -428,8 +430,8 @@ static void carry_out(
         uint64_t at_us = sim->now_us + draw(sim, 5, 100);
         process->down_last_us = at_us > process->down_last_us ? at_us : process->down_last_us;
         message->references++;
-        schedule_message(
-            sim, process->down_last_us, ON_FRAME_DOWN, process->socket, a->incarnation, index, message);
+        schedule_message(sim, process->down_last_us, ON_FRAME_DOWN, process->socket, a->incarnation,
+            index, message);
         break;
     }
     case AGENT_ACTION_REFUSE:

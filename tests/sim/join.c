@@ -103,8 +103,9 @@ static uint32_t left_after(const struct sim *sim, const struct mesh *mesh, uint3
     if (process->entered_at == POSITION_NONE) {
         return sim->jobs[mesh->job].plan->setup; /* it never came to a state */
     }
-    return process->core.position == mesh->resume ? program_between_steps_left(sim, process)
-                                                  : sim->jobs[mesh->job].between_steps[mesh->resume];
+    return process->core.position == mesh->resume
+               ? program_between_steps_left(sim, process)
+               : sim->jobs[mesh->job].between_steps[mesh->resume];
 }
 
 /* Members of one generation may be one collective apart: who missed the last one gets its result.
@@ -119,7 +120,8 @@ static void even_out(struct sim *sim, struct mesh *mesh)
     for (uint32_t rank = 0; rank < mesh->count; rank++) {
         struct process *process = &sim->processes[mesh_member(sim, mesh, rank)];
         process->missed = left_after(sim, mesh, rank) - least;
-        if (process->missed == 1 && sim->jobs[mesh->job].between_steps_done[mesh->resume] > least + 1) {
+        if (process->missed == 1 &&
+            sim->jobs[mesh->job].between_steps_done[mesh->resume] > least + 1) {
             broken(sim, "POINT",
                 "job %llu: at %llu somebody is ahead by a collective that never completed",
                 (ull)sim->jobs[mesh->job].id.n, (ull)mesh->resume);

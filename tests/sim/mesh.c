@@ -38,7 +38,8 @@ uint32_t mesh_member(const struct sim *sim, const struct mesh *mesh, uint32_t ra
 }
 
 /* Whom the roster names: the process of that incarnation, though the slot may have a newer one. */
-static uint32_t process_of(struct sim *sim, const struct job *job, uint32_t slot, uint64_t incarnation)
+static uint32_t process_of(
+    struct sim *sim, const struct job *job, uint32_t slot, uint64_t incarnation)
 {
     uint32_t index = job->processes[slot];
     if (index != SIM_NONE && sim->processes[index].ref.incarnation == incarnation) {
@@ -215,14 +216,15 @@ static void complete(struct sim *sim, struct mesh *mesh)
     mesh->last_key = mesh->key;
     mesh->stall_armed = false;
     if ((mesh->key & 256) == 0) {
-        note_between_steps(&sim->jobs[mesh->job], mesh->key >> 9, 255 - (uint32_t)(mesh->key & 255));
+        note_between_steps(
+            &sim->jobs[mesh->job], mesh->key >> 9, 255 - (uint32_t)(mesh->key & 255));
     }
     for (uint32_t i = 0; i < mesh->count; i++) {
         uint32_t index = mesh_member(sim, mesh, i);
         const struct process *process = &sim->processes[index];
         if (process->program == PROGRAM_INSIDE && process->key == mesh->key) {
-            schedule(
-                sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, process->doing, process->incarnation, index);
+            schedule(sim, draw(sim, 5, 1000), ON_COLLECTIVE_DONE, process->doing,
+                process->incarnation, index);
         }
     }
 }

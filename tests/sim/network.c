@@ -56,7 +56,8 @@ void link_mute(struct sim *sim, uint32_t link, enum mute ways, uint64_t until_us
     l->mute_up = ways != MUTE_DOWN;
     l->mute_down = ways != MUTE_UP;
     l->mute_until_us = until_us;
-    schedule_message(sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
+    schedule_message(
+        sim, breaks ? until_us - 1 : until_us, ON_UNMUTE, link, breaks ? 1 : 0, 0, NULL);
 }
 
 void link_lose(struct sim *sim, uint32_t link, enum mute way)
@@ -106,12 +107,12 @@ void send_up(struct sim *sim, uint32_t link, const struct agent_up *up)
         return;
     }
     struct message *message = message_of_up(&sim->pool, up);
-    schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0, 0,
-        message);
+    schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link,
+        0, 0, message);
     if (may_repeat(up) && one_in(sim, sim->scenario.duplicate_in)) {
         message->references++;
-        schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP, link, 0,
-            0, message);
+        schedule_message(sim, arrival_us(sim, l, l->mute_up, &l->up_last_us), ON_COORDINATOR_UP,
+            link, 0, 0, message);
     }
 }
 
@@ -126,7 +127,7 @@ void send_down(struct sim *sim, uint32_t link, struct message *message)
                  one_in(sim, sim->scenario.duplicate_in);
     for (int i = 0; i < (twice ? 2 : 1); i++) {
         message->references++;
-        schedule_message(sim, arrival_us(sim, l, l->mute_down, &l->down_last_us), ON_AGENT_DOWN, link, 0,
-            0, message);
+        schedule_message(sim, arrival_us(sim, l, l->mute_down, &l->down_last_us), ON_AGENT_DOWN,
+            link, 0, 0, message);
     }
 }

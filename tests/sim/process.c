@@ -98,7 +98,8 @@ void process_disconnect(struct sim *sim, uint32_t index, bool returns)
     sim->links_broke = true;
     uint64_t at_us = sim->now_us + draw(sim, 5, 100);
     process->up_last_us = at_us > process->up_last_us ? at_us : process->up_last_us;
-    schedule_message(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation, index, NULL);
+    schedule_message(
+        sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation, index, NULL);
     program_event(sim, index, &(struct task_event){.type = TASK_EVENT_DISCONNECTED});
     if (returns) {
         schedule(sim, draw(sim, 100, 300000), ON_RECONNECT, 0, process->incarnation, index);
@@ -140,8 +141,8 @@ void process_send(struct sim *sim, uint32_t index, const struct task_up *up)
         trace(sim, "job %llu task %u.%llu: %s", (ull)process->ref.job.n, process->ref.slot,
             (ull)process->ref.incarnation, trace_task_up(up, text));
     }
-    schedule_message(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation, index,
-        message_of_task_up(&sim->pool, up));
+    schedule_message(sim, process->up_last_us, ON_FRAME_UP, process->agent, process->incarnation,
+        index, message_of_task_up(&sim->pool, up));
 }
 
 /* Whatever it waits for in its mesh fails. */
@@ -182,7 +183,8 @@ static void leaves(struct sim *sim, uint32_t index, bool void_state)
         bool stops = process->core.halt_kind == HALT_STOP && one_in(sim, 2);
         process->exit.code = stops && process->core.reason == REPORT_HALT ? 42 : 0;
         process->doing++;
-        schedule(sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->incarnation, index);
+        schedule(
+            sim, draw(sim, 100, 20000), ON_PROGRAM, process->doing, process->incarnation, index);
     }
 }
 
@@ -266,8 +268,8 @@ void process_spawned(struct sim *sim, uint32_t index)
     struct process *process = &sim->processes[index];
     process->spawned = true;
     bool slow = plan_of(sim, process)->slow_slot == process->ref.slot;
-    schedule(sim, draw(sim, 1000, slow ? 2000000 : 100000), ON_PROGRAM, process->doing, process->incarnation,
-        index);
+    schedule(sim, draw(sim, 1000, slow ? 2000000 : 100000), ON_PROGRAM, process->doing,
+        process->incarnation, index);
 }
 
 void process_send_streams(struct sim *sim, uint32_t index)
@@ -279,7 +281,8 @@ void process_send_streams(struct sim *sim, uint32_t index)
             .name = stream == 1 ? "train" : "evaluation",
             .samples = 1000,
             .shares = true};
-        program_event(sim, index, &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &stream_message});
+        program_event(
+            sim, index, &(struct task_event){.type = TASK_EVENT_STREAM, .stream = &stream_message});
     }
 }
 
@@ -298,7 +301,8 @@ static void born(struct sim *sim, uint32_t index)
     const struct scenario_job *plan = plan_of(sim, process);
     if (plan->plain) {
         process->program = PROGRAM_ENDS;
-        schedule(sim, draw(sim, 1000, 2000000), ON_PROGRAM, process->doing, process->incarnation, index);
+        schedule(
+            sim, draw(sim, 1000, 2000000), ON_PROGRAM, process->doing, process->incarnation, index);
         return;
     }
     process->program = PROGRAM_IDLE;
@@ -363,7 +367,8 @@ static void ticks(struct sim *sim, uint32_t index)
     }
     if (is_idle && core->phase == TASK_RUN && core->sent_applied < core->position) {
         broken(sim, "REPORTED", "job %llu task %u stands at %llu and has told %llu",
-            (ull)process->ref.job.n, process->ref.slot, (ull)core->position, (ull)core->sent_applied);
+            (ull)process->ref.job.n, process->ref.slot, (ull)core->position,
+            (ull)core->sent_applied);
     }
 }
 
@@ -410,8 +415,8 @@ void process_happens(struct sim *sim, const struct happening *happening)
         }
         break;
     case ON_RECONNECT:
-        if (sim->agents[process->agent].alive && sim->agents[process->agent].incarnation == happening->b &&
-            process->core.phase != 0) {
+        if (sim->agents[process->agent].alive &&
+            sim->agents[process->agent].incarnation == happening->b && process->core.phase != 0) {
             connect(sim, index);
         }
         break;

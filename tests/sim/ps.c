@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The tasks of a job with parameter servers. The chief pushes each step to all servers before it
  * takes it; a server answers when its memory has it, and the copy of the server behind it, as far
- * as the production's rule wants that (worker/library/ps/server/backup_record.c). Memory outlives a process on
- * its host, for whom the coordinator names as its predecessor. */
+ * as the production's rule wants that (worker/library/ps/server/backup_record.c). Memory outlives a
+ * process on its host, for whom the coordinator names as its predecessor. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -112,8 +112,10 @@ static void send_backed(struct sim *sim, uint32_t index)
     const struct process *process = &sim->processes[index];
     const struct backup_record *backup_record = &process->server.backup_record;
     bool connected = process->program != PROGRAM_DEAD && process->core.connected;
-    if (connected && process->server.serves && backup_record->sent.number > 0 && !backup_record->recorded) {
-        process_send(sim, index, &(struct task_up){.type = TASK_UP_BACKED, .backed = backup_record->sent});
+    if (connected && process->server.serves && backup_record->sent.number > 0 &&
+        !backup_record->recorded) {
+        process_send(
+            sim, index, &(struct task_up){.type = TASK_UP_BACKED, .backed = backup_record->sent});
     }
 }
 

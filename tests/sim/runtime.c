@@ -193,7 +193,8 @@ static void take_step(struct sim *sim, uint32_t index)
     }
     if (process->steps_begun != position + 1 || process->steps_begun == 0) {
         const struct job *job = job_of(sim, process);
-        bool turned = process->steps_begun == 0 || job->positions[position].begin == position || rises;
+        bool turned =
+            process->steps_begun == 0 || job->positions[position].begin == position || rises;
         /* The runtime may say it at each step, or where it has to. */
         if (turned || position % 2 == 0) {
             send_ready(sim, index);
@@ -251,7 +252,8 @@ static void enter_between_steps(struct sim *sim, uint32_t index)
     process->program = PROGRAM_INSIDE;
     process->doing++;
     process->doomed = false;
-    mesh_enter(sim, index, between_steps_key(position, program_between_steps_left(sim, process)), true);
+    mesh_enter(
+        sim, index, between_steps_key(position, program_between_steps_left(sim, process)), true);
 }
 
 /* All have met in it. cadre_save goes on when what is saved is published: who is frozen before
@@ -557,7 +559,8 @@ void program_applied(struct sim *sim, uint32_t index)
         process->state.once = ~process->state.once;
     }
     CADRE_ASSERT(mesh->consumed[position % 2].position == position + 1);
-    state_apply(job, &process->state, position, &mesh->consumed[position % 2], mesh->generation.number);
+    state_apply(
+        job, &process->state, position, &mesh->consumed[position % 2], mesh->generation.number);
     process->state.cursor = process->core.cursor;
     layout_commit(sim, process);
     if (mutant_acts(sim, MUTANT_APPLIED_TWICE)) {

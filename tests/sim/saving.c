@@ -26,8 +26,8 @@ bool saving_begin(struct sim *sim, uint32_t index)
         mutant_acts(sim, MUTANT_CREATION_UNSAVED)) {
         process->written.layout = sim->jobs[process->job].layouts[0];
     }
-    schedule(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0, 0,
-        index);
+    schedule(sim, draw(sim, 500, prng_chance(&sim->prng, 1, 10) ? 3000000 : 30000), ON_WRITTEN, 0,
+        0, index);
     return true;
 }
 
@@ -101,8 +101,8 @@ static void run_ahead(struct sim *sim, struct process *process, struct task_part
     if (position < process->core.released && position < job->plan->steps &&
         job->plan->segment_count == 1 && job->plan->checkpoint_every != 0 &&
         mutant_goes_on(sim, MUTANT_APPLIED_AHEAD)) {
-        state_apply(
-            job, &process->written, position, &job->consumed[position], process->core.generation.number);
+        state_apply(job, &process->written, position, &job->consumed[position],
+            process->core.generation.number);
         part->position++;
     }
 }

@@ -14,8 +14,8 @@
 
 /* Seeds from each of these on draw also what came into the world later; the others stay what they
  * were. */
-#define SCENARIO_WORLD_1   UINT64_C(1000000000)
-#define SCENARIO_WORLD_2  UINT64_C(2000000000)
+#define SCENARIO_WORLD_1 UINT64_C(1000000000)
+#define SCENARIO_WORLD_2 UINT64_C(2000000000)
 #define SCENARIO_CREATES UINT64_C(4000000000)
 
 #define SCENARIO_AGENTS_MAX    16384
@@ -25,7 +25,7 @@
 #define SCENARIO_DEATHS_MAX    4
 #define SCENARIO_FAULTS_MAX    64
 #define SCENARIO_STEPS_MAX     64
-#define SCENARIO_PS_TASKS_MAX      12
+#define SCENARIO_PS_TASKS_MAX  12
 #define SCENARIO_STREAMS       3 /* 0: steps without samples; 1: training; 2: evaluation */
 #define SCENARIO_BASES_MAX     3
 #define SCENARIO_CREATIONS_MAX 6
@@ -83,7 +83,7 @@ enum death_when {
     DEATH_AT_START = 1,  /* before it said hello */
     DEATH_BEFORE_STEP,   /* outside the collective of step `step` */
     DEATH_IN_COLLECTIVE, /* inside the first, or between the two of a step */
-    DEATH_BETWEEN_STEPS,       /* inside a collective outside of steps, before step `step` */
+    DEATH_BETWEEN_STEPS, /* inside a collective outside of steps, before step `step` */
     DEATH_APPLYING,
     DEATH_FINISHED /* between cadre_finish and bye */
 };
@@ -121,9 +121,9 @@ struct scenario_job {
     uint32_t collectives; /* of a step: 1 or 2 */
     uint32_t setup;       /* collectives before its first step, of every new start */
     uint8_t between_steps[SCENARIO_STEPS_MAX + 1]; /* collectives between step p - 1 and p */
-    uint64_t save_at;                        /* the first of them is cadre_save; UINT64_MAX: none */
-    uint64_t checkpoint_every;               /* 0: only at the end */
-    bool shared;                             /* the checkpoint folder is one that all hosts see */
+    uint64_t save_at;          /* the first of them is cadre_save; UINT64_MAX: none */
+    uint64_t checkpoint_every; /* 0: only at the end */
+    bool shared;               /* the checkpoint folder is one that all hosts see */
     uint64_t restore_at; /* it goes on from another job's checkpoint of this position; 0: no */
     struct scenario_segment segments[SCENARIO_SEGMENTS_MAX];
     uint32_t segment_count;
@@ -156,7 +156,7 @@ enum fault_kind {
     FAULT_STOP,        /* SIGSTOP of a task, perhaps SIGCONT */
     FAULT_MESH,        /* connections of a mesh break, nobody dies */
     FAULT_DRAIN,       /* a client drains a worker; later it is restarted */
-    FAULT_SIGTERM,       /* SIGTERM to a daemon */
+    FAULT_SIGTERM,     /* SIGTERM to a daemon */
     FAULT_COORDINATOR, /* kill -9 of the coordinator; the store is as written */
     FAULT_TAIL,        /* its host crashes: what was not fsynced may be lost */
     FAULT_PREEMPT,     /* a task is told that its machine goes: its whole job saves, and leaves */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's mouth: its words are made by the production (coordinator/engine/messages.c); here
- * they are looked at, spoilt by mutants, and sent. */
+ * The coordinator's mouth: its words are made by the production (coordinator/engine/messages.c);
+ * here they are looked at, spoilt by mutants, and sent. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,7 +62,8 @@ static void check_members(struct sim *sim, const struct agent_relay_down *relay_
             (member->backed.number != recorded->number || member->backed.by != recorded->by)) {
             broken(sim, "PERSIST",
                 "job %llu: server %u.%llu is told that %llu has its copy before that is recorded",
-                (ull)relay_down->job.n, member->slot, (ull)member->incarnation, (ull)member->backed.by);
+                (ull)relay_down->job.n, member->slot, (ull)member->incarnation,
+                (ull)member->backed.by);
         }
     }
 }
@@ -287,7 +288,8 @@ static void look_at_release(struct sim *sim, const struct core_job_view *view,
 }
 
 /* false: a mutant keeps it back. */
-static bool look_at_message(struct sim *sim, const struct core_action *action, struct fanout *fanout)
+static bool look_at_message(
+    struct sim *sim, const struct core_action *action, struct fanout *fanout)
 {
     struct core_job_view view;
     struct job *job = job_by_id(sim, action->notify_job.job);
@@ -331,8 +333,9 @@ static void welcome(struct sim *sim, const struct link *link)
 {
     struct agent *agent = &sim->agents[link->agent];
     bool receives = !link->cut && !link->mute_up && !link->mute_down && !link->lost_up &&
-                 !link->lost_down && !agent->pause.on;
-    if (agent->incarnation == link->incarnation && receives && (!agent->draining || link->sent_draining)) {
+                    !link->lost_down && !agent->pause.on;
+    if (agent->incarnation == link->incarnation && receives &&
+        (!agent->draining || link->sent_draining)) {
         agent->faulty = false;
     }
 }

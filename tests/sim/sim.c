@@ -34,8 +34,8 @@ void *grown(void *items, uint32_t *capacity, uint32_t needed, size_t size)
     return items;
 }
 
-void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
-    uint64_t n, struct message *message)
+void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a,
+    uint32_t b, uint64_t n, struct message *message)
 {
     queue_put(&sim->queue, &(struct happening){.at_us = at_us > sim->now_us ? at_us : sim->now_us,
                                .type = type,
@@ -243,7 +243,8 @@ static void agent_happens(struct sim *sim, const struct happening *happening)
     }
     bool still = happening->type == ON_AGENT_SIGTERM && a->adopts;
     if (still && (!a->alive || a->incarnation != happening->b)) {
-        schedule(sim, 500000, ON_AGENT_SIGTERM, happening->a, a->incarnation, 0); /* of the next life, too */
+        schedule(sim, 500000, ON_AGENT_SIGTERM, happening->a, a->incarnation,
+            0); /* of the next life, too */
         return;
     }
     if (!a->alive || a->incarnation != happening->b) {

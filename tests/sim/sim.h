@@ -25,7 +25,7 @@
 #include "worker/core/agent_core.h"
 #include "worker/core/task_core.h"
 
-#define SIM_NONE          UINT32_MAX
+#define SIM_NONE        UINT32_MAX
 #define SIM_LIMIT_US    UINT64_C(600000000) /* all jobs have ended by then, or PROGRESS is broken */
 #define SIM_EVENTS_MAX  20000000
 #define SIM_SWEEP_MAX   64 /* with more workers everything is checked every so often: */
@@ -36,7 +36,7 @@
 #define SIM_TRACE_BYTES 220
 #define AGENT_HELD_MAX  32
 #define CANCEL_CALLS    (UINT64_C(1) << 32) /* calls from here on are cancels, by job */
-#define INJECTED_MAX      4
+#define INJECTED_MAX    4
 #define POSITIONS_MAX   SCENARIO_STEPS_MAX
 
 enum happening_type {
@@ -54,7 +54,7 @@ enum happening_type {
     ON_AGENT_LINK_DOWN,       /* a: link */
     ON_AGENT_TICK,            /* a: agent, b: life */
     ON_AGENT_BOOT,            /* a: agent, b: the life that ended */
-    ON_AGENT_SIGTERM,           /* a: agent, b: life: it is told to drain */
+    ON_AGENT_SIGTERM,         /* a: agent, b: life: it is told to drain */
     ON_UNDRAIN,               /* a: agent: the client that drained it ends that */
     ON_MESH_STALL,            /* a: mesh, n: key of the collective */
     /* Of a process (n), whose agent has to be in life b still: */
@@ -105,7 +105,7 @@ struct step_consumption {
 /* What the variables hold, and what travels with them. */
 struct state {
     uint64_t once;        /* a chain over the steps that were applied */
-    uint64_t timeline;        /* a chain over them and the generations that applied them */
+    uint64_t timeline;    /* a chain over them and the generations that applied them */
     uint64_t value;       /* as `once`, unless a bit of it has flipped */
     uint64_t layout;      /* its variables: created.h */
     struct cursor cursor; /* of the newest step */
@@ -209,9 +209,9 @@ struct mesh {
     uint64_t birth_key; /* of the newest collective for a variable, and one: */
     uint64_t birth;
     struct step_consumption consumed[2]; /* by parity of the position */
-    struct tally tally[2];     /* likewise */
+    struct tally tally[2];               /* likewise */
     struct tally saved;
-    uint32_t applied[POSITIONS_MAX];   /* members that applied the step */
+    uint32_t applied[POSITIONS_MAX];       /* members that applied the step */
     uint64_t timelines[POSITIONS_MAX + 1]; /* state of whoever came there first; 0: nobody */
     bool broken;
     bool left; /* all stood at a stop, and bye was said */
@@ -303,12 +303,13 @@ struct job {
     uint32_t mesh;        /* newest */
     uint32_t *processes;  /* newest of each slot */
     struct program_position positions[POSITIONS_MAX + 1];
-    uint8_t between_steps_done[POSITIONS_MAX + 1]; /* how few were left before one that completed; 255 */
-    uint8_t between_steps[POSITIONS_MAX + 1];      /* collectives before step p, behind step p - 1 */
+    uint8_t between_steps_done[POSITIONS_MAX +
+                               1];            /* how few were left before one that completed; 255 */
+    uint8_t between_steps[POSITIONS_MAX + 1]; /* collectives before step p, behind step p - 1 */
     uint64_t once[POSITIONS_MAX + 1];
     uint64_t layouts[POSITIONS_MAX + 1];
     struct step_consumption consumed[POSITIONS_MAX]; /* by all tasks together, in each step */
-    uint64_t timeline[POSITIONS_MAX + 1];    /* of the newest generation */
+    uint64_t timeline[POSITIONS_MAX + 1];            /* of the newest generation */
     bool coordinator_crashed;
     uint64_t begun_us; /* its first start was decided, when the coordinator had been away for: */
     uint64_t away_us;
@@ -418,8 +419,8 @@ void sim_run_scenario(struct sim *sim, uint64_t seed);
 void sim_free(struct sim *sim);
 void schedule(struct sim *sim, uint64_t delay_us, enum happening_type type, uint32_t a, uint32_t b,
     uint64_t n);
-void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a, uint32_t b,
-    uint64_t n, struct message *message);
+void schedule_message(struct sim *sim, uint64_t at_us, enum happening_type type, uint32_t a,
+    uint32_t b, uint64_t n, struct message *message);
 uint64_t draw(struct sim *sim, uint64_t low, uint64_t high);
 bool one_in(struct sim *sim, uint32_t n); /* never when n is 0 */
 /* An array that is at least so long; what is new in it is undefined. */
@@ -567,11 +568,13 @@ struct core_checkpoint origin_of(const struct job *job, uint64_t position);
 void state_apply(const struct job *job, struct state *state, uint64_t position,
     const struct step_consumption *consumed, uint64_t generation);
 /* What the first `steps` steps of an epoch should be fed. */
-struct consumption truth_consumption(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
+struct consumption truth_consumption(
+    const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps);
 /* Adds what one task of so many is to feed in a step. */
-void truth_slice(
-    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_consumption *consumed);
-void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed);
+void truth_slice(const struct job *job, uint64_t position, uint32_t rank, uint32_t count,
+    struct step_consumption *consumed);
+void truth_sample(
+    const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed);
 
 /* ---- mesh.c ---- */
 

@@ -67,7 +67,8 @@ static void look(struct stored *stored)
     }
     memset(stored->consumptions, 0, sizeof(stored->consumptions));
     memset(stored->consumed_epochs, 0, sizeof(stored->consumed_epochs));
-    memory_job_walk(&stored->ledger, &(struct store_walk){.newest_row = note_consumption, .user = stored});
+    memory_job_walk(
+        &stored->ledger, &(struct store_walk){.newest_row = note_consumption, .user = stored});
     look_at_tasks(stored, restore);
     memory_view_free(&view);
 }

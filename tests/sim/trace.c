@@ -123,8 +123,9 @@ const char *trace_up(const struct agent_up *up, char text[SIM_TRACE_BYTES])
             up->collected.task.job.n, up->collected.task.slot);
         break;
     case AGENT_UP_RELAY:
-        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u says %.120s", up->relay_up.task.job.n,
-            up->relay_up.task.slot, trace_task_up(&up->relay_up.up, relay_up));
+        snprintf(text, SIM_TRACE_BYTES, "job %" PRIu64 " task %u says %.120s",
+            up->relay_up.task.job.n, up->relay_up.task.slot,
+            trace_task_up(&up->relay_up.up, relay_up));
         break;
     case AGENT_UP_LOG:
         snprintf(text, SIM_TRACE_BYTES, "log");
@@ -211,7 +212,8 @@ void trace_record(struct sim *sim, const struct core_record *record)
         break;
     case CORE_RECORD_CONSUMED:
         snprintf(text, sizeof(text), "stream %u epoch %" PRIu64 ": %" PRIu64 " steps",
-            record->consumption.cursor.stream, record->consumption.cursor.epoch, record->consumption.consumption.steps);
+            record->consumption.cursor.stream, record->consumption.cursor.epoch,
+            record->consumption.consumption.steps);
         break;
     case CORE_RECORD_CHECKPOINT:
     case CORE_RECORD_ORIGIN:

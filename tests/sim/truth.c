@@ -115,7 +115,8 @@ void truth_plan(struct job *job, uint64_t resume, uint64_t generation)
 
 /* ---- what is fed ---- */
 
-void truth_sample(const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed)
+void truth_sample(
+    const struct job *job, uint64_t position, uint64_t sample, struct step_consumption *consumed)
 {
     const struct scenario_segment *segment = segment_at(job, position);
     uint64_t id = job->positions[position].step * job->plan->batch + sample;
@@ -125,8 +126,8 @@ void truth_sample(const struct job *job, uint64_t position, uint64_t sample, str
     consumed->consumed[1] += prng_mix(~key ^ prng_mix(id));
 }
 
-void truth_slice(
-    const struct job *job, uint64_t position, uint32_t rank, uint32_t count, struct step_consumption *consumed)
+void truth_slice(const struct job *job, uint64_t position, uint32_t rank, uint32_t count,
+    struct step_consumption *consumed)
 {
     if (segment_at(job, position)->stream == 0) {
         return;
@@ -140,8 +141,8 @@ void truth_slice(
     }
 }
 
-static void consumption_add(
-    const struct job *job, struct consumption *consumption, uint64_t position, const struct step_consumption *consumed)
+static void consumption_add(const struct job *job, struct consumption *consumption,
+    uint64_t position, const struct step_consumption *consumed)
 {
     const struct step_consumption *right = &job->consumed[position];
     consumption->steps++;
@@ -153,7 +154,8 @@ static void consumption_add(
     consumption->provable = job->plan->provable;
 }
 
-struct consumption truth_consumption(const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
+struct consumption truth_consumption(
+    const struct job *job, uint32_t stream, uint64_t epoch, uint64_t steps)
 {
     struct consumption consumption = {.provable = job->plan->provable};
     for (uint64_t p = 0; p < job->plan->steps && consumption.steps < steps; p++) {

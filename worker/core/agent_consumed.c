@@ -14,11 +14,13 @@ static void keep(struct agent_group *group, const struct agent_consumed *consume
     CADRE_ASSERT(consumed->cursor.stream != 0);
     CADRE_ASSERT(consumed->consumption.steps > 0);
     uint32_t at = 0;
-    while (at < group->consumed_count && (group->consumed[at].cursor.stream != consumed->cursor.stream ||
-                                        group->consumed[at].cursor.epoch != consumed->cursor.epoch)) {
+    while (at < group->consumed_count &&
+           (group->consumed[at].cursor.stream != consumed->cursor.stream ||
+               group->consumed[at].cursor.epoch != consumed->cursor.epoch)) {
         at++;
     }
-    if (at < group->consumed_count && group->consumed[at].consumption.steps >= consumed->consumption.steps) {
+    if (at < group->consumed_count &&
+        group->consumed[at].consumption.steps >= consumed->consumption.steps) {
         return; /* told by another member */
     }
     if (at == AGENT_CONSUMED_MAX) {
@@ -26,8 +28,8 @@ static void keep(struct agent_group *group, const struct agent_consumed *consume
     }
     if (at < group->consumed_count) {
         group->consumed_count--;
-        memmove(
-            &group->consumed[at], &group->consumed[at + 1], sizeof(group->consumed[0]) * (group->consumed_count - at));
+        memmove(&group->consumed[at], &group->consumed[at + 1],
+            sizeof(group->consumed[0]) * (group->consumed_count - at));
     }
     CADRE_ASSERT(group->consumed_count < AGENT_CONSUMED_MAX);
     group->consumed[group->consumed_count++] = *consumed;
@@ -42,12 +44,14 @@ void agent_consumed_keep(
     if (!task->arrived || !turns || from->stream == 0 || task->consumption.steps == 0) {
         return;
     }
-    struct agent_consumed consumed = {.cursor = *from, .applied = task->applied, .consumption = task->consumption};
+    struct agent_consumed consumed = {
+        .cursor = *from, .applied = task->applied, .consumption = task->consumption};
     consumed.cursor.begin = consumed.applied; /* of the line it claims nothing */
     keep(group, &consumed);
 }
 
-void agent_consumed_inherit(struct agent_group *group, const struct agent_group *before, uint64_t resume)
+void agent_consumed_inherit(
+    struct agent_group *group, const struct agent_group *before, uint64_t resume)
 {
     CADRE_ASSERT(before != group);
     CADRE_ASSERT(before->consumed_count <= AGENT_CONSUMED_MAX);

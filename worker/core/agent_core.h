@@ -97,12 +97,12 @@ enum agent_action_type {
      * a task counts: it replaces one that is still being published. A shared one needs nothing and
      * is said at once. */
     AGENT_ACTION_PUBLISH,
-    AGENT_ACTION_DELIVER,       /* `down.tell.down` of this event to the task */
+    AGENT_ACTION_DELIVER,    /* `down.tell.down` of this event to the task */
     AGENT_ACTION_REFUSE,     /* the frame was not acceptable: tell the task code and text, close its
                                 socket */
     AGENT_ACTION_FORGET,     /* nothing of the task is needed any more */
     AGENT_ACTION_FORGET_JOB, /* nor of what is kept between lives of tasks of task.job */
-    AGENT_ACTION_EXIT       /* drained, and all is acknowledged: the daemon may end */
+    AGENT_ACTION_EXIT        /* drained, and all is acknowledged: the daemon may end */
 };
 
 struct agent_action {
@@ -117,7 +117,8 @@ struct agent_action {
 
 /* Actions that one step may append: after a welcome everything is told once more. */
 #define AGENT_ACTIONS_PER_STEP_MAX(slots)                                                          \
-    ((7 + AGENT_CONSUMED_MAX) * AGENT_ENTRIES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) + 16)
+    ((7 + AGENT_CONSUMED_MAX) * AGENT_ENTRIES((size_t)(slots)) + AGENT_STREAMS((size_t)(slots)) +  \
+        16)
 
 struct agent_actions {
     struct agent_action *items;

@@ -23,8 +23,8 @@ static bool same_content(const struct task_part *a, const struct task_part *b)
            memcmp(a->sha256, b->sha256, sizeof(a->sha256)) == 0;
 }
 
-static void send_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
-    struct agent_actions *out)
+static void send_part(struct agent_core *core, struct agent_task *task,
+    const struct task_part *part, struct agent_actions *out)
 {
     CADRE_ASSERT(agent_is_current(core, task, part->generation));
     struct agent_resend *resend = agent_resend_of(core, task);

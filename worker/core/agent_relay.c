@@ -19,7 +19,8 @@ static void refuse(struct agent_actions *out, struct task_ref ref, const char *w
 static void keep_hello(struct agent_resend *resend, const struct task_hello *hello)
 {
     resend->hello = *hello;
-    agent_copy_text(resend->library_version, sizeof(resend->library_version), hello->library_version);
+    agent_copy_text(
+        resend->library_version, sizeof(resend->library_version), hello->library_version);
     agent_copy_text(resend->mesh_address, sizeof(resend->mesh_address), hello->mesh_address);
     resend->hello.library_version = resend->library_version;
     resend->hello.mesh_address = resend->mesh_address;
@@ -100,8 +101,8 @@ void agent_send_failure(
     agent_send_relay(core, task->ref, &up, out);
 }
 
-static void on_task_hello(struct agent_core *core, struct agent_task *task, const struct task_up *up,
-    struct agent_actions *out)
+static void on_task_hello(struct agent_core *core, struct agent_task *task,
+    const struct task_up *up, struct agent_actions *out)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
     CADRE_ASSERT(!task->adopted || !task->connected);
@@ -325,11 +326,13 @@ static void notify_task(struct agent_core *core, struct agent_task *task,
     pass_on(task, out);
 }
 
-void agent_relay_down(struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out)
+void agent_relay_down(
+    struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked);
     if (relay_down->down.type == TASK_DOWN_PLAN) {
-        relay_plan(core, relay_down->job, &relay_down->down.plan, relay_down->one ? &relay_down->task : NULL, out);
+        relay_plan(core, relay_down->job, &relay_down->down.plan,
+            relay_down->one ? &relay_down->task : NULL, out);
         return;
     }
     if (relay_down->one) {
@@ -341,7 +344,8 @@ void agent_relay_down(struct agent_core *core, const struct agent_relay_down *re
     }
     for (uint32_t i = 0; i < core->entries; i++) {
         struct agent_task *task = &core->tasks[i];
-        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == relay_down->job.n && !task->is_ps_task) {
+        if (task->phase != AGENT_TASK_NONE && task->ref.job.n == relay_down->job.n &&
+            !task->is_ps_task) {
             notify_task(core, task, &relay_down->down, out);
         }
     }

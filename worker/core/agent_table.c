@@ -78,8 +78,8 @@ struct agent_up *agent_send(const struct agent_core *core, struct agent_actions 
     return up;
 }
 
-void agent_send_relay(const struct agent_core *core, struct task_ref ref, const struct task_up *relay_up,
-    struct agent_actions *out)
+void agent_send_relay(const struct agent_core *core, struct task_ref ref,
+    const struct task_up *relay_up, struct agent_actions *out)
 {
     CADRE_ASSERT(relay_up->type != TASK_UP_ARRIVE); /* it is folded */
     struct agent_up *up = agent_send(core, out, AGENT_UP_RELAY, ref);

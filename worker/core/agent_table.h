@@ -54,7 +54,7 @@ struct agent_task {
                             hello tells */
     bool over;           /* adopted after its end: what it wrote last is being read */
     bool connected;      /* it said hello on the connection it has */
-    bool is_ps_task;        /* of a crew and not its chief: in no roster, told by name */
+    bool is_ps_task;     /* of a crew and not its chief: in no roster, told by name */
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
@@ -88,8 +88,8 @@ struct agent_group {
     uint64_t wanted; /* the most that a member wants */
     uint32_t wanted_slot;
     struct cursor cursor;
-    struct consumption consumption;         /* of the member that has applied least */
-    struct verified verified; /* the newest that a member tells */
+    struct consumption consumption; /* of the member that has applied least */
+    struct verified verified;       /* the newest that a member tells */
     struct agent_consumed consumed[AGENT_CONSUMED_MAX];
     uint32_t consumed_count; /* the newest is the last */
 };
@@ -108,7 +108,7 @@ struct agent_core {
     uint64_t drain_at_us;  /* UINT64_MAX: not draining, or done */
     uint64_t ended;
     struct agent_task *tasks;     /* places */
-    struct agent_resend *resend;    /* places */
+    struct agent_resend *resend;  /* places */
     struct agent_group *groups;   /* places */
     struct agent_stream *streams; /* AGENT_STREAMS(slots) */
 };
@@ -126,8 +126,8 @@ struct agent_action *agent_append(
 /* NULL while there is no welcomed link: what it was about is told after the next welcome. */
 struct agent_up *agent_send(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref);
-void agent_send_relay(const struct agent_core *core, struct task_ref ref, const struct task_up *relay_up,
-    struct agent_actions *out);
+void agent_send_relay(const struct agent_core *core, struct task_ref ref,
+    const struct task_up *relay_up, struct agent_actions *out);
 void agent_copy_text(char *to, size_t size, const char *from);
 
 /* agent_entries.c */
@@ -182,7 +182,8 @@ void agent_send_not_here(
 /* agent_relay.c */
 void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
     struct agent_actions *out);
-void agent_relay_down(struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out);
+void agent_relay_down(
+    struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out);
 /* Hello, join, report and part of a connected task once more. */
 void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);

@@ -46,13 +46,13 @@ struct task_core {
     uint64_t resume;
     uint64_t position; /* applied */
     bool clean;
-    bool staged;      /* in SYNC: not clean only since it receives beside what it has */
-    bool applying;    /* between the last confirmed collective and APPLIED */
-    uint64_t ready;   /* batches below it are in hand, or will be without asking anybody */
-    uint64_t arrived; /* what was last sent as up_to */
-    uint64_t sent_applied;    /* what was last sent as applied */
-    uint64_t ticked;  /* where it stood at the last tick */
-    bool claimed;     /* something was, in this generation */
+    bool staged;           /* in SYNC: not clean only since it receives beside what it has */
+    bool applying;         /* between the last confirmed collective and APPLIED */
+    uint64_t ready;        /* batches below it are in hand, or will be without asking anybody */
+    uint64_t arrived;      /* what was last sent as up_to */
+    uint64_t sent_applied; /* what was last sent as applied */
+    uint64_t ticked;       /* where it stood at the last tick */
+    bool claimed;          /* something was, in this generation */
     /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
     uint64_t wanted;
     uint64_t wanted_sent; /* what was last sent of it */
@@ -70,8 +70,8 @@ struct task_core {
     uint64_t now_us;
     uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
-    struct cursor cursor;              /* of the run of steps that the program stands in */
-    struct consumption consumption;                  /* of the cursor's epoch, over the steps that are applied */
+    struct cursor cursor;           /* of the run of steps that the program stands in */
+    struct consumption consumption; /* of the cursor's epoch, over the steps that are applied */
     struct task_consumed consumed[TASK_CONSUMED_MAX]; /* the newest is the last */
     uint32_t consumed_count;
     bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */

@@ -161,8 +161,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     }
 }
 
-static void on_plan(
-    struct task_core *core, const struct task_plan *plan, struct task_actions *out)
+static void on_plan(struct task_core *core, const struct task_plan *plan, struct task_actions *out)
 {
     if (plan->generation.number <= core->generation.number || core->report_due) {
         return; /* older, or the same once more */
@@ -232,8 +231,7 @@ static void on_release(
     task_settle(core, out);
 }
 
-static void on_abort(
-    struct task_core *core, const struct task_down *down, struct task_actions *out)
+static void on_abort(struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN || !generation_equal(down->generation, core->generation)) {
         return;
@@ -250,7 +248,8 @@ static void on_abort(
     }
 }
 
-static void on_goodbye(struct task_core *core, const struct task_down *down, struct task_actions *out)
+static void on_goodbye(
+    struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     bool done = core->phase == TASK_FROZEN && task_is_orderly(core->reason);
     if (done && generation_equal(down->generation, core->generation)) {

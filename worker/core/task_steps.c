@@ -95,25 +95,26 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
 /* The epoch is left: its arrival was the last that tells of it. */
 static void keep_consumed(struct task_core *core)
 {
-    if (core->consumption.steps == 0 || core->cursor.stream == 0 || core->position <= core->resume) {
+    if (core->consumption.steps == 0 || core->cursor.stream == 0 ||
+        core->position <= core->resume) {
         return;
     }
     CADRE_ASSERT(core->consumed_count <= TASK_CONSUMED_MAX);
     if (core->consumed_count == TASK_CONSUMED_MAX) {
         core->consumed_count--;
-        memmove(core->consumed, core->consumed + 1, sizeof(core->consumed[0]) * core->consumed_count);
+        memmove(
+            core->consumed, core->consumed + 1, sizeof(core->consumed[0]) * core->consumed_count);
     }
     CADRE_ASSERT(core->consumed_count < TASK_CONSUMED_MAX);
-    core->consumed[core->consumed_count++] =
-        (struct task_consumed){.cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
+    core->consumed[core->consumed_count++] = (struct task_consumed){
+        .cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
 }
 
 /* Each run is told before any step of it is: a program that left an epoch early has claimed steps
  * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
  * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
  * taken but that the program is there: where the task will stand is not known. */
-void task_on_ready(
-    struct task_core *core, const struct task_event *event, struct task_actions *out)
+void task_on_ready(struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
         begin_step(core, &event->cursor, out);

@@ -46,9 +46,9 @@ typedef struct cadre_then {
 
 /* Zeros and NULL mean the defaults that are named. */
 typedef struct cadre_client_options {
-    const char *address;  /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
-                             else the default */
-    uint64_t timeout_us;  /* how long a short call may take; 30 s. Streams have no such limit */
+    const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
+                            else the default */
+    uint64_t timeout_us; /* how long a short call may take; 30 s. Streams have no such limit */
     uint64_t wait_timeout_us; /* how long cadre_client_watch and followed logs go on trying when the
                              coordinator went away; 60 s */
     /* Told when those begin to wait for a lost coordinator (true), and when it is back (false). */
@@ -367,9 +367,9 @@ typedef struct cadre_verified_epoch {
     uint64_t samples;     /* fed in the committed steps, by all tasks */
     uint64_t source_samples; /* of the dataset; 0: not known */
     cadre_verdict verdict;
-    const char *text; /* the verdict in one sentence */
-    uint64_t first;   /* position of its first step, counted over all datasets of the job */
-    uint64_t consumed[2];  /* digest of the ids that were fed; of two jobs equal when those are */
+    const char *text;     /* the verdict in one sentence */
+    uint64_t first;       /* position of its first step, counted over all datasets of the job */
+    uint64_t consumed[2]; /* digest of the ids that were fed; of two jobs equal when those are */
 } cadre_verified_epoch;
 
 /* One roster of the job. */

@@ -176,8 +176,8 @@ typedef enum cadre_feed {
  * OUT_OF_RANGE from then on; any other error of the dataset also comes out of all further calls.
  * INVALID_ARGUMENT: another `feed` than before. FAILED_PRECONDITION: it was read by
  * cadre_closure_next. (next() of a per-worker iterator with several replicas.) */
-CADRE_API cadre_status cadre_closure_batch(
-    cadre_closure *closure, uint32_t argument, cadre_feed consumption, cadre_per_replica **ret_batch);
+CADRE_API cadre_status cadre_closure_batch(cadre_closure *closure, uint32_t argument,
+    cadre_feed consumption, cadre_per_replica **ret_batch);
 
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);

@@ -99,10 +99,10 @@ typedef struct cadre_input_options {
      * strings stay on the host. */
     bool keep_on_host;           /* do not copy batches to the replicas' devices
                                     (experimental_fetch_to_device=False) */
-    bool copy_to_device;        /* each replica's pipeline gives batches on its device; needs
-                                    CADRE_PER_REPLICA and keep_on_host, which then means that
-                                    nothing else copies them. Pipelines compute on the CPU all the
-                                    same (experimental_place_dataset_on_device) */
+    bool copy_to_device;         /* each replica's pipeline gives batches on its device; needs
+                                     CADRE_PER_REPLICA and keep_on_host, which then means that
+                                     nothing else copies them. Pipelines compute on the CPU all the
+                                     same (experimental_place_dataset_on_device) */
     uint32_t per_replica_buffer; /* batches on the device at a time besides the one in use; 0: 1.
                                     Not more than are read ahead. Changes no data. */
 } cadre_input_options;

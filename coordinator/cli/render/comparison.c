@@ -68,7 +68,8 @@ static bool ended_before(const cadre_verified_epoch *a, const cadre_verified_epo
 
 static bool consumed_equal(const cadre_verified_epoch *a, const cadre_verified_epoch *b)
 {
-    return a->samples == b->samples && a->consumed[0] == b->consumed[0] && a->consumed[1] == b->consumed[1];
+    return a->samples == b->samples && a->consumed[0] == b->consumed[0] &&
+           a->consumed[1] == b->consumed[1];
 }
 
 /* Where the epoch is not the same; DIFFERENCE_NONE: it is, as far as the ledger can tell. */

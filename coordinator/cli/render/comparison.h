@@ -24,11 +24,11 @@ enum comparison_outcome {
  * difference to comparison.c: offer() beside compare_consumed() and compare_states(). */
 enum difference {
     DIFFERENCE_NONE,
-    DIFFERENCE_DATASET, /* of one number they have different names */
-    DIFFERENCE_BEGIN,   /* the epoch begins at another step of the job */
-    DIFFERENCE_LENGTH,  /* it has fewer steps in one of them */
-    DIFFERENCE_CONSUMED,     /* in its steps other samples were fed */
-    DIFFERENCE_STATE    /* after so many steps the states were others */
+    DIFFERENCE_DATASET,  /* of one number they have different names */
+    DIFFERENCE_BEGIN,    /* the epoch begins at another step of the job */
+    DIFFERENCE_LENGTH,   /* it has fewer steps in one of them */
+    DIFFERENCE_CONSUMED, /* in its steps other samples were fed */
+    DIFFERENCE_STATE     /* after so many steps the states were others */
 };
 
 /* The first place, by position, where they are not the same. */

@@ -18,8 +18,7 @@ const char *conclusion_name(enum conclusion conclusion)
 
 uint64_t steps_unknown(const cadre_verification *verification)
 {
-    uint64_t before =
-        verification->generation_count > 0 ? verification->generations[0].first : 0;
+    uint64_t before = verification->generation_count > 0 ? verification->generations[0].first : 0;
     uint64_t own = verification->committed > before ? verification->committed - before : 0;
     return own > verification->steps_proved ? own - verification->steps_proved : 0;
 }

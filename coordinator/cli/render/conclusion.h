@@ -6,10 +6,10 @@
 #include "cadre/client.h"
 
 enum conclusion {
-    CONCLUSION_AUDITED,  /* of each committed step of the job */
-    CONCLUSION_PARTLY_AUDITED,  /* nothing differs, but of some steps nothing is known */
-    CONCLUSION_NOTHING, /* of no step anything */
-    CONCLUSION_DIFFERS  /* an epoch from what its dataset defines, or the generations do not tile */
+    CONCLUSION_AUDITED,        /* of each committed step of the job */
+    CONCLUSION_PARTLY_AUDITED, /* nothing differs, but of some steps nothing is known */
+    CONCLUSION_NOTHING,        /* of no step anything */
+    CONCLUSION_DIFFERS /* an epoch from what its dataset defines, or the generations do not tile */
 };
 
 /* "proved", "partly proved", "nothing proved", "differs". */

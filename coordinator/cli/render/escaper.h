@@ -20,7 +20,6 @@ struct escaper {
 /* Writes what `bytes` become to `out`, which has room for ESCAPER_GROWTH times `size` and 16 more;
  * returns how many these are. The beginning of a character is kept for the next call, unless this
  * is the `end`. */
-size_t escaper_add(
-    struct escaper *escaper, const char *bytes, size_t size, bool end, char *out);
+size_t escaper_add(struct escaper *escaper, const char *bytes, size_t size, bool end, char *out);
 
 #endif

@@ -15,15 +15,16 @@ struct task_line {
     size_t used; /* behind the prefix */
 };
 
-bool line_splitter_open(
-    struct line_splitter *line_splitter, size_t tasks, const struct text_style *text_style, line_splitter_fn *emit, void *user)
+bool line_splitter_open(struct line_splitter *line_splitter, size_t tasks,
+    const struct text_style *text_style, line_splitter_fn *emit, void *user)
 {
-    *line_splitter = (struct line_splitter){.tasks = calloc(tasks > 0 ? tasks : 1, sizeof *line_splitter->tasks),
-        .task_count = tasks,
-        .prefix = tasks > 1,
-        .text_style = *text_style,
-        .emit = emit,
-        .user = user};
+    *line_splitter =
+        (struct line_splitter){.tasks = calloc(tasks > 0 ? tasks : 1, sizeof *line_splitter->tasks),
+            .task_count = tasks,
+            .prefix = tasks > 1,
+            .text_style = *text_style,
+            .emit = emit,
+            .user = user};
     return line_splitter->tasks != NULL;
 }
 
@@ -37,29 +38,33 @@ void line_splitter_close(struct line_splitter *line_splitter)
     *line_splitter = (struct line_splitter){0};
 }
 
-static size_t make_prefix(const struct line_splitter *line_splitter, uint32_t task, char prefix[PREFIX_BYTES])
+static size_t make_prefix(
+    const struct line_splitter *line_splitter, uint32_t task, char prefix[PREFIX_BYTES])
 {
     static const enum colour colours[] = {COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_RED};
     enum colour colour = colours[task % (sizeof colours / sizeof colours[0])];
     if (!line_splitter->prefix || line_splitter->bare) {
         return 0;
     }
-    int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ", colour_start(&line_splitter->text_style, colour),
-        (unsigned)task, colour_end(&line_splitter->text_style, colour));
+    int length = snprintf(prefix, PREFIX_BYTES, "%s[%u]%s ",
+        colour_start(&line_splitter->text_style, colour), (unsigned)task,
+        colour_end(&line_splitter->text_style, colour));
     return (size_t)length;
 }
 
 /* The line behind a prefix of ours. Without memory it is left out: its bytes would be obeyed. */
-static void emit_clean(struct line_splitter *line_splitter, uint32_t task, const char *start, size_t prefix)
+static void emit_clean(
+    struct line_splitter *line_splitter, uint32_t task, const char *start, size_t prefix)
 {
     struct escaper escaper = {0};
     if (line_splitter->cleaned == NULL) {
-        line_splitter->cleaned = malloc(PREFIX_BYTES + ESCAPER_GROWTH * (LINE_PIECE_BYTES + 1) + 16);
+        line_splitter->cleaned =
+            malloc(PREFIX_BYTES + ESCAPER_GROWTH * (LINE_PIECE_BYTES + 1) + 16);
     }
     if (line_splitter->cleaned != NULL) {
         memcpy(line_splitter->cleaned, start, prefix);
-        size_t used = escaper_add(
-            &escaper, start + prefix, line_splitter->tasks[task].used, true, line_splitter->cleaned + prefix);
+        size_t used = escaper_add(&escaper, start + prefix, line_splitter->tasks[task].used, true,
+            line_splitter->cleaned + prefix);
         line_splitter->emit(task, line_splitter->cleaned, prefix + used, line_splitter->user);
     }
 }
@@ -83,7 +88,8 @@ static void emit(struct line_splitter *line_splitter, uint32_t task)
     line->used = 0;
 }
 
-void line_splitter_add(struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size)
+void line_splitter_add(
+    struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size)
 {
     if (task >= line_splitter->task_count) {
         return;

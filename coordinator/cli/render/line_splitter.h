@@ -29,13 +29,14 @@ struct line_splitter {
 };
 
 /* Room for `tasks` tasks; false: out of memory. */
-bool line_splitter_open(
-    struct line_splitter *line_splitter, size_t tasks, const struct text_style *text_style, line_splitter_fn *emit, void *user);
+bool line_splitter_open(struct line_splitter *line_splitter, size_t tasks,
+    const struct text_style *text_style, line_splitter_fn *emit, void *user);
 void line_splitter_close(struct line_splitter *line_splitter);
 
 /* What `task` wrote, in any pieces. Memory that runs out ends lines early, and loses nothing
  * but what would have to be cleaned. */
-void line_splitter_add(struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size);
+void line_splitter_add(
+    struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size);
 
 /* The task writes no more: its last line needs no newline. */
 void line_splitter_end(struct line_splitter *line_splitter, uint32_t task);

@@ -25,8 +25,10 @@ bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FI
     screen_open(&monitor->screen, out, err);
     struct screen *screen = &monitor->screen;
     monitor->by_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
-    bool first = line_splitter_open(&monitor->line_splitter[0], tasks, &screen->out_style, emit_out, screen);
-    bool second = line_splitter_open(&monitor->line_splitter[1], tasks, &screen->err_style, emit_err, screen);
+    bool first =
+        line_splitter_open(&monitor->line_splitter[0], tasks, &screen->out_style, emit_out, screen);
+    bool second =
+        line_splitter_open(&monitor->line_splitter[1], tasks, &screen->err_style, emit_err, screen);
     monitor->line_splitter[0].clean = screen->out_style.columns > 0 && !raw;
     monitor->line_splitter[1].clean = screen->err_style.columns > 0 && !raw;
     return first && second;
@@ -111,8 +113,9 @@ static bool same_but_numbers(const char *a, const char *b)
 static const char *skip_known_text(const struct monitor *monitor, const char *message)
 {
     size_t last_message = strlen(monitor->last_message);
-    bool continues = last_message > 0 && strncmp(message, monitor->last_message, last_message) == 0 &&
-                   strncmp(message + last_message, "; ", 2) == 0;
+    bool continues = last_message > 0 &&
+                     strncmp(message, monitor->last_message, last_message) == 0 &&
+                     strncmp(message + last_message, "; ", 2) == 0;
     return continues ? message + last_message + 2 : message;
 }
 
@@ -121,12 +124,12 @@ static const char *skip_known_text(const struct monitor *monitor, const char *me
 static void show_events(struct monitor *monitor, const cadre_job *job)
 {
     bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
-    bool news =
-        job->message[0] != '\0' && (regrouped ? strcmp(job->message, monitor->last_message) != 0
-                                              : !same_but_numbers(job->message, monitor->last_message));
+    bool news = job->message[0] != '\0' &&
+                (regrouped ? strcmp(job->message, monitor->last_message) != 0
+                           : !same_but_numbers(job->message, monitor->last_message));
     if (news) {
-        screen_note(
-            &monitor->screen, "job %" PRIu64 ": %s", job->id, skip_known_text(monitor, job->message));
+        screen_note(&monitor->screen, "job %" PRIu64 ": %s", job->id,
+            skip_known_text(monitor, job->message));
         snprintf(monitor->last_message, sizeof monitor->last_message, "%s", job->message);
     }
     if (regrouped && job->servers > 0) {

@@ -12,13 +12,13 @@
 struct monitor {
     struct screen screen;
     struct line_splitter line_splitter[2]; /* of streams 1 and 2 */
-    bool by_line;          /* else bytes pass through as they come: one task, and no terminal */
-    cadre_job_state state; /* last one told; 0: none */
-    char waits_for[512];   /* last sentence of a job that waits */
-    char last_message[512];        /* last sentence of one that runs */
-    char evaluation[512];  /* last one told */
-    uint64_t generation;   /* last one told; 0: none */
-    char stream[128];      /* of the epoch in hand */
+    bool by_line;           /* else bytes pass through as they come: one task, and no terminal */
+    cadre_job_state state;  /* last one told; 0: none */
+    char waits_for[512];    /* last sentence of a job that waits */
+    char last_message[512]; /* last sentence of one that runs */
+    char evaluation[512];   /* last one told */
+    uint64_t generation;    /* last one told; 0: none */
+    char stream[128];       /* of the epoch in hand */
     uint64_t epoch;
     char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
 };

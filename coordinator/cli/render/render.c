@@ -158,8 +158,8 @@ static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
         table, COLOUR_NONE, "%s%s%s", job->name, apart ? ": " : "", apart ? job->message : "");
 }
 
-bool render_jobs(
-    const cadre_job_list *list, bool all, uint64_t now_us, const struct text_style *text_style, FILE *out)
+bool render_jobs(const cadre_job_list *list, bool all, uint64_t now_us,
+    const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"JOB", true}, {"STATE", false}, {"DONE", true},
         {"TASKS", true}, {"AGE", true}, {"NAME", false}};
@@ -345,7 +345,8 @@ static uint64_t steps_known(const cadre_job *job)
     return job->position > job->verified_position ? job->position : job->verified_position;
 }
 
-bool render_job(const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out)
+bool render_job(
+    const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out)
 {
     char text[RENDER_BYTES];
     enum colour colour = render_state_colour(job->state);
@@ -432,8 +433,8 @@ void render_outcome(const cadre_job *job, const struct text_style *text_style, F
     char text[RENDER_BYTES];
     enum colour colour = render_state_colour(job->state);
     bool was = job->state == CADRE_JOB_CANCELLED || job->state == CADRE_JOB_PREEMPTED;
-    fprintf(out, "job %" PRIu64 " %s%s%s%s", job->id, colour_start(text_style, colour), was ? "was " : "",
-        cadre_job_state_name(job->state), colour_end(text_style, colour));
+    fprintf(out, "job %" PRIu64 " %s%s%s%s", job->id, colour_start(text_style, colour),
+        was ? "was " : "", cadre_job_state_name(job->state), colour_end(text_style, colour));
     uint64_t from_us = job->started_us != 0 ? job->started_us : job->submitted_us;
     if (job->state == CADRE_JOB_SUCCEEDED) {
         fprintf(out, " in %s", render_duration(span(from_us, job->ended_us), text));

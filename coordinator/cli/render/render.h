@@ -34,9 +34,10 @@ bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRES
 /* The jobs as a table. Without `all`, of those that have ended only the newest RENDER_ENDED_MAX,
  * with a line that says so. */
 #define RENDER_ENDED_MAX 20
-bool render_jobs(
-    const cadre_job_list *list, bool all, uint64_t now_us, const struct text_style *text_style, FILE *out);
-bool render_job(const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out);
+bool render_jobs(const cadre_job_list *list, bool all, uint64_t now_us,
+    const struct text_style *text_style, FILE *out);
+bool render_job(
+    const cadre_job *job, uint64_t now_us, const struct text_style *text_style, FILE *out);
 bool render_shards(const cadre_job *job, const struct text_style *text_style, FILE *out);
 bool render_workers(
     const cadre_worker_list *list, uint64_t now_us, const struct text_style *text_style, FILE *out);
@@ -49,7 +50,8 @@ enum colour render_certificate_colour(const cadre_worker *worker, uint64_t now_u
 void render_certificate_warning(
     const cadre_worker_list *list, uint64_t now_us, const struct text_style *text_style, FILE *out);
 /* One, with its GPUs. */
-bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct text_style *text_style, FILE *out);
+bool render_worker(
+    const cadre_worker *worker, uint64_t now_us, const struct text_style *text_style, FILE *out);
 bool render_outputs(const cadre_output_list *list, const struct text_style *text_style, FILE *out);
 
 /* What was fed, epoch by epoch, and what follows from it. */
@@ -57,10 +59,11 @@ bool render_verification(
     const cadre_verification *verification, const struct text_style *text_style, FILE *out);
 
 /* Whether two were fed the same, and where first not. */
-void render_comparison(const struct comparison *comparison, const struct text_style *text_style, FILE *out);
+void render_comparison(
+    const struct comparison *comparison, const struct text_style *text_style, FILE *out);
 
 /* The line of both where `more` is set. */
-#define RENDER_TRUNCATED                                                                            \
+#define RENDER_TRUNCATED                                                                           \
     "The coordinator is of an older version and left out the newest epochs: upgrade it to have "   \
     "them here."
 

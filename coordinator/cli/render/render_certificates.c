@@ -58,7 +58,7 @@ static const cadre_worker *next_to_end(
         const cadre_worker *worker = &list->workers[i];
         uint64_t ends_us = worker->certificate_ends_us;
         bool is_later = before == NULL || ends_us > before->certificate_ends_us ||
-                     (ends_us == before->certificate_ends_us && worker > before);
+                        (ends_us == before->certificate_ends_us && worker > before);
         if (is_later && ends_soon(worker, now_us) &&
             (next == NULL || ends_us < next->certificate_ends_us)) {
             next = worker;
@@ -78,9 +78,8 @@ void render_certificate_warning(
         return;
     }
     const cadre_worker *worker = NULL;
-    fprintf(out,
-        "%sTLS certificates (or their CA) that expire soon%s: ", colour_start(text_style, COLOUR_YELLOW),
-        colour_end(text_style, COLOUR_YELLOW));
+    fprintf(out, "%sTLS certificates (or their CA) that expire soon%s: ",
+        colour_start(text_style, COLOUR_YELLOW), colour_end(text_style, COLOUR_YELLOW));
     for (size_t i = 0; i < count && i < NAMED_MAX; i++) {
         char text[RENDER_BYTES];
         worker = next_to_end(list, worker, now_us);

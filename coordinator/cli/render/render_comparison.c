@@ -9,8 +9,8 @@ static void print_job(const cadre_verification *job, const struct text_style *te
     enum colour colour = render_state_colour(job->state);
     fprintf(out, "job %" PRIu64 "  ", job->job);
     text_print(out, job->job_name, 0);
-    fprintf(out, "  %s%s%s  program ", colour_start(text_style, colour), cadre_job_state_name(job->state),
-        colour_end(text_style, colour));
+    fprintf(out, "  %s%s%s  program ", colour_start(text_style, colour),
+        cadre_job_state_name(job->state), colour_end(text_style, colour));
     text_print(out, job->program, 0);
     fprintf(
         out, "  %" PRIu64 " step%s committed\n", job->committed, job->committed == 1 ? "" : "s");
@@ -46,7 +46,8 @@ static void print_equal(const struct comparison *comparison, FILE *out)
     }
 }
 
-static void print_outcome(const struct comparison *comparison, const struct text_style *text_style, FILE *out)
+static void print_outcome(
+    const struct comparison *comparison, const struct text_style *text_style, FILE *out)
 {
     static const enum colour colours[] = {[COMPARISON_EQUAL] = COLOUR_GREEN,
         [COMPARISON_DIFFERS] = COLOUR_RED,
@@ -69,7 +70,8 @@ static void print_outcome(const struct comparison *comparison, const struct text
     fputc('\n', out);
 }
 
-void render_comparison(const struct comparison *comparison, const struct text_style *text_style, FILE *out)
+void render_comparison(
+    const struct comparison *comparison, const struct text_style *text_style, FILE *out)
 {
     print_job(comparison->jobs[0], text_style, out);
     print_job(comparison->jobs[1], text_style, out);

@@ -45,7 +45,8 @@ static void add_file(struct table *table, const cadre_job_file *file)
     }
 }
 
-static bool print_files(const cadre_job_shards *shards, const struct text_style *text_style, FILE *out)
+static bool print_files(
+    const cadre_job_shards *shards, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {
         {"FILE", false}, {"RANK", true}, {"READ", true}, {"SAMPLES", true}};

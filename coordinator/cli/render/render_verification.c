@@ -39,7 +39,8 @@ static bool same_row(const cadre_verified_epoch *a, const cadre_verified_epoch *
 }
 
 /* A row for each run of epochs of which all is the same. */
-static bool print_epochs(const cadre_verification *verification, const struct text_style *text_style, FILE *out)
+static bool print_epochs(
+    const cadre_verification *verification, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"DATASET", false}, {"EPOCH", true},
         {"STEPS", true}, {"SAMPLES", true}, {"VERDICT", false}, {"WHY", false}};
@@ -65,7 +66,8 @@ static bool print_epochs(const cadre_verification *verification, const struct te
         table_add(&table, verdict_colour(epoch->verdict), "%s", cadre_verdict_name(epoch->verdict));
         table_add(&table, COLOUR_NONE, "%s", epoch->text);
     }
-    const struct text_style whole = {.colour = text_style->colour}; /* a reason that is cut is none */
+    const struct text_style whole = {
+        .colour = text_style->colour}; /* a reason that is cut is none */
     bool good = table_print(&table, &whole, out);
     table_close(&table);
     return good;
@@ -146,7 +148,8 @@ static void print_states(const cadre_verification *verification, FILE *out)
     }
 }
 
-bool render_verification(const cadre_verification *verification, const struct text_style *text_style, FILE *out)
+bool render_verification(
+    const cadre_verification *verification, const struct text_style *text_style, FILE *out)
 {
     enum colour colour = render_state_colour(verification->state);
     fprintf(out, "job %" PRIu64 "  ", verification->job);

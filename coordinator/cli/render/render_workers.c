@@ -255,7 +255,8 @@ static bool print_gpus(const cadre_worker *worker, const struct text_style *text
     return good;
 }
 
-bool render_worker(const cadre_worker *worker, uint64_t now_us, const struct text_style *text_style, FILE *out)
+bool render_worker(
+    const cadre_worker *worker, uint64_t now_us, const struct text_style *text_style, FILE *out)
 {
     char text[RENDER_BYTES];
     fprintf(out, "worker ");

@@ -6,8 +6,10 @@
 
 void screen_open(struct screen *screen, FILE *out, FILE *err)
 {
-    *screen = (struct screen){
-        .out = out, .err = err, .out_style = terminal_style_of(out), .err_style = terminal_style_of(err)};
+    *screen = (struct screen){.out = out,
+        .err = err,
+        .out_style = terminal_style_of(out),
+        .err_style = terminal_style_of(err)};
     screen->live = screen->err_style.columns > 0;
 }
 

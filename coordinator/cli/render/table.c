@@ -60,8 +60,8 @@ static void print_spaces(FILE *out, size_t count)
     fprintf(out, "%*s", (int)count, "");
 }
 
-static void print_cell(
-    FILE *out, const struct text_style *text_style, const char *text, enum colour colour, size_t limit)
+static void print_cell(FILE *out, const struct text_style *text_style, const char *text,
+    enum colour colour, size_t limit)
 {
     fputs(colour_start(text_style, colour), out);
     text_print(out, text, limit);

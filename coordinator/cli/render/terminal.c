@@ -20,7 +20,8 @@ struct text_style terminal_style_of(FILE *out)
     const char *kind = getenv("TERM");
     text_style.colour =
         (refused == NULL || refused[0] == '\0') && kind != NULL && strcmp(kind, "dumb") != 0;
-    text_style.columns = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+    text_style.columns =
+        ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
     return text_style;
 }
 

@@ -91,7 +91,8 @@ static struct sums sum(const struct top_frame *frame)
     return sums;
 }
 
-static void render_cluster(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+static void render_cluster(
+    const struct top_frame *frame, const struct text_style *text_style, FILE *out)
 {
     char text[512];
     const struct sums sums = sum(frame);
@@ -147,7 +148,8 @@ static void add_job(const struct top_frame *frame, struct table *table, const ca
         table, COLOUR_NONE, "%s%s%s", job->name, job->message[0] != '\0' ? ": " : "", job->message);
 }
 
-static bool render_live(const struct top_frame *frame, const struct text_style *text_style, FILE *out)
+static bool render_live(
+    const struct top_frame *frame, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"JOB", true}, {"STATE", false}, {"TASKS", true},
         {"RESTARTS", true}, {"STEP", true}, {"STEPS/S", true}, {"SAMPLES/S", true}, {"DONE", true},

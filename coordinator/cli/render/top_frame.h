@@ -35,7 +35,8 @@ struct top_frame {
 };
 
 /* False: out of memory. */
-bool top_frame_render(const struct top_frame *frame, const struct text_style *text_style, FILE *out);
+bool top_frame_render(
+    const struct top_frame *frame, const struct text_style *text_style, FILE *out);
 /* The same as an object; NULL: out of memory. */
 json_t *top_frame_json(const struct top_frame *frame);
 

@@ -68,8 +68,8 @@ static void succeed(struct core *core, struct job *job)
         }
     } else {
         text_add(&text, ps_job_is_set(&job->ps_job) ? "the chief"
-                        : job->tasks == 1   ? "the task"
-                                            : "all tasks");
+                        : job->tasks == 1           ? "the task"
+                                                    : "all tasks");
         text_add(&text, " exited with status 0");
         text_add(&text, job->joined == 0 ? " without joining a strategy" : UNFINISHED);
     }

@@ -34,7 +34,8 @@ static void leave(struct core *core, struct job *job)
         deadline_set(core, job, DEADLINE_PS_JOB, core->now_us + core->options.collect_us);
         job_due(core, job, DUE_GOODBYE_WORKERS);
     }
-    if (job->ps_shutdown == PS_SHUTDOWN_WORKERS && job->present == 0 && ps_job_nonserver_count(job) == 0) {
+    if (job->ps_shutdown == PS_SHUTDOWN_WORKERS && job->present == 0 &&
+        ps_job_nonserver_count(job) == 0) {
         job->ps_shutdown = PS_SHUTDOWN_SERVERS;
         ps_tasks_dismiss(core, job, true, true);
         deadline_clear(core, job, DEADLINE_PS_JOB);
@@ -56,8 +57,8 @@ void ps_job_decide(struct core *core, struct job *job)
             deadline_clear(core, job, DEADLINE_PS_JOB);
         }
     }
-    bool lacks =
-        job->ps_task_counts[ROLE_SERVER] < job->ps_job.servers || job->ps_task_counts[ROLE_WORKER] == 0;
+    bool lacks = job->ps_task_counts[ROLE_SERVER] < job->ps_job.servers ||
+                 job->ps_task_counts[ROLE_WORKER] == 0;
     if (job->phase == PHASE_DONE) {
         leave(core, job);
     } else if (job->phase == PHASE_RUN && job->outcome == 0 && lacks && job->present > 0) {

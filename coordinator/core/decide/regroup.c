@@ -105,7 +105,8 @@ void regroup_restart(struct core *core, struct job *job)
 static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
-                    job->early_slot == NONE && (job->gone == job->owed || ps_job_is_set(&job->ps_job));
+                    job->early_slot == NONE &&
+                    (job->gone == job->owed || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {
@@ -116,16 +117,19 @@ static void decide_forming(struct core *core, struct job *job)
             .source = NONE,
             .first = true};
         plan_make(core, job, &choice);
-    } else if (underfilled_lack(core, job) > 0 && (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
+    } else if (underfilled_lack(core, job) > 0 &&
+               (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
         abort_arm_wait(core, job);
-        core->placement_due |= job->ready == job->usable; /* perhaps another can use what it holds */
+        core->placement_due |=
+            job->ready == job->usable; /* perhaps another can use what it holds */
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);
     }
 }
 
 /* Whether those that drain can be left out of the next generation. */
-static bool drains_now(const struct job *job, const struct resume_point *resume_point, uint32_t aligned)
+static bool drains_now(
+    const struct job *job, const struct resume_point *resume_point, uint32_t aligned)
 {
     CADRE_ASSERT(resume_point->draining <= job->present);
     return resume_point->draining > 0 && resume_point->staying != NONE &&
@@ -138,7 +142,8 @@ static uint32_t aligned_joiners(const struct job *job, const struct resume_point
     return resume_point->aligned ? job->joiners_of[resume_point->stream] : 0;
 }
 
-static void plan_on(struct core *core, struct job *job, const struct resume_point *resume_point, bool drains)
+static void plan_on(
+    struct core *core, struct job *job, const struct resume_point *resume_point, bool drains)
 {
     struct plan_choice choice = {.resume = resume_point->position,
         .source = drains ? resume_point->staying : resume_point->source,
@@ -203,7 +208,8 @@ static void decide_halted(struct core *core, struct job *job)
 }
 
 /* Whether something of what the generation did is left. */
-static bool has_progressed(const struct job *job, const struct resume_point *resume_point, bool unsure)
+static bool has_progressed(
+    const struct job *job, const struct resume_point *resume_point, bool unsure)
 {
     return unsure ? job->has_checkpoint && job->checkpoint.position > job->resume
                   : resume_point->source != NONE && resume_point->position > job->resume;
@@ -238,7 +244,8 @@ static void step_back(struct core *core, struct job *job, const struct resume_po
     CADRE_ASSERT(resume_point->position < job->resume);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        bool there = task->position == resume_point->position && (task->clean || resume_point->position > 0);
+        bool there =
+            task->position == resume_point->position && (task->clean || resume_point->position > 0);
         if (task_is_usable(task) && task->rank != NONE && !there) {
             task_dismiss(core, job, slot, DISMISSED_RESET);
         }

@@ -135,11 +135,13 @@ void vacancy_concentrate(struct core *core)
 {
     uint32_t coming = 0;
     uint32_t gpus_least = LIMIT_GPUS_PER_WORKER + 1; /* of those that nobody has anything for */
-    for (uint32_t i = core->underfilled.first; i != LIST_NONE; i = core->underfilled.nodes[i].next) {
+    for (uint32_t i = core->underfilled.first; i != LIST_NONE;
+         i = core->underfilled.nodes[i].next) {
         coming += becomes_free(&core->jobs[i]);
     }
     for (int turn = 0; turn < 2; turn++) {
-        for (uint32_t i = core->underfilled.first; i != LIST_NONE; i = core->underfilled.nodes[i].next) {
+        for (uint32_t i = core->underfilled.first; i != LIST_NONE;
+             i = core->underfilled.nodes[i].next) {
             struct job *job = &core->jobs[i];
             uint32_t count = begins(job) == (turn == 1) ? lacks(core, job) : 0;
             if (count == 0 || job->gpus >= gpus_least) {

@@ -127,8 +127,9 @@ static void emit_members(struct core *core, struct job *job)
         notify_job(core, job, CORE_MESSAGE_MEMBERS);
         return;
     }
-    uint32_t worker =
-        task_is_usable(chief) && chief->joined ? job_task_group(core, job, chief->task_group)->worker : NONE;
+    uint32_t worker = task_is_usable(chief) && chief->joined
+                          ? job_task_group(core, job, chief->task_group)->worker
+                          : NONE;
     if (worker != NONE && core->workers[worker].link.n != 0) { /* else its next hello is answered */
         ps_job_send_members(core, job, 0);
     }

@@ -35,8 +35,8 @@ static void raise_by_arrival(
 
 /* What an agent may say at all; a breach is a bug of a program or a daemon, and the job cannot go
  * on. */
-static bool arrival_possible(struct core *core, struct job *job, const struct task_group *task_group,
-    const struct agent_arrived *arrived)
+static bool arrival_possible(struct core *core, struct job *job,
+    const struct task_group *task_group, const struct agent_arrived *arrived)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -69,7 +69,8 @@ static bool arrival_possible(struct core *core, struct job *job, const struct ta
 }
 
 /* Whether the slot that an arrival names is one of the party's members. */
-static bool is_member(const struct core *core, const struct job *job, uint32_t slot, uint32_t task_group)
+static bool is_member(
+    const struct core *core, const struct job *job, uint32_t slot, uint32_t task_group)
 {
     CADRE_ASSERT(task_group < job->task_groups);
     return slot < job->tasks && job_task(core, job, slot)->task_group == task_group &&
@@ -105,7 +106,8 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
         return;
     }
     raise_by_arrival(core, job, arrived);
-    if (!arrival_possible(core, job, task_group, arrived) || !timeline_claim(core, job, number, arrived)) {
+    if (!arrival_possible(core, job, task_group, arrived) ||
+        !timeline_claim(core, job, number, arrived)) {
         return;
     }
     uint64_t applied_before = job->applied.least;
@@ -136,5 +138,6 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
         job_due(core, job, DUE_CONTROL);
     }
     CADRE_ASSERT(task_group->applied <= task_group->up_to);
-    CADRE_ASSERT(job->arrived.least <= task_group->up_to && job->applied.least <= task_group->applied);
+    CADRE_ASSERT(
+        job->arrived.least <= task_group->up_to && job->applied.least <= task_group->applied);
 }

@@ -11,8 +11,8 @@
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-void ps_failure_exited(struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit,
-    const struct death *death)
+void ps_failure_exited(struct core *core, struct job *job, uint32_t slot,
+    const struct task_exit *exit, const struct death *death)
 {
     struct task *task = job_task(core, job, slot);
     char sentence[LIMIT_TEXT_BYTES];

@@ -222,8 +222,9 @@ static void restore_started(
     job->restarts = restore->restarts;
     job->generation = restore->generation;
     job->resume = restore->resume;
-    job->initial = restore->task_count > 0 && !ps_job_is_set(&job->ps_job) ? (uint32_t)restore->task_count
-                                                                   : job->tasks;
+    job->initial = restore->task_count > 0 && !ps_job_is_set(&job->ps_job)
+                       ? (uint32_t)restore->task_count
+                       : job->tasks;
     for (size_t i = 0; i < restore->task_count; i++) {
         CADRE_ASSERT(restore->tasks[i].slot < job->tasks);
         restore_task(core, job, &restore->tasks[i]);

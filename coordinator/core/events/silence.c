@@ -55,7 +55,8 @@ static bool task_is_spared(
 }
 
 /* Of the job's tasks on the worker, those that it can do without. */
-static void task_group_is_overdue(struct core *core, struct job *job, uint32_t worker, const char *how)
+static void task_group_is_overdue(
+    struct core *core, struct job *job, uint32_t worker, const char *how)
 {
     bool carried = job_can_continue(core, job);
     bool spared = false;

@@ -105,7 +105,8 @@ void abort_report_timeout(struct core *core, struct job *job)
         if (!task_is_usable(task) || task->rank == NONE || task->reported) {
             continue;
         }
-        if (stateless && !lease_is_alive(core, job_task_group(core, job, task->task_group)->worker)) {
+        if (stateless &&
+            !lease_is_alive(core, job_task_group(core, job, task->task_group)->worker)) {
             waits = true;
             continue;
         }

@@ -210,8 +210,8 @@ struct reported_states {
 };
 
 /* 0: nothing is known of it. */
-static uint64_t reported_digest(
-    const struct reported_states *reported_states, uint32_t i, uint32_t *ret_slot, uint64_t *ret_replicas)
+static uint64_t reported_digest(const struct reported_states *reported_states, uint32_t i,
+    uint32_t *ret_slot, uint64_t *ret_replicas)
 {
     const struct job *job = reported_states->job;
     CADRE_ASSERT(i <= job->tasks);
@@ -222,8 +222,8 @@ static uint64_t reported_digest(
         bool stands = task->rank != NONE && (job->finished == 0 || task->finished);
         return stands ? task->digest : 0;
     }
-    bool counts =
-        job->has_part && job->part.position == reported_states->position && job->roster > 1 && is_last(job);
+    bool counts = job->has_part && job->part.position == reported_states->position &&
+                  job->roster > 1 && is_last(job);
     *ret_slot = reported_states->core->members[job->first];
     const struct task *chief = job_task(reported_states->core, job, *ret_slot);
     *ret_replicas = chief->digest == 0 && chief->replicas > 0 ? chief->replicas : 0;
@@ -271,8 +271,8 @@ static struct tally tally_reported(const struct reported_states *reported_states
     return tally;
 }
 
-static void find_culprits(
-    const struct reported_states *reported_states, const struct tally *tally, struct divergence *ret_divergence)
+static void find_culprits(const struct reported_states *reported_states, const struct tally *tally,
+    struct divergence *ret_divergence)
 {
     uint64_t replicas;
     uint32_t slot;
@@ -311,15 +311,16 @@ bool divergence_compare(struct core *core, struct job *job)
     struct tally tally = tally_reported(&reported_states);
     if (!tally.differs) {
         if (all_are_known(core, job)) {
-            verified_raise(
-                core, job, &(struct verified){.position = reported_states.position, .digest = tally.digest});
+            verified_raise(core, job,
+                &(struct verified){.position = reported_states.position, .digest = tally.digest});
         }
         if (job->has_part) {
             job_due(core, job, DUE_PART);
         }
         return false;
     }
-    struct divergence divergence = {.position = reported_states.position, .verified = job->verified.position};
+    struct divergence divergence = {
+        .position = reported_states.position, .verified = job->verified.position};
     find_culprits(&reported_states, &tally, &divergence);
     diverges(core, job, &divergence,
         job->finished > 0 ? "the digests that they told at their end differ"
@@ -331,5 +332,6 @@ bool divergence_excluded(const struct core *core, const struct job *job)
 {
     struct reported_states reported_states = {.core = core, .job = job};
     return is_last(job) && all_halted(core, job, &reported_states.position) &&
-           job->part.position == reported_states.position && !tally_reported(&reported_states).differs;
+           job->part.position == reported_states.position &&
+           !tally_reported(&reported_states).differs;
 }

@@ -59,7 +59,8 @@ static void task_group_drains(struct core *core, struct job *job, struct task_gr
     while (slot != NONE && goes_on && job->outcome == 0) {
         const struct task *task = job_task(core, job, slot);
         uint32_t next = task->next;
-        bool goes = ps_job ? task_is_ps_task(task) && task->role != ROLE_SERVER : task->rank == NONE;
+        bool goes =
+            ps_job ? task_is_ps_task(task) && task->role != ROLE_SERVER : task->rank == NONE;
         if (task_is_usable(task) && goes) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }

@@ -13,7 +13,7 @@
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-#define CHAIN_MAX     64                 /* of tasks that wait for one another */
+#define CHAIN_MAX        64                 /* of tasks that wait for one another */
 #define HANG_REPORTED_US UINT64_C(20000000) /* a hang is said each 5 s */
 
 void health_progress(struct core *core, struct job *job, uint64_t steps)

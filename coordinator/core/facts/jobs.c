@@ -48,8 +48,8 @@ static void tasks_compact(struct core *core)
         struct job *job = &core->jobs[i];
         CADRE_ASSERT(job->first >= to);
         memmove(core->tasks + to, core->tasks + job->first, sizeof(*core->tasks) * job->tasks);
-        memmove(
-            core->task_groups + to, core->task_groups + job->first, sizeof(*core->task_groups) * job->tasks);
+        memmove(core->task_groups + to, core->task_groups + job->first,
+            sizeof(*core->task_groups) * job->tasks);
         memmove(
             core->members + to, core->members + job->first, sizeof(*core->members) * job->tasks);
         job->first = to;

@@ -40,7 +40,8 @@ bool lease_is_alive(const struct core *core, uint32_t worker)
 
 /* Whether the state of the whole job is with one of these tasks. Before a plan there is none that
  * only one of them has; nor is there when all began from the same and no step was released. */
-static bool task_group_can_continue(const struct core *core, const struct job *job, const struct task_group *task_group)
+static bool task_group_can_continue(
+    const struct core *core, const struct job *job, const struct task_group *task_group)
 {
     bool equal =
         job->phase == PHASE_JOIN || (job->source == SOURCE_NONE && job->released == job->resume);

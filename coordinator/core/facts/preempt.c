@@ -116,8 +116,9 @@ void preempt_drained(struct core *core, struct job *job)
         return;
     }
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
-    text_add(&text, ps_job_is_set(&job->ps_job) ? "the worker of its chief or of a server drains"
-                                        : "its worker drains, and there is no room elsewhere");
+    text_add(&text, ps_job_is_set(&job->ps_job)
+                        ? "the worker of its chief or of a server drains"
+                        : "its worker drains, and there is no room elsewhere");
     job->requeues = true; /* as always with drains, it is no failure of the job */
     preempt_begin(core, job, 0);
 }

@@ -25,7 +25,8 @@ bool ps_job_fits(const struct core_job_spec *spec)
 {
     const struct ps_job *ps_job = &spec->ps_job;
     return !ps_job_is_set(ps_job) ||
-           (ps_job->workers > 0 && spec->tasks == ps_job_task_count(ps_job) && spec->tasks_min == spec->tasks);
+           (ps_job->workers > 0 && spec->tasks == ps_job_task_count(ps_job) &&
+               spec->tasks_min == spec->tasks);
 }
 
 void ps_job_init(struct core *core, struct job *job)
@@ -55,11 +56,12 @@ uint32_t ps_job_nonserver_count(const struct job *job)
 uint32_t ps_job_held_slots(const struct core *core, const struct job *job)
 {
     const struct task *chief = job_task(core, job, 0);
-    bool plain = job->generation.number == 0 && chief->state == TASK_EXITED &&
-                 chief->refill != REFILL_NOW;
+    bool plain =
+        job->generation.number == 0 && chief->state == TASK_EXITED && chief->refill != REFILL_NOW;
     CADRE_ASSERT(ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->usable <= 1);
-    return job->usable + (plain ? 1 : 0) + ps_job_nonserver_count(job) + job->ps_task_counts[ROLE_SERVER];
+    return job->usable + (plain ? 1 : 0) + ps_job_nonserver_count(job) +
+           job->ps_task_counts[ROLE_SERVER];
 }
 
 void ps_job_member_changed(struct core *core, struct job *job, uint32_t slot)
@@ -113,7 +115,8 @@ void ps_job_members_timeout(struct core *core, struct job *job)
 
 bool ps_job_members_known(const struct job *job)
 {
-    return ps_job_is_set(&job->ps_job) && job->phase != PHASE_JOIN && !job->recalls && !job->stopped;
+    return ps_job_is_set(&job->ps_job) && job->phase != PHASE_JOIN && !job->recalls &&
+           !job->stopped;
 }
 
 void ps_job_send_members(struct core *core, struct job *job, uint32_t slot)
@@ -126,15 +129,16 @@ void ps_job_send_members(struct core *core, struct job *job, uint32_t slot)
 void ps_job_hello(struct core *core, struct job *job, uint32_t slot, bool known)
 {
     const struct task *task = job_task(core, job, slot);
-    bool leaves =
-        task->role == ROLE_SERVER ? job->ps_shutdown == PS_SHUTDOWN_SERVERS : job->ps_shutdown != PS_SHUTDOWN_NONE;
+    bool leaves = task->role == ROLE_SERVER ? job->ps_shutdown == PS_SHUTDOWN_SERVERS
+                                            : job->ps_shutdown != PS_SHUTDOWN_NONE;
     CADRE_ASSERT(task_is_ps_task(task));
     CADRE_ASSERT(task->joined);
     if (!known) {
         ps_job_member_changed(core, job, slot);
     }
     job_due(core, job, DUE_PS_JOB);
-    if (job->phase == PHASE_DONE && leaves && (job->due & (DUE_GOODBYE_WORKERS | DUE_GOODBYE_SERVERS)) == 0) {
+    if (job->phase == PHASE_DONE && leaves &&
+        (job->due & (DUE_GOODBYE_WORKERS | DUE_GOODBYE_SERVERS)) == 0) {
         notify_task(core, job, slot, CORE_MESSAGE_GOODBYE);
     } else {
         ps_job_send_members(core, job, slot);
@@ -177,7 +181,8 @@ void ps_job_restart(struct core *core, struct job *job)
     for (uint32_t slot = 0; slot < job->tasks && ps_job_is_set(&job->ps_job); slot++) {
         struct task *task = job_task(core, job, slot);
         /* What was started for the next generation already, in vain, counts for it. */
-        task->attempts = task->attempts_generation == job->generation.number + 1 ? task->attempts : 0;
+        task->attempts =
+            task->attempts_generation == job->generation.number + 1 ? task->attempts : 0;
         task->backed = (struct task_backed){0}; /* nothing of this generation is taken over */
     }
 }
@@ -194,7 +199,8 @@ void ps_job_backed(
         return;
     }
     uint32_t first = ps_job_first_slot(&job->ps_job, ROLE_SERVER);
-    const struct task *behind = job_task(core, job, first + (slot - first + 1) % job->ps_job.servers);
+    const struct task *behind =
+        job_task(core, job, first + (slot - first + 1) % job->ps_job.servers);
     if (backed->by != 0 && (behind->incarnation != backed->by || !task_is_usable(behind))) {
         return; /* it hears that this one is not there, and says something else */
     }
@@ -215,11 +221,12 @@ bool ps_job_only_waits(const struct core *core, const struct job *job)
 }
 
 /* What was started for an older generation is no life of this one, nor of the next. */
-void ps_job_restore_attempts(const struct job *job, struct task *task, const struct core_restore_task *restore)
+void ps_job_restore_attempts(
+    const struct job *job, struct task *task, const struct core_restore_task *restore)
 {
     task->attempts = restore->attempts_generation >= job->generation.number ? restore->attempts : 0;
     task->attempts_generation = restore->attempts_generation;
-    task->backed =
-        restore->attempts_generation >= job->generation.number ? restore->backed : (struct task_backed){0};
+    task->backed = restore->attempts_generation >= job->generation.number ? restore->backed
+                                                                          : (struct task_backed){0};
     CADRE_ASSERT(task->attempts == 0 || task->attempts_generation >= job->generation.number);
 }

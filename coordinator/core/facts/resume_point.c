@@ -6,13 +6,14 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-static void resume_point_see(struct resume_point *resume_point, const struct core *core, const struct job *job,
-    uint32_t slot, const struct task *task)
+static void resume_point_see(struct resume_point *resume_point, const struct core *core,
+    const struct job *job, uint32_t slot, const struct task *task)
 {
     bool drains = task_drains(core, job, task);
     CADRE_ASSERT(task->reported && task->rank != NONE);
     resume_point->draining += drains;
-    if (!task_holds_state(job, task) || (resume_point->source != NONE && task->position < resume_point->position)) {
+    if (!task_holds_state(job, task) ||
+        (resume_point->source != NONE && task->position < resume_point->position)) {
         return;
     }
     bool first = resume_point->source == NONE || task->position > resume_point->position;
@@ -25,8 +26,8 @@ static void resume_point_see(struct resume_point *resume_point, const struct cor
             .staying = NONE};
     }
     resume_point->aligned &= task->begun && task->stream == resume_point->stream && !task->nested;
-    if (!drains &&
-        (resume_point->staying == NONE || task->rank < job_task(core, job, resume_point->staying)->rank)) {
+    if (!drains && (resume_point->staying == NONE ||
+                       task->rank < job_task(core, job, resume_point->staying)->rank)) {
         resume_point->staying = slot;
     }
     if (task->rank < job_task(core, job, resume_point->source)->rank) {

@@ -11,12 +11,14 @@
 
 static bool sample_audit_is_of(const struct sample_audit *sample_audit, const struct cursor *cursor)
 {
-    return sample_audit->cursor.stream == cursor->stream && sample_audit->cursor.epoch == cursor->epoch;
+    return sample_audit->cursor.stream == cursor->stream &&
+           sample_audit->cursor.epoch == cursor->epoch;
 }
 
 static void sample_audit_emit(struct core *core, struct job *job, struct sample_audit *sample_audit)
 {
-    if (sample_audit->cursor.stream == 0 || sample_audit->consumption.steps == 0 || sample_audit->recorded == sample_audit->at) {
+    if (sample_audit->cursor.stream == 0 || sample_audit->consumption.steps == 0 ||
+        sample_audit->recorded == sample_audit->at) {
         return;
     }
     struct core_record *record = record_add(core, job, CORE_RECORD_CONSUMED, false);
@@ -38,7 +40,8 @@ static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t appl
 
 /* The entry of the cursor's epoch; another makes room for it: a free one, or that which was told
  * longest ago. */
-static struct sample_audit *sample_audit_of(struct core *core, struct job *job, const struct cursor *cursor)
+static struct sample_audit *sample_audit_of(
+    struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct sample_audit *oldest = &job->sample_audits[0];
     CADRE_ASSERT(cursor->stream > 0 && cursor->stream <= LIMIT_STREAMS);
@@ -61,7 +64,8 @@ static struct sample_audit *sample_audit_of(struct core *core, struct job *job, 
 
 static bool sample_audit_is_complete(const struct sample_audit *sample_audit)
 {
-    return sample_audit->cursor.steps > 0 && sample_audit->consumption.steps >= sample_audit->cursor.steps;
+    return sample_audit->cursor.steps > 0 &&
+           sample_audit->consumption.steps >= sample_audit->cursor.steps;
 }
 
 bool sample_audit_stream_ended(const struct job *job, uint32_t stream)
@@ -90,8 +94,8 @@ static void stream_advance(struct core *core, struct job *job, const struct agen
     }
     if (cursor->epoch == stream->epoch) {
         stream->steps = cursor->steps > 0 ? cursor->steps : stream->steps;
-        stream->applied =
-            arrived->consumption.steps > stream->applied ? arrived->consumption.steps : stream->applied;
+        stream->applied = arrived->consumption.steps > stream->applied ? arrived->consumption.steps
+                                                                       : stream->applied;
     }
     if (next || (!was_over && sample_audit_stream_ended(job, cursor->stream))) {
         joiners_outdate(core, job, cursor->stream);
@@ -119,7 +123,8 @@ void sample_audit_arrived(struct core *core, struct job *job, const struct agent
     struct sample_audit *sample_audit = sample_audit_of(core, job, cursor);
     sample_audit->cursor.steps = cursor->steps > 0 ? cursor->steps : sample_audit->cursor.steps;
     sample_audit_settle(sample_audit, applied);
-    if (arrived->applied <= applied && arrived->consumption.steps > sample_audit->consumption.steps) {
+    if (arrived->applied <= applied &&
+        arrived->consumption.steps > sample_audit->consumption.steps) {
         sample_audit->consumption = arrived->consumption;
         sample_audit->at = arrived->applied;
     }

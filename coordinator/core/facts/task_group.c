@@ -23,7 +23,8 @@ static uint32_t task_group_open(struct core *core, struct job *job, uint32_t wor
         .prev = {.job = NONE, .task_group = NONE},
         .next = w->task_groups};
     if (w->task_groups.job != NONE) {
-        job_task_group(core, &core->jobs[w->task_groups.job], w->task_groups.task_group)->prev = ref;
+        job_task_group(core, &core->jobs[w->task_groups.job], w->task_groups.task_group)->prev =
+            ref;
     }
     w->task_groups = ref;
     map_add(&core->task_groups_by_worker, task_group_key(core, job, worker), ref.task_group);
@@ -35,17 +36,20 @@ static uint32_t task_group_open(struct core *core, struct job *job, uint32_t wor
 static void task_group_unlink(struct core *core, struct job *job, uint32_t number)
 {
     struct task_group *task_group = job_task_group(core, job, number);
-    CADRE_ASSERT(task_group->worker == NONE || task_group_find(core, job, task_group->worker) == number);
+    CADRE_ASSERT(
+        task_group->worker == NONE || task_group_find(core, job, task_group->worker) == number);
     if (task_group->worker == NONE) {
         return;
     }
     if (task_group->prev.job == NONE) {
         core->workers[task_group->worker].task_groups = task_group->next;
     } else {
-        job_task_group(core, &core->jobs[task_group->prev.job], task_group->prev.task_group)->next = task_group->next;
+        job_task_group(core, &core->jobs[task_group->prev.job], task_group->prev.task_group)->next =
+            task_group->next;
     }
     if (task_group->next.job != NONE) {
-        job_task_group(core, &core->jobs[task_group->next.job], task_group->next.task_group)->prev = task_group->prev;
+        job_task_group(core, &core->jobs[task_group->next.job], task_group->next.task_group)->prev =
+            task_group->prev;
     }
     map_remove(&core->task_groups_by_worker, task_group_key(core, job, task_group->worker), number);
 }
@@ -68,10 +72,12 @@ static void task_group_move(struct core *core, struct job *job, uint32_t from, u
     if (task_group->prev.job == NONE) {
         core->workers[task_group->worker].task_groups = ref;
     } else {
-        core->task_groups[core->jobs[task_group->prev.job].first + task_group->prev.task_group].next = ref;
+        core->task_groups[core->jobs[task_group->prev.job].first + task_group->prev.task_group]
+            .next = ref;
     }
     if (task_group->next.job != NONE) {
-        core->task_groups[core->jobs[task_group->next.job].first + task_group->next.task_group].prev = ref;
+        core->task_groups[core->jobs[task_group->next.job].first + task_group->next.task_group]
+            .prev = ref;
     }
     map_remove(&core->task_groups_by_worker, task_group_key(core, job, task_group->worker), from);
     map_add(&core->task_groups_by_worker, task_group_key(core, job, task_group->worker), number);
@@ -155,7 +161,8 @@ uint32_t task_group_first(const struct core *core, const struct job *job, uint32
     return number == NONE ? NONE : job_task_group(core, job, number)->first;
 }
 
-uint32_t task_group_next(const struct core *core, const struct job *job, uint32_t worker, uint32_t slot)
+uint32_t task_group_next(
+    const struct core *core, const struct job *job, uint32_t worker, uint32_t slot)
 {
     const struct task *task = job_task(core, job, slot);
     CADRE_ASSERT(worker < core->options.limits.workers_max);

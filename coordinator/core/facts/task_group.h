@@ -12,7 +12,8 @@ void task_group_remove(struct core *core, struct job *job, uint32_t slot);
 /* The slots of the job's party on a worker, one after the other until NONE, while what is done with
  * each may empty slots: then it begins anew, and those left are met again. */
 uint32_t task_group_first(const struct core *core, const struct job *job, uint32_t worker);
-uint32_t task_group_next(const struct core *core, const struct job *job, uint32_t worker, uint32_t slot);
+uint32_t task_group_next(
+    const struct core *core, const struct job *job, uint32_t worker, uint32_t slot);
 /* Its worker is lost: it keeps its tasks, and nobody hears of it. */
 void task_group_orphan(struct core *core, struct job *job, uint32_t number);
 /* Its worker is to be told to start those of its tasks that it does not have. */

@@ -171,7 +171,8 @@ bool task_holds_state(const struct job *job, const struct task *task)
 
 bool task_drains(const struct core *core, const struct job *job, const struct task *task)
 {
-    uint32_t worker = task->task_group == NONE ? NONE : job_task_group(core, job, task->task_group)->worker;
+    uint32_t worker =
+        task->task_group == NONE ? NONE : job_task_group(core, job, task->task_group)->worker;
     return worker != NONE && core->workers[worker].draining;
 }
 

@@ -16,8 +16,8 @@
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 
-static void text_timeline_position(struct text *text, const struct core *core, const struct job *job,
-    uint32_t task_group, const struct cursor *cursor, uint64_t position)
+static void text_timeline_position(struct text *text, const struct core *core,
+    const struct job *job, uint32_t task_group, const struct cursor *cursor, uint64_t position)
 {
     uint32_t worker = task_group == NONE ? NONE : job_task_group(core, job, task_group)->worker;
     CADRE_ASSERT(position >= cursor->first);
@@ -38,8 +38,9 @@ static void text_timeline_position(struct text *text, const struct core *core, c
 }
 
 /* Two claims for the same position: the job fails with both. */
-static void timeline_conflict(struct core *core, struct job *job, const struct step_range *step_range,
-    uint32_t other, uint32_t task_group, const struct cursor *cursor, uint64_t position)
+static void timeline_conflict(struct core *core, struct job *job,
+    const struct step_range *step_range, uint32_t other, uint32_t task_group,
+    const struct cursor *cursor, uint64_t position)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -55,17 +56,18 @@ static void timeline_conflict(struct core *core, struct job *job, const struct s
     CADRE_ASSERT(job->outcome != 0);
 }
 
-static struct step_range *timeline_insert(struct job *job, uint32_t at, const struct step_range *step_range)
+static struct step_range *timeline_insert(
+    struct job *job, uint32_t at, const struct step_range *step_range)
 {
     CADRE_ASSERT(at <= job->step_range_count);
     CADRE_ASSERT(at == 0 || job->step_ranges[at - 1].through <= step_range->cursor.begin);
     CADRE_ASSERT(job->step_range_count < STEP_RANGES_MAX);
-    memmove(
-        &job->step_ranges[at + 1], &job->step_ranges[at], sizeof(*step_range) * (job->step_range_count - at));
+    memmove(&job->step_ranges[at + 1], &job->step_ranges[at],
+        sizeof(*step_range) * (job->step_range_count - at));
     job->step_ranges[at] = *step_range;
     job->step_range_count++;
-    CADRE_ASSERT(
-        at + 1 == job->step_range_count || step_range->through <= job->step_ranges[at + 1].cursor.begin);
+    CADRE_ASSERT(at + 1 == job->step_range_count ||
+                 step_range->through <= job->step_ranges[at + 1].cursor.begin);
     return &job->step_ranges[at];
 }
 
@@ -85,8 +87,8 @@ static void timeline_end(struct core *core, struct job *job, const struct cursor
 }
 
 /* Whether the claim can stand beside an older stretch that begins at another position. */
-static bool timeline_adjacent(struct core *core, struct job *job, struct step_range *s, uint32_t task_group,
-    const struct agent_arrived *arrived, uint64_t *limit)
+static bool timeline_adjacent(struct core *core, struct job *job, struct step_range *s,
+    uint32_t task_group, const struct agent_arrived *arrived, uint64_t *limit)
 {
     const struct cursor *cursor = &arrived->cursor;
     CADRE_ASSERT(s->cursor.begin != cursor->begin);
@@ -113,8 +115,8 @@ static bool timeline_adjacent(struct core *core, struct job *job, struct step_ra
 
 /* Whether a claim is of the very run that an older one began. A run of which nobody has applied a
  * step may be given up by the party that began it: the step failed there and nothing came of it. */
-static bool timeline_same(struct core *core, struct job *job, struct step_range *s, uint32_t task_group,
-    const struct cursor *cursor)
+static bool timeline_same(struct core *core, struct job *job, struct step_range *s,
+    uint32_t task_group, const struct cursor *cursor)
 {
     bool same = s->cursor.stream == cursor->stream && s->cursor.epoch == cursor->epoch &&
                 s->cursor.first == cursor->first;
@@ -202,8 +204,8 @@ static void timeline_trim(struct job *job)
     }
     if (past > 0) {
         job->step_range_count -= past;
-        memmove(
-            job->step_ranges, &job->step_ranges[past], sizeof(job->step_ranges[0]) * job->step_range_count);
+        memmove(job->step_ranges, &job->step_ranges[past],
+            sizeof(job->step_ranges[0]) * job->step_range_count);
     }
     CADRE_ASSERT(job->step_range_count < STEP_RANGES_MAX);
 }

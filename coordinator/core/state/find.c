@@ -30,7 +30,8 @@ struct task_ref job_task_ref(const struct core *core, const struct job *job, uin
         .job = job->id, .slot = slot, .incarnation = job_task(core, job, slot)->incarnation};
 }
 
-struct task_group *job_task_group(const struct core *core, const struct job *job, uint32_t task_group)
+struct task_group *job_task_group(
+    const struct core *core, const struct job *job, uint32_t task_group)
 {
     CADRE_ASSERT(job->task_groups <= job->tasks);
     CADRE_ASSERT(task_group < job->task_groups);
@@ -88,8 +89,8 @@ struct task *task_find(
         return NULL;
     }
     struct task *task = job_task(core, job, ref.slot);
-    if (task->task_group == NONE || task->incarnation != ref.incarnation || task->state == TASK_LOST ||
-        job_task_group(core, job, task->task_group)->worker != worker) {
+    if (task->task_group == NONE || task->incarnation != ref.incarnation ||
+        task->state == TASK_LOST || job_task_group(core, job, task->task_group)->worker != worker) {
         return NULL;
     }
     *ret_job = job;

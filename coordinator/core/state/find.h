@@ -12,7 +12,8 @@ struct job *job_find(const struct core *core, struct job_id id);
 /* Of a slot, of a number of its parties. */
 struct task *job_task(const struct core *core, const struct job *job, uint32_t slot);
 struct task_ref job_task_ref(const struct core *core, const struct job *job, uint32_t slot);
-struct task_group *job_task_group(const struct core *core, const struct job *job, uint32_t task_group);
+struct task_group *job_task_group(
+    const struct core *core, const struct job *job, uint32_t task_group);
 /* For the map of parties. */
 uint64_t task_group_key(const struct core *core, const struct job *job, uint32_t worker);
 /* The job's party on the worker, NONE when it has none. */

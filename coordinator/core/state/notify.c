@@ -31,11 +31,12 @@ void notify_task(struct core *core, const struct job *job, uint32_t slot, enum c
     action->notify_job.one = true;
     action->notify_job.slot = slot;
     action->notify_job.link =
-        core->workers[job_task_group(core, job, job_task(core, job, slot)->task_group)->worker].link;
+        core->workers[job_task_group(core, job, job_task(core, job, slot)->task_group)->worker]
+            .link;
 }
 
-void notify_task_status(struct core *core, const struct job *job, uint32_t slot, enum task_down_type type,
-    cadre_status code, const char *sentence)
+void notify_task_status(struct core *core, const struct job *job, uint32_t slot,
+    enum task_down_type type, cadre_status code, const char *sentence)
 {
     uint32_t worker = job_task_group(core, job, job_task(core, job, slot)->task_group)->worker;
     struct core_action *action = action_add(core, CORE_ACTION_NOTIFY_TASK);

@@ -10,8 +10,8 @@ struct core_action *notify_job(struct core *core, const struct job *job, enum co
 /* To one task, which is connected. */
 void notify_task(struct core *core, const struct job *job, uint32_t slot, enum core_message what);
 /* RESET, SUPERSEDED, REFUSED or WARM to one task, which is connected. */
-void notify_task_status(struct core *core, const struct job *job, uint32_t slot, enum task_down_type type,
-    cadre_status code, const char *sentence);
+void notify_task_status(struct core *core, const struct job *job, uint32_t slot,
+    enum task_down_type type, cadre_status code, const char *sentence);
 /* To one task that said hello again: what it has to know now. */
 void notify_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan);
 

@@ -123,14 +123,14 @@ enum joining {
 /* When the slot of a task that is gone is filled again. */
 enum refill {
     REFILL_AFTER_PLAN = 0, /* once the job has a plan */
-    REFILL_NOW,   /* it ended before the first plan through no fault of its own */
-    REFILL_NEXT_PLAN      /* it found nothing to do: the slot stays empty until the next plan */
+    REFILL_NOW,            /* it ended before the first plan through no fault of its own */
+    REFILL_NEXT_PLAN       /* it found nothing to do: the slot stays empty until the next plan */
 };
 
 struct task {
     enum task_state state;
     uint32_t task_group; /* NONE: not placed */
-    uint32_t next;  /* of its party */
+    uint32_t next;       /* of its party */
     uint32_t prev;
     uint64_t incarnation;
     uint32_t pid;
@@ -145,22 +145,22 @@ struct task {
     enum dismissal dismissed;
     enum joining joining;
     enum refill refill;
-    bool placement_unrecorded;  /* in job.fresh: its place is not recorded yet */
-    bool stop_unsent; /* in job.dismissed: it is not told to end yet */
-    bool end_unrecorded;    /* in job.lost: how it ended is not recorded yet */
-    bool joined;    /* it said hello, since the coordinator was started */
-    bool adopted;   /* it was placed before that */
-    bool finished;  /* it reported that the program is done */
-    bool reported;  /* it is frozen, and said where */
-    bool collected; /* nothing of it is left on its worker */
+    bool placement_unrecorded; /* in job.fresh: its place is not recorded yet */
+    bool stop_unsent;          /* in job.dismissed: it is not told to end yet */
+    bool end_unrecorded;       /* in job.lost: how it ended is not recorded yet */
+    bool joined;               /* it said hello, since the coordinator was started */
+    bool adopted;              /* it was placed before that */
+    bool finished;             /* it reported that the program is done */
+    bool reported;             /* it is frozen, and said where */
+    bool collected;            /* nothing of it is left on its worker */
     /* facts/crew.c; what follows outlives the task and is the slot's */
-    enum role role;            /* of a crew; else ROLE_NONE */
+    enum role role;               /* of a crew; else ROLE_NONE */
     uint32_t attempts;            /* how often it was started in this generation */
-    uint64_t attempts_generation;         /* the number of that in which its last task was */
-    struct worker_id home;     /* of a server: where its last life was */
-    uint64_t kept;             /* and which it was */
-    uint64_t predecessor;      /* whose memory this life takes over */
-    struct task_backed backed; /* of a server: `by` is the slot's, the number this life's */
+    uint64_t attempts_generation; /* the number of that in which its last task was */
+    struct worker_id home;        /* of a server: where its last life was */
+    uint64_t kept;                /* and which it was */
+    uint64_t predecessor;         /* whose memory this life takes over */
+    struct task_backed backed;    /* of a server: `by` is the slot's, the number this life's */
     /* of its report */
     bool clean;
     bool begun;
@@ -189,10 +189,10 @@ enum phase {
 /* A run of positions that the tasks agree belongs to one epoch of one stream. */
 struct step_range {
     struct cursor cursor;
-    uint64_t through; /* positions cursor.begin .. through - 1 */
-    uint64_t applied; /* a party applied positions below it as part of this stretch */
-    uint32_t task_group;   /* that said so first; NONE: it is gone */
-    uint32_t ahead;   /* that applied most of it */
+    uint64_t through;    /* positions cursor.begin .. through - 1 */
+    uint64_t applied;    /* a party applied positions below it as part of this stretch */
+    uint32_t task_group; /* that said so first; NONE: it is gone */
+    uint32_t ahead;      /* that applied most of it */
 };
 
 /* The length of an epoch is recorded. */
@@ -203,8 +203,8 @@ struct ended {
 
 /* What is known of the samples of one epoch. */
 struct sample_audit {
-    struct cursor cursor; /* stream 0: free */
-    struct consumption consumption;     /* as of position `at`, which all have applied */
+    struct cursor cursor;           /* stream 0: free */
+    struct consumption consumption; /* as of position `at`, which all have applied */
     uint64_t at;
     struct consumption ahead; /* the farthest that was told, of position ahead_at */
     uint64_t ahead_at;
@@ -233,7 +233,7 @@ enum deadline {
     DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
     DEADLINE_SLOW,     /* a step does not end: tell people */
     DEADLINE_STALL,    /* a step does not end: replace who is waited for */
-    DEADLINE_PS_JOB,     /* attendants are to be heard again, or to be gone */
+    DEADLINE_PS_JOB,   /* attendants are to be heard again, or to be gone */
     DEADLINE_MEMBERS,  /* members that changed are to be told */
     DEADLINE_LIMIT,    /* it may run no longer */
     DEADLINE_BACKOFF,  /* its tasks fail again and again: none is placed before */
@@ -283,20 +283,20 @@ enum due {
     DUE_GOODBYE_SERVERS = 1 << 20,
     /* Outcomes: facts that decide what becomes of the job. All that an event made due are decided
      * at its end, in this order, before anything is placed or said. */
-    DUE_BREAK = 1 << 21,   /* the generation lacks a member: the others are to freeze */
-    DUE_FINISH = 1 << 22,  /* all members finished at one position */
-    DUE_PART = 1 << 23,    /* a part is durable: perhaps all have applied it */
-    DUE_HALTED = 1 << 24,  /* perhaps all stand at the stop, and it is saved */
-    DUE_RESTART = 1 << 25,    /* the state that the tasks began with is void: all begin again */
-    DUE_DISBAND = 1 << 26, /* the generation is over, and nobody goes on from it */
-    DUE_FAILED = 1 << 27,  /* it has an outcome that its tasks do not know of: they are ended */
-    DUE_TASK_GONE = 1 << 28,    /* somebody is gone: perhaps nobody is left */
-    DUE_REQUEUE = 1 << 29, /* a slot of a job that leaves is empty: perhaps all are */
-    DUE_VERIFIED = 1 << 30 /* said like those above */
+    DUE_BREAK = 1 << 21,     /* the generation lacks a member: the others are to freeze */
+    DUE_FINISH = 1 << 22,    /* all members finished at one position */
+    DUE_PART = 1 << 23,      /* a part is durable: perhaps all have applied it */
+    DUE_HALTED = 1 << 24,    /* perhaps all stand at the stop, and it is saved */
+    DUE_RESTART = 1 << 25,   /* the state that the tasks began with is void: all begin again */
+    DUE_DISBAND = 1 << 26,   /* the generation is over, and nobody goes on from it */
+    DUE_FAILED = 1 << 27,    /* it has an outcome that its tasks do not know of: they are ended */
+    DUE_TASK_GONE = 1 << 28, /* somebody is gone: perhaps nobody is left */
+    DUE_REQUEUE = 1 << 29,   /* a slot of a job that leaves is empty: perhaps all are */
+    DUE_VERIFIED = 1 << 30   /* said like those above */
 };
 
 #define DUE_OUTCOMES                                                                               \
-    ((uint32_t)(DUE_BREAK | DUE_FINISH | DUE_PART | DUE_HALTED | DUE_RESTART | DUE_DISBAND |          \
+    ((uint32_t)(DUE_BREAK | DUE_FINISH | DUE_PART | DUE_HALTED | DUE_RESTART | DUE_DISBAND |       \
                 DUE_FAILED | DUE_TASK_GONE | DUE_REQUEUE))
 
 struct job {
@@ -315,11 +315,11 @@ struct job {
     uint32_t task_groups;
     uint32_t initial; /* tasks that it was first placed with */
     uint64_t incarnation_max;
-    uint32_t due;   /* bits of enum due */
-    bool touched;   /* in core.touched */
-    bool undecided; /* in core.undecided */
-    bool underfilled;   /* in core.wanting: it is placed, and could use more places */
-    bool draining;  /* some of its tasks may be on workers that drain */
+    uint32_t due;     /* bits of enum due */
+    bool touched;     /* in core.touched */
+    bool undecided;   /* in core.undecided */
+    bool underfilled; /* in core.wanting: it is placed, and could use more places */
+    bool draining;    /* some of its tasks may be on workers that drain */
     uint64_t touched_step;
 
     /* Counted over its tasks, as they are now: a slot that is empty again counts as waiting. */
@@ -351,7 +351,7 @@ struct job {
     uint32_t present; /* usable */
     uint32_t reported;
     uint32_t finished;      /* gone or not */
-    uint32_t unconfirmed;       /* present, and not heard since the coordinator was started */
+    uint32_t unconfirmed;   /* present, and not heard since the coordinator was started */
     uint32_t finished_slot; /* the first that did */
     uint64_t finished_position;
 
@@ -369,7 +369,7 @@ struct job {
     bool checkpoint_asked;  /* a position for that is to be found */
     enum preemption preempt;
     bool requeues;                       /* it goes on by itself afterwards */
-    bool over_time_limit;                       /* it ran longer than it may */
+    bool over_time_limit;                /* it ran longer than it may */
     bool saves;                          /* all stand at the step: it is being saved */
     char preempt_text[LIMIT_TEXT_BYTES]; /* what for */
     uint32_t step_range_count;
@@ -393,12 +393,12 @@ struct job {
 
     /* facts/crew.c; no servers: the job is none */
     struct ps_job ps_job;
-    uint32_t ps_task_counts[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above but
-                                               those of states, and in `joined` */
-    uint32_t members_held;                  /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
-    uint64_t members_next_us;               /* not to be told before */
-    bool recalls;      /* the coordinator was started again, and not all of them are heard */
-    uint32_t recalled; /* all slots below are heard, or need not be */
+    uint32_t ps_task_counts[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above
+                                               but those of states, and in `joined` */
+    uint32_t members_held;    /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
+    uint64_t members_next_us; /* not to be told before */
+    bool recalls;             /* the coordinator was started again, and not all of them are heard */
+    uint32_t recalled;        /* all slots below are heard, or need not be */
     enum ps_shutdown ps_shutdown;
 
     /* Of the last or current loss of the generation. */
@@ -443,8 +443,8 @@ struct job {
     cadre_status code;
     int32_t exit_code;
     char text[LIMIT_TEXT_BYTES]; /* why it ends */
-    /* By begin, disjoint. Only `step_range_count` are set: these are most of a job, and one that waits
-     * has none. */
+    /* By begin, disjoint. Only `step_range_count` are set: these are most of a job, and one that
+     * waits has none. */
     struct step_range step_ranges[STEP_RANGES_MAX];
 };
 
@@ -475,7 +475,7 @@ struct core {
     uint32_t tasks_used; /* end of the used part of the arrays of tasks */
     uint32_t tasks_live;
     uint32_t end_unrecorded; /* lost tasks of all jobs whose end is not recorded yet */
-    bool placement_due;  /* the queue, the empty slots of jobs or the free slots changed */
+    bool placement_due;      /* the queue, the empty slots of jobs or the free slots changed */
 
     struct worker *workers;
     struct list workers_live; /* in order of id */
@@ -491,16 +491,16 @@ struct core {
     uint32_t *queue_numbers; /* by job: rising along the queue by 1, if queue_numbered */
     bool queue_numbered;
     bool queue_head_known;
-    uint32_t queue_head;   /* the first that the cluster could hold if it were empty, or NONE */
-    struct list underfilled;   /* placed jobs with empty slots, in that order; shares the nodes */
-    struct list undecided; /* jobs with an outcome that is due; none between two steps */
-    struct list touched;   /* jobs that may have something to say */
-    struct list drained;   /* jobs that are `draining`, in order of id */
+    uint32_t queue_head;     /* the first that the cluster could hold if it were empty, or NONE */
+    struct list underfilled; /* placed jobs with empty slots, in that order; shares the nodes */
+    struct list undecided;   /* jobs with an outcome that is due; none between two steps */
+    struct list touched;     /* jobs that may have something to say */
+    struct list drained;     /* jobs that are `draining`, in order of id */
     struct map jobs_by_id;
 
     struct task *tasks;
     struct task_group *task_groups;
-    uint32_t *members;           /* slot of rank i of the job at `first` */
+    uint32_t *members;                /* slot of rank i of the job at `first` */
     struct map task_groups_by_worker; /* (job index, worker index) -> party index */
 
     struct core_drained *drains; /* of clients, whether these workers are known or not */

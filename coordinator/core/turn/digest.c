@@ -35,10 +35,11 @@ static uint64_t fold_some(uint64_t digest, uint64_t value)
 
 static uint64_t fold_task(uint64_t digest, const struct task *task)
 {
-    const uint64_t flags[] = {task_is_usable(task), task->placement_unrecorded, task->stop_unsent, task->end_unrecorded,
-        task->joined, task->joined, task->joining != JOINING_NOT, task->finished, task->reported,
-        task->collected, task->state == TASK_EXITED, task->refill == REFILL_NOW,
-        task->refill == REFILL_NEXT_PLAN, task->clean, task->begun, task->adopted, task_is_ps_task(task)};
+    const uint64_t flags[] = {task_is_usable(task), task->placement_unrecorded, task->stop_unsent,
+        task->end_unrecorded, task->joined, task->joined, task->joining != JOINING_NOT,
+        task->finished, task->reported, task->collected, task->state == TASK_EXITED,
+        task->refill == REFILL_NOW, task->refill == REFILL_NEXT_PLAN, task->clean, task->begun,
+        task->adopted, task_is_ps_task(task)};
     const uint64_t fields[] = {(uint64_t)task->state, task->task_group, task->next, task->prev,
         task->incarnation, task->pid, task->rank, task->replicas,
         (uint64_t)(int64_t)task->exit_code, (uint64_t)(int64_t)task->exit_signal,
@@ -70,8 +71,9 @@ static uint64_t fold_task_group(uint64_t digest, const struct task_group *task_g
 
 static uint64_t fold_consumption(uint64_t digest, const struct consumption *consumption)
 {
-    const uint64_t fields[] = {consumption->steps, consumption->samples, consumption->consumed[0], consumption->consumed[1],
-        consumption->expected[0], consumption->expected[1], consumption->provable, consumption->files};
+    const uint64_t fields[] = {consumption->steps, consumption->samples, consumption->consumed[0],
+        consumption->consumed[1], consumption->expected[0], consumption->expected[1],
+        consumption->provable, consumption->files};
     return fold_all(digest, fields, CADRE_COUNT_OF(fields));
 }
 
@@ -146,14 +148,14 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
     const uint64_t fields[] = {job->id.n, (uint64_t)job->state, (uint64_t)job->phase,
         (uint64_t)(int64_t)job->priority, job->tasks, job->tasks_min, job->max_restarts,
         job->wait_us, job->stall_us, job->task_groups, job->initial, job->incarnation_max, job->due,
-        job->touched, job->underfilled, job->draining, job->silent, job->silent_slot, job->early_slot,
-        job->generation.number, job->generation.nonce, job->parent.number, job->parent.nonce,
-        job->resume, job->roster, job->source, job->restarted, job->restart_all, job->finished,
-        job->finished_slot, job->finished_position, job->arrived.least, job->arrived.holders,
-        job->applied.least, job->applied.holders, job->unarrived, job->wanted, job->wanted_slot,
-        job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind, job->halt_stream,
-        job->has_checkpoint, job->published, job->has_part, job->part_compared, job->counted,
-        job->excused, job->guess, job->waits_us, job->restarts, job->aborted_us,
+        job->touched, job->underfilled, job->draining, job->silent, job->silent_slot,
+        job->early_slot, job->generation.number, job->generation.nonce, job->parent.number,
+        job->parent.nonce, job->resume, job->roster, job->source, job->restarted, job->restart_all,
+        job->finished, job->finished_slot, job->finished_position, job->arrived.least,
+        job->arrived.holders, job->applied.least, job->applied.holders, job->unarrived, job->wanted,
+        job->wanted_slot, job->released, job->raised, job->halt_at, (uint64_t)job->halt_kind,
+        job->halt_stream, job->has_checkpoint, job->published, job->has_part, job->part_compared,
+        job->counted, job->excused, job->guess, job->waits_us, job->restarts, job->aborted_us,
         (uint64_t)job->followed.code, job->progress_us, job->median_us, job->stall_stamp,
         job->stall_slot, job->stall_position, job->stalled, job->slow, job->hang_slot,
         job->hang_position, job->hang_reported_us, (uint64_t)job->hang.at, job->hang.collective,
@@ -164,7 +166,8 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
         job->ps_job.evaluators, job->ps_job.backups, job->ps_task_counts[ROLE_WORKER],
         job->ps_task_counts[ROLE_SERVER], job->ps_task_counts[ROLE_EVALUATOR], job->recalls,
         (uint64_t)job->ps_shutdown, job->members_held, job->members_next_us, job->gpus,
-        job->time_limit_us, job->over_time_limit, job->cut_us, job->restarts_without_step, job->formed};
+        job->time_limit_us, job->over_time_limit, job->cut_us, job->restarts_without_step,
+        job->formed};
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_all(digest, job->deadlines, DEADLINES);
     digest = fold_timeline(digest, job);

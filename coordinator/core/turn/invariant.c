@@ -96,7 +96,8 @@ static const char *phase_holds(const struct job *job)
     case PHASE_RUN:
         HOLDS(job->roster > 0, "a plan without a roster");
         HOLDS(!deadline_armed(job, DEADLINE_REPORT), "reports are awaited of a running job");
-        HOLDS(!deadline_armed(job, DEADLINE_WAIT) || ps_job_is_set(&job->ps_job), "a running job waits");
+        HOLDS(!deadline_armed(job, DEADLINE_WAIT) || ps_job_is_set(&job->ps_job),
+            "a running job waits");
         break;
     case PHASE_REGROUP:
         /* Who is asked reports, or is dismissed; when all have reported it is decided, once. */
@@ -134,12 +135,13 @@ static const char *preempt_holds(const struct job *job)
 static const char *ps_job_holds(const struct job *job)
 {
     const uint32_t *ps_task_counts = job->ps_task_counts;
-    HOLDS(ps_job_is_set(&job->ps_job) || ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] == 0,
+    HOLDS(ps_job_is_set(&job->ps_job) ||
+              ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] == 0,
         "attendants without a crew");
     HOLDS(ps_task_counts[ROLE_NONE] == 0 && ps_task_counts[ROLE_CHIEF] == 0, "the chief attends");
-    HOLDS(
-        job->usable + ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] + ps_task_counts[ROLE_EVALUATOR] <=
-            job->alive,
+    HOLDS(job->usable + ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] +
+                  ps_task_counts[ROLE_EVALUATOR] <=
+              job->alive,
         "more tasks are used than are alive");
     HOLDS(!ps_job_is_set(&job->ps_job) || job->roster <= 1, "an attendant is in the roster");
     HOLDS(job->ps_shutdown == PS_SHUTDOWN_NONE || job->phase == PHASE_DONE || job->outcome != 0,
@@ -236,7 +238,8 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.owed += task->refill == REFILL_NOW;
         seen.declined += task->state == TASK_WAITING && task->refill == REFILL_NEXT_PLAN;
         if (job->phase == PHASE_DONE && task->rank != NONE && task->digest != 0) {
-            HOLDS(common_digest == 0 || common_digest == task->digest, "bye was said to states that differ");
+            HOLDS(common_digest == 0 || common_digest == task->digest,
+                "bye was said to states that differ");
             common_digest = task->digest;
         }
     }
@@ -273,7 +276,8 @@ static const char *task_group_holds(const struct core *core, const struct job *j
         members += task->rank != NONE;
         HOLDS(++tasks <= job->tasks, "a party has no end");
     }
-    HOLDS(task_group->last == prev && tasks == task_group->tasks, "the tasks of a party are miscounted");
+    HOLDS(task_group->last == prev && tasks == task_group->tasks,
+        "the tasks of a party are miscounted");
     HOLDS(tasks > 0, "a party without tasks");
     HOLDS(members == task_group->members, "the members of a party are miscounted");
     HOLDS(job->phase != PHASE_RUN || members == 0 || task_group->up_to >= job->arrived.least,
@@ -395,7 +399,8 @@ static const char *workers_hold(const struct core *core)
             "a worker is not found by its link");
         HOLDS(core->deadlines.positions[i] != HEAP_NONE, "a worker without a lease");
         for (struct task_group_ref ref = worker->task_groups; ref.job != NONE;) {
-            const struct task_group *task_group = job_task_group(core, &core->jobs[ref.job], ref.task_group);
+            const struct task_group *task_group =
+                job_task_group(core, &core->jobs[ref.job], ref.task_group);
             HOLDS(task_group->worker == i, "a worker holds a party of another");
             for (uint32_t slot = task_group->first; slot != NONE;) {
                 const struct task *task = job_task(core, &core->jobs[ref.job], slot);

@@ -161,7 +161,8 @@ void core_job_worker(const struct core *core, struct job_id id, uint32_t i,
     CADRE_ASSERT(job != NULL);
     const struct task_group *task_group = job_task_group(core, job, i);
     *ret_worker = task_group->worker_id;
-    *ret_link = task_group->worker == NONE ? (struct link_id){0} : core->workers[task_group->worker].link;
+    *ret_link =
+        task_group->worker == NONE ? (struct link_id){0} : core->workers[task_group->worker].link;
     *ret_members = task_group->members;
 }
 

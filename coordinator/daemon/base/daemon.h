@@ -19,8 +19,8 @@
 /* disk.c: what is known of the state directory's. */
 struct disk {
     uv_timer_t timer;
-    struct file_work work;          /* a look at it */
-    uint64_t free_bytes;            /* by the last look */
+    struct file_work work;            /* a look at it */
+    uint64_t free_bytes;              /* by the last look */
     uint64_t granted_bytes;           /* granted since that look began */
     uint64_t granted_meanwhile_bytes; /* since the one that is under way began */
     uint64_t probed_bytes;            /* the thread's */
@@ -86,11 +86,11 @@ struct daemon {
     struct logged_job *logged_jobs; /* what the log said of those that live, by id */
     size_t logged_count;
     size_t logged_capacity;
-    struct content_references *content_references;    /* who needs which contents */
-    bool references_dropped;     /* since they were last counted, somebody needs less */
-    bool references_added;       /* a job changed since who needs what was counted for a worker's call */
+    struct content_references *content_references; /* who needs which contents */
+    bool references_dropped; /* since they were last counted, somebody needs less */
+    bool references_added; /* a job changed since who needs what was counted for a worker's call */
     uint64_t references_next_us; /* not to be counted before */
-    uint64_t cleaned_us;    /* when unused contents were last looked for */
+    uint64_t cleaned_us;         /* when unused contents were last looked for */
     struct worker_contents
         *worker_contents;           /* what each of them had, where certificates name them */
     struct contents *contents;      /* that are here */
@@ -99,8 +99,8 @@ struct daemon {
     struct disk disk;
     struct file_work_pool file_pool; /* on files, by threads */
     bool draining;
-    bool ready_file_written;     /* the ready file is ours */
-    cadre_status failed; /* why it must end; OK: in order */
+    bool ready_file_written; /* the ready file is ours */
+    cadre_status failed;     /* why it must end; OK: in order */
     struct cadre_error failure;
 };
 

@@ -9,7 +9,7 @@
 #include "common/wire/methods.h"
 
 /* How often it is looked at. */
-#define PROBE_MS        1000
+#define PROBE_MS       1000
 #define MEBIBYTE_BYTES ((uint64_t)1024 * 1024)
 
 /* Clients that ask before they submit are told; the readers of the service go on. */

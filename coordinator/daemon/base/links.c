@@ -78,20 +78,23 @@ static void log_down(struct link_id link, const struct agent_down *down)
     switch (relayed->type) {
     case TASK_DOWN_PLAN:
         log_event(LOG_LEVEL_DEBUG, "agents", "plan", LOG_U64("link", link.n),
-            LOG_U64("job", down->relay_down.job.n), LOG_U64("generation", relayed->plan.generation.number),
-            LOG_U64("members", relayed->plan.roster_count), LOG_U64("resume", relayed->plan.resume));
+            LOG_U64("job", down->relay_down.job.n),
+            LOG_U64("generation", relayed->plan.generation.number),
+            LOG_U64("members", relayed->plan.roster_count),
+            LOG_U64("resume", relayed->plan.resume));
         break;
     case TASK_DOWN_ABORT:
         log_event(LOG_LEVEL_DEBUG, "agents", "abort", LOG_U64("link", link.n),
-            LOG_U64("job", down->relay_down.job.n), LOG_U64("generation", relayed->generation.number),
-            LOG_STR("reason", relayed->reason));
+            LOG_U64("job", down->relay_down.job.n),
+            LOG_U64("generation", relayed->generation.number), LOG_STR("reason", relayed->reason));
         break;
     case TASK_DOWN_RESET:
     case TASK_DOWN_SUPERSEDED:
     case TASK_DOWN_REFUSED:
         log_event(LOG_LEVEL_DEBUG, "agents", "a task is not wanted", LOG_U64("link", link.n),
             LOG_U64("job", down->relay_down.job.n), LOG_U64("slot", down->relay_down.task.slot),
-            LOG_U64("incarnation", down->relay_down.task.incarnation), LOG_U64("type", relayed->type));
+            LOG_U64("incarnation", down->relay_down.task.incarnation),
+            LOG_U64("type", relayed->type));
         break;
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_GOODBYE:

@@ -14,8 +14,8 @@
 #include "common/base/fault.h"
 
 #define HOLE_TEXT_BYTES 64
-#define HEAD_SHARE     8   /* of the limit, this part is the beginning */
-#define LINE_SCAN_BYTES      512 /* how far an end of a line is looked for */
+#define HEAD_SHARE      8   /* of the limit, this part is the beginning */
+#define LINE_SCAN_BYTES 512 /* how far an end of a line is looked for */
 
 static char *path_of_hole(const char *log)
 {

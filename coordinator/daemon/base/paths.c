@@ -76,7 +76,8 @@ static void start_removal(struct daemon *daemon, const char *name)
             LOG_STR("path", name), LOG_STR("reason", "no memory"));
         return;
     }
-    file_work_start(&forgotten->work, &daemon->file_pool, remove_in_thread, after_remove, forgotten);
+    file_work_start(
+        &forgotten->work, &daemon->file_pool, remove_in_thread, after_remove, forgotten);
 }
 
 void paths_remove_job(struct daemon *daemon, struct job_id job)

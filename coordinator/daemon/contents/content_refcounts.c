@@ -42,7 +42,8 @@ static bool grow(struct content_refcounts *counts)
         }
     }
     free(counts->entries);
-    *counts = (struct content_refcounts){.entries = entries, .capacity = capacity, .used = is_referenced - 1};
+    *counts = (struct content_refcounts){
+        .entries = entries, .capacity = capacity, .used = is_referenced - 1};
     return true;
 }
 

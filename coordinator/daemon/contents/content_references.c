@@ -22,7 +22,8 @@ static void *allocate(size_t count, size_t size)
     return fault_point("needs.allocate") ? NULL : calloc(count, size);
 }
 
-bool content_references_has(const struct content_references *content_references, const struct sha256 *hash)
+bool content_references_has(
+    const struct content_references *content_references, const struct sha256 *hash)
 {
     return content_refcounts_of(&content_references->counts, hash) > 0;
 }
@@ -56,7 +57,8 @@ static uint64_t key_of(struct job_id job, const struct sha256 *manifest)
 
 static uint64_t key_of_referrer(const struct referrer *referrer)
 {
-    return key_of(referrer->job, referrer->kind == REFERRER_CHECKPOINT ? &referrer->manifest : NULL);
+    return key_of(
+        referrer->job, referrer->kind == REFERRER_CHECKPOINT ? &referrer->manifest : NULL);
 }
 
 /* Room for one more; false: no memory. */
@@ -91,7 +93,8 @@ static void empty(struct map *map)
 }
 
 /* `manifest`: of a checkpoint; NULL: the whole job. */
-static struct referrer *find(struct content_references *content_references, struct job_id job, const struct sha256 *manifest)
+static struct referrer *find(
+    struct content_references *content_references, struct job_id job, const struct sha256 *manifest)
 {
     const struct map *map = &content_references->by_key;
     uint64_t key = key_of(job, manifest);
@@ -119,19 +122,21 @@ static void add(struct refresh *refresh, struct referrer referrer)
     struct content_references *content_references = refresh->content_references;
     if (content_references->count == content_references->capacity) {
         size_t capacity = content_references->capacity > 0 ? content_references->capacity * 2 : 64;
-        struct referrer *grown = fault_point("needs.allocate")
-                                   ? NULL
-                                   : realloc(content_references->referrers, capacity * sizeof *grown);
+        struct referrer *grown =
+            fault_point("needs.allocate")
+                ? NULL
+                : realloc(content_references->referrers, capacity * sizeof *grown);
         content_references->referrers = grown != NULL ? grown : content_references->referrers;
         content_references->capacity = grown != NULL ? capacity : content_references->capacity;
     }
     size_t counted = 0;
-    while (referrer.hashes != NULL && content_references->count < content_references->capacity && counted < referrer.count &&
-           !fault_point("needs.allocate") &&
+    while (referrer.hashes != NULL && content_references->count < content_references->capacity &&
+           counted < referrer.count && !fault_point("needs.allocate") &&
            content_refcounts_add(&content_references->counts, &referrer.hashes[counted])) {
         counted++;
     }
-    if (referrer.hashes == NULL || counted < referrer.count || content_references->count == content_references->capacity ||
+    if (referrer.hashes == NULL || counted < referrer.count ||
+        content_references->count == content_references->capacity ||
         !reserve(&content_references->by_key)) {
         refresh->short_of_memory = true;
         while (counted > 0) {
@@ -141,7 +146,8 @@ static void add(struct refresh *refresh, struct referrer referrer)
         return;
     }
     referrer.seen = true;
-    map_add(&content_references->by_key, key_of_referrer(&referrer), (uint32_t)content_references->count);
+    map_add(&content_references->by_key, key_of_referrer(&referrer),
+        (uint32_t)content_references->count);
     content_references->referrers[content_references->count++] = referrer;
 }
 
@@ -204,8 +210,8 @@ static void add_read(struct refresh *refresh, struct unread_manifest *read)
 
 static void read_one(const struct daemon *daemon, struct unread_manifest *unread_manifest)
 {
-    (void)artifacts_read_references(daemon, &unread_manifest->checkpoint, daemon->options.job_quota_bytes > 0,
-        &unread_manifest->references, &unread_manifest->error);
+    (void)artifacts_read_references(daemon, &unread_manifest->checkpoint,
+        daemon->options.job_quota_bytes > 0, &unread_manifest->references, &unread_manifest->error);
 }
 
 static void read_in_thread(void *user)
@@ -227,7 +233,8 @@ static void after_read(void *user)
     free(content_references->unread_manifest);
     content_references->unread_manifest = NULL;
     content_references->unread_count = 0;
-    daemon->references_dropped = daemon->references_dropped || !(refresh.unread_manifest || refresh.short_of_memory);
+    daemon->references_dropped =
+        daemon->references_dropped || !(refresh.unread_manifest || refresh.short_of_memory);
 }
 
 bool content_references_are_loading(const struct content_references *content_references)
@@ -248,11 +255,13 @@ static void queue_unread(
         return;
     }
     refresh->unread_manifest = true;
-    if (content_references->work.running || content_references->unread_count == MANIFESTS_READ_MAX) {
+    if (content_references->work.running ||
+        content_references->unread_count == MANIFESTS_READ_MAX) {
         return;
     }
     if (content_references->unread_manifest == NULL) {
-        content_references->unread_manifest = allocate(MANIFESTS_READ_MAX, sizeof *content_references->unread_manifest);
+        content_references->unread_manifest =
+            allocate(MANIFESTS_READ_MAX, sizeof *content_references->unread_manifest);
     }
     if (content_references->unread_manifest != NULL) {
         content_references->unread_manifest[content_references->unread_count++] = unread_manifest;
@@ -260,7 +269,8 @@ static void queue_unread(
 }
 
 /* Any checkpoint with the same manifest: a job may go on from another's. */
-static const struct referrer *find_equal(const struct content_references *content_references, const struct sha256 *manifest)
+static const struct referrer *find_equal(
+    const struct content_references *content_references, const struct sha256 *manifest)
 {
     for (size_t i = 0; i < content_references->count; i++) {
         const struct referrer *referrer = &content_references->referrers[i];
@@ -272,7 +282,8 @@ static const struct referrer *find_equal(const struct content_references *conten
     return NULL;
 }
 
-static void add_checkpoint_hashes(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
+static void add_checkpoint_hashes(
+    void *user, struct job_id job, const struct core_checkpoint *checkpoint)
 {
     struct refresh *refresh = user;
     if (checkpoint->shared) {
@@ -284,8 +295,9 @@ static void add_checkpoint_hashes(void *user, struct job_id job, const struct co
         known->seen = true;
         return;
     }
-    const struct referrer *equal =
-        refresh->content_references->built ? find_equal(refresh->content_references, &manifest) : NULL;
+    const struct referrer *equal = refresh->content_references->built
+                                       ? find_equal(refresh->content_references, &manifest)
+                                       : NULL;
     if (equal == NULL) {
         queue_unread(refresh, job, checkpoint);
         return;
@@ -311,7 +323,8 @@ static void index_part(struct content_references *content_references, size_t ind
     }
 }
 
-static bool is_known(struct content_references *content_references, struct job_id job, const struct task_part *part)
+static bool is_known(
+    struct content_references *content_references, struct job_id job, const struct task_part *part)
 {
     const struct map *map = &content_references->parts_by_key;
     const struct sha256 manifest = content_references_hash(part->sha256);
@@ -328,8 +341,8 @@ static bool is_known(struct content_references *content_references, struct job_i
     return false;
 }
 
-void content_references_add_part(struct daemon *daemon, struct job_id job, const struct task_part *part,
-    struct artifact_references *references)
+void content_references_add_part(struct daemon *daemon, struct job_id job,
+    const struct task_part *part, struct artifact_references *references)
 {
     struct content_references *content_references = daemon->content_references;
     struct sha256 manifest = content_references_hash(part->sha256);
@@ -341,7 +354,8 @@ void content_references_add_part(struct daemon *daemon, struct job_id job, const
         return; /* said again */
     }
     if (content_references->part_count == content_references->part_capacity) {
-        size_t capacity = content_references->part_capacity > 0 ? content_references->part_capacity * 2 : 16;
+        size_t capacity =
+            content_references->part_capacity > 0 ? content_references->part_capacity * 2 : 16;
         struct pending_part *grown = realloc(content_references->parts, capacity * sizeof *grown);
         if (grown == NULL) {
             return; /* its contents were just brought: they stay for a while anyway */
@@ -436,13 +450,15 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
     for (uint32_t i = 0; engine_job_brief_at(daemon->engine, i, &info); i++) {
         add_job_hashes(&refresh, info.id);
     }
-    cadre_status status = engine_each_checkpoint(daemon->engine, add_checkpoint_hashes, &refresh, error);
+    cadre_status status =
+        engine_each_checkpoint(daemon->engine, add_checkpoint_hashes, &refresh, error);
     if (status == CADRE_OK) {
         add_parts(&refresh);
     }
     refresh.content_references->built = true;
     if (refresh.content_references->unread_count > 0 && !refresh.content_references->work.running) {
-        file_work_start(&refresh.content_references->work, &daemon->file_pool, read_in_thread, after_read, daemon);
+        file_work_start(&refresh.content_references->work, &daemon->file_pool, read_in_thread,
+            after_read, daemon);
     }
     CADRE_TRY(status);
     if (refresh.short_of_memory) {
@@ -459,8 +475,8 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
 
 /* ---- what one checkpoint needs ---- */
 
-bool content_references_checkpoint_has(struct content_references *content_references, struct job_id job,
-    const struct core_checkpoint *checkpoint, const struct sha256 *hash)
+bool content_references_checkpoint_has(struct content_references *content_references,
+    struct job_id job, const struct core_checkpoint *checkpoint, const struct sha256 *hash)
 {
     struct sha256 manifest = content_references_hash(checkpoint->manifest_sha256);
     const struct referrer *referrer = find(content_references, job, &manifest);

@@ -11,7 +11,8 @@ struct search {
 
 static void search_hash(struct search *search, const struct sha256 *hash)
 {
-    if (content_refcounts_of(&search->search, hash) > 0 && content_refcounts_of(&search->found, hash) == 0 &&
+    if (content_refcounts_of(&search->search, hash) > 0 &&
+        content_refcounts_of(&search->found, hash) == 0 &&
         !content_refcounts_add(&search->found, hash)) {
         search->short_of_memory = true;
     }
@@ -27,8 +28,9 @@ static void search_files(struct search *search, const struct job_spec *spec)
     }
 }
 
-static void search_checkpoints(
-    struct search *search, const struct content_references *content_references, const struct job_id *jobs, size_t job_count)
+static void search_checkpoints(struct search *search,
+    const struct content_references *content_references, const struct job_id *jobs,
+    size_t job_count)
 {
     for (size_t i = 0; content_references != NULL && i < content_references->count; i++) {
         const struct referrer *referrer = &content_references->referrers[i];
@@ -58,8 +60,8 @@ static void search_all(struct search *search, struct daemon *daemon, const char 
     search_checkpoints(search, daemon->content_references, jobs, count);
 }
 
-cadre_status content_references_of_worker(struct daemon *daemon, const char *worker, const struct sha256 *hashes,
-    size_t count, bool *ret_referenced, struct cadre_error *error)
+cadre_status content_references_of_worker(struct daemon *daemon, const char *worker,
+    const struct sha256 *hashes, size_t count, bool *ret_referenced, struct cadre_error *error)
 {
     struct search search = {0};
     struct cadre_error ignored;
@@ -83,6 +85,6 @@ cadre_status content_references_of_worker(struct daemon *daemon, const char *wor
     content_refcounts_free(&search.search);
     content_refcounts_free(&search.found);
     return search.short_of_memory ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                                       "the coordinator has no memory to look for contents")
-                                 : CADRE_OK;
+                                        "the coordinator has no memory to look for contents")
+                                  : CADRE_OK;
 }

@@ -9,9 +9,9 @@
 #include "common/base/sha256.h"
 
 enum content_state {
-    CONTENT_NONE,    /* a free place of the table */
-    CONTENT_ABSENT,  /* only being uploaded */
-    CONTENT_PRESENT,    /* its file has its name */
+    CONTENT_NONE,     /* a free place of the table */
+    CONTENT_ABSENT,   /* only being uploaded */
+    CONTENT_PRESENT,  /* its file has its name */
     CONTENT_REMOVING, /* a thread removes its file, or will: not here any more */
 };
 

@@ -69,7 +69,8 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "no memory to know which contents are here");
 }
 
-static cadre_status index_file(struct contents *contents, const char *name, struct cadre_error *error)
+static cadre_status index_file(
+    struct contents *contents, const char *name, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
     struct sha256 hash;
@@ -293,7 +294,9 @@ void contents_remove_damaged(struct contents *contents, const struct sha256 *has
 }
 
 void contents_collect_garbage(struct contents *contents,
-    bool (*is_referenced)(const struct content_references *content_references, const struct sha256 *hash), const struct content_references *content_references)
+    bool (*is_referenced)(
+        const struct content_references *content_references, const struct sha256 *hash),
+    const struct content_references *content_references)
 {
     for (size_t i = 0; i < contents->table.capacity; i++) {
         struct content *content = &contents->table.entries[i];

@@ -32,15 +32,14 @@ uint64_t contents_bytes(const struct contents *contents); /* of all that are her
 /* Somebody counts on it from now on: it stays for an hour though nobody else needs it. False: it is
  * not here. *ret_number tells it from a later one of the same hash. The caller sets the time of
  * access of its file, which tells the next start. */
-bool contents_touch(
-    struct contents *contents, const struct sha256 *hash, uint64_t *ret_number);
+bool contents_touch(struct contents *contents, const struct sha256 *hash, uint64_t *ret_number);
 
 /* The file of that one is gone, whoever removed it. */
 void contents_file_lost(struct contents *contents, const struct sha256 *hash, uint64_t number);
 
-/* Removes one that nobody needs any more; with `unless_touched` not if somebody asked for it lately:
- * it may be part of something that is being uploaded. It is not here from now on; a thread of the
- * pool removes the file. One that is just being uploaded stays. */
+/* Removes one that nobody needs any more; with `unless_touched` not if somebody asked for it
+ * lately: it may be part of something that is being uploaded. It is not here from now on; a thread
+ * of the pool removes the file. One that is just being uploaded stays. */
 void contents_remove(struct contents *contents, const struct sha256 *hash, bool unless_touched);
 
 /* It is not what its hash says: it is not here from now on, and is removed. */
@@ -48,7 +47,8 @@ void contents_remove_damaged(struct contents *contents, const struct sha256 *has
 
 /* Removes those that are not needed(needs, hash), and that nobody brought or asked for lately. */
 void contents_collect_garbage(struct contents *contents,
-    bool (*is_referenced)(const struct content_references *content_references, const struct sha256 *hash),
+    bool (*is_referenced)(
+        const struct content_references *content_references, const struct sha256 *hash),
     const struct content_references *content_references);
 
 /* ---- an upload that is whole, and takes its name ---- */

@@ -26,8 +26,8 @@ struct search {
 static void check_job(void *user, struct job_id job, const struct core_checkpoint *checkpoint)
 {
     struct search *search = user;
-    if (checkpoint->shared ||
-        !content_references_checkpoint_has(search->daemon->content_references, job, checkpoint, &search->hash)) {
+    if (checkpoint->shared || !content_references_checkpoint_has(search->daemon->content_references,
+                                  job, checkpoint, &search->hash)) {
         return;
     }
     struct damaged *grown = realloc(search->items, (search->count + 1) * sizeof *search->items);
@@ -59,7 +59,8 @@ void damage_handle(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTE
     char hex[SHA256_HEX_BYTES];
     memcpy(search.hash.bytes, sha256, SHA256_BYTES);
     sha256_hex(&search.hash, hex);
-    (void)content_references_refresh(daemon, &error); /* what came since the last one; else it is found again */
+    (void)content_references_refresh(
+        daemon, &error); /* what came since the last one; else it is found again */
     cadre_status status = engine_each_checkpoint(daemon->engine, check_job, &search, &error);
     if (status != CADRE_OK || search.short_of_memory) {
         log_event(LOG_LEVEL_WARNING, "files", "it is not known which checkpoints are damaged",

@@ -125,7 +125,8 @@ static cadre_status mark_present(
         hashes[i] = question->items[i].hash;
     }
     if (is_worker) {
-        CADRE_TRY(worker_contents_allowed(daemon, caller->name, hashes, question->count, may, error));
+        CADRE_TRY(
+            worker_contents_allowed(daemon, caller->name, hashes, question->count, may, error));
     }
     for (size_t i = 0; i < question->count; i++) {
         struct asked *item = &question->items[i];
@@ -186,6 +187,7 @@ void file_store_collect_garbage(struct daemon *daemon)
     uint64_t now_us = clock_monotonic_us();
     if (now_us - daemon->cleaned_us >= CLEAN_EVERY_US) {
         daemon->cleaned_us = now_us;
-        contents_collect_garbage(daemon->contents, content_references_has, daemon->content_references);
+        contents_collect_garbage(
+            daemon->contents, content_references_has, daemon->content_references);
     }
 }

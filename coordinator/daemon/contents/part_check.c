@@ -173,8 +173,8 @@ static void append(struct daemon *daemon, struct part_check *check)
     *at = check;
 }
 
-void part_check_start(struct daemon *daemon, struct link_id link, const struct agent_relay_up *relay_up,
-    const void *message, size_t length)
+void part_check_start(struct daemon *daemon, struct link_id link,
+    const struct agent_relay_up *relay_up, const void *message, size_t length)
 {
     struct part_check *check = calloc(1, sizeof *check);
     if (check != NULL) {

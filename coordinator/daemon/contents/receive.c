@@ -178,7 +178,8 @@ static cadre_status append(
     receive->got_bytes += size;
     receive->busy = true;
     rpc_call_pause(receive->call);
-    file_work_start(&receive->work, &receive->daemon->file_pool, write_in_thread, after_write, receive);
+    file_work_start(
+        &receive->work, &receive->daemon->file_pool, write_in_thread, after_write, receive);
     return CADRE_OK;
 }
 

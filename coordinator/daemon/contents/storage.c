@@ -171,7 +171,8 @@ static void count_log(struct storage *storage, struct job_id job, const char *pa
     }
 }
 
-static void count_output(struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
+static void count_output(
+    struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
 {
     (void)path;
     storage_output(storage, job, (int64_t)bytes);
@@ -276,7 +277,8 @@ cadre_status storage_reserve(
     bool may_fit = fits || (bytes <= quota && bytes_unremovable(daemon) <= quota - bytes);
     /* Not while it is not known which contents their end sets free. */
     while (may_fit && total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
-           !content_references_are_loading(daemon->content_references) && oldest_ended(daemon, &oldest)) {
+           !content_references_are_loading(daemon->content_references) &&
+           oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
         forget(daemon, oldest, "room is needed: --storage-quota");
         (void)content_references_refresh(daemon, &ignored);

@@ -67,8 +67,8 @@ static void close_in_thread(void *user)
 static void transmit_end(struct transmit *transmit)
 {
     if (transmit->fd >= 0) {
-        file_work_start(
-            &transmit->work, &transmit->daemon->file_pool, close_in_thread, transmit_free, transmit);
+        file_work_start(&transmit->work, &transmit->daemon->file_pool, close_in_thread,
+            transmit_free, transmit);
     } else {
         transmit_free(transmit);
     }

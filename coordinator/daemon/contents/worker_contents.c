@@ -90,7 +90,8 @@ cadre_status worker_contents_check(struct daemon *daemon, const char *worker,
     }
     CADRE_TRY(worker_contents_allowed(daemon, worker, hashes, count, may, error));
     for (size_t i = 0; i < count; i++) {
-        bool nobodys = daemon->content_references != NULL && !content_references_has(daemon->content_references, &hashes[i]) &&
+        bool nobodys = daemon->content_references != NULL &&
+                       !content_references_has(daemon->content_references, &hashes[i]) &&
                        contents_is_older(daemon->contents, &hashes[i], daemon->started_us);
         if (!may[i] && !nobodys) {
             char hex[SHA256_HEX_BYTES];

@@ -48,7 +48,8 @@ cadre_status worker_permissions_check_content(struct daemon *daemon, struct rpc_
     const struct tls_identity *identity = rpc_call_identity(call);
     bool is_referenced = identity->role != TLS_ROLE_WORKER;
     if (!is_referenced) {
-        CADRE_TRY(content_references_of_worker(daemon, identity->name, hash, 1, &is_referenced, error));
+        CADRE_TRY(
+            content_references_of_worker(daemon, identity->name, hash, 1, &is_referenced, error));
     }
     if (is_referenced) {
         return CADRE_OK;

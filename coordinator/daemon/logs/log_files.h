@@ -8,7 +8,7 @@
 
 enum log_disposition {
     LOG_STORED,
-    LOG_NO_ROOM,  /* it is to come again; its bytes are not here */
+    LOG_NO_ROOM,   /* it is to come again; its bytes are not here */
     LOG_DISCARDED, /* nobody wants it any more; its bytes are not here */
 };
 

@@ -17,7 +17,7 @@ struct log_follower {
     struct rpc_call *call; /* NULL: it went away while a thread reads */
     struct logs_request request;
     uint64_t *offsets; /* of each task; what was sent so far. The thread's while it reads */
-    bool *has_more;       /* of each task; there may be more than that */
+    bool *has_more;    /* of each task; there may be more than that */
     uint32_t tasks;    /* 0: nothing more to read */
     uint32_t next_slot;
     bool dirty;            /* something is fresh, or the job may have ended */

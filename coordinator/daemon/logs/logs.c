@@ -107,7 +107,8 @@ static void choose_slots(struct log_follower *log_follower, struct log_read *rea
 
 static bool has_more_to_read(const struct log_follower *log_follower)
 {
-    return memchr(log_follower->has_more, true, log_follower->tasks * sizeof *log_follower->has_more) != NULL;
+    return memchr(log_follower->has_more, true,
+               log_follower->tasks * sizeof *log_follower->has_more) != NULL;
 }
 
 /* Reads on, if there is something and room for it; ends the call when all is read. */

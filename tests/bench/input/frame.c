@@ -4,8 +4,9 @@
 #include <isa-l/crc.h>
 #include <string.h>
 
-#define SHORT_BYTES 512 /* below, the bare instruction is faster than a call that prepares lanes   \
-                         */
+#define SHORT_BYTES                                                                                \
+    512 /* below, the bare instruction is faster than a call that prepares lanes                   \
+         */
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) static uint32_t crc_short(const uint8_t *bytes, size_t count)

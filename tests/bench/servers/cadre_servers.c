@@ -50,8 +50,11 @@ static struct directory *directory_of(uint32_t slot)
     struct directory *directory = NULL;
     const struct directory_self self = {
         .ps_job = {.workers = CLIENTS_MOST, .servers = 1}, .slot = slot, .incarnation = 1};
-    const struct task_member member = {
-        .slot = SERVER_SLOT, .incarnation = 1, .attempts = 1, .here = true, .address = server_address};
+    const struct task_member member = {.slot = SERVER_SLOT,
+        .incarnation = 1,
+        .attempts = 1,
+        .here = true,
+        .address = server_address};
     const struct task_members members = {
         .generation = {.number = 1, .nonce = 1}, .members = &member, .member_count = 1};
     if (directory_new(&self, &directory, &error) != CADRE_OK) {

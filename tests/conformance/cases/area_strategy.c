@@ -135,8 +135,7 @@ static bool take_options(struct conformance_case *self, cadre_input_options *opt
     const char *mode = json_string_value(json_object_get(self->given, "replication_mode"));
     json_int_t buffer = 0;
     options->keep_on_host = json_is_false(json_object_get(self->given, "fetch_to_device"));
-    options->copy_to_device =
-        json_is_true(json_object_get(self->given, "place_dataset_on_device"));
+    options->copy_to_device = json_is_true(json_object_get(self->given, "place_dataset_on_device"));
     if (mode != NULL && strcmp(mode, "PER_REPLICA") == 0) {
         options->replication_mode = CADRE_PER_REPLICA;
     } else if (mode != NULL && strcmp(mode, "PER_WORKER") != 0) {

@@ -62,8 +62,9 @@ static void say_something(struct liar *liar, struct rpc_call *call)
         sample = &samples[prng_uniform(prng, sample_count)];
     } while (strcmp(sample->kind->name, "agent_down") != 0);
     struct agent_down down = *(const struct agent_down *)sample->message;
-    const struct task_ref task = {
-        .job = {1 + prng_uniform(prng, 3)}, .slot = (uint32_t)prng_uniform(prng, 2), .incarnation = 1};
+    const struct task_ref task = {.job = {1 + prng_uniform(prng, 3)},
+        .slot = (uint32_t)prng_uniform(prng, 2),
+        .incarnation = 1};
     if (down.type == AGENT_DOWN_START) {
         down.start.task = task;
         down.start.task_count = down.start.spec.workers;

@@ -9,8 +9,8 @@
 
 #define PLACED_ON_HOST UINT32_MAX
 
-/* The device of each replica by its global index, or PLACED_ON_HOST; as they are when a mesh is formed.
- * The first ones unless a test says otherwise. */
+/* The device of each replica by its global index, or PLACED_ON_HOST; as they are when a mesh is
+ * formed. The first ones unless a test says otherwise. */
 extern uint32_t placed_devices[WORLD_REPLICAS_MAX];
 void placed_default_devices(void);
 

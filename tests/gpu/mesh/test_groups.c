@@ -155,7 +155,8 @@ static cadre_status own_is_there(struct seat *seat)
     CADRE_TRY(handle_of(seat, MESH_DEVICE_ACROSS, 0, &own));
     CADRE_TRY(mesh_device_comm(seat->mesh, seat->local, &other, &seat->error));
     SEAT_CHECK(seat, own == other && own != NULL);
-    CADRE_TRY(mesh_device_comm_returned(seat->mesh, seat->local, false, &seat->error)); /* all is well */
+    CADRE_TRY(
+        mesh_device_comm_returned(seat->mesh, seat->local, false, &seat->error)); /* all is well */
     SEAT_CHECK(seat, handle_of(seat, MESH_DEVICE_WITHIN, 1, &own) == CADRE_FAILED_PRECONDITION);
     SEAT_CHECK(seat, strstr(seat->error.text, "it was not formed") != NULL && own == NULL);
     return CADRE_OK;

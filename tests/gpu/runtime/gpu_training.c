@@ -81,5 +81,6 @@ void gpu_put_f32(cadre_replica *replica, void *to, size_t count, float value)
     }
     struct device *device = replica->device;
     assert_ok(
-        device_copy_enqueue(device, device->compute, to, values, count * sizeof values[0], &error), &error);
+        device_copy_enqueue(device, device->compute, to, values, count * sizeof values[0], &error),
+        &error);
 }

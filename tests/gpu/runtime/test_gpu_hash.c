@@ -76,7 +76,8 @@ static void any_size_has_the_hashes_of_the_host(void **state)
     for (size_t stride = 1; stride < 4; stride++) {
         for (size_t i = 0; i < count; i++) {
             make_piece(&pieces[i], sizes[i],
-                (struct hash_turn){.first = prng_uniform(&prng, (uint32_t)stride), .stride = stride});
+                (struct hash_turn){
+                    .first = prng_uniform(&prng, (uint32_t)stride), .stride = stride});
             if (i % 3 == 0) { /* by itself */
                 struct piece alone;
                 make_piece(&alone, sizes[i], (struct hash_turn){.first = 0, .stride = stride});
@@ -119,8 +120,8 @@ static cadre_variable *bytes_of(cadre_strategy *strategy, const char *name, int6
     return variable;
 }
 
-static uint64_t digest_of(
-    cadre_strategy *strategy, uint32_t local, struct state_hashes *hashes, struct state_hash_turn turn)
+static uint64_t digest_of(cadre_strategy *strategy, uint32_t local, struct state_hashes *hashes,
+    struct state_hash_turn turn)
 {
     struct cadre_error error = {0};
     assert_ok(state_hash_prepare(strategy, hashes, &error), &error);
@@ -160,8 +161,8 @@ static void check_turns(cadre_strategy *strategy, uint32_t local, cadre_variable
         size_t hashed = 0;
         flip(component, at);
         for (uint32_t i = 0; i < OF; i++) {
-            uint64_t digest =
-                digest_of(strategy, local, &hashes, (struct state_hash_turn){.number = i, .of = OF});
+            uint64_t digest = digest_of(
+                strategy, local, &hashes, (struct state_hash_turn){.number = i, .of = OF});
             found += digest != calm ? 1 : 0;
             hashed += hashes.hashed;
         }

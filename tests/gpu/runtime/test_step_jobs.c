@@ -27,7 +27,7 @@ struct model {
     cadre_variable *weights;
     cadre_tensor *gradients[4];
     unsigned kill_attempt; /* this life dies ... */
-    unsigned kill_at;   /* ... in this step */
+    unsigned kill_at;      /* ... in this step */
 };
 
 static void update(cadre_replica *replica, void *user)
@@ -43,7 +43,8 @@ static void update(cadre_replica *replica, void *user)
 static bool dies(const cadre_replica *replica, const struct model *model)
 {
     const char *attempt = getenv("STAGE_LIFE");
-    return attempt != NULL && model->kill_at > 0 && strtoul(attempt, NULL, 10) == model->kill_attempt &&
+    return attempt != NULL && model->kill_at > 0 &&
+           strtoul(attempt, NULL, 10) == model->kill_attempt &&
            cadre_strategy_position(cadre_replica_strategy(replica)) == model->kill_at;
 }
 
@@ -199,8 +200,9 @@ static void check(struct stage_job *job, uint32_t dead, struct stage_end *ret_en
     stage_run(job, ret_end);
     bool good = ret_end->done && ret_end->position == EPOCHS * STEPS;
     for (uint32_t i = 0; i < ret_end->started; i++) {
-        good = good &&
-               (i == dead || (ret_end->exit_code[i] == 0 && strcmp(ret_end->printed[i], wanted) == 0));
+        good =
+            good &&
+            (i == dead || (ret_end->exit_code[i] == 0 && strcmp(ret_end->printed[i], wanted) == 0));
     }
     for (uint32_t i = 0; !good && i < ret_end->started; i++) {
         print_error("life %u: exit code %d\n%s%s", i, ret_end->exit_code[i], ret_end->printed[i],

@@ -29,7 +29,7 @@ struct played {
     size_t relayed_count;
     uint64_t relayed_epoch; /* of the last progress */
     unsigned relayed_parts;
-    uint64_t relayed_position;      /* of the last part */
+    uint64_t relayed_position;   /* of the last part */
     unsigned publishes;          /* asked of the front */
     uint64_t published_position; /* of the last one */
     char published_path[64];

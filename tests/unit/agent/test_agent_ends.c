@@ -310,14 +310,14 @@ static void an_agent_without_slots_is_refused(void **state)
         .identity = {.name = "n", .host = "h"},
         .mesh_host = ""};
     assert_int_equal(uv_loop_init(&loop), 0);
-    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
-        &error, "1 to 1024 tasks");
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error),
+        CADRE_INVALID_ARGUMENT, &error, "1 to 1024 tasks");
     setup.core.slots = LIMIT_SLOTS_PER_WORKER + 1;
-    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
-        &error, "not 1025");
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error),
+        CADRE_INVALID_ARGUMENT, &error, "not 1025");
     setup.core = (struct agent_options){.slots = 1};
-    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error), CADRE_INVALID_ARGUMENT,
-        &error, "heartbeats");
+    assert_error(agent_open(&setup, &loop, &callbacks, NULL, &agent, &error),
+        CADRE_INVALID_ARGUMENT, &error, "heartbeats");
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 

@@ -29,7 +29,8 @@ static void start_incarnation(
                                      .predecessor = predecessor}});
 }
 
-static void play_incarnation(struct stage *stage, uint32_t attempt, const char *text, uint64_t predecessor)
+static void play_incarnation(
+    struct stage *stage, uint32_t attempt, const char *text, uint64_t predecessor)
 {
     start_incarnation(stage, attempt, "memory", text, predecessor);
     until_collected(stage, attempt);

@@ -18,7 +18,7 @@ static struct client *watched;
 static void client_progress(struct client *client, uint64_t epoch)
 {
     client_send_up(client, &(struct task_up){.type = TASK_UP_PROGRESS,
-                           .progress = {.stream = "train", .epoch = epoch}});
+                               .progress = {.stream = "train", .epoch = epoch}});
 }
 
 /* Takes what has come. */

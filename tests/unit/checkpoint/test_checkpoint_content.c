@@ -134,7 +134,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_manifest_is_read),
         cmocka_unit_test(a_file_may_be_empty), cmocka_unit_test(what_is_malformed_is_refused),
-        cmocka_unit_test(no_part_of_one_is_one),
-        cmocka_unit_test(one_beyond_the_limit_is_refused)};
+        cmocka_unit_test(no_part_of_one_is_one), cmocka_unit_test(one_beyond_the_limit_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

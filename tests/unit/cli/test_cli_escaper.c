@@ -43,7 +43,10 @@ static void controls_become_visible(void **state)
     CHECK("\x1b]0;title\x07", "\\x1b]0;title\\x07");
     CHECK("\x1bPq\x1b\\", "\\x1bPq\\x1b\\");
     CHECK("a\0b\x7f\b", "a\\x00b\\x7f\\x08");
-    CHECK("\x9b" "2J \xc2\x9b" "2J", "\\x9b2J \\xc2\\x9b2J");
+    CHECK("\x9b"
+          "2J \xc2\x9b"
+          "2J",
+        "\\x9b2J \\xc2\\x9b2J");
     CHECK("\xe2\x80\xae\xe2\x81\xa6.", "\\xe2\\x80\\xae\\xe2\\x81\\xa6.");
 }
 
@@ -77,8 +80,8 @@ static void nothing_gets_through(void **state)
         assert_true(used <= sizeof out);
         for (size_t i = 0; i < used; i++) {
             unsigned char byte = (unsigned char)out[i];
-            assert_true((byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t' ||
-                        byte == '\r');
+            assert_true(
+                (byte >= 0x20 && byte != 0x7f) || byte == '\n' || byte == '\t' || byte == '\r');
             assert_false(byte == 0xc2 && i + 1 < used && (unsigned char)out[i + 1] < 0xa0);
         }
     }

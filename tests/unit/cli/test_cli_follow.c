@@ -143,7 +143,8 @@ struct streams {
     size_t err_size;
 };
 
-/* terminal_style_of() asks the descriptor, which a memory stream has none of: so these are files. */
+/* terminal_style_of() asks the descriptor, which a memory stream has none of: so these are files.
+ */
 static void open_streams(struct streams *streams, size_t tasks)
 {
     *streams = (struct streams){.out = tmpfile(), .err = tmpfile()};

@@ -7,7 +7,8 @@
 #include "common/pure/digest.h"
 
 /* The feed of ids 0 to `samples` - 1, of which `twice` is fed again in the place of the last. */
-static struct consumption consumption_of(uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
+static struct consumption consumption_of(
+    uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
 {
     struct digest_key key = digest_key_make("train", strlen("train"), epoch);
     struct digest consumed = {{0, 0}};
@@ -21,7 +22,8 @@ static struct consumption consumption_of(uint64_t steps, uint64_t samples, bool 
         .provable = true};
 }
 
-static struct verify_epoch make_epoch(uint64_t epoch, uint64_t steps, struct consumption consumption)
+static struct verify_epoch make_epoch(
+    uint64_t epoch, uint64_t steps, struct consumption consumption)
 {
     return (struct verify_epoch){.stream = 1,
         .name = "train",
@@ -49,7 +51,8 @@ static size_t epochs_of(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX
     case JOB_PARTLY:
         epochs[0].consumption = consumption_of(10, 960, false, 0); /* the remainder is dropped */
         epochs[1].consumption = consumption_of(4, 400, false, 1);
-        epochs[2].consumption = consumption_of(10, 1000, true, 2); /* a definition with a repetition */
+        epochs[2].consumption =
+            consumption_of(10, 1000, true, 2); /* a definition with a repetition */
         return 3;
     case JOB_UNKNOWN:
         epochs[0].shares = false;
@@ -63,8 +66,8 @@ static size_t epochs_of(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX
             epochs[i] = make_epoch(i, 10, consumption_of(10, 900, i == 3, i));
             epochs[i].source_samples = 0;
             epochs[i].consumption.files = i == 1   ? CONSUMED_FILES_DROPPED
-                                   : i == 2 ? CONSUMED_FILES_LEFT
-                                            : CONSUMED_FILES_ALL;
+                                          : i == 2 ? CONSUMED_FILES_LEFT
+                                                   : CONSUMED_FILES_ALL;
         }
         epochs[3].consumption.expected[0] = consumption_of(10, 900, false, 3).expected[0];
         return 4;
@@ -142,7 +145,8 @@ static void paged(struct stub *stub, const struct verify_request *request,
     response->committed = 104;
     for (uint64_t epoch = 0; epoch < PAGED_EPOCHS + pages; epoch++) {
         bool newest = epoch == PAGED_EPOCHS + pages - 1;
-        struct consumption consumption = newest ? consumption_of(4, 400, false, epoch) : consumption_of(10, 1000, false, epoch);
+        struct consumption consumption =
+            newest ? consumption_of(4, 400, false, epoch) : consumption_of(10, 1000, false, epoch);
         add_paged(request, make_epoch(epoch, 10, consumption), newest, response, epochs);
     }
     struct verify_epoch other = make_epoch(0, 10, consumption_of(10, 1000, false, 0));

@@ -8,7 +8,7 @@
 #include "worker/library/runtime/ps_job/closure_numbers.h"
 
 #define WAIT_TIMEOUT_US (60 * CADRE_US_PER_S)
-#define INCARNATION 50 /* + slot */
+#define INCARNATION     50 /* + slot */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;

@@ -93,8 +93,8 @@ static struct link *come(struct stage *stage)
     struct link_terms terms = stage->chief.terms;
     terms.slot = 1;
     terms.incarnation = 51;
-    assert_ok(
-        link_connect(&terms, "the chief", stage->address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
+    assert_ok(link_connect(&terms, "the chief", stage->address, 0, WAIT_TIMEOUT_US, &link, &error),
+        &error);
     return link;
 }
 
@@ -199,15 +199,15 @@ static void who_is_no_worker_is_sent_away(void **state)
     stage_open(&stage, 1);
     struct link_terms terms = stage.chief.terms;
     terms.slot = 2; /* ps 0 */
-    assert_ok(
-        link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
+    assert_ok(link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error),
+        &error);
     await_end(link);
     struct link *newest = come(&stage);
     stage_await_connected(&stage, 1);
     terms.slot = 1;
     terms.incarnation = 50;
-    assert_ok(
-        link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error), &error);
+    assert_ok(link_connect(&terms, "the chief", stage.address, 0, WAIT_TIMEOUT_US, &link, &error),
+        &error);
     await_end(link);
     cadre_remote_value_release(stage_schedule(&stage, "tally", 1));
     assert_int_equal(receive(newest).kind, CLOSURE_START);
@@ -309,8 +309,8 @@ static void a_chief_may_send_anything(void **state)
     send_bytes(
         link, (struct frame){.kind = CLOSURE_START, .id = 3, .args = {1, 1, 5}}, "tally\0\0\0", 8);
     await_failure(link, CADRE_INTERNAL, "in the middle of an item");
-    send_bytes(link, (struct frame){.kind = CLOSURE_START, .id = 4, .args = {1, 65, 5}},
-        "tally\0\0\0", 8);
+    send_bytes(
+        link, (struct frame){.kind = CLOSURE_START, .id = 4, .args = {1, 65, 5}}, "tally\0\0\0", 8);
     await_failure(link, CADRE_INTERNAL, "65 arguments");
     const struct frame cancel = {.kind = CLOSURE_CANCEL, .args = {9}};
     assert_ok(link_send(link, &cancel, NULL, 0, &error), &error);

@@ -390,8 +390,9 @@ static void any_cuts_joined_are_the_whole(void **state)
         make_table(&prng, &table);
         fill(&prng, &table, kind, whole);
         for (int i = 0; i < 4; i++) {
-            int64_t rows = i == 3 ? table.rows - first
-                                  : (int64_t)prng_uniform(&prng, (uint64_t)(table.rows - first) + 1);
+            int64_t rows = i == 3
+                               ? table.rows - first
+                               : (int64_t)prng_uniform(&prng, (uint64_t)(table.rows - first) + 1);
             pieces[i].count = count;
             assert_int_equal(
                 composite_slice(kind, whole, first, rows, pieces[i].tensors, &error), CADRE_OK);
@@ -428,7 +429,8 @@ static void any_parts_are_safe(void **state)
         struct cadre_error error = {0};
         int64_t any[8];
         for (int i = 0; i < 8; i++) {
-            any[i] = i == 0 && round % 3 != 0 ? 0 : odd[prng_uniform(&prng, round % 5 == 0 ? 9 : 4)];
+            any[i] =
+                i == 0 && round % 3 != 0 ? 0 : odd[prng_uniform(&prng, round % 5 == 0 ? 9 : 4)];
         }
         cadre_tensor *tensors[3] = {ragged ? NUMBERS(1, 2, 3) : matrix(2, 2, any),
             ragged ? numbers((int64_t)prng_uniform(&prng, 6), any) : NUMBERS(1, 2),

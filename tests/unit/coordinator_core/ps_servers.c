@@ -59,7 +59,8 @@ static uint64_t behind(const struct attempt *attempt)
     return 0;
 }
 
-static void begin_with(struct ps_world *world, struct attempt *attempt, uint64_t memory, uint64_t value)
+static void begin_with(
+    struct ps_world *world, struct attempt *attempt, uint64_t memory, uint64_t value)
 {
     struct ps_server *self = server_of(world, attempt->ref.incarnation);
     struct ps_answered *answered = &world->answered[attempt->ref.slot];
@@ -78,8 +79,7 @@ static void begin_with(struct ps_world *world, struct attempt *attempt, uint64_t
 static void begin(struct ps_world *world, struct attempt *attempt)
 {
     struct ps_server *self = server_of(world, attempt->ref.incarnation);
-    struct ps_server *before =
-        self->predecessor == 0 ? NULL : server_of(world, self->predecessor);
+    struct ps_server *before = self->predecessor == 0 ? NULL : server_of(world, self->predecessor);
     if (before != NULL && before->memory != 0 && !before->dropped &&
         generation_equal(before->generation, attempt->generation)) {
         begin_with(world, attempt, before->memory, before->value);
@@ -92,7 +92,8 @@ static void begin(struct ps_world *world, struct attempt *attempt)
         }
         holder->copy.of = attempt->ref.incarnation;
         holder->copy.attached = holder->copy.whole ? attempt->ref.incarnation : 0;
-        begin_with(world, attempt, holder->copy.whole ? holder->copy.memory : 0, holder->copy.value);
+        begin_with(
+            world, attempt, holder->copy.whole ? holder->copy.memory : 0, holder->copy.value);
         self->with = holder->copy.whole ? self->notified.by : 0;
         world->promoted += holder->copy.whole;
     }
@@ -110,7 +111,8 @@ static void change(struct ps_world *world, struct attempt *attempt)
     } else {
         self->with = 0;
     }
-    if (backup_record_allows(&self->backup_record, self->with) && self->memory == answered->memory) {
+    if (backup_record_allows(&self->backup_record, self->with) &&
+        self->memory == answered->memory) {
         assert_int_equal(answered->holder, attempt->ref.incarnation);
         answered->value = self->value;
         world->answers++;
@@ -135,8 +137,8 @@ static void give_all(struct ps_world *world, struct attempt *attempt)
 static void say(struct ps_world *world, const struct attempt *attempt)
 {
     const struct ps_server *self = server_of(world, attempt->ref.incarnation);
-    ps_world_relay(
-        world, attempt, &(struct task_up){.type = TASK_UP_BACKED, .backed = self->backup_record.sent});
+    ps_world_relay(world, attempt,
+        &(struct task_up){.type = TASK_UP_BACKED, .backed = self->backup_record.sent});
 }
 
 void ps_server_act(struct ps_world *world, struct attempt *attempt)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What parameter servers with backups hold in a world of ps_world.h: how many changes, in which
- * memory, and in the copy of the server before. What they may answer worker/library/ps/server/backup_record.h
- * says; connections between any two may be cut. A change that was answered is in what a later life
- * takes over, or that begins empty, which all who ask it see. */
+ * memory, and in the copy of the server before. What they may answer
+ * worker/library/ps/server/backup_record.h says; connections between any two may be cut. A change
+ * that was answered is in what a later life takes over, or that begins empty, which all who ask it
+ * see. */
 #ifndef CADRE_TESTS_UNIT_COORDINATOR_CORE_PS_SERVERS_H
 #define CADRE_TESTS_UNIT_COORDINATOR_CORE_PS_SERVERS_H
 

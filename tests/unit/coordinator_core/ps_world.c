@@ -106,8 +106,10 @@ static void on_members(
     for (uint32_t slot = 0; slot < TASKS; slot++) {
         struct core_task_view task;
         core_job_task(world->core, job, slot, &task);
-        struct task_member member = {
-            .slot = slot, .incarnation = task.incarnation, .attempts = task.attempts, .here = task.here};
+        struct task_member member = {.slot = slot,
+            .incarnation = task.incarnation,
+            .attempts = task.attempts,
+            .here = task.here};
         if (slot == attempt->ref.slot && task.incarnation == attempt->ref.incarnation) {
             ps_server_receive(world, task.incarnation, task.backed);
         }
@@ -131,7 +133,8 @@ static void on_relay_down(struct ps_world *world, const struct core_action *acti
     for (uint32_t slot = 0; slot < TASKS; slot++) {
         struct core_task_view task;
         core_job_task(world->core, job, slot, &task);
-        struct attempt *attempt = ps_world_attempt(world, (struct task_ref){job, slot, task.incarnation});
+        struct attempt *attempt =
+            ps_world_attempt(world, (struct task_ref){job, slot, task.incarnation});
         bool server = ps_job_role(&ps_world_spec.ps_job, slot) == ROLE_SERVER;
         bool meant = !action->notify_job.one || action->notify_job.slot == slot;
         if (attempt == NULL || attempt->state != HERE || task.link.n == 0 || !meant) {
@@ -344,7 +347,7 @@ void ps_world_up(struct ps_world *world, uint32_t w, const struct agent_up *mess
 {
     if (world->links[w] != 0) {
         ps_world_step(world, (struct core_event){.type = CORE_EVENT_AGENT_UP,
-                                   .agent = {.link = {world->links[w]}, .up = message}});
+                                 .agent = {.link = {world->links[w]}, .up = message}});
     }
 }
 
@@ -352,7 +355,8 @@ void ps_world_relay(
     struct ps_world *world, const struct attempt *attempt, const struct task_up *message)
 {
     ps_world_up(world, attempt->worker,
-        &(struct agent_up){.type = AGENT_UP_RELAY, .relay_up = {.task = attempt->ref, .up = *message}});
+        &(struct agent_up){
+            .type = AGENT_UP_RELAY, .relay_up = {.task = attempt->ref, .up = *message}});
 }
 
 void ps_world_hello(struct ps_world *world, const struct attempt *attempt)

@@ -9,9 +9,9 @@
 #include "coordinator/core/core.h"
 #include "worker/library/ps/server/backup_record.h"
 
-#define WORKERS 4
-#define TASKS   6
-#define ATTEMPTS   64
+#define WORKERS  4
+#define TASKS    6
+#define ATTEMPTS 64
 
 #define INCARNATIONS 4096
 

@@ -318,7 +318,8 @@ void halted(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64
 
 void joins(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint32_t stream)
 {
-    relay_up(s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
+    relay_up(
+        s, link, job, slot, &(struct task_up){.type = TASK_UP_JOIN, .join = {.stream = stream}});
 }
 
 void finished_as(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position,
@@ -484,9 +485,9 @@ struct script *stage_running(const struct core_job_spec *spec, uint32_t workers,
     return s;
 }
 
-#define PS_JOB(has_backups)                                                                          \
+#define PS_JOB(has_backups)                                                                        \
     {                                                                                              \
-        .tasks = 6, .tasks_min = 6, .max_restarts = 2, .ps_job = {                                   \
+        .tasks = 6, .tasks_min = 6, .max_restarts = 2, .ps_job = {                                 \
             .workers = 2,                                                                          \
             .servers = 2,                                                                          \
             .evaluators = 1,                                                                       \
@@ -507,8 +508,8 @@ struct script *stage_ps_job_placed(const struct core_job_spec *spec)
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED); /* all at once, or none */
     join(s, 3, "c", 2);
     expect_output(s, "welcome link 3: worker 3\n"
-            "record! job 1: started, incarnations to 6\n"
-            "start job 1\n");
+                     "record! job 1: started, incarnations to 6\n"
+                     "start job 1\n");
     for (uint32_t slot = 0; slot < 6; slot++) {
         assert_int_equal(link_of(s, slot), 1 + slot / 2);
         started(s, link_of(s, slot), 1, slot);

@@ -64,7 +64,8 @@ void not_collected(struct script *s, uint64_t link, uint64_t job, uint32_t slot,
 /* A task's hello; generation 0 is a joiner, else the job's own. */
 void task_hello(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t generation);
 struct generation generation_of(const struct script *s, uint64_t job);
-void relay_up(struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
+void relay_up(
+    struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_up *up);
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 /* Of the job's generation, whatever it says. */
@@ -131,7 +132,8 @@ extern const struct core_job_spec ps_job_spec_backups; /* of its servers, too */
 /* Workers "a" (link 1), "b", "c" with two slots each, job 1 on all of them: chief and worker 0 on
  * "a", worker 1 and ps 0 on "b", ps 1 and the evaluator on "c". */
 struct script *stage_ps_job_placed(const struct core_job_spec *spec);
-struct script *stage_ps_job(const struct core_job_spec *spec); /* all said hello, the plan was said */
+struct script *stage_ps_job(
+    const struct core_job_spec *spec); /* all said hello, the plan was said */
 
 /* Killed by signal 9, and collected. */
 void collect(struct script *s, uint64_t link, uint64_t job, uint32_t slot);

@@ -21,7 +21,7 @@ struct stage {
     uint64_t boots[WORKERS];
     uint64_t job_last; /* highest id that may exist */
     bool whole;        /* check all after each step */
-    bool ps_job;         /* jobs of the alphabet have a worker and a server */
+    bool ps_job;       /* jobs of the alphabet have a worker and a server */
     bool fixed;        /* jobs of the alphabet need all of their tasks */
     uint32_t
         compares; /* states are compared, and that of slot s is s % compares; 0: they are not */

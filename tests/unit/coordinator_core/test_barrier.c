@@ -13,12 +13,12 @@ static void the_least_arrival_is_released(void **state)
     expect_output(s, "");
     arrived(s, 2, 1, 1, 4, 0);
     expect_output(s, "record job 1: released to 2, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 2\n");
+                     "tell job 1: release g1 to 2\n");
     arrived(s, 2, 1, 1, 4, 2); /* applied two, ready for no more */
     expect_output(s, "");
     arrived(s, 1, 1, 1, 3, 1);
     expect_output(s, "record job 1: released to 3, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 3\n");
+                     "tell job 1: release g1 to 3\n");
     assert_int_equal(job_view(s, 1).released, 3);
     assert_int_equal(job_view(s, 1).committed, 1);
     arrived(s, 1, 1, 1, 2, 1); /* an old one changes nothing */
@@ -81,40 +81,45 @@ static void the_impossible_fails_the_job(void **state)
     (void)state;
     struct script *s = stage_released(4);
     arrived(s, 1, 1, 1, 9, 5);
-    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 5 steps, are ready for 9 "
-            "and want 0, but only 4 were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: worker a says that its tasks applied 5 steps, are ready for 9 "
+        "and want 0, but only 4 were released\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived(s, 1, 1, 1, 4 + LIMIT_WINDOW_STEPS, 4);
     expect_output(s, "");
     arrived(s, 1, 1, 1, 5 + LIMIT_WINDOW_STEPS, 4);
-    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 69 "
-            "and want 0, but only 4 were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: worker a says that its tasks applied 4 steps, are ready for 69 "
+        "and want 0, but only 4 were released\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     wants(s, 1, 1, 0, 5);
     expect_output(s, "");
     wants(s, 1, 1, 0, 6);
-    expect_output(s, "tell job 1: abort g1: worker a says that its tasks applied 0 steps, are ready for 0 "
-            "and want 6, but only 4 were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: worker a says that its tasks applied 0 steps, are ready for 0 "
+        "and want 6, but only 4 were released\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     /* It has halted at the first step of a run. */
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 6, .begin = 6});
     expect_output(s, "");
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .first = 7, .begin = 7});
-    expect_output(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 7, "
-            "which is outside its epoch of stream 1: it begins at 7 and has 0 steps\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 7, "
+        "which is outside its epoch of stream 1: it begins at 7 and has 0 steps\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 1, .begin = 5, .steps = 5});
-    expect_output(s, "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 5, "
-            "which is outside its epoch of stream 1: it begins at 0 and has 5 steps\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: worker a is ready for position 5 and stands behind position 5, "
+        "which is outside its epoch of stream 1: it begins at 0 and has 5 steps\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -130,19 +135,19 @@ static void the_end_of_data_is_recorded_once(void **state)
     arrived_at(s, 2, 1, 1, 5, 2, test);
     arrived_at(s, 1, 1, 1, 4, 2, test);
     expect_output(s, "record! job 1: stream 1 epoch 0 has 3 steps\n"
-            "record job 1: released to 2, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 2\n"
-            "record! job 1: stream 2 epoch 0 has 2 steps\n"
-            "record job 1: released to 3, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 3\n"
-            "record job 1: released to 4, stream 2 epoch 0 from 3\n"
-            "tell job 1: release g1 to 4\n");
+                     "record job 1: released to 2, stream 1 epoch 0 from 0\n"
+                     "tell job 1: release g1 to 2\n"
+                     "record! job 1: stream 2 epoch 0 has 2 steps\n"
+                     "record job 1: released to 3, stream 1 epoch 0 from 0\n"
+                     "tell job 1: release g1 to 3\n"
+                     "record job 1: released to 4, stream 2 epoch 0 from 3\n"
+                     "tell job 1: release g1 to 4\n");
     arrived_at(s, 1, 1, 1, 6, 4, bare);
     arrived_at(s, 2, 1, 1, 6, 4, bare);
     expect_output(s, "record job 1: released to 5, stream 2 epoch 0 from 3\n"
-            "tell job 1: release g1 to 5\n"
-            "record job 1: released to 6, stream 0 epoch 0 from 5\n"
-            "tell job 1: release g1 to 6\n");
+                     "tell job 1: release g1 to 5\n"
+                     "record job 1: released to 6, stream 0 epoch 0 from 5\n"
+                     "tell job 1: release g1 to 6\n");
     script_close(s);
 }
 
@@ -152,19 +157,21 @@ static void different_streams_at_one_position_fail(void **state)
     struct script *s = stage_joined();
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1});
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 2});
-    expect_output(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 and "
-            "worker b is at step 0 of stream 2, epoch 0: the programs took different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 and "
+        "worker b is at step 0 of stream 2, epoch 0: the programs took different paths\n"
+        "stop job 1\n");
     script_close(s);
     /* Different lengths of one epoch. */
     s = stage_joined();
     arrived_at(s, 1, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 8});
     script_skip(s);
     arrived_at(s, 2, 1, 1, 6, 0, (struct cursor){.stream = 1, .steps = 9});
-    expect_output(s, "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 of 8 "
-            "steps and worker b is at step 0 of stream 1, epoch 0 of 9 steps: the programs took "
-            "different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: at position 0, worker a is at step 0 of stream 1, epoch 0 of 8 "
+        "steps and worker b is at step 0 of stream 1, epoch 0 of 9 steps: the programs took "
+        "different paths\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -178,22 +185,24 @@ static void leaving_an_epoch_early_is_allowed_together(void **state)
     arrived(s, 2, 1, 1, 8, 3); /* not there yet */
     arrived_at(s, 2, 1, 1, 9, 3, test);
     expect_output(s, "record job 1: released to 9, stream 2 epoch 0 from 3\n"
-            "tell job 1: release g1 to 9\n");
+                     "tell job 1: release g1 to 9\n");
     script_close(s);
     /* But not alone: one applied step 3 as training, the other as testing. */
     s = stage_released(8);
     arrived_at(s, 1, 1, 1, 9, 3, test);
     arrived(s, 2, 1, 1, 8, 4);
-    expect_output(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 and "
-            "worker b is at step 3 of stream 1, epoch 0: the programs took different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 and "
+        "worker b is at step 3 of stream 1, epoch 0: the programs took different paths\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(8);
     arrived(s, 2, 1, 1, 8, 4);
     arrived_at(s, 1, 1, 1, 9, 3, test);
-    expect_output(s, "tell job 1: abort g1: at position 3, worker b is at step 3 of stream 1, epoch 0 and "
-            "worker a is at step 0 of stream 2, epoch 0: the programs took different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: at position 3, worker b is at step 3 of stream 1, epoch 0 and "
+        "worker a is at step 0 of stream 2, epoch 0: the programs took different paths\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -251,17 +260,18 @@ static void a_short_epoch_within_what_was_admitted_is_recorded(void **state)
     arrived_at(s, 1, 1, 1, 10, 5, back);
     arrived_at(s, 2, 1, 1, 10, 5, back);
     expect_output(s, "record job 1: released to 10, stream 1 epoch 0 from 1\n"
-            "tell job 1: release g1 to 10\n");
+                     "tell job 1: release g1 to 10\n");
     script_close(s);
     /* Others see a different epoch there: told, although the positions were admitted before. */
     s = stage_released(8);
     arrived_at(s, 1, 1, 1, 8, 3, test);
     script_skip(s);
     arrived_at(s, 2, 1, 1, 8, 3, other);
-    expect_output(s, "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 of 1 "
-            "steps and worker b is at step 0 of stream 2, epoch 0 of 2 steps: the programs took "
-            "different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: at position 3, worker a is at step 0 of stream 2, epoch 0 of 1 "
+        "steps and worker b is at step 0 of stream 2, epoch 0 of 2 steps: the programs took "
+        "different paths\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -296,7 +306,7 @@ static void a_run_that_came_to_nothing_is_replaced(void **state)
     arrived_at(s, 1, 1, 1, 6, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
     arrived_at(s, 2, 1, 1, 5, 4, (struct cursor){.stream = 2, .first = 4, .begin = 4});
     expect_output(s, "record job 1: released to 5, stream 2 epoch 0 from 4\n"
-            "tell job 1: release g1 to 5\n");
+                     "tell job 1: release g1 to 5\n");
     script_close(s);
 }
 

@@ -64,8 +64,8 @@ static void consumption_are_recorded_when_committed(void **state)
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 4);
     expect_output(s, "record job 1: stream 1 epoch 1 fed 10 in 1 steps\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 4\n"
+                     "tell job 1: bye g1\n");
     script_close(s);
 }
 
@@ -86,8 +86,8 @@ static void consumption_are_recorded_when_all_begin_again(void **state)
     script_skip(s);
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
-            "record! job 1: plan g2 from 0, anew of 1\n"
-            "tell job 1: plan g2\n");
+                     "record! job 1: plan g2 from 0, anew of 1\n"
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -120,7 +120,7 @@ static void a_joiner_receives_that_its_stream_is_over(void **state)
     joins(s, 3, 1, 2, 2);
     consumed(s, 1, 6, 4, second, 1);
     expect_output(s, "record! job 1: halt at 5 of stream 2\n"
-            "tell job 1: release g1 to 5, halt\n");
+                     "tell job 1: release g1 to 5, halt\n");
     script_close(s);
 }
 
@@ -138,17 +138,18 @@ static void a_joiner_in_vain_does_not_keep_a_job(void **state)
     script_skip(s);
     joins(s, 3, 1, 2, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     gone(s, 2, 1, 1, 0, 9, "");
     script_skip(s);
     frozen(s, 1, 1, 0, 4, 2);
     expect_output(s, "record! job 1: plan g3 from 4 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     finished(s, 1, 1, 0, 4);
-    expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g3\n"
-            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/2#4 on link 3\n");
+    expect_output(s,
+        "record! job 1: done at 4\n"
+        "tell job 1: bye g3\n"
+        "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/2#4 on link 3\n");
     script_close(s);
 }
 
@@ -166,8 +167,8 @@ static void what_only_the_dead_had_consumed_is_not_recorded(void **state)
     script_skip(s);
     frozen(s, 1, 1, 0, 2, 1);
     expect_output(s, "record job 1: stream 1 epoch 0 fed 20 in 2 steps\n"
-            "record! job 1: plan g2 from 2 of 0, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "record! job 1: plan g2 from 2 of 0, source rank 0\n"
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -187,13 +188,13 @@ static void what_is_undone_is_not_consumed(void **state)
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
     expect_output(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
-            "record! job 1: plan g2 from 4 of 0 2, source rank 1\n"
-            "tell job 1: plan g2\n");
+                     "record! job 1: plan g2 from 4 of 0 2, source rank 1\n"
+                     "tell job 1: plan g2\n");
     gone(s, 3, 1, 2, 0, 9, "");
     script_skip(s);
     frozen(s, 1, 1, 0, 3, 1);
     expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     struct stream_position stream;
     assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
     assert_int_equal(stream.applied, 0); /* until it is told */
@@ -204,8 +205,8 @@ static void what_is_undone_is_not_consumed(void **state)
     script_skip(s);
     finished(s, 1, 1, 0, 3);
     expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
-            "record! job 1: done at 3\n"
-            "tell job 1: bye g3\n");
+                     "record! job 1: done at 3\n"
+                     "tell job 1: bye g3\n");
     script_close(s);
 }
 
@@ -222,7 +223,7 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     script_skip(s);
     frozen(s, 3, 1, 2, 2, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     /* The chief says it again in the new one; it waits until all have the state. */
     part(s, 1, 1, 0, 3, "checkpoint-3.json");
     expect_output(s, "");
@@ -231,8 +232,8 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     expect_output(s, "");
     arrived(s, 3, 1, 1, 4, 3);
     expect_output(s, "record! job 1: checkpoint at 3 in checkpoint-3.json\n"
-            "record job 1: released to 4, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g2 to 4\n");
+                     "record job 1: released to 4, stream 1 epoch 0 from 0\n"
+                     "tell job 1: release g2 to 4\n");
     script_close(s);
 }
 
@@ -251,8 +252,8 @@ static void what_is_finished_is_committed(void **state)
     script_skip(s);
     finished(s, 2, 1, 1, 4);
     expect_output(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 4\n"
+                     "tell job 1: bye g1\n");
     script_close(s);
 }
 
@@ -268,7 +269,7 @@ static void a_part_waits_for_those_that_are_behind(void **state)
     expect_output(s, "");
     arrived(s, 2, 1, 1, 4, 4);
     expect_output(s, "record! job 1: checkpoint at 4 in checkpoint-4.json\n"
-            "tell job 1: release g1 to 4\n");
+                     "tell job 1: release g1 to 4\n");
     script_close(s);
 }
 

@@ -26,22 +26,22 @@ static void a_job_grows_by_a_halt(void **state)
     (void)state;
     struct script *s = stage_growing();
     expect_output(s, "welcome link 3: worker 3\n"
-            "record! job 1: task 2#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "record! job 1: task 2#3 on c\n"
+                     "start again job 1 on link 3\n");
     task_hello(s, 3, 1, 2, 0);
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
     arrived(s, 1, 1, 1, 6, 4);
     joins(s, 3, 1, 2, 1);
     /* S is the watermark (rule 3); it is durable before it is said. */
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "tell job 1: release g1 to 4, halt\n");
     arrived(s, 2, 1, 1, 6, 4);
     expect_output(s, ""); /* nothing is released beyond S */
     halted(s, 1, 1, 0, 4, 1);
     expect_output(s, "");
     halted(s, 2, 1, 1, 4, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     assert_int_equal(job_view(s, 1).halt_kind, HALT_NONE); /* rule 15 */
     assert_int_equal(job_view(s, 1).roster, 3);
@@ -54,21 +54,21 @@ static void a_halt_is_lifted_when_another_stream_comes(void **state)
     struct script *s = stage_joining();
     joins(s, 3, 1, 2, 1);
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "tell job 1: release g1 to 4, halt\n");
     /* The epoch ends there, and an evaluation begins: it is to be done by those who are here. */
     struct cursor evaluation = {.stream = 2, .first = 4, .begin = 4};
     arrived_at(s, 2, 1, 1, 6, 4, evaluation);
     expect_output(s, "record! job 1: no halt\n"
-            "record job 1: released to 6, stream 2 epoch 0 from 4\n"
-            "tell job 1: release g1 to 6\n");
+                     "record job 1: released to 6, stream 2 epoch 0 from 4\n"
+                     "tell job 1: release g1 to 6\n");
     arrived_at(s, 1, 1, 1, 6, 4, evaluation);
     expect_output(s, "");
     /* The next run of its stream is one to join at. */
     struct cursor training = {.stream = 1, .epoch = 1, .first = 6, .begin = 6};
     arrived_at(s, 1, 1, 1, 8, 6, training);
     expect_output(s, "record! job 1: halt at 6 of stream 1\n"
-            "tell job 1: release g1 to 6, halt\n"
-            "tell task 1/2#3 on link 3: warm\n");
+                     "tell job 1: release g1 to 6, halt\n"
+                     "tell task 1/2#3 on link 3: warm\n");
     script_close(s);
 }
 
@@ -82,9 +82,9 @@ static void no_task_joins_in_the_middle_of_a_turn(void **state)
     struct cursor nested = {.stream = 1, .epoch = 1, .first = 4, .begin = 4, .nested = true};
     arrived_at(s, 2, 1, 1, 6, 4, nested);
     expect_output(s, "record! job 1: no halt\n"
-            "record job 1: released to 6, stream 1 epoch 1 from 4\n"
-            "tell job 1: release g1 to 6\n"
-            "tell task 1/2#3 on link 3: warm\n");
+                     "record job 1: released to 6, stream 1 epoch 1 from 4\n"
+                     "tell job 1: release g1 to 6\n"
+                     "tell task 1/2#3 on link 3: warm\n");
     arrived_at(s, 1, 1, 1, 6, 4, nested);
     expect_output(s, "");
     /* What it asked for when it had not heard of this epoch. */
@@ -94,7 +94,7 @@ static void no_task_joins_in_the_middle_of_a_turn(void **state)
     struct cursor alone = {.stream = 1, .epoch = 1, .first = 4, .begin = 6};
     arrived_at(s, 1, 1, 1, 8, 6, alone);
     expect_output(s, "record! job 1: halt at 6 of stream 1\n"
-            "tell job 1: release g1 to 6, halt\n");
+                     "tell job 1: release g1 to 6, halt\n");
     script_close(s);
 }
 
@@ -107,9 +107,9 @@ static void a_joiner_that_dies_takes_its_halt_along(void **state)
     gone(s, 3, 1, 2, 0, 9, "");
     arrived(s, 2, 1, 1, 6, 4);
     expect_output(s, "record job 1: task 2 exited 0/9\n"
-            "record! job 1: no halt\n"
-            "record job 1: released to 6, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 6\n");
+                     "record! job 1: no halt\n"
+                     "record job 1: released to 6, stream 1 epoch 0 from 0\n"
+                     "tell job 1: release g1 to 6\n");
     script_close(s);
 }
 
@@ -122,8 +122,8 @@ static void a_member_dies_in_the_hold(void **state)
     script_skip(s);
     gone(s, 2, 1, 1, 0, 9, "");
     expect_output(s, "record job 1: task 1 exited 0/9\n"
-            "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -139,10 +139,10 @@ static void a_joiner_is_taken_along_when_it_is_aligned(void **state)
         frozen(s, 1, 1, 0, 3, 1);
         if (stream == 1) {
             expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
-                    "tell job 1: plan g2\n");
+                             "tell job 1: plan g2\n");
         } else { /* the survivor has to go on until it comes there */
             expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
-                    "tell job 1: plan g2\n");
+                             "tell job 1: plan g2\n");
         }
         script_close(s);
     }
@@ -165,7 +165,7 @@ static void a_joiner_is_not_taken_along_into_a_turn(void **state)
             .stream = 1,
             .nested = true});
     expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -177,10 +177,11 @@ static void who_is_left_over_at_the_end_is_superseded(void **state)
     expect_output(s, "");
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 4);
-    expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n"
-            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/2#3 on link 3\n");
+    expect_output(s,
+        "record! job 1: done at 4\n"
+        "tell job 1: bye g1\n"
+        "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/2#3 on link 3\n");
     gone(s, 3, 1, 2, 0, 15, "");
     gone(s, 1, 1, 0, 0, 0, "");
     gone(s, 2, 1, 1, 0, 0, "");
@@ -189,8 +190,8 @@ static void who_is_left_over_at_the_end_is_superseded(void **state)
     script_skip(s);
     collected(s, 3, 1, 2);
     expect_output(s, "stop task 1/2#3 on link 3\n"
-            "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
-            "ended job 1\n");
+                     "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
+                     "ended job 1\n");
     script_close(s);
 }
 
@@ -201,25 +202,26 @@ static void draining_tasks_go_elsewhere(void **state)
         stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 1, .max_restarts = 0}, 2, 4);
     drain(s, 5, "b");
     expect_output(s, "record! worker b is drained\n"
-            "answer 5: job 0, 0 before\n"
-            "record! job 1: halt at 4\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "answer 5: job 0, 0 before\n"
+                     "record! job 1: halt at 4\n"
+                     "tell job 1: release g1 to 4, halt\n");
     drain(s, 6, "q");
     expect_output(s, "answer 6: NOT_FOUND: no worker is named q: `cadre workers` lists them\n");
     halted(s, 1, 1, 0, 4, 1);
     halted(s, 2, 1, 1, 4, 1);
-    expect_output(s, "record! job 1: plan g2 from 4 of 0, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/1#2 on link 2\n");
+    expect_output(s,
+        "record! job 1: plan g2 from 4 of 0, source rank 0\n"
+        "tell job 1: plan g2\n"
+        "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/1#2 on link 2\n");
     gone(s, 2, 1, 1, 0, 15, "");
     collected(s, 2, 1, 1);
     expect_output(s, "record job 1: task 1 exited 0/15\n"
-            "stop task 1/1#2 on link 2\n"); /* and nothing is placed there */
+                     "stop task 1/1#2 on link 2\n"); /* and nothing is placed there */
     join(s, 3, "c", 1);
     expect_output(s, "welcome link 3: worker 3\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -231,22 +233,23 @@ static void a_fixed_job_drains_when_there_is_room(void **state)
     script_skip(s);
     drain(s, 0, "b");
     expect_output(s, "record! worker b is drained\n"
-            "record! job 1: halt at 4\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "record! job 1: halt at 4\n"
+                     "tell job 1: release g1 to 4, halt\n");
     halted(s, 1, 1, 0, 4, 1);
     halted(s, 2, 1, 1, 4, 1);
-    expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/1#2 on link 2\n");
+    expect_output(s,
+        "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/1#2 on link 2\n");
     collect(s, 2, 1, 1);
     expect_output(s, "record job 1: task 1 exited 0/9\n"
-            "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "stop task 1/1#2 on link 2\n"
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     task_hello(s, 3, 1, 1, 0);
     script_skip(s);
     joins(s, 3, 1, 1, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -260,10 +263,11 @@ static void a_drain_has_a_deadline(void **state)
     halted(s, 1, 1, 0, 4, 1);
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    expect_output(s, "record! job 1: plan g2 from 4 of 0, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/1#2 on link 2\n");
+    expect_output(s,
+        "record! job 1: plan g2 from 4 of 0, source rank 0\n"
+        "tell job 1: plan g2\n"
+        "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/1#2 on link 2\n");
     script_close(s);
 }
 
@@ -278,7 +282,7 @@ static struct script *stage_halting(void)
     script_skip(s);
     arrived(s, 1, 1, 1, 2, 0);
     expect_output(s, "record! job 1: halt at 0 of stream 1\n"
-            "tell job 1: release g1 to 0, halt\n");
+                     "tell job 1: release g1 to 0, halt\n");
     return s;
 }
 
@@ -293,14 +297,15 @@ static void a_halt_is_lifted_too_late(void **state)
     script_skip(s);
     arrived(s, 2, 1, 1, 2, 0);
     expect_output(s, "record! job 1: no halt\n"
-            "record job 1: released to 2, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 2\n");
+                     "record job 1: released to 2, stream 1 epoch 0 from 0\n"
+                     "tell job 1: release g1 to 2\n");
     halted(s, 1, 1, 0, 0, 1);
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a stood before step 0 when that halt was "
-            "lifted\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a stood before step 0 when that halt was "
+        "lifted\n");
     frozen(s, 2, 1, 1, 0, 1);
     expect_output(s, "record! job 1: plan g2 from 0 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -325,8 +330,8 @@ static void a_worker_that_comes_back_drains(void **state)
                             .task_count = 1}}}});
     draining(s, 5);
     expect_output(s, "welcome link 5: worker 2\n"
-            "record! job 1: halt at 4\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "record! job 1: halt at 4\n"
+                     "tell job 1: release g1 to 4, halt\n");
     script_close(s);
 }
 
@@ -375,8 +380,9 @@ static void only_who_can_go_on_meets_a_halt(void **state)
                 .begun = i != 1,
                 .reason = REPORT_HALT,
                 .stream = 1});
-        expect_output(s, "tell job 1: abort g1: task 0 on worker a stood before step 4 when that halt was "
-                "lifted\n");
+        expect_output(s,
+            "tell job 1: abort g1: task 0 on worker a stood before step 4 when that halt was "
+            "lifted\n");
         script_close(s);
     }
 }
@@ -395,7 +401,7 @@ static void a_halt_that_somebody_met_stays(void **state)
     assert_int_equal(job_view(s, 1).halt_at, 4);
     halted(s, 2, 1, 1, 4, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -407,10 +413,11 @@ static void no_task_halts_for_one_who_comes_at_the_end(void **state)
     joins(s, 3, 1, 2, 1);
     expect_output(s, ""); /* who is done will not come to the halt */
     finished(s, 2, 1, 1, 4);
-    expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n"
-            "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/2#3 on link 3\n");
+    expect_output(s,
+        "record! job 1: done at 4\n"
+        "tell job 1: bye g1\n"
+        "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/2#3 on link 3\n");
     script_close(s);
 }
 
@@ -422,7 +429,7 @@ static void nothing_is_released_beyond_a_halt(void **state)
     struct script *s = stage_joining();
     joins(s, 3, 1, 2, 1);
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "tell job 1: release g1 to 4, halt\n");
     struct task_up odd = {.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
             .replicas = 1,

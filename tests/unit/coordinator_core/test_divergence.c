@@ -65,18 +65,19 @@ static void all_begin_again_from_the_checkpoint(void **state)
     (void)state;
     struct script *s = stage_three(2);
     diverged(s, 3, 1, 2, at_6, "`w` differs on replica 1");
-    expect_output(s, "record! worker b is the culprit 1\n"
-            "record! job 1: differs at 6 in g1\n"
-            "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
-            "steps: `w` differs on replica 1\n");
+    expect_output(s,
+        "record! worker b is the culprit 1\n"
+        "record! job 1: differs at 6 in g1\n"
+        "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+        "steps: `w` differs on replica 1\n");
     diverged(s, 1, 1, 0, at_6, "another text");
     diverged(s, 2, 1, 1, at_6, "another text");
     expect_output(s, "tell task 1/2#3 on link 3: reset\n"
-            "stop task 1/2#3 on link 3\n"
-            "tell task 1/1#2 on link 2: reset\n"
-            "stop task 1/1#2 on link 2\n"
-            "tell task 1/0#1 on link 1: reset\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/2#3 on link 3\n"
+                     "tell task 1/1#2 on link 2: reset\n"
+                     "stop task 1/1#2 on link 2\n"
+                     "tell task 1/0#1 on link 1: reset\n"
+                     "stop task 1/0#1 on link 1\n");
     begin_again(s, 12);
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b has another state than most replicas after 6 steps: `w` differs on "
@@ -123,11 +124,12 @@ static void what_may_not_be_restarted_fails(void **state)
     (void)state;
     struct script *s = stage_three(0);
     diverged(s, 3, 1, 2, at_6, "x");
-    expect_output(s, "record! worker b is the culprit 1\n"
-            "record! job 1: differs at 6 in g1\n"
-            "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
-            "steps: x\n"
-            "stop job 1\n");
+    expect_output(s,
+        "record! worker b is the culprit 1\n"
+        "record! job 1: differs at 6 in g1\n"
+        "tell job 1: abort g1: task 1 on worker b has another state than most replicas after 6 "
+        "steps: x\n"
+        "stop job 1\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b has another state than most replicas after 6 steps: x");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
@@ -308,11 +310,11 @@ static void what_differed_before_a_start_is_void(void **state)
         peer_error(s, slot + 1, 1, slot, 6);
     }
     expect_output(s, "tell task 1/2#3 on link 3: reset\n"
-            "stop task 1/2#3 on link 3\n"
-            "tell task 1/1#2 on link 2: reset\n"
-            "stop task 1/1#2 on link 2\n"
-            "tell task 1/0#1 on link 1: reset\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/2#3 on link 3\n"
+                     "tell task 1/1#2 on link 2: reset\n"
+                     "stop task 1/1#2 on link 2\n"
+                     "tell task 1/0#1 on link 1: reset\n"
+                     "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
         "the replicas have different states after 6 steps, and nobody knows which is right: that "
         "was found before the coordinator was started again; waits for 3 more tasks (0 of 3 slots "
@@ -451,18 +453,19 @@ static void who_leaves_is_compared_before(void **state)
         halted_as(s, 2, 1, 1, 8, differs ? B : A);
         assert_int_equal(job_view(s, 1).verified.position, differs ? 4 : 8);
         if (!differs) {
-            expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
-                    "task\n"
-                    "stop task 1/1#2 on link 2\n");
+            expect_output(s,
+                "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
+                "task\n"
+                "stop task 1/1#2 on link 2\n");
         } else {
             expect_output(s, "record! worker b is the culprit 1\n"
-                    "record! job 1: differs at 8 in g1\n"
-                    "tell task 1/2#3 on link 3: reset\n"
-                    "stop task 1/2#3 on link 3\n"
-                    "tell task 1/1#2 on link 2: reset\n"
-                    "stop task 1/1#2 on link 2\n"
-                    "tell task 1/0#1 on link 1: reset\n"
-                    "stop task 1/0#1 on link 1\n");
+                             "record! job 1: differs at 8 in g1\n"
+                             "tell task 1/2#3 on link 3: reset\n"
+                             "stop task 1/2#3 on link 3\n"
+                             "tell task 1/1#2 on link 2: reset\n"
+                             "stop task 1/1#2 on link 2\n"
+                             "tell task 1/0#1 on link 1: reset\n"
+                             "stop task 1/0#1 on link 1\n");
             begin_again(s, 12);
             assert_non_null(strstr(script_job_text(s, 1),
                 "the digests that they told where they stood still differ; all tasks began again"));

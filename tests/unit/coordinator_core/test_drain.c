@@ -35,7 +35,7 @@ static void a_job_leaves_a_drained_worker_after_a_start(void **state)
     task_hello(s, 1, 1, 0, 2);
     task_hello(s, 2, 1, 1, 2);
     expect_output(s, "record! job 1: halt at 4\n"
-            "tell job 1: release g2 to 4, halt\n");
+                     "tell job 1: release g2 to 4, halt\n");
     script_close(s);
 }
 
@@ -54,11 +54,12 @@ static void drains_are_limited(void **state)
     join(s, 2, "b", 1);
     drain(s, 3, "b");
     drain(s, 4, "a");
-    expect_output(s, "welcome link 2: worker 2\n"
-            "answer 3: RESOURCE_EXHAUSTED: as many workers are drained as may join: end a drain "
-            "with `cadre undrain`, or raise --workers-max\n"
-            "record! worker a is drained\n"
-            "answer 4: job 0, 0 before\n");
+    expect_output(s,
+        "welcome link 2: worker 2\n"
+        "answer 3: RESOURCE_EXHAUSTED: as many workers are drained as may join: end a drain "
+        "with `cadre undrain`, or raise --workers-max\n"
+        "record! worker a is drained\n"
+        "answer 4: job 0, 0 before\n");
     script_close(s);
 }
 
@@ -72,10 +73,11 @@ static void who_does_not_leave_in_time_is_no_failure(void **state)
     halted(s, 1, 1, 0, 0, 1);
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    expect_output(s, "record! job 1: plan g2 from 0 of 0, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/1#2 on link 2\n");
+    expect_output(s,
+        "record! job 1: plan g2 from 0 of 0, source rank 0\n"
+        "tell job 1: plan g2\n"
+        "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/1#2 on link 2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }

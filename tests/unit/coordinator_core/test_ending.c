@@ -22,10 +22,11 @@ static void a_program_without_cadre_is_reported(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
-            "strategy\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+        "strategy\n"
+        "ended job 1\n");
     struct core_job_view view;
     assert_false(core_job(s->core, (struct job_id){1}, &view));
     script_close(s);
@@ -37,18 +38,19 @@ static void the_first_to_die_is_named(void **state)
     struct script *s = stage_released(4);
     gone(s, 2, 1, 1, 0, 9, "");
     expect_output(s, "record job 1: task 1 exited 0/9\n"
-            "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed)\n"
-            "stop job 1\n");
+                     "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed)\n"
+                     "stop job 1\n");
     /* What the stop does to the others is not the reason. */
     gone(s, 1, 1, 0, 0, 15, "");
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
-    expect_output(s, "record job 1: task 0 exited 0/15\n"
-            "stop task 1/0#1 on link 1\n"
-            "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed ABORTED exit 137: task 1 on worker b was killed by signal 9 "
-            "(Killed)\n"
-            "ended job 1\n");
+    expect_output(s,
+        "record job 1: task 0 exited 0/15\n"
+        "stop task 1/0#1 on link 1\n"
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed ABORTED exit 137: task 1 on worker b was killed by signal 9 "
+        "(Killed)\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -59,15 +61,16 @@ static void a_status_comes_with_the_last_message(void **state)
     started(s, 1, 1, 0);
     gone(s, 1, 1, 0, 3, 0, "digits: cannot open data.bin");
     expect_output(s, "record job 1: task 0 exited 3/0\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     gone(s, 2, 1, 1, 0, 15, "stopped before it started");
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed ABORTED exit 3: task 0 on worker a exited with status 3: "
-            "digits: cannot open data.bin\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed ABORTED exit 3: task 0 on worker a exited with status 3: "
+        "digits: cannot open data.bin\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -82,10 +85,11 @@ static void a_task_that_cannot_start(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed FAILED_PRECONDITION exit 127: task 0 on worker a did not start: "
-            "the program ./digits does not exist\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed FAILED_PRECONDITION exit 127: task 0 on worker a did not start: "
+        "the program ./digits does not exist\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -100,7 +104,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     task_hello(s, 1, 1, 0, 0);
     gone(s, 2, 1, 1, 0, 0, "");
     expect_output(s, "record job 1: task 1 exited 0/0\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
     /* The same when it was faster than the other's hello. */
@@ -110,7 +114,7 @@ static void one_that_never_joins_fails_the_others(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     task_hello(s, 1, 1, 0, 0);
     expect_output(s, "record job 1: task 1 exited 0/0\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     assert_string_equal(script_job_text(s, 1), reason);
     script_close(s);
 }
@@ -127,27 +131,29 @@ static void leaving_without_finish(void **state)
     script_skip(s);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 before "
-            "cadre_finish (or cadre_plain_finish)\n"
-            "ended job 1\n");
+                     "record! job 1: succeeded OK exit 0: all tasks exited with status 0 before "
+                     "cadre_finish (or cadre_plain_finish)\n"
+                     "ended job 1\n");
     script_close(s);
     /* One does so and the other waits for it. */
     s = stage_released(4);
     gone(s, 1, 1, 0, 0, 0, "");
     expect_output(s, "record job 1: task 0 exited 0/0\n");
     wait_us(s, 5 * SECOND);
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
-            "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
+        "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
+        "stop job 1\n");
     script_close(s);
     /* The other notices first. */
     s = stage_released(4);
     gone(s, 1, 1, 0, 0, 0, "");
     peer_error(s, 2, 1, 1, 3);
-    expect_output(s, "record job 1: task 0 exited 0/0\n"
-            "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
-            "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
-            "stop job 1\n");
+    expect_output(s,
+        "record job 1: task 0 exited 0/0\n"
+        "tell job 1: abort g1: task 0 on worker a exited with status 0 before cadre_finish "
+        "(or cadre_plain_finish), and 1 other waits: all must call it at the end\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -157,16 +163,18 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     struct script *s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     peer_error(s, 1, 1, 0, 3);
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
-            "by rank 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a lost its peers in step 3: connection reset "
+        "by rank 1\n");
     arrived(s, 1, 1, 1, 5, 4);
     arrived(s, 2, 1, 1, 5, 4);
     expect_output(s, "");
     gone(s, 2, 1, 1, 0, 11, "");
-    expect_output(s, "record job 1: task 1 exited 0/11\n"
-            "tell job 1: abort g1: task 1 on worker b was killed by signal 11 (Segmentation "
-            "fault)\n"
-            "stop job 1\n");
+    expect_output(s,
+        "record job 1: task 1 exited 0/11\n"
+        "tell job 1: abort g1: task 1 on worker b was killed by signal 11 (Segmentation "
+        "fault)\n"
+        "stop job 1\n");
     script_close(s);
     /* The one that noticed gives up, and its end overtakes that of the one that died. */
     s = stage_released(4);
@@ -178,11 +186,12 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     expect_output(s, "record job 1: task 1 exited 0/11\n");
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/0#1 on link 1\n"
-            "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed ABORTED exit 139: task 1 on worker b was killed by signal 11 "
-            "(Segmentation fault)\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/0#1 on link 1\n"
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed ABORTED exit 139: task 1 on worker b was killed by signal 11 "
+        "(Segmentation fault)\n"
+        "ended job 1\n");
     script_close(s);
     /* Nobody died: they form another generation. When that does no step, it is a failure. */
     s = stage_released(4);
@@ -190,17 +199,19 @@ static void a_peer_error_waits_for_the_culprit(void **state)
     script_skip(s);
     peer_error(s, 2, 1, 1, 4);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_string_equal(script_job_text(s, 1),
         "task 0 on worker a lost its peers in step 3: connection reset by rank 1; all went on from "
         "step 4");
     peer_error(s, 1, 1, 0, 4);
-    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
-            "by rank 1\n");
+    expect_output(s,
+        "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
+        "by rank 1\n");
     peer_error(s, 2, 1, 1, 4);
-    expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
-            "by rank 1\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g2: task 0 on worker a lost its peers in step 4: connection reset "
+        "by rank 1\n"
+        "stop job 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
 }
@@ -214,9 +225,10 @@ static void a_lost_worker_takes_its_tasks_along(void **state)
     wait_us(s, 6 * SECOND);
     heartbeat(s, 1);
     wait_us(s, 4 * SECOND);
-    expect_output(s, "stop task 1/1#2 on link 2\n" /* it did not report */
-            "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n"
-            "record job 1: task 1 lost 0/0\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n" /* it did not report */
+        "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n"
+        "record job 1: task 1 lost 0/0\n");
     struct core_task_view task;
     core_job_task(s->core, (struct job_id){1}, 1, &task);
     assert_int_equal(task.state, TASK_WAITING);
@@ -226,17 +238,19 @@ static void a_lost_worker_takes_its_tasks_along(void **state)
         wait_us(s, SECOND);
         heartbeat(s, 1);
     }
-    expect_output(s, "tell job 1: abort g1: 1 of 2 tasks is left, and no place for another was found within "
-            "60 s: task 1 was lost with worker b, which was silent for 10 s\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: 1 of 2 tasks is left, and no place for another was found within "
+        "60 s: task 1 was lost with worker b, which was silent for 10 s\n"
+        "stop job 1\n");
     gone(s, 1, 1, 0, 0, 15, "");
     script_skip(s);
     collected(s, 1, 1, 0);
-    expect_output(s, "stop task 1/0#1 on link 1\n"
-            "record! job 1: failed UNAVAILABLE exit 1: 1 of 2 tasks is left, and no place for "
-            "another was found within 60 s: task 1 was lost with worker b, which was silent for 10 "
-            "s\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/0#1 on link 1\n"
+        "record! job 1: failed UNAVAILABLE exit 1: 1 of 2 tasks is left, and no place for "
+        "another was found within 60 s: task 1 was lost with worker b, which was silent for 10 "
+        "s\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -248,11 +262,11 @@ static void a_restarted_daemon_has_lost_its_tasks(void **state)
     link_down(s, 2);
     hello(s, 5, "b", 77, 1, &left, 1);
     expect_output(s, "welcome link 5: worker 3\n"
-            "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#3 on b\n"
-            "start again job 1 on link 5\n"
-            "stop task 1/1#2 on link 5\n");
+                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
+                     "record job 1: task 1 lost 0/0\n"
+                     "record! job 1: task 1#3 on b\n"
+                     "start again job 1 on link 5\n"
+                     "stop task 1/1#2 on link 5\n");
     script_close(s);
 }
 
@@ -262,7 +276,7 @@ static void draining_with_a_task(void **state)
     struct script *s = stage_released(4);
     draining(s, 2);
     expect_output(s, "record! job 1: halt at 5 of stream 0\n"
-            "tell job 1: release g1 to 4, halt\n"); /* its job cannot do without it */
+                     "tell job 1: release g1 to 4, halt\n"); /* its job cannot do without it */
     gone(s, 2, 1, 1, 0, 15, "");
     assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
     assert_int_equal(job_view(s, 1).restarts, 0);
@@ -283,15 +297,17 @@ static void after_goodbye_an_exit_still_counts(void **state)
     finished(s, 2, 1, 1, 4);
     script_skip(s);
     gone(s, 2, 1, 1, 7, 0, "");
-    expect_output(s, "record job 1: task 1 exited 7/0\n"); /* the other is about to exit by itself */
+    expect_output(
+        s, "record job 1: task 1 exited 7/0\n"); /* the other is about to exit by itself */
     collected(s, 2, 1, 1);
     gone(s, 1, 1, 0, 0, 0, "");
     script_skip(s);
     collected(s, 1, 1, 0);
-    expect_output(s, "stop task 1/0#1 on link 1\n"
-            "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7; all 4 "
-            "steps were done by then\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/0#1 on link 1\n"
+        "record! job 1: failed ABORTED exit 7: task 1 on worker b exited with status 7; all 4 "
+        "steps were done by then\n"
+        "ended job 1\n");
     script_close(s);
     /* One exits between its report and bye: that is not too early. */
     s = stage_released(4);
@@ -343,8 +359,8 @@ static void uncollected_tasks_are_given_up(void **state)
     /* Its slot is free. */
     submit(s, 0, 2, 0);
     expect_output(s, "record! job 2: submitted 2 tasks\n"
-            "record! job 2: started, incarnations to 2\n"
-            "start job 2\n");
+                     "record! job 2: started, incarnations to 2\n"
+                     "start job 2\n");
     script_close(s);
 }
 
@@ -357,11 +373,12 @@ static void lost_outputs_are_reported(void **state)
     script_skip(s);
     not_collected(s, 2, 1, 1, "the disk is full");
     collected(s, 1, 1, 0);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "stop task 1/0#1 on link 1\n"
-            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
-            "strategy; not all that task 1 left could be collected: the disk is full\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "stop task 1/0#1 on link 1\n"
+        "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+        "strategy; not all that task 1 left could be collected: the disk is full\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -371,7 +388,7 @@ static void cancelling_at_each_stage(void **state)
     struct script *s = stage_started();
     cancel(s, 9, 1);
     expect_output(s, "answer 9: job 1, 0 before\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     cancel(s, 9, 1);
     expect_output(s, "answer 9: FAILED_PRECONDITION: job 1 is ending already\n");
     script_close(s);
@@ -379,8 +396,8 @@ static void cancelling_at_each_stage(void **state)
     s = stage_released(4);
     cancel(s, 9, 1);
     expect_output(s, "answer 9: job 1, 0 before\n"
-            "tell job 1: abort g1: cancelled\n"
-            "stop job 1\n");
+                     "tell job 1: abort g1: cancelled\n"
+                     "stop job 1\n");
     task_hello(s, 1, 1, 0, 1); /* back in the middle of it */
     expect_output(s, "tell job 1 task 0 on link 1: abort g1: cancelled\n");
     gone(s, 1, 1, 0, 0, 15, "");
@@ -389,8 +406,8 @@ static void cancelling_at_each_stage(void **state)
     script_skip(s);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
-            "ended job 1\n");
+                     "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
+                     "ended job 1\n");
     script_close(s);
 
     s = stage_released(4);
@@ -399,7 +416,7 @@ static void cancelling_at_each_stage(void **state)
     script_skip(s);
     cancel(s, 9, 1);
     expect_output(s, "answer 9: job 1, 0 before\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     script_close(s);
 }
 
@@ -435,7 +452,7 @@ static void doubled_messages_change_nothing(void **state)
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1); /* it still runs: too early */
     expect_output(s, "stop task 1/0#1 on link 1\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/0#1 on link 1\n");
     script_close(s);
 }
 

@@ -15,7 +15,7 @@ static void all_hellos_make_a_plan(void **state)
     assert_string_equal(script_job_text(s, 1), "1 of 2 tasks joined");
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "record! job 1: plan g1 from 0\n"
-            "tell job 1: plan g1\n");
+                     "tell job 1: plan g1\n");
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_RUNNING);
     assert_int_equal(view.roster, 2);
@@ -37,12 +37,13 @@ static void a_task_that_comes_back_is_resent(void **state)
     struct script *s = stage_released(4);
     task_hello(s, 2, 1, 1, 0); /* the plan did not reach it */
     expect_output(s, "tell job 1 task 1 on link 2: plan g1\n"
-            "tell job 1 task 1 on link 2: release g1 to 4\n");
+                     "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 1); /* it only lost its connection */
     expect_output(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 7); /* nobody knows that generation */
-    expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
-            "generation\n");
+    expect_output(s,
+        "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+        "generation\n");
     script_close(s);
 }
 
@@ -53,27 +54,30 @@ static void a_hello_of_another_version_is_refused(void **state)
     struct task_up message = {
         .type = TASK_UP_HELLO, .hello = {.frame_version = 9, .replicas = 1, .mesh_address = ""}};
     relay_up(s, 1, 1, 0, &message);
-    expect_output(s, "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
-            "frame version 9, the coordinator 5: link the program with the libcadre of the same "
-            "version\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
+        "frame version 9, the coordinator 5: link the program with the libcadre of the same "
+        "version\n"
+        "stop job 1\n");
     script_close(s);
 
     s = stage_started();
     message.hello.frame_version = TASK_FRAME_VERSION;
     message.hello.replicas = 257;
     relay_up(s, 1, 1, 0, &message);
-    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
-            "257 replicas: 1 to 256 are possible\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+        "257 replicas: 1 to 256 are possible\n"
+        "stop job 1\n");
     script_close(s);
 
     s = stage_started();
     message.hello.replicas = 0;
     relay_up(s, 1, 1, 0, &message);
-    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
-            "0 replicas: 1 to 256 are possible\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a wants to run "
+        "0 replicas: 1 to 256 are possible\n"
+        "stop job 1\n");
     script_close(s);
 
     s = stage_started();
@@ -83,9 +87,10 @@ static void a_hello_of_another_version_is_refused(void **state)
     message.hello.replicas = 1;
     message.hello.mesh_address = address;
     relay_up(s, 1, 1, 0, &message);
-    expect_output(s, "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
-            "address of more than 63 bytes\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell task 1/0 on link 1: refused INVALID_ARGUMENT: task 0 on worker a gave a mesh "
+        "address of more than 63 bytes\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -107,8 +112,9 @@ static void a_number_with_another_nonce_is_another_generation(void **state)
     struct task_up message = member_hello(s);
     message.hello.generation.nonce++;
     relay_up(s, 2, 1, 1, &message);
-    expect_output(s, "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
-            "generation\n");
+    expect_output(s,
+        "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+        "generation\n");
     script_close(s);
 }
 
@@ -140,8 +146,8 @@ static void a_hello_reports_lost_peers(void **state)
         message.hello.reason = cases[i].reason;
         relay_up(s, 2, 1, 1, &message);
         expect_output(s, cases[i].lost ? "tell job 1 task 1 on link 2: release g1 to 4\n"
-                                "tell job 1: abort g1: task 1 on worker b lost its peers\n"
-                              : "tell job 1 task 1 on link 2: release g1 to 4\n");
+                                         "tell job 1: abort g1: task 1 on worker b lost its peers\n"
+                                       : "tell job 1 task 1 on link 2: release g1 to 4\n");
         script_close(s);
     }
 }
@@ -189,8 +195,8 @@ static void no_task_joins_before_its_hello(void **state)
     task_hello(s, 2, 1, 1, 0);
     joins(s, 2, 1, 1, 1);
     expect_output(s, "tell task 1/1#4 on link 2: warm\n"
-            "record! job 1: halt at 6 of stream 1\n"
-            "tell job 1: release g2 to 6, halt\n");
+                     "record! job 1: halt at 6 of stream 1\n"
+                     "tell job 1: release g2 to 6, halt\n");
     script_close(s);
 }
 
@@ -233,31 +239,32 @@ static void all_finish_at_one_position(void **state)
     arrived(s, 1, 1, 1, 4, 4);
     arrived(s, 2, 1, 1, 4, 4); /* now all have applied what it holds */
     expect_output(s, "record! job 1: checkpoint at 4 in checkpoint/4\n"
-            "tell job 1: release g1 to 4\n");
+                     "tell job 1: release g1 to 4\n");
     assert_string_equal(job_view(s, 1).checkpoint.path, "checkpoint/4");
     finished(s, 1, 1, 0, 4);
     finished(s, 1, 1, 0, 4);
     expect_output(s, "");
     finished(s, 2, 1, 1, 4);
     expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "tell job 1: bye g1\n");
     /* Back after the end: members hear bye again, nobody else does (rule 16). */
     task_hello(s, 1, 1, 0, 1);
     task_hello(s, 2, 1, 1, 0);
-    expect_output(s, "tell job 1 task 0 on link 1: bye g1\n"
-            "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
-            "generation\n");
+    expect_output(s,
+        "tell job 1 task 0 on link 1: bye g1\n"
+        "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
+        "generation\n");
     gone(s, 1, 1, 0, 0, 0, "");
     gone(s, 2, 1, 1, 0, 0, "");
     collected(s, 2, 1, 1);
     expect_output(s, "record job 1: task 0 exited 0/0\n"
-            "record job 1: task 1 exited 0/0\n"
-            "stop task 1/1#2 on link 2\n");
+                     "record job 1: task 1 exited 0/0\n"
+                     "stop task 1/1#2 on link 2\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     collected(s, 1, 1, 0);
     expect_output(s, "stop task 1/0#1 on link 1\n"
-            "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
-            "ended job 1\n");
+                     "record! job 1: succeeded OK exit 0: finished after 4 steps\n"
+                     "ended job 1\n");
     script_close(s);
 }
 
@@ -267,16 +274,18 @@ static void finishing_at_different_positions_fails(void **state)
     struct script *s = stage_released(4);
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 3);
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 4, task 1 on "
-            "worker b at position 3: the programs took different paths\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 4, task 1 on "
+        "worker b at position 3: the programs took different paths\n"
+        "stop job 1\n");
     script_close(s);
 
     s = stage_released(4);
     finished(s, 1, 1, 0, 5);
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 5, of which "
-            "only 4 steps were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 5, of which "
+        "only 4 steps were released\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -286,9 +295,10 @@ static void no_task_finishes_inside_a_step(void **state)
     (void)state;
     struct script *s = stage_released(4);
     report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_FINISHED});
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 3 with a "
-            "step half applied; 4 steps were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a called cadre_finish at position 3 with a "
+        "step half applied; 4 steps were released\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -301,7 +311,7 @@ static void who_is_alone_finishes_at_its_position(void **state)
     script_skip(s);
     finished(s, 1, 1, 0, 4);
     expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "tell job 1: bye g1\n");
     script_close(s);
 }
 
@@ -310,9 +320,10 @@ static void a_checkpoint_is_never_ahead(void **state)
     (void)state;
     struct script *s = stage_released(4);
     part(s, 1, 1, 0, 5, "x");
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a saved a checkpoint of position 5, but only 4 "
-            "steps were released\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a saved a checkpoint of position 5, but only 4 "
+        "steps were released\n"
+        "stop job 1\n");
     script_close(s);
     s = stage_released(4);
     arrived(s, 1, 1, 1, 5, 4);
@@ -321,7 +332,7 @@ static void a_checkpoint_is_never_ahead(void **state)
     expect_output(s, "");
     arrived(s, 2, 1, 1, 4, 3);
     expect_output(s, "record! job 1: checkpoint at 3 in x\n"
-            "tell job 1: release g1 to 4\n");
+                     "tell job 1: release g1 to 4\n");
     part(s, 1, 1, 0, 2, "y"); /* older */
     part(s, 1, 1, 0, 4, "");
     expect_output(s, "");
@@ -400,9 +411,9 @@ static void the_deadline_for_hellos_restarts(void **state)
     script_skip(s);
     hello(s, 4, "b", 99, 1, NULL, 0);
     expect_output(s, "welcome link 4: worker 4\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "record job 1: task 1 lost 0/0\n"
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     started(s, 3, 1, 1);
     for (int i = 0; i < 5; i++) {
         wait_us(s, 5 * SECOND);
@@ -444,8 +455,8 @@ static void who_is_killed_before_the_first_plan_is_started_again(void **state)
     assert_int_equal(job_view(s, 1).restarts, 1);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#3 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 1#3 on b\n"
+                     "start again job 1 on link 2\n");
     started(s, 2, 1, 1);
     for (uint32_t i = 0; i < 5; i++) { /* the time for its hello is its own */
         wait_us(s, 5 * SECOND);
@@ -455,7 +466,7 @@ static void who_is_killed_before_the_first_plan_is_started_again(void **state)
     expect_output(s, "");
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "record! job 1: plan g1 from 0\n"
-            "tell job 1: plan g1\n");
+                     "tell job 1: plan g1\n");
     script_close(s);
 }
 

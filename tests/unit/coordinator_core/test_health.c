@@ -100,16 +100,16 @@ static void one_that_stalls_is_replaced(void **state)
     struct script *s = stage_stalled();
     pass(s, 59);
     expect_output(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
-            "stop task 1/1#2 on link 2\n");
+                     "stop task 1/1#2 on link 2\n");
     frozen(s, 1, 1, 0, 2, 1);
     frozen(s, 3, 1, 2, 2, 1);
     expect_output(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     collect(s, 2, 1, 1);
     expect_output(s, "record job 1: task 1 exited 0/9\n"
-            "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 2\n");
+                     "stop task 1/1#2 on link 2\n"
+                     "record! job 1: task 1#4 on b\n"
+                     "start again job 1 on link 2\n");
     script_close(s);
 }
 
@@ -189,9 +189,10 @@ static void a_task_whose_replica_hangs_is_replaced(void **state)
         hangs(s, 2, 1, 2, &second_of_b);
     }
     pass(s, 3);
-    expect_output(s, "tell job 1: abort g1: replica 3 of task 1 on worker b has not come to collective 2 in "
-            "step 2 for 60 s\n"
-            "stop task 1/1#2 on link 2\n");
+    expect_output(s,
+        "tell job 1: abort g1: replica 3 of task 1 on worker b has not come to collective 2 in "
+        "step 2 for 60 s\n"
+        "stop task 1/1#2 on link 2\n");
     script_close(s);
 }
 
@@ -267,7 +268,7 @@ static void who_holds_a_released_step_is_named(void **state)
     script_skip(s);
     pass(s, 53);
     expect_output(s, "tell job 1: abort g1: task 1 on worker b did not come to step 2 for 60 s\n"
-            "stop task 1/1#2 on link 2\n");
+                     "stop task 1/1#2 on link 2\n");
     script_close(s);
 }
 
@@ -288,8 +289,9 @@ static void gpus_that_wait_for_one_another_are_reported(void **state)
         "collective; they must reach each other");
     script_skip(s);
     pass(s, 53);
-    expect_output(s, "tell job 1: abort g1: step 2 did not end for 60 s: its GPUs wait for one another in a "
-            "collective; they must reach each other\n");
+    expect_output(s,
+        "tell job 1: abort g1: step 2 did not end for 60 s: its GPUs wait for one another in a "
+        "collective; they must reach each other\n");
     script_close(s);
 }
 
@@ -315,8 +317,8 @@ static void the_last_checkpoint_may_take_long(void **state)
             expect_output(s, "");
         } else {
             expect_output(s, "record! job 1: plan g2 from 2 of 2 1, source rank 1\n"
-                    "tell job 1: plan g2\n"
-                    "stop task 1/0#1 on link 1\n");
+                             "tell job 1: plan g2\n"
+                             "stop task 1/0#1 on link 1\n");
         }
         script_close(s);
     }
@@ -362,8 +364,8 @@ static void who_does_not_come_to_a_halt_is_replaced(void **state)
     expect_output(s, ""); /* it has as long as others have for a step */
     pass(s, 31);
     expect_output(s, "record! job 1: plan g2 from 2 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "stop task 1/1#2 on link 2\n");
+                     "tell job 1: plan g2\n"
+                     "stop task 1/1#2 on link 2\n");
     script_close(s);
 }
 

@@ -34,7 +34,8 @@ static void come_up(struct world *world, uint32_t w)
     for (size_t i = 0; i < 64; i++) {
         struct process *process = &world->processes[i];
         enum attempt attempt = process->attempt;
-        if (attempt == NOT_THERE || attempt >= EXITS || process->worker != w || attempt == STARTED) {
+        if (attempt == NOT_THERE || attempt >= EXITS || process->worker != w ||
+            attempt == STARTED) {
             continue;
         }
         process_send_hello(world, process);

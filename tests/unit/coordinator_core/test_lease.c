@@ -37,8 +37,9 @@ static void a_cut_of_the_coordinator_loses_nothing(void **state)
     (void)state;
     struct script *s = stage_running(&two_tasks, 2, 5);
     wait_us(s, 30 * SECOND);
-    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
-            "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(s,
+        "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
+        "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_int_equal(core_worker_count(s->core), 2);
     comes_back(s, 3, "a", 0);
     goes_on(s, 3, 0);
@@ -49,7 +50,7 @@ static void a_cut_of_the_coordinator_loses_nothing(void **state)
     arrived(s, 3, 1, 1, 7, 5);
     arrived(s, 4, 1, 1, 7, 5);
     expect_output(s, "record job 1: released to 7, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g1 to 7\n");
+                     "tell job 1: release g1 to 7\n");
     assert_int_equal(job_view(s, 1).generation.number, 1);
     assert_int_equal(core_workers_lost(s->core), 0);
     script_close(s);
@@ -66,8 +67,9 @@ static void who_does_not_come_back_behind_the_others_is_lost(void **state)
     beat(s, 3, 9);
     expect_output(s, "");
     beat(s, 3, 5);
-    expect_output(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
-            "record job 1: task 1 lost 0/0\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
+        "record job 1: task 1 lost 0/0\n");
     script_close(s);
 }
 
@@ -119,10 +121,10 @@ static void a_restarted_daemon_ends_the_wait(void **state)
     script_skip(s);
     hello(s, 3, "a", 77, 1, NULL, 0);
     expect_output(s, "welcome link 3: worker 3\n"
-            "tell job 1: abort g1: task 0 was lost with worker a, which was started anew\n"
-            "record job 1: task 0 lost 0/0\n"
-            "record! job 1: task 0#3 on a\n"
-            "start again job 1 on link 3\n");
+                     "tell job 1: abort g1: task 0 was lost with worker a, which was started anew\n"
+                     "record job 1: task 0 lost 0/0\n"
+                     "record! job 1: task 0#3 on a\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -147,9 +149,10 @@ static void each_job_decides_for_itself(void **state)
     arrived(s, 2, 2, 1, 5, 0);
     script_skip(s);
     beat(s, 2, 11);
-    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
-            "tell job 2: abort g1: task 0 was lost with worker a, which was silent for 10 s\n"
-            "record job 2: task 0 lost 0/0\n");
+    expect_output(s,
+        "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n"
+        "tell job 2: abort g1: task 0 was lost with worker a, which was silent for 10 s\n"
+        "record job 2: task 0 lost 0/0\n");
     assert_true(job_view(s, 1).formed);
     submit_spec(s, 3, &one); /* the slots of the silent are nobody's */
     assert_int_equal(job_view(s, 3).state, JOB_QUEUED);
@@ -180,7 +183,7 @@ static void the_last_that_may_have_the_state_is_waited_for(void **state)
     script_skip(s);
     frozen(s, 4, 1, 1, 4, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1, source rank 1\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_false(job_view(s, 1).restores);
     script_close(s);
 }
@@ -194,7 +197,8 @@ static void a_plain_program_is_waited_for(void **state)
     started(s, 2, 1, 1);
     script_skip(s);
     beat(s, 1, 35);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(
+        s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     comes_back(s, 3, "b", 1);
     gone(s, 3, 1, 1, 0, 0, "");
     gone(s, 1, 1, 0, 0, 0, "");
@@ -261,11 +265,11 @@ static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
     expect_output(s, "");
     all_beat(s, 2);
     expect_output(s, "tell job 1: members g1\n"
-            "record job 1: task 5 lost 0/0\n"
-            "record job 1: task 4 lost 0/0\n"
-            "record! job 1: task 4#7 on d\n"
-            "record! job 1: task 5#8 on d\n"
-            "start again job 1 on link 4\n");
+                     "record job 1: task 5 lost 0/0\n"
+                     "record job 1: task 4 lost 0/0\n"
+                     "record! job 1: task 4#7 on d\n"
+                     "record! job 1: task 5#8 on d\n"
+                     "start again job 1 on link 4\n");
     script_close(s);
 }
 
@@ -302,7 +306,8 @@ static void who_is_away_carries_nothing(void **state)
     link_down(s, 1);
     script_skip(s);
     wait_us(s, 4 * SECOND);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(
+        s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_true(job_view(s, 1).formed);
     script_close(s);
 }
@@ -320,7 +325,8 @@ static void a_joiner_carries_nothing_before_it_arrives(void **state)
     assert_int_equal(job_view(s, 1).generation.number, 2);
     script_skip(s);
     beat(s, 2, 25);
-    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(
+        s, "refuse link 1: UNAVAILABLE: the worker was silent for too long: connect again\n");
     script_close(s);
 }
 
@@ -335,10 +341,12 @@ static void the_lease_of_the_others_begins_with_the_first_who_is_back(void **sta
     goes_on(s, 3, 0);
     script_skip(s);
     beat(s, 3, 9);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(
+        s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     beat(s, 3, 3);
-    expect_output(s, "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
-            "record job 1: task 1 lost 0/0\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 1 was lost with worker b, which was silent for 10 s\n"
+        "record job 1: task 1 lost 0/0\n");
     script_close(s);
 }
 
@@ -353,7 +361,8 @@ static void behind_goodbye_each_task_is_waited_for(void **state)
     finished(s, 2, 1, 1, 5);
     script_skip(s);
     beat(s, 1, 30);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
+    expect_output(
+        s, "refuse link 2: UNAVAILABLE: the worker was silent for too long: connect again\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }

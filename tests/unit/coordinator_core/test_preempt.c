@@ -46,14 +46,14 @@ static void it_saves_and_goes_back_to_the_queue(void **state)
     (void)state;
     struct script *s = stage_noticed(1);
     expect_output(s, "record! job 1: halt at 5 of stream 0\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "tell job 1: release g1 to 4, halt\n");
     notice(s, 1, 0, true, 0);
     expect_output(s, ""); /* the first decides */
     all_stop(s);
     part(s, 1, 1, 0, 5, "checkpoint-5.json");
     expect_output(s, "record! job 1: checkpoint at 5 in checkpoint-5.json\n"
-            "record! job 1: done at 5\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 5\n"
+                     "tell job 1: bye g1\n");
     gone(s, 1, 1, 0, 42, 0, "");
     gone(s, 2, 1, 1, 1, 0, ""); /* whatever its program makes of it */
     collected(s, 1, 1, 0);
@@ -61,9 +61,9 @@ static void it_saves_and_goes_back_to_the_queue(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record job 1: queued again\n"
-            "record! job 1: started, incarnations to 4\n"
-            "start job 1\n");
+                     "record job 1: queued again\n"
+                     "record! job 1: started, incarnations to 4\n"
+                     "start job 1\n");
     struct core_job_view view = job_view(s, 1);
     assert_true(view.restores && view.checkpoint.position == 5);
     assert_int_equal(view.restarts, 0);
@@ -81,8 +81,9 @@ static void a_program_that_fails_on_its_way_has_failed(void **state)
             .reason = REPORT_FAILED,
             .code = CADRE_INVALID_ARGUMENT,
             .text = "loss is not finite"});
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: loss is not finite\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a failed in step 3: loss is not finite\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -98,10 +99,11 @@ static void it_ends_when_it_may_not_start_again(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: preempted CANCELLED exit 42: preempted (task 1 on worker b has to "
-            "leave its machine): saved at step 5, where --restore 1 goes on\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: preempted CANCELLED exit 42: preempted (task 1 on worker b has to "
+        "leave its machine): saved at step 5, where --restore 1 goes on\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -113,16 +115,16 @@ static void a_death_while_it_saves(void **state)
     all_stop(s);
     gone(s, 1, 1, 0, 0, 9, "");
     expect_output(s, "record job 1: task 0 exited 0/9\n"
-            "record! job 1: plan g2 from 5 of 1, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "record! job 1: halt at 5 of stream 0\n"
-            "tell job 1: release g2 to 5, halt\n");
+                     "record! job 1: plan g2 from 5 of 1, source rank 0\n"
+                     "tell job 1: plan g2\n"
+                     "record! job 1: halt at 5 of stream 0\n"
+                     "tell job 1: release g2 to 5, halt\n");
     arrived(s, 2, 1, 1, 5, 5);
     halted(s, 2, 1, 1, 5, 1);
     part(s, 2, 1, 1, 5, "checkpoint-5.json");
     expect_output(s, "record! job 1: checkpoint at 5 in checkpoint-5.json\n"
-            "record! job 1: done at 5\n"
-            "tell job 1: bye g2\n");
+                     "record! job 1: done at 5\n"
+                     "tell job 1: bye g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -135,11 +137,12 @@ static void who_does_not_come_is_ended(void **state)
     script_skip(s);
     wait_us(s, 5 * SECOND);
     /* That nothing is saved is on record before they are told. */
-    expect_output(s, "record! job 1: halt at 0 of stream 0\n"
-            "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/1#2 on link 2\n"
-            "tell task 1/0 on link 1: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/0#1 on link 1\n");
+    expect_output(s,
+        "record! job 1: halt at 0 of stream 0\n"
+        "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/1#2 on link 2\n"
+        "tell task 1/0 on link 1: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/0#1 on link 1\n");
     collect(s, 1, 1, 0);
     collect(s, 2, 1, 1);
     script_skip(s);
@@ -158,8 +161,8 @@ static void one_that_ends_before_just_ends(void **state)
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 4);
     expect_output(s, "record! job 1: no halt\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 4\n"
+                     "tell job 1: bye g1\n");
     script_close(s);
 }
 
@@ -169,9 +172,9 @@ static void a_drain_without_room(void **state)
     struct script *s = stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 2}, 2, 4);
     drain(s, 5, "b");
     expect_output(s, "record! worker b is drained\n"
-            "answer 5: job 0, 0 before\n"
-            "record! job 1: halt at 5 of stream 0\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "answer 5: job 0, 0 before\n"
+                     "record! job 1: halt at 5 of stream 0\n"
+                     "tell job 1: release g1 to 4, halt\n");
     all_stop(s);
     part(s, 1, 1, 0, 5, "checkpoint-5.json");
     collect(s, 1, 1, 0);
@@ -191,7 +194,7 @@ static void a_checkpoint_on_request(void **state)
     struct script *s = stage_running(&(struct core_job_spec){.tasks = 2, .tasks_min = 2}, 2, 4);
     checkpoint(s, 5, 1);
     expect_output(s, "answer 5: job 1, 0 before\n"
-            "tell job 1: release g1 to 4\n");
+                     "tell job 1: release g1 to 4\n");
     assert_int_equal(job_view(s, 1).checkpoint_at, 5);
     notice(s, 1, 0, false, 0);
     expect_output(s, ""); /* it is asked for already */
@@ -207,8 +210,9 @@ static void a_checkpoint_on_request(void **state)
     gone(s, 1, 1, 0, 0, 9, "");
     script_skip(s);
     checkpoint(s, 7, 1);
-    expect_output(s, "answer 7: FAILED_PRECONDITION: job 1 is between two generations, or at its end: try "
-            "again in a moment\n");
+    expect_output(s,
+        "answer 7: FAILED_PRECONDITION: job 1 is between two generations, or at its end: try "
+        "again in a moment\n");
     script_close(s);
 }
 
@@ -222,8 +226,8 @@ static void who_stops_may_want_more(void **state)
     wants_after(s, 2, 1, 1, 0, 0, 6);
     part(s, 1, 1, 0, 5, "checkpoint-5.json");
     expect_output(s, "record! job 1: checkpoint at 5 in checkpoint-5.json\n"
-            "record! job 1: done at 5\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 5\n"
+                     "tell job 1: bye g1\n");
     script_close(s);
 }
 

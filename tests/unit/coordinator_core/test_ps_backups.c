@@ -20,7 +20,7 @@ static void whose_copy_counts_is_recorded_and_reported(void **state)
     struct script *s = stage_ps_job(&ps_job_spec_backups);
     sends_backed(s, 2, 4, 1, 5);
     expect_output(s, "record! job 1: task 3#4 backed by #5\n"
-            "tell job 1 task 3 on link 2: members g1\n");
+                     "tell job 1 task 3 on link 2: members g1\n");
     assert_int_equal(task_view(s, 3).backed.number, 1);
     assert_int_equal(task_view(s, 3).backed.by, 5);
     sends_backed(s, 2, 4, 1, 5); /* the answer did not come */
@@ -29,7 +29,7 @@ static void whose_copy_counts_is_recorded_and_reported(void **state)
     expect_output(s, "");
     sends_backed(s, 2, 4, 3, 0);
     expect_output(s, "record! job 1: task 3#4 backed by #0\n"
-            "tell job 1 task 3 on link 2: members g1\n");
+                     "tell job 1 task 3 on link 2: members g1\n");
     sends_backed(s, 2, 4, 1, 5); /* an older statement */
     expect_output(s, "");
     assert_int_equal(task_view(s, 3).backed.by, 0);
@@ -88,7 +88,8 @@ static void a_server_may_report_its_copy_before_its_hello(void **state)
     (void)state;
     struct script *s = stage_ps_job_placed(&ps_job_spec_backups);
     sends_backed(s, 2, 4, 1, 5);
-    expect_output(s, "record! job 1: task 3#4 backed by #5\n"); /* there is no plan: nothing to be told */
+    expect_output(
+        s, "record! job 1: task 3#4 backed by #5\n"); /* there is no plan: nothing to be told */
     script_close(s);
 
     s = stage_ps_job(&ps_job_spec_backups);
@@ -98,7 +99,7 @@ static void a_server_may_report_its_copy_before_its_hello(void **state)
     assert_int_not_equal(incarnation, 4);
     sends_backed(s, 2, incarnation, 1, 5);
     expect_output(s, "record! job 1: task 3#7 backed by #5\n"
-            "tell job 1 task 3 on link 2: members g1\n");
+                     "tell job 1 task 3 on link 2: members g1\n");
     task_hello(s, 2, 1, 3, 0);
     assert_int_equal(task_view(s, 3).backed.by, 5);
     script_close(s);

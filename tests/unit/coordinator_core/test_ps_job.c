@@ -21,11 +21,11 @@ static void members_are_reported_from_the_first_plan_on(void **state)
     expect_output(s, ""); /* there is no generation yet */
     task_hello(s, 1, 1, 0, 0);
     expect_output(s, "record! job 1: plan g1 from 0\n"
-            "tell job 1: plan g1\n"
-            "tell job 1: members g1\n");
+                     "tell job 1: plan g1\n"
+                     "tell job 1: members g1\n");
     task_hello(s, 2, 1, 2, 0); /* a worker concerns the chief */
     expect_output(s, "tell job 1 task 2 on link 2: members g1\n"
-            "tell job 1 task 0 on link 1: members g1\n");
+                     "tell job 1 task 0 on link 1: members g1\n");
     task_hello(s, 3, 1, 4, 0); /* a server all */
     expect_output(s, "tell job 1: members g1\n");
     task_hello(s, 3, 1, 4, 0); /* a new connection of the same */
@@ -43,12 +43,12 @@ static void a_server_that_dies_comes_back_where_it_was(void **state)
     uint64_t generation = job_view(s, 1).generation.number;
     gone(s, 2, 1, 3, 0, 9, "");
     expect_output(s, "record job 1: task 3 exited 0/9\n"
-            "tell job 1: members g1\n");
+                     "tell job 1: members g1\n");
     assert_false(task_view(s, 3).here);
     collected(s, 2, 1, 3);
     expect_output(s, "stop task 1/3#4 on link 2\n"
-            "record! job 1: task 3#7 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 3#7 on b\n"
+                     "start again job 1 on link 2\n");
     assert_int_equal(task_view(s, 3).predecessor, 4);
     assert_int_equal(task_view(s, 3).attempts, 2);
     assert_int_equal(job_view(s, 1).restarts, 1);
@@ -86,11 +86,11 @@ static void a_worker_that_leaves_is_started_again(void **state)
     struct script *s = stage_ps_job(&ps_job_spec);
     gone(s, 1, 1, 1, 0, 0, "");
     expect_output(s, "record job 1: task 1 exited 0/0\n"
-            "tell job 1 task 0 on link 1: members g1\n");
+                     "tell job 1 task 0 on link 1: members g1\n");
     collected(s, 1, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 1\n"
-            "record! job 1: task 1#7 on a\n"
-            "start again job 1 on link 1\n");
+                     "record! job 1: task 1#7 on a\n"
+                     "start again job 1 on link 1\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     script_close(s);
 }
@@ -121,16 +121,16 @@ static void a_worker_daemon_that_is_lost_is_no_failure(void **state)
     script_skip(s);
     wait_us(s, 2 * SECOND);
     expect_output(s, "tell job 1 task 0 on link 1: members g1\n"
-            "record job 1: task 5 lost 0/0\n"
-            "record! job 1: task 5#7 on d\n"
-            "start again job 1 on link 4\n");
+                     "record job 1: task 5 lost 0/0\n"
+                     "record! job 1: task 5#7 on d\n"
+                     "start again job 1 on link 4\n");
     all_beat(s, 28);
     expect_output(s, ""); /* nobody else has what the server has */
     all_beat(s, 2);
     expect_output(s, "tell job 1: members g1\n"
-            "record job 1: task 4 lost 0/0\n"
-            "record! job 1: task 4#8 on d\n"
-            "start again job 1 on link 4\n");
+                     "record job 1: task 4 lost 0/0\n"
+                     "record! job 1: task 4#8 on d\n"
+                     "start again job 1 on link 4\n");
     assert_int_equal(task_view(s, 4).predecessor, 0); /* its memory is lost with the worker */
     assert_int_equal(task_view(s, 4).attempts, 2);
     assert_int_equal(job_view(s, 1).restarts, 0);
@@ -181,7 +181,8 @@ static void the_chief_takes_all_with_it(void **state)
     }
     script_skip(s);
     task_hello(s, 2, 1, 3, 0); /* too late */
-    expect_output(s, "tell task 1/3 on link 2: superseded ABORTED: the job goes on without this task\n");
+    expect_output(
+        s, "tell task 1/3 on link 2: superseded ABORTED: the job goes on without this task\n");
     uint64_t last = task_view(s, 5).incarnation;
     collected(s, 1, 1, 0);
     for (uint32_t slot = 1; slot < 6; slot++) {
@@ -200,8 +201,8 @@ static void the_chief_takes_all_with_it(void **state)
     expect_output(s, ""); /* nothing of the old generation is told to the new tasks */
     task_hello(s, link_of(s, 0), 1, 0, 0);
     expect_output(s, "record! job 1: plan g2 from 0, anew of 0\n"
-            "tell job 1: plan g2\n"
-            "tell job 1: members g2\n");
+                     "tell job 1: plan g2\n"
+                     "tell job 1: members g2\n");
     assert_int_equal(job_view(s, 1).restarts, 2);
     script_close(s);
 }
@@ -212,8 +213,8 @@ static void servers_leave_last(void **state)
     struct script *s = stage_ps_job(&ps_job_spec);
     finished(s, 1, 1, 0, 0);
     expect_output(s, "record! job 1: done at 0\n"
-            "tell job 1: bye g1\n"
-            "tell job 1: bye to the crew g1\n");
+                     "tell job 1: bye g1\n"
+                     "tell job 1: bye to the crew g1\n");
     gone(s, 1, 1, 0, 0, 0, "");
     gone(s, 1, 1, 1, 0, 0, "");
     gone(s, 2, 1, 2, 0, 0, "");
@@ -224,12 +225,12 @@ static void servers_leave_last(void **state)
     expect_output(s, "tell job 1 task 3 on link 2: members g1\n");
     gone(s, 3, 1, 5, 0, 0, "");
     expect_output(s, "record job 1: task 5 exited 0/0\n"
-            "tell job 1: bye to the servers g1\n");
+                     "tell job 1: bye to the servers g1\n");
     gone(s, 2, 1, 3, 0, 0, "");
     task_hello(s, 3, 1, 4, 0);
     expect_output(s, "record job 1: task 3 exited 0/0\n"
-            "tell job 1: members g1\n"
-            "tell job 1 task 4 on link 3: bye g1\n");
+                     "tell job 1: members g1\n"
+                     "tell job 1 task 4 on link 3: bye g1\n");
     gone(s, 3, 1, 4, 1, 0, "");
     assert_string_equal(script_job_text(s, 1),
         "ps 1 (slot 4) on worker c exited with status 1; all 0 steps were done by then");
@@ -247,7 +248,7 @@ static void the_chief_may_leave_after_its_workers(void **state)
     script_skip(s);
     gone(s, 1, 1, 0, 0, 0, "");
     expect_output(s, "record job 1: task 0 exited 0/0\n"
-            "tell job 1: bye to the servers g1\n");
+                     "tell job 1: bye to the servers g1\n");
     script_close(s);
 }
 
@@ -267,7 +268,7 @@ static void a_hanging_evaluator_is_ended(void **state)
         heartbeat(s, 3);
     }
     expect_output(s, "tell job 1: bye to the servers g1\n"
-            "stop task 1/5#6 on link 3\n");
+                     "stop task 1/5#6 on link 3\n");
     gone(s, 3, 1, 5, 0, 15, "");
     gone(s, 2, 1, 3, 0, 0, "");
     gone(s, 3, 1, 4, 0, 0, "");
@@ -329,13 +330,14 @@ static void a_drain_moves_workers_without_a_halt(void **state)
     join(s, 4, "d", 2);
     script_skip(s);
     drain(s, 9, "b");
-    expect_output(s, "record! worker b is drained\n"
-            "answer 9: job 0, 0 before\n"
-            "tell job 1 task 0 on link 1: members g1\n"
-            "tell task 1/3 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/3#4 on link 2\n"
-            "tell task 1/2 on link 2: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/2#3 on link 2\n");
+    expect_output(s,
+        "record! worker b is drained\n"
+        "answer 9: job 0, 0 before\n"
+        "tell job 1 task 0 on link 1: members g1\n"
+        "tell task 1/3 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/3#4 on link 2\n"
+        "tell task 1/2 on link 2: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/2#3 on link 2\n");
     gone(s, 2, 1, 2, 1, 0, "");
     collected(s, 2, 1, 2);
     assert_int_equal(link_of(s, 2), 4);
@@ -359,9 +361,9 @@ static void a_drain_of_a_server_preempts(void **state)
     script_skip(s);
     part(s, 1, 1, 0, 1, "checkpoint-1.json");
     expect_output(s, "record! job 1: checkpoint at 1 in checkpoint-1.json\n"
-            "record! job 1: done at 1\n"
-            "tell job 1: bye g1\n"
-            "tell job 1: bye to the crew g1\n");
+                     "record! job 1: done at 1\n"
+                     "tell job 1: bye g1\n"
+                     "tell job 1: bye to the crew g1\n");
     for (uint32_t slot = 0; slot < 6; slot++) {
         uint64_t link = link_of(s, slot);
         gone(s, link, 1, slot, slot == 0 ? 42 : 0, 0, "");
@@ -369,8 +371,8 @@ static void a_drain_of_a_server_preempts(void **state)
         collected(s, link, 1, slot);
     }
     expect_output(s, "stop task 1/5#6 on link 3\n"
-            "record job 1: queued again\n"
-            "forget job 1\n");
+                     "record job 1: queued again\n"
+                     "forget job 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED); /* there is no room without "c" */
     script_close(s);
 }
@@ -401,11 +403,12 @@ static void a_plain_chief_ends_the_job(void **state)
     }
     script_skip(s);
     collected(s, 3, 1, 5);
-    expect_output(s, "stop task 1/5#6 on link 3\n"
-            "record! job 1: succeeded OK exit 0: the chief exited with status 0 without joining a "
-            "strategy\n"
-            "forget job 1\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/5#6 on link 3\n"
+        "record! job 1: succeeded OK exit 0: the chief exited with status 0 without joining a "
+        "strategy\n"
+        "forget job 1\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -416,8 +419,9 @@ static void what_does_not_fit_is_refused(void **state)
     struct core_job_spec spec = ps_job_spec;
     spec.tasks_min = 5;
     submit_spec(s, 1, &spec);
-    expect_output(s, "answer 1: INVALID_ARGUMENT: a job with parameter servers has as many tasks as its "
-            "crew, which are 6, and at least one worker\n");
+    expect_output(s,
+        "answer 1: INVALID_ARGUMENT: a job with parameter servers has as many tasks as its "
+        "crew, which are 6, and at least one worker\n");
     spec.tasks = spec.tasks_min = 7;
     submit_spec(s, 2, &spec);
     script_skip(s);
@@ -432,8 +436,11 @@ static void restored(struct script *s)
     static const char *const workers[] = {"a", "a", "b", "b", "c", "c"};
     struct core_restore_task tasks[6];
     for (uint32_t slot = 0; slot < 6; slot++) {
-        tasks[slot] = (struct core_restore_task){
-            .slot = slot, .incarnation = 1 + slot, .rank = UINT32_MAX, .attempts = 1, .attempts_generation = 3};
+        tasks[slot] = (struct core_restore_task){.slot = slot,
+            .incarnation = 1 + slot,
+            .rank = UINT32_MAX,
+            .attempts = 1,
+            .attempts_generation = 3};
         memcpy(tasks[slot].worker, workers[slot], 2);
     }
     tasks[0].rank = 0;

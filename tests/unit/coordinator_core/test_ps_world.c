@@ -114,8 +114,7 @@ static void restart_coordinator(struct ps_world *world)
     world->stored.task_count = count;
     ps_world_step(
         world, (struct core_event){.type = CORE_EVENT_RESTORE_JOB, .restore = world->stored});
-    ps_world_step(
-        world, (struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done = {1}});
+    ps_world_step(world, (struct core_event){.type = CORE_EVENT_RESTORE_DONE, .restore_done = {1}});
 }
 
 /* The chief comes to the step where the job is to stop, and saves it. */
@@ -259,7 +258,8 @@ static void check_quiet(struct ps_world *world)
         assert_non_null(attempt);
         assert_int_equal(attempt->state, HERE);
         assert_true(generation_equal(attempt->generation, world->stored.generation));
-        assert_int_equal(attempt->member_count, slot == 0 ? TASKS : 1 + ps_world_spec.ps_job.servers);
+        assert_int_equal(
+            attempt->member_count, slot == 0 ? TASKS : 1 + ps_world_spec.ps_job.servers);
         for (size_t i = 0; i < attempt->member_count; i++) {
             struct core_task_view member;
             core_job_task(world->core, job, attempt->members[i].slot, &member);
@@ -352,7 +352,7 @@ static void a_ps_job_comes_through(void **state)
             .seed = seed,
             .stored = {.job = job, .spec = ps_world_spec}};
         ps_world_step(world, (struct core_event){.type = CORE_EVENT_SUBMIT,
-                                   .submit = {.call = {1}, .spec = ps_world_spec}});
+                                 .submit = {.call = {1}, .spec = ps_world_spec}});
         for (uint32_t w = 0; w < WORKERS; w++) {
             world->boots[w] = 1 + w;
             connect(world, w);

@@ -111,9 +111,9 @@ static void what_was_reported_is_recorded_when_it_is_lost(void **state)
     damaged(s, 4, 2, false);
     damaged(s, 2, 0, false); /* the latest that was told counts */
     expect_output(s, "record! job 1: checkpoint at 4 is lost\n"
-            "record! job 1: was told of 4 in g1\n"
-            "record! job 1: checkpoint at 2 is lost\n"
-            "record! job 1: was told of 4 in g1\n");
+                     "record! job 1: was told of 4 in g1\n"
+                     "record! job 1: checkpoint at 2 is lost\n"
+                     "record! job 1: was told of 4 in g1\n");
     script_close(s);
 }
 

@@ -31,9 +31,9 @@ static void a_job_is_placed_at_once(void **state)
     script_skip(s);
     submit(s, 5, 2, 0);
     expect_output(s, "record! job 1: submitted 2 tasks\n"
-            "answer 5: job 1, 0 before\n"
-            "record! job 1: started, incarnations to 2\n"
-            "start job 1\n");
+                     "answer 5: job 1, 0 before\n"
+                     "record! job 1: started, incarnations to 2\n"
+                     "start job 1\n");
     struct core_job_view view = job_view(s, 1);
     assert_int_equal(view.state, JOB_STARTING);
     assert_int_equal(view.workers, 2);
@@ -61,8 +61,8 @@ static void a_gang_waits_for_all_its_slots(void **state)
     script_skip(s);
     join(s, 3, "c", 1);
     expect_output(s, "welcome link 3: worker 3\n"
-            "record! job 1: started, incarnations to 3\n"
-            "start job 1\n");
+                     "record! job 1: started, incarnations to 3\n"
+                     "start job 1\n");
     script_close(s);
 }
 
@@ -77,7 +77,7 @@ static void two_run_and_the_third_queues(void **state)
     script_skip(s);
     submit(s, 3, 3, 0);
     expect_output(s, "record! job 3: submitted 3 tasks\n"
-            "answer 3: job 3, 0 before\n");
+                     "answer 3: job 3, 0 before\n");
     assert_string_equal(script_job_text(s, 3), "waits for 3 free slots, 1 of 4 is free");
     /* A small one does not overtake it, though it would fit. */
     submit(s, 4, 1, 0);
@@ -89,15 +89,16 @@ static void two_run_and_the_third_queues(void **state)
     gone(s, at[1], 2, 1, 0, 0, "");
     collected(s, at[0], 2, 0);
     collected(s, at[1], 2, 1);
-    expect_output(s, "record job 2: task 0 exited 0/0\n"
-            "record job 2: task 1 exited 0/0\n"
-            "stop task 2/0#1 on link 1\n"
-            "stop task 2/1#2 on link 2\n"
-            "record! job 2: succeeded OK exit 0: all tasks exited with status 0 without joining a "
-            "strategy\n"
-            "ended job 2\n"
-            "record! job 3: started, incarnations to 3\n"
-            "start job 3\n");
+    expect_output(s,
+        "record job 2: task 0 exited 0/0\n"
+        "record job 2: task 1 exited 0/0\n"
+        "stop task 2/0#1 on link 1\n"
+        "stop task 2/1#2 on link 2\n"
+        "record! job 2: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+        "strategy\n"
+        "ended job 2\n"
+        "record! job 3: started, incarnations to 3\n"
+        "start job 3\n");
     script_close(s);
 }
 
@@ -132,8 +133,8 @@ static void an_impossible_job_delays_no_job(void **state)
     script_skip(s);
     submit(s, 0, 1, 0);
     expect_output(s, "record! job 2: submitted 1 tasks\n"
-            "record! job 2: started, incarnations to 1\n"
-            "start job 2\n");
+                     "record! job 2: started, incarnations to 1\n"
+                     "start job 2\n");
     /* As soon as the cluster is large enough it is the head, and nobody overtakes it. */
     join(s, 2, "b", 1);
     submit(s, 0, 1, 0);
@@ -174,17 +175,19 @@ static void bad_sizes_are_refused(void **state)
     submit(s, 1, 0, 0);
     submit(s, 2, LIMIT_TASKS_PER_JOB + 1, 0);
     expect_output(s, "answer 1: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 0\n"
-            "answer 2: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 16385\n");
+                     "answer 2: INVALID_ARGUMENT: a job has 1 to 16384 tasks, not 16385\n");
     submit(s, 0, 3, 0);
     script_skip(s);
     submit(s, 3, 3, 0);
-    expect_output(s, "answer 3: RESOURCE_EXHAUSTED: the job asks for 3 tasks and the coordinator holds 3 of "
-            "at most 5: try again when a job has ended, or raise --tasks-max\n");
+    expect_output(s,
+        "answer 3: RESOURCE_EXHAUSTED: the job asks for 3 tasks and the coordinator holds 3 of "
+        "at most 5: try again when a job has ended, or raise --tasks-max\n");
     submit(s, 0, 1, 0);
     script_skip(s);
     submit(s, 4, 1, 0);
-    expect_output(s, "answer 4: RESOURCE_EXHAUSTED: the coordinator holds 2 jobs that have not ended, which "
-            "is its limit: try again when one has, or raise --jobs-max\n");
+    expect_output(s,
+        "answer 4: RESOURCE_EXHAUSTED: the coordinator holds 2 jobs that have not ended, which "
+        "is its limit: try again when one has, or raise --jobs-max\n");
     script_close(s);
 }
 
@@ -204,8 +207,8 @@ static void memory_is_reused(void **state)
     /* The middle one has to be moved to make room for four. */
     submit(s, 0, 4, 0);
     expect_output(s, "record! job 4: submitted 4 tasks\n"
-            "record! job 4: started, incarnations to 4\n"
-            "start job 4\n");
+                     "record! job 4: started, incarnations to 4\n"
+                     "start job 4\n");
     struct core_task_view task;
     core_job_task(s->core, (struct job_id){2}, 1, &task);
     assert_int_equal(task.state, TASK_RUNNING);
@@ -226,16 +229,16 @@ static void cancelling_what_waits(void **state)
     script_skip(s);
     cancel(s, 9, 2);
     expect_output(s, "record! job 2: cancelled CANCELLED exit 130: cancelled\n"
-            "ended job 2\n"
-            "answer 9: job 2, 0 before\n"
-            "record! job 3: started, incarnations to 1\n"
-            "start job 3\n");
+                     "ended job 2\n"
+                     "answer 9: job 2, 0 before\n"
+                     "record! job 3: started, incarnations to 1\n"
+                     "start job 3\n");
     cancel(s, 9, 2);
     cancel(s, 9, 17);
     cancel(s, 9, 0);
     expect_output(s, "answer 9: FAILED_PRECONDITION: job 2 has ended already\n"
-            "answer 9: NOT_FOUND: job 17 does not exist: `cadre jobs` lists them\n"
-            "answer 9: NOT_FOUND: job 0 does not exist: `cadre jobs` lists them\n");
+                     "answer 9: NOT_FOUND: job 17 does not exist: `cadre jobs` lists them\n"
+                     "answer 9: NOT_FOUND: job 0 does not exist: `cadre jobs` lists them\n");
     script_close(s);
 }
 
@@ -246,12 +249,12 @@ static void watchers_are_notified_of_changes(void **state)
     s->shows_changes = true;
     submit(s, 0, 1, 0);
     expect_output(s, "record! job 1: submitted 1 tasks\n"
-            "changed job 1\n");
+                     "changed job 1\n");
     join(s, 1, "a", 1);
     expect_output(s, "welcome link 1: worker 1\n"
-            "record! job 1: started, incarnations to 1\n"
-            "start job 1\n"
-            "changed job 1\n");
+                     "record! job 1: started, incarnations to 1\n"
+                     "start job 1\n"
+                     "changed job 1\n");
     started(s, 1, 1, 0);
     expect_output(s, "changed job 1\n");
     submit(s, 0, 1, 0);
@@ -259,9 +262,9 @@ static void watchers_are_notified_of_changes(void **state)
     join(s, 2, "b", 1);
     draining(s, 2);
     expect_output(s, "welcome link 2: worker 2\n"
-            "record! job 2: started, incarnations to 1\n"
-            "start job 2\n"
-            "changed job 2\n");
+                     "record! job 2: started, incarnations to 1\n"
+                     "start job 2\n"
+                     "changed job 2\n");
     script_close(s);
 }
 
@@ -359,8 +362,9 @@ static void a_worker_reports_how_many_gpus_within_limits(void **state)
     (void)state;
     struct script *s = script_open(NULL);
     join_gpus(s, 1, "a", 1, LIMIT_GPUS_PER_WORKER + 1);
-    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker has at most 64 GPUs, not 65: use fewer with "
-            "--gpus\n");
+    expect_output(s,
+        "refuse link 1: INVALID_ARGUMENT: a worker has at most 64 GPUs, not 65: use fewer with "
+        "--gpus\n");
     join_gpus(s, 2, "b", 1, LIMIT_GPUS_PER_WORKER);
     submit_gpus(s, 1, 1, LIMIT_GPUS_PER_WORKER, 0);
     assert_int_equal(job_view(s, 1).state, JOB_STARTING);

@@ -11,14 +11,15 @@ static void survivors_go_on_at_once(void **state)
     (void)state;
     struct script *s = stage_running(&elastic, 3, 4);
     gone(s, 2, 1, 1, 0, 9, "out of memory");
-    expect_output(s, "record job 1: task 1 exited 0/9\n"
-            "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed): out of "
-            "memory\n");
+    expect_output(s,
+        "record job 1: task 1 exited 0/9\n"
+        "tell job 1: abort g1: task 1 on worker b was killed by signal 9 (Killed): out of "
+        "memory\n");
     frozen(s, 1, 1, 0, 2, 1);
     expect_output(s, "");
     frozen(s, 3, 1, 2, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 1\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed): out of memory; the 2 others went on "
         "from step 3");
@@ -27,13 +28,13 @@ static void survivors_go_on_at_once(void **state)
     /* Its slot is placed again once nothing of the old one is left. */
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 1#4 on b\n"
+                     "start again job 1 on link 2\n");
     /* What was said in the old generation is not heard (rule 13). */
     arrived(s, 1, 1, 1, 5, 3);
     arrived(s, 3, 1, 1, 5, 3);
     expect_output(s, "record job 1: released to 5, stream 1 epoch 0 from 0\n"
-            "tell job 1: release g2 to 5\n");
+                     "tell job 1: release g2 to 5\n");
     script_close(s);
 }
 
@@ -126,15 +127,15 @@ static void a_fixed_job_waits_for_a_slot(void **state)
         "for 3 s of at most 60 s");
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#3 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 1#3 on b\n"
+                     "start again job 1 on link 2\n");
     started(s, 2, 1, 1);
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "tell task 1/1#3 on link 2: warm\n");
     joins(s, 2, 1, 1, 1);
     /* The chief is one who has the state. */
     expect_output(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -148,7 +149,7 @@ static void the_chief_is_replaced_by_a_survivor(void **state)
     script_skip(s);
     joins(s, 1, 1, 0, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 1 0, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -161,19 +162,20 @@ static void the_silent_are_lost(void **state)
     script_skip(s);
     wait_us(s, 2 * SECOND);
     expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "stop task 1/2#3 on link 3\n");
+                     "tell job 1: plan g2\n"
+                     "stop task 1/2#3 on link 3\n");
     /* Rule 7: what it says now is not heard, and it does not run on. */
     frozen(s, 3, 1, 2, 4, 1);
     expect_output(s, "");
     task_hello(s, 3, 1, 2, 2);
-    expect_output(s, "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n");
+    expect_output(
+        s, "tell task 1/2 on link 3: superseded ABORTED: the job goes on without this task\n");
     gone(s, 3, 1, 2, 0, 9, "");
     collected(s, 3, 1, 2);
     expect_output(s, "record job 1: task 2 exited 0/9\n"
-            "stop task 1/2#3 on link 3\n"
-            "record! job 1: task 2#4 on c\n"
-            "start again job 1 on link 3\n");
+                     "stop task 1/2#3 on link 3\n"
+                     "record! job 1: task 2#4 on c\n"
+                     "start again job 1 on link 3\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     script_close(s);
 }
@@ -188,7 +190,7 @@ static void two_die_one_after_the_other(void **state)
     script_skip(s);
     frozen(s, 1, 1, 0, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 1); /* one generation ended */
     script_close(s);
 }
@@ -202,13 +204,14 @@ static void a_second_death_while_they_sync(void **state)
     frozen(s, 3, 1, 2, 4, 1);
     script_skip(s);
     gone(s, 3, 1, 2, 0, 11, "");
-    expect_output(s, "record job 1: task 2 exited 0/11\n"
-            "tell job 1: abort g2: task 2 on worker c was killed by signal 11 (Segmentation "
-            "fault)\n");
+    expect_output(s,
+        "record job 1: task 2 exited 0/11\n"
+        "tell job 1: abort g2: task 2 on worker c was killed by signal 11 (Segmentation "
+        "fault)\n");
     /* The receiver kept its own: the step is done again. */
     frozen(s, 1, 1, 0, 3, 1);
     expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     assert_int_equal(job_view(s, 1).restarts, 2);
     script_close(s);
 }
@@ -226,15 +229,15 @@ static void a_joiner_is_not_taken_back(void **state)
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 1 2, source rank 2\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     gone(s, 3, 1, 2, 0, 9, "");
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     report(s, 2, 1, 1, &(struct task_report){.reason = REPORT_ABORT, .text = ""});
     expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g3\n"
-            "tell task 1/1#4 on link 2: reset\n"
-            "stop task 1/1#4 on link 2\n");
+                     "tell job 1: plan g3\n"
+                     "tell task 1/1#4 on link 2: reset\n"
+                     "stop task 1/1#4 on link 2\n");
     script_close(s);
 }
 
@@ -249,10 +252,10 @@ static void only_the_last_step_is_undone(void **state)
     frozen(s, 1, 1, 0, 2, 1);
     frozen(s, 2, 1, 1, 2, 1);
     expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 2\n"
-            "tell task 1/1#2 on link 2: reset\n"
-            "stop task 1/1#2 on link 2\n"
-            "tell task 1/0#1 on link 1: reset\n"
-            "stop task 1/0#1 on link 1\n");
+                     "tell task 1/1#2 on link 2: reset\n"
+                     "stop task 1/1#2 on link 2\n"
+                     "tell task 1/0#1 on link 1: reset\n"
+                     "stop task 1/0#1 on link 1\n");
     script_close(s);
 }
 
@@ -271,11 +274,11 @@ static void no_survivor(const char *plan, uint64_t checkpoint)
     collected(s, 1, 1, 0);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/0#1 on link 1\n"
-            "record! job 1: task 0#3 on a\n"
-            "start again job 1 on link 1\n"
-            "stop task 1/1#2 on link 2\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 0#3 on a\n"
+                     "start again job 1 on link 1\n"
+                     "stop task 1/1#2 on link 2\n"
+                     "record! job 1: task 1#4 on b\n"
+                     "start again job 1 on link 2\n");
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "");
     task_hello(s, 1, 1, 0, 0);
@@ -305,7 +308,7 @@ static void dirty_survivors_are_started_again(void **state)
     script_skip(s);
     report(s, 1, 1, 0, &(struct task_report){.position = 3, .reason = REPORT_PEER_ERROR});
     expect_output(s, "tell task 1/0#1 on link 1: reset\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
         "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
         "are free) for 0 s of at most 60 s");
@@ -325,10 +328,11 @@ static void too_many_failures(void **state)
     frozen(s, 3, 1, 2, 3, 1);
     script_skip(s);
     gone(s, 3, 1, 2, 7, 0, "bad input");
-    expect_output(s, "record job 1: task 2 exited 7/0\n"
-            "tell job 1: abort g2: task 2 on worker c exited with status 7: bad input; it was "
-            "restarted 1 time before, as often as it may be (--max-restarts)\n"
-            "stop job 1\n");
+    expect_output(s,
+        "record job 1: task 2 exited 7/0\n"
+        "tell job 1: abort g2: task 2 on worker c exited with status 7: bad input; it was "
+        "restarted 1 time before, as often as it may be (--max-restarts)\n"
+        "stop job 1\n");
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     script_close(s);
 }
@@ -343,15 +347,15 @@ static void lost_workers_are_not_counted(void **state)
     link_down(s, 2);
     hello(s, 9, "b", 77, 1, &held, 1);
     expect_output(s, "welcome link 9: worker 4\n"
-            "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 9\n"
-            "stop task 1/1#2 on link 9\n");
+                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
+                     "record job 1: task 1 lost 0/0\n"
+                     "record! job 1: task 1#4 on b\n"
+                     "start again job 1 on link 9\n"
+                     "stop task 1/1#2 on link 9\n");
     frozen(s, 1, 1, 0, 3, 1);
     frozen(s, 3, 1, 2, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -401,9 +405,10 @@ static void the_programs_own_failure_is_final(void **state)
             .reason = REPORT_FAILED,
             .code = CADRE_INVALID_ARGUMENT,
             .text = "replicas disagree on the shape of loss"});
-    expect_output(s, "tell job 1: abort g1: task 0 on worker a failed in step 3: replicas disagree on the "
-            "shape of loss\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 0 on worker a failed in step 3: replicas disagree on the "
+        "shape of loss\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -424,8 +429,9 @@ static void a_failure_that_a_plan_overtook_is_final(void **state)
     script_skip(s);
     assert_int_equal(generation_of(s, 1).number, 2);
     relay_up(s, 1, 1, 0, &failed);
-    expect_output(s, "tell job 1: abort g2: task 0 on worker a failed in step 4: sample 3 is no sample\n"
-            "stop job 1\n");
+    expect_output(s,
+        "tell job 1: abort g2: task 0 on worker a failed in step 4: sample 3 is no sample\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -436,12 +442,13 @@ static void early_leavers_are_failures(void **state)
     gone(s, 2, 1, 1, 0, 0, "");
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    expect_output(s, "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish "
-            "(or cadre_plain_finish), and 2 others wait: all must call it at the end\n");
+    expect_output(s,
+        "tell job 1: abort g1: task 1 on worker b exited with status 0 before cadre_finish "
+        "(or cadre_plain_finish), and 2 others wait: all must call it at the end\n");
     frozen(s, 1, 1, 0, 4, 1);
     frozen(s, 3, 1, 2, 4, 1);
     expect_output(s, "record! job 1: plan g2 from 4 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     assert_int_equal(job_view(s, 1).restarts, 1);
     script_close(s);
 }
@@ -469,10 +476,11 @@ static void joiners_that_fail_are_counted(void **state)
     script_skip(s);
     started(s, 2, 1, 1);
     gone(s, 2, 1, 1, 127, 0, "the disk is full");
-    expect_output(s, "record job 1: task 1 exited 127/0\n"
-            "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
-            "was restarted 2 times before, as often as it may be (--max-restarts)\n"
-            "stop job 1\n");
+    expect_output(s,
+        "record job 1: task 1 exited 127/0\n"
+        "tell job 1: abort g3: task 1 on worker b exited with status 127: the disk is full; it "
+        "was restarted 2 times before, as often as it may be (--max-restarts)\n"
+        "stop job 1\n");
     script_close(s);
 }
 
@@ -535,11 +543,11 @@ static void what_fails_before_the_first_plan_is_final(void **state)
         heartbeat(s, 9);
     }
     expect_output(s, "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     gone(s, 3, 1, 1, 1, 0, "");
     expect_output(s, "record job 1: task 1 exited 1/0\n"
-            "stop job 1\n");
+                     "stop job 1\n");
     script_close(s);
 }
 

@@ -47,7 +47,7 @@ static void without_a_state_the_silent_are_given_a_lease(void **state)
     expect_output(s, "");
     frozen(s, 1, 1, 0, 3, 1);
     expect_output(s, "record! job 1: plan g3 from 3 of 0, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     gone(s, 1, 1, 0, 0, 9, ""); /* and no longer */
     script_close(s);
 }
@@ -68,7 +68,7 @@ static void of_the_stateless_the_cut_off_are_waited_for(void **state)
     script_skip(s);
     frozen(s, 9, 1, 2, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -98,7 +98,7 @@ static void who_reported_may_be_away_for_a_lease(void **state)
     script_skip(s);
     joins(s, 2, 1, 1, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 1 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -115,7 +115,7 @@ static void who_is_at_other_steps_takes_no_joiner(void **state)
     script_skip(s);
     frozen(s, 3, 1, 2, 3, 2);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
-            "tell job 1: plan g2\n");
+                     "tell job 1: plan g2\n");
     script_close(s);
 }
 
@@ -129,10 +129,11 @@ static void a_regroup_leaves_out_who_drains(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
-    expect_output(s, "record! job 1: plan g2 from 4 of 2, source rank 0\n"
-            "tell job 1: plan g2\n"
-            "tell task 1/0 on link 1: superseded ABORTED: the job goes on without this task\n"
-            "stop task 1/0#1 on link 1\n");
+    expect_output(s,
+        "record! job 1: plan g2 from 4 of 2, source rank 0\n"
+        "tell job 1: plan g2\n"
+        "tell task 1/0 on link 1: superseded ABORTED: the job goes on without this task\n"
+        "stop task 1/0#1 on link 1\n");
     script_close(s);
 }
 
@@ -202,9 +203,9 @@ static void who_declined_is_needed_again(void **state)
     script_skip(s);
     gone(s, 3, 1, 2, 0, 9, "");
     expect_output(s, "record job 1: task 2 exited 0/9\n"
-            "tell job 1: abort g2: task 2 on worker c was killed by signal 9 (Killed)\n"
-            "record! job 1: task 1#5 on b\n"
-            "start again job 1 on link 2\n");
+                     "tell job 1: abort g2: task 2 on worker c was killed by signal 9 (Killed)\n"
+                     "record! job 1: task 1#5 on b\n"
+                     "start again job 1 on link 2\n");
     script_close(s);
 }
 
@@ -231,7 +232,7 @@ static void a_slot_ends_the_wait_for_it(void **state)
     expect_output(s, "");
     task_hello(s, 3, 1, 1, 0);
     expect_output(s, "record! job 1: plan g1 from 0\n"
-            "tell job 1: plan g1\n");
+                     "tell job 1: plan g1\n");
     script_close(s);
 }
 
@@ -252,9 +253,9 @@ static void a_joiner_is_not_taken_back_to_the_beginning(void **state)
     script_skip(s);
     report(s, 2, 1, 1, &(struct task_report){.reason = REPORT_ABORT, .text = ""});
     expect_output(s, "record! job 1: plan g3 from 0 of 0, source rank 0\n"
-            "tell job 1: plan g3\n"
-            "tell task 1/1#4 on link 2: reset\n"
-            "stop task 1/1#4 on link 2\n");
+                     "tell job 1: plan g3\n"
+                     "tell task 1/1#4 on link 2: reset\n"
+                     "stop task 1/1#4 on link 2\n");
     script_close(s);
 }
 

@@ -35,14 +35,14 @@ static void the_queue_comes_back(void **state)
     assert_int_equal(job_view(s, 3).queued_before, 1);
     join(s, 1, "a", 2);
     expect_output(s, "welcome link 1: worker 1\n"
-            "record! job 7: started, incarnations to 1\n"
-            "start job 7\n"
-            "record! job 3: started, incarnations to 1\n"
-            "start job 3\n");
+                     "record! job 7: started, incarnations to 1\n"
+                     "start job 7\n"
+                     "record! job 3: started, incarnations to 1\n"
+                     "start job 3\n");
     /* No id is used twice, also of jobs that ended before the restart. */
     submit(s, 1, 1, 0);
     expect_output(s, "record! job 13: submitted 1 tasks\n"
-            "answer 1: job 13, 0 before\n");
+                     "answer 1: job 13, 0 before\n");
     script_close(s);
 }
 
@@ -55,12 +55,13 @@ static void what_does_not_fit_any_more_fails(void **state)
     queued(s, 2, 4, 0);
     queued(s, 3, 1, 0);
     restore_done(s, 3);
-    expect_output(s, "record! job 1: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
-            "that do not hold this job\n"
-            "ended job 1\n"
-            "record! job 3: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
-            "that do not hold this job\n"
-            "ended job 3\n");
+    expect_output(s,
+        "record! job 1: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
+        "that do not hold this job\n"
+        "ended job 1\n"
+        "record! job 3: failed UNAVAILABLE exit 1: the coordinator was restarted with limits "
+        "that do not hold this job\n"
+        "ended job 3\n");
     assert_int_equal(job_view(s, 2).state, JOB_QUEUED);
     script_close(s);
 }
@@ -130,18 +131,18 @@ static void tasks_are_adopted(void **state)
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
     expect_output(s, "welcome link 1: worker 1\n"
-            "welcome link 2: worker 2\n");
+                     "welcome link 2: worker 2\n");
     sends_hello(s, 1, 0, 20);
     expect_output(s, "tell job 1 task 0 on link 1: release g2 to 20\n");
     /* The tail of the watermark was lost: the task knows better, and all are told (rules 4, 5). */
     sends_hello(s, 2, 1, 23);
     expect_output(s, "tell job 1 task 1 on link 2: release g2 to 23\n"
-            "record job 1: released to 23, stream 0 epoch 0 from 0\n"
-            "tell job 1: release g2 to 23\n");
+                     "record job 1: released to 23, stream 0 epoch 0 from 0\n"
+                     "tell job 1: release g2 to 23\n");
     arrives(s, 1, 24, 23);
     arrives(s, 2, 24, 23);
     expect_output(s, "record job 1: released to 24, stream 1 epoch 0 from 10\n"
-            "tell job 1: release g2 to 24\n");
+                     "tell job 1: release g2 to 24\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).committed, 23);
     assert_int_equal(job_view(s, 1).restarts, 1);
@@ -162,7 +163,7 @@ static void an_arrival_may_come_before_a_hello(void **state)
     script_skip(s);
     arrives(s, 1, 25, 22);
     expect_output(s, "record job 1: released to 22, stream 1 epoch 0 from 10\n"
-            "tell job 1: release g2 to 22\n");
+                     "tell job 1: release g2 to 22\n");
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     script_close(s);
 }
@@ -184,8 +185,8 @@ static void no_halt_before_all_were_received(void **state)
     expect_output(s, ""); /* rule 4 */
     sends_hello(s, 2, 1, 20);
     expect_output(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
-            "record! job 1: halt at 20 of stream 1\n"
-            "tell job 1: release g2 to 20, halt\n");
+                     "record! job 1: halt at 20 of stream 1\n"
+                     "tell job 1: release g2 to 20, halt\n");
     script_close(s);
 }
 
@@ -207,7 +208,7 @@ static void a_recorded_halt_stays_pending(void **state)
     expect_output(s, "tell job 1 task 1 on link 2: release g2 to 20, halt\n");
     halted(s, 2, 1, 1, 20, 1);
     expect_output(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     script_close(s);
 }
 
@@ -223,14 +224,15 @@ static void who_does_not_come_is_lost(void **state)
     wait_us(s, 9 * SECOND);
     heartbeat(s, 1);
     wait_us(s, SECOND);
-    expect_output(s, "tell job 1: abort g2: task 1 was lost with worker b, which did not come back for 10 s "
-            "after the coordinator was started again\n"
-            "record job 1: task 1 lost 0/0\n");
+    expect_output(s,
+        "tell job 1: abort g2: task 1 was lost with worker b, which did not come back for 10 s "
+        "after the coordinator was started again\n"
+        "record job 1: task 1 lost 0/0\n");
     frozen(s, 1, 1, 0, 20, 1);
     join(s, 3, "c", 1);
     expect_output(s, "welcome link 3: worker 3\n"
-            "record! job 1: task 1#4 on c\n"
-            "start again job 1 on link 3\n");
+                     "record! job 1: task 1#4 on c\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -243,12 +245,13 @@ static void one_that_its_worker_does_not_list_is_lost(void **state)
     script_skip(s);
     struct task_ref older = {.job = {1}, .slot = 1, .incarnation = 1};
     hello(s, 2, "b", 9, 1, &older, 1);
-    expect_output(s, "welcome link 2: worker 2\n"
-            "tell job 1: abort g2: task 1 was lost with worker b, which came back without it\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 2\n"
-            "stop task 1/1#1 on link 2\n");
+    expect_output(s,
+        "welcome link 2: worker 2\n"
+        "tell job 1: abort g2: task 1 was lost with worker b, which came back without it\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#4 on b\n"
+        "start again job 1 on link 2\n"
+        "stop task 1/1#1 on link 2\n");
     script_close(s);
 }
 
@@ -265,19 +268,20 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
         s, "tell job 1: abort g2: 1 of 2 tasks had ended when the coordinator was started again\n");
     comes_back(s, 1, "a", 0);
     sends_hello(s, 1, 0, 20);
-    expect_output(s, "welcome link 1: worker 1\n"
-            "tell job 1 task 0 on link 1: abort g2: 1 of 2 tasks had ended when the coordinator "
-            "was started again\n");
+    expect_output(s,
+        "welcome link 1: worker 1\n"
+        "tell job 1 task 0 on link 1: abort g2: 1 of 2 tasks had ended when the coordinator "
+        "was started again\n");
     frozen(s, 1, 1, 0, 20, 1);
     hello(s, 2, "b", 9, 1, NULL, 0); /* nothing of it is left there */
     expect_output(s, "welcome link 2: worker 2\n"
-            "record! job 1: task 1#4 on b\n"
-            "start again job 1 on link 2\n");
+                     "record! job 1: task 1#4 on b\n"
+                     "start again job 1 on link 2\n");
     task_hello(s, 2, 1, 1, 0);
     script_skip(s);
     joins(s, 2, 1, 1, 1);
     expect_output(s, "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1: plan g3\n");
     script_close(s);
 }
 
@@ -295,9 +299,10 @@ static void frozen_members_are_a_regroup(void **state)
     expect_output(s, "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
     sends_hello(s, 2, 1, 20);
     frozen(s, 2, 1, 1, 19, 1);
-    expect_output(s, "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
-            "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
-            "tell job 1: plan g3\n");
+    expect_output(s,
+        "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
+        "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
+        "tell job 1: plan g3\n");
     script_close(s);
 }
 
@@ -317,15 +322,15 @@ static void a_job_that_restarts_does_so_again(void **state)
     assert_true(job_view(s, 1).restores);
     comes_back(s, 1, "a", 0);
     expect_output(s, "welcome link 1: worker 1\n"
-            "stop task 1/0#3 on link 1\n");
+                     "stop task 1/0#3 on link 1\n");
     hello(s, 2, "b", 9, 1, NULL, 0);
     collect(s, 1, 1, 0);
     script_skip(s);
     task_hello(s, 1, 1, 0, 0);
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "record! job 1: plan g3 from 15, anew of 0 1\n"
-            "tell job 1: plan g3\n"
-            "tell job 1: release g3 to 15\n"); /* it tells what is published */
+                     "tell job 1: plan g3\n"
+                     "tell job 1: release g3 to 15\n"); /* it tells what is published */
     script_close(s);
 }
 
@@ -339,7 +344,7 @@ static void goodbye_is_resent(void **state)
     comes_back(s, 1, "a", 0);
     sends_hello(s, 1, 0, 20);
     expect_output(s, "welcome link 1: worker 1\n"
-            "tell job 1 task 0 on link 1: bye g2\n");
+                     "tell job 1 task 0 on link 1: bye g2\n");
     comes_back(s, 2, "b", 1);
     gone(s, 2, 1, 1, 0, 0, "");
     gone(s, 1, 1, 0, 0, 0, "");
@@ -347,8 +352,8 @@ static void goodbye_is_resent(void **state)
     script_skip(s);
     collected(s, 2, 1, 1);
     expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: succeeded OK exit 0: finished after 20 steps\n"
-            "ended job 1\n");
+                     "record! job 1: succeeded OK exit 0: finished after 20 steps\n"
+                     "ended job 1\n");
     script_close(s);
 }
 
@@ -363,15 +368,15 @@ static void an_ending_goes_on(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_ENDING);
     comes_back(s, 1, "a", 0);
     expect_output(s, "welcome link 1: worker 1\n"
-            "stop task 1/0#3 on link 1\n");
+                     "stop task 1/0#3 on link 1\n");
     gone(s, 1, 1, 0, 0, 15, "");
     collected(s, 1, 1, 0);
     script_skip(s);
     hello(s, 2, "b", 9, 1, NULL, 0);
     expect_output(s, "welcome link 2: worker 2\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
-            "ended job 1\n");
+                     "record job 1: task 1 lost 0/0\n"
+                     "record! job 1: cancelled CANCELLED exit 130: cancelled\n"
+                     "ended job 1\n");
     script_close(s);
 }
 
@@ -382,9 +387,9 @@ static void what_will_be_the_end_is_recorded(void **state)
     s->shows_endings = true;
     cancel(s, 9, 1);
     expect_output(s, "answer 9: job 1, 0 before\n"
-            "record! job 1: ending as cancelled\n"
-            "tell job 1: abort g1: cancelled\n"
-            "stop job 1\n");
+                     "record! job 1: ending as cancelled\n"
+                     "tell job 1: abort g1: cancelled\n"
+                     "stop job 1\n");
     script_close(s);
 }
 
@@ -404,13 +409,13 @@ static void a_start_that_may_not_have_been_sent_is_sent(void **state)
     struct script *s = stage_adopted(&job);
     hello(s, 1, "a", 9, 1, NULL, 0);
     expect_output(s, "welcome link 1: worker 1\n"
-            "start again job 1 on link 1\n");
+                     "start again job 1 on link 1\n");
     comes_back(s, 2, "b", 1);
     task_hello(s, 2, 1, 1, 0);
     script_skip(s);
     task_hello(s, 1, 1, 0, 0);
     expect_output(s, "record! job 1: plan g1 from 0\n"
-            "tell job 1: plan g1\n");
+                     "tell job 1: plan g1\n");
     script_close(s);
 }
 
@@ -435,7 +440,7 @@ static void a_stall_counts_from_the_start(void **state)
     comes_back(s, 2, "b", 1);
     sends_hello(s, 2, 1, 20);
     expect_output(s, "welcome link 2: worker 2\n"
-            "tell job 1 task 1 on link 2: release g2 to 20\n");
+                     "tell job 1 task 1 on link 2: release g2 to 20\n");
     script_close(s);
 }
 
@@ -478,9 +483,9 @@ static void a_halt_for_a_joiner_stays_pending(void **state)
     sends_hello(s, 2, 1, 20);
     halted(s, 2, 1, 1, 20, 1);
     expect_output(s, "tell task 1/2#1 on link 3: warm\n"
-            "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
-            "record! job 1: plan g3 from 20 of 0 1 2, source rank 0\n"
-            "tell job 1: plan g3\n");
+                     "tell job 1 task 1 on link 2: release g2 to 20, halt\n"
+                     "record! job 1: plan g3 from 20 of 0 1 2, source rank 0\n"
+                     "tell job 1: plan g3\n");
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
 }
@@ -499,17 +504,18 @@ static void who_was_left_out_may_end(void **state)
         script_skip(s);
         if (reports_it) {
             task_hello(s, 3, 1, 2, 1); /* of the generation before */
-            expect_output(s, "tell task 1/2 on link 3: superseded ABORTED: this task is not of the job's "
-                    "current generation\n"
-                    "stop task 1/2#1 on link 3\n");
+            expect_output(s,
+                "tell task 1/2 on link 3: superseded ABORTED: this task is not of the job's "
+                "current generation\n"
+                "stop task 1/2#1 on link 3\n");
         }
         gone(s, 3, 1, 2, 0, 15, "");
         expect_output(s, "record job 1: task 2 exited 0/15\n");
         assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
         collected(s, 3, 1, 2);
         expect_output(s, "stop task 1/2#1 on link 3\n"
-                "record! job 1: task 2#4 on c\n"
-                "start again job 1 on link 3\n");
+                         "record! job 1: task 2#4 on c\n"
+                         "start again job 1 on link 3\n");
         /* A new one counts. */
         gone(s, 3, 1, 2, 0, 15, "");
         assert_int_equal(job_view(s, 1).state, JOB_ENDING);
@@ -528,18 +534,19 @@ static void a_regroup_awaits_who_is_on_its_way(void **state)
     sends_hello(s, 1, 0, 20);
     frozen(s, 1, 1, 0, 20, 1);
     expect_output(s, "welcome link 1: worker 1\n"
-            "tell job 1 task 0 on link 1: release g2 to 20\n"
-            "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
+                     "tell job 1 task 0 on link 1: release g2 to 20\n"
+                     "tell job 1: abort g2: task 0 on worker a lost its peers in step 20\n");
     wait_us(s, 8 * SECOND);
     heartbeat(s, 1);
     expect_output(s, "");
     comes_back(s, 2, "b", 1);
     sends_hello(s, 2, 1, 20);
     frozen(s, 2, 1, 1, 19, 1);
-    expect_output(s, "welcome link 2: worker 2\n"
-            "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
-            "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
-            "tell job 1: plan g3\n");
+    expect_output(s,
+        "welcome link 2: worker 2\n"
+        "tell job 1 task 1 on link 2: abort g2: task 0 on worker a lost its peers in step 20\n"
+        "record! job 1: plan g3 from 20 of 0 1, source rank 0\n"
+        "tell job 1: plan g3\n");
     script_close(s);
 }
 
@@ -562,13 +569,13 @@ static void who_was_lost_after_goodbye_had_finished(void **state)
     comes_back(s, 1, "a", 0);
     sends_hello(s, 1, 0, 20);
     expect_output(s, "welcome link 1: worker 1\n"
-            "tell job 1 task 0 on link 1: bye g2\n");
+                     "tell job 1 task 0 on link 1: bye g2\n");
     gone(s, 1, 1, 0, 0, 0, "");
     script_skip(s);
     collected(s, 1, 1, 0);
     expect_output(s, "stop task 1/0#3 on link 1\n"
-            "record! job 1: failed UNAVAILABLE exit 0: lost\n"
-            "ended job 1\n");
+                     "record! job 1: failed UNAVAILABLE exit 0: lost\n"
+                     "ended job 1\n");
     script_close(s);
 }
 

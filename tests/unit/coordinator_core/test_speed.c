@@ -252,8 +252,8 @@ static uint32_t tellings(const struct stage *stage)
     uint32_t count = 0;
     for (size_t i = 0; i < stage->actions.count; i++) {
         const struct core_action *action = &stage->actions.items[i];
-        bool members =
-            action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message == CORE_MESSAGE_MEMBERS;
+        bool members = action->type == CORE_ACTION_NOTIFY_JOB &&
+                       action->notify_job.message == CORE_MESSAGE_MEMBERS;
         count += members && (!action->notify_job.one || action->notify_job.slot == 0) ? 1 : 0;
     }
     return count;

@@ -29,7 +29,7 @@ static void it_saves_and_fails(void **state)
     script_skip(s);
     wait_us(s, SECOND);
     expect_output(s, "record! job 1: halt at 5 of stream 0\n"
-            "tell job 1: release g1 to 4, halt\n");
+                     "tell job 1: release g1 to 4, halt\n");
     arrived(s, 1, 1, 1, 6, 4);
     arrived(s, 2, 1, 1, 6, 4);
     arrived(s, 1, 1, 1, 6, 5);
@@ -43,10 +43,11 @@ static void it_saves_and_fails(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
-            "1 min; saved at step 5, where --restore 1 goes on\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
+        "1 min; saved at step 5, where --restore 1 goes on\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -81,17 +82,18 @@ static void one_without_steps(void **state)
     script_skip(s);
     live_us(s, SECOND);
     expect_output(s, "record! job 1: halt at 0 of stream 0\n"
-            "stop task 1/1#2 on link 2\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/1#2 on link 2\n"
+                     "stop task 1/0#1 on link 1\n");
     gone(s, 1, 1, 0, 0, 15, "");
     gone(s, 2, 1, 1, 0, 0, "");
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
-            "1 min\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
+        "1 min\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -112,10 +114,11 @@ static void the_queue_does_not_count(void **state)
     collected(s, 1, 1, 0);
     script_skip(s);
     collected(s, 2, 1, 1);
-    expect_output(s, "stop task 1/1#2 on link 2\n"
-            "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
-            "strategy\n"
-            "ended job 1\n");
+    expect_output(s,
+        "stop task 1/1#2 on link 2\n"
+        "record! job 1: succeeded OK exit 0: all tasks exited with status 0 without joining a "
+        "strategy\n"
+        "ended job 1\n");
     script_close(s);
 }
 
@@ -145,8 +148,8 @@ static void a_restart_does_not_reset_it(void **state)
     script_skip(s);
     live_us(s, SECOND);
     expect_output(s, "record! job 1: halt at 0 of stream 0\n"
-            "stop task 1/1#2 on link 2\n"
-            "stop task 1/0#1 on link 1\n");
+                     "stop task 1/1#2 on link 2\n"
+                     "stop task 1/0#1 on link 1\n");
     script_close(s);
 }
 
@@ -167,9 +170,10 @@ static void the_queue_after_a_preemption_counts(void **state)
     live_us(s, 4 * SECOND);
     script_skip(s);
     live_us(s, SECOND);
-    expect_output(s, "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
-            "1 min; saved at step 3, where --restore 1 goes on\n"
-            "ended job 1\n");
+    expect_output(s,
+        "record! job 1: failed DEADLINE_EXCEEDED exit 1: ran longer than its --time-limit of "
+        "1 min; saved at step 3, where --restore 1 goes on\n"
+        "ended job 1\n");
     script_close(s);
 }
 

@@ -71,9 +71,9 @@ static void who_begins_gives_to_who_has_a_state(void **state)
     /* It is asked first, and gets nothing that a job with a state needs. */
     leaves(s, 1, 1, 0);
     expect_output(s, "record job 1: task 0 lost 0/15\n"
-            "stop task 1/0#1 on link 1\n"
-            "record! job 2: task 1#3 on a\n"
-            "start again job 2 on link 1\n");
+                     "stop task 1/0#1 on link 1\n"
+                     "record! job 2: task 1#3 on a\n"
+                     "start again job 2 on link 1\n");
     frozen(s, 3, 2, 0, 3, 1);
     task_hello(s, 1, 2, 1, 0);
     joins(s, 1, 2, 1, 1);
@@ -81,9 +81,9 @@ static void who_begins_gives_to_who_has_a_state(void **state)
     script_skip(s);
     join(s, 7, "g", 2);
     expect_output(s, "welcome link 7: worker 5\n"
-            "record! job 1: task 0#3 on g\n"
-            "record! job 1: task 1#4 on g\n"
-            "start again job 1 on link 7\n");
+                     "record! job 1: task 0#3 on g\n"
+                     "record! job 1: task 1#4 on g\n"
+                     "start again job 1 on link 7\n");
     script_close(s);
 }
 
@@ -97,9 +97,9 @@ static void of_two_that_begin_the_later_gives(void **state)
     lose_others(s, NULL, 0);
     leaves(s, 3, 2, 0);
     expect_output(s, "record job 2: task 0 lost 0/15\n"
-            "stop task 2/0#1 on link 3\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "stop task 2/0#1 on link 3\n"
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -117,7 +117,7 @@ static void only_who_waits_for_others_gives(void **state)
     expect_output(s, "");
     task_hello(s, 3, 2, 0, 0);
     expect_output(s, "tell task 2/0#1 on link 3: reset\n"
-            "stop task 2/0#1 on link 3\n");
+                     "stop task 2/0#1 on link 3\n");
     script_close(s);
 }
 
@@ -148,9 +148,9 @@ static void no_more_is_given_than_is_lacked(void **state)
     expect_output(s, "");
     leaves(s, 3, 2, 3);
     expect_output(s, "record job 2: task 3 lost 0/15\n"
-            "stop task 2/3#4 on link 3\n"
-            "record! job 1: task 1#3 on c\n"
-            "start again job 1 on link 3\n");
+                     "stop task 2/3#4 on link 3\n"
+                     "record! job 1: task 1#3 on c\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -175,9 +175,9 @@ static void what_the_other_cannot_use_is_kept(void **state)
         "slots are free) for 1 s of at most 60 s");
     leaves(s, 5, 3, 0);
     expect_output(s, "record job 3: task 0 lost 0/15\n"
-            "stop task 3/0#1 on link 5\n"
-            "record! job 2: task 1#3 on e\n"
-            "start again job 2 on link 5\n");
+                     "stop task 3/0#1 on link 5\n"
+                     "record! job 2: task 1#3 on e\n"
+                     "start again job 2 on link 5\n");
     script_close(s);
 }
 

@@ -113,7 +113,7 @@ static void a_part_waits_for_it(void **state)
     expect_output(s, "record job 1: verified at 3 (bb)\n");
     compared(s, 2, 1, 1, 8, 5, of_4);
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     assert_true(job_view(s, 1).checkpoint.digest == A);
     /* Not all have applied it; not compared; what is published says it, too. */
     part_of(s, 1, 1, 0, 6, "six", B);
@@ -121,7 +121,7 @@ static void a_part_waits_for_it(void **state)
     expect_output(s, "");
     arrived(s, 1, 1, 1, 8, 6);
     expect_output(s, "record! job 1: checkpoint at 6 in six\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     script_close(s);
 }
 
@@ -139,7 +139,7 @@ static void a_part_that_is_not_what_was_compared_is_not_published(void **state)
     arrived(s, 1, 1, 1, 8, 6);
     part_agreed(s, 1, 1, 0, 6, "six", A); /* the next one takes its place */
     expect_output(s, "record! job 1: checkpoint at 6 in six\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     script_close(s);
 }
 
@@ -157,7 +157,7 @@ static void a_part_whose_digest_was_compared_before_is_published(void **state)
         expect_output(s, "");
         part_agreed(s, 1, 1, 0, 4, "four", A);
         expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-                "tell job 1: release g1 to 8\n");
+                         "tell job 1: release g1 to 8\n");
         script_close(s);
     }
 }
@@ -179,7 +179,7 @@ static void a_part_of_before_is_not_published_alone(void **state)
     expect_output(s, "");
     part_agreed(s, 1, 1, 0, 4, "four", A);
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g2 to 8\n");
+                     "tell job 1: release g2 to 8\n");
     script_close(s);
 }
 
@@ -192,8 +192,8 @@ static void an_agreed_part_waits_for_the_arrival(void **state)
     expect_output(s, "");
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = B});
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n"
-            "record job 1: verified at 6 (bb)\n");
+                     "tell job 1: release g1 to 8\n"
+                     "record job 1: verified at 6 (bb)\n");
     script_close(s);
 }
 
@@ -203,7 +203,7 @@ static void a_part_without_a_digest_does_not(void **state)
     struct script *s = stage_applied();
     part(s, 1, 1, 0, 4, "four");
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     assert_verified(s, 0, 0);
     script_close(s);
 }
@@ -218,15 +218,15 @@ static void one_task_is_equal_to_itself(void **state)
     script_skip(s);
     part_of(s, 1, 1, 0, 4, "four", A);
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n"
-            "record job 1: verified at 4 (aa)\n");
+                     "tell job 1: release g1 to 8\n"
+                     "record job 1: verified at 4 (aa)\n");
     assert_verified(s, 4, A);
     arrived(s, 1, 1, 1, 8, 6);
     part_of(s, 1, 1, 0, 6, "six", B);
     script_skip(s);
     finished_as(s, 1, 1, 0, 6, B);
     expect_output(s, "record! job 1: done at 6\n"
-            "tell job 1: bye g1\n");
+                     "tell job 1: bye g1\n");
     assert_verified(s, 6, B);
     script_close(s);
 }
@@ -248,7 +248,7 @@ static void one_worker_reports_it_for_its_tasks(void **state)
     assert_verified(s, 4, A);
     compared(s, 1, 1, 2, 8, 4, of_4);
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     script_close(s);
 }
 
@@ -261,8 +261,8 @@ static void equal_ends_are_verified(void **state)
     assert_verified(s, 0, 0);
     finished_as(s, 1, 1, 0, 4, A);
     expect_output(s, "record job 1: verified at 4 (aa)\n"
-            "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "record! job 1: done at 4\n"
+                     "tell job 1: bye g1\n");
     assert_verified(s, 4, A);
     script_close(s);
 }
@@ -274,7 +274,7 @@ static void ends_that_are_not_known_are_not(void **state)
     finished_as(s, 2, 1, 1, 4, A);
     finished_as(s, 1, 1, 0, 4, 0);
     expect_output(s, "record! job 1: done at 4\n"
-            "tell job 1: bye g1\n");
+                     "tell job 1: bye g1\n");
     assert_verified(s, 0, 0);
     script_close(s);
 }
@@ -295,7 +295,7 @@ static void the_chief_waits_for_its_last_checkpoint(void **state)
         script_skip(s);
         finished_as(s, 1, 1, 0, 4, A);
         expect_output(s, "record! job 1: done at 4\n"
-                "tell job 1: bye g1\n");
+                         "tell job 1: bye g1\n");
         script_close(s);
     }
 }
@@ -310,11 +310,11 @@ static void the_last_checkpoint_may_come_last(void **state)
     expect_output(s, "");
     compared(s, 1, 1, 1, 8, 4, (struct verified){.position = 2, .digest = B});
     expect_output(s, "record! job 1: checkpoint at 2 in two\n"
-            "tell job 1: release g1 to 8\n"
-            "record job 1: verified at 2 (bb)\n");
+                     "tell job 1: release g1 to 8\n"
+                     "record job 1: verified at 2 (bb)\n");
     part_of(s, 1, 1, 0, 4, "four", A);
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
-            "tell job 1: release g1 to 8\n");
+                     "tell job 1: release g1 to 8\n");
     script_close(s);
 }
 
@@ -324,7 +324,8 @@ static void a_stop_is_verified_by_those_who_stop_there(void **state)
     const struct core_job_spec spec = {.tasks = 2, .tasks_min = 2, .max_restarts = 1};
     for (int first = 0; first < 2; first++) {
         struct script *s = stage_running(&spec, 2, 4);
-        relay_up(s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+        relay_up(
+            s, 2, 1, 1, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
         arrived(s, 1, 1, 1, 6, 4);
         arrived(s, 2, 1, 1, 6, 4);
         arrived(s, 1, 1, 1, 6, 5);
@@ -391,8 +392,8 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     script_skip(s);
     compared(s, 2, 1, 1, 22, 20, (struct verified){.position = 18, .digest = A});
     expect_output(s, "record! job 1: checkpoint at 18 in eighteen\n"
-            "tell job 1: release g2 to 22\n"
-            "record job 1: verified at 18 (aa)\n");
+                     "tell job 1: release g2 to 22\n"
+                     "record job 1: verified at 18 (aa)\n");
     script_close(s);
     s = stage_restored((struct verified){0}, 10);
     assert_verified(s, 10, B); /* of the checkpoint */
@@ -410,8 +411,8 @@ static void all_that_finished_is_compared_after_a_start(void **state)
     finished_as(s, 1, 1, 0, 20, A);
     finished_as(s, 2, 1, 1, 20, A);
     expect_output(s, "record job 1: verified at 20 (aa)\n"
-            "record! job 1: done at 20\n"
-            "tell job 1: bye g2\n");
+                     "record! job 1: done at 20\n"
+                     "tell job 1: bye g2\n");
     script_close(s);
 }
 

@@ -48,8 +48,8 @@ static struct script *stage_half_received(void)
 
 /* It has applied so much, may go as far as `up_to`, and its program takes `wanted` steps at least;
  * then the other arrives as far. */
-static void assert_released(
-    uint64_t applied, uint64_t up_to, uint64_t wanted, const char *reported_of_it, uint64_t released)
+static void assert_released(uint64_t applied, uint64_t up_to, uint64_t wanted,
+    const char *reported_of_it, uint64_t released)
 {
     struct script *s = stage_half_received();
     wants_after(s, 2, 1, 1, applied, up_to, wanted);

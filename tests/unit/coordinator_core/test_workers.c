@@ -14,7 +14,7 @@ static void joins_and_is_listed(void **state)
     join(s, 1, "a", 2);
     join(s, 2, "b", 1);
     expect_output(s, "welcome link 1: worker 1\n"
-            "welcome link 2: worker 2\n");
+                     "welcome link 2: worker 2\n");
     struct core_worker_view view;
     assert_int_equal(core_worker_count(s->core), 2);
     uint32_t cursor = 0;
@@ -41,22 +41,26 @@ static void refuses_bad_hellos(void **state)
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
     expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
-            "coordinator 4: install the same version of both\n");
+                     "coordinator 4: install the same version of both\n");
     join(s, 1, "", 1);
-    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
-            "with --name\n");
+    expect_output(s,
+        "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+        "with --name\n");
     char name[LIMIT_NAME_BYTES + 1];
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = '\0';
     join(s, 1, name, 1);
-    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
-            "with --name\n");
+    expect_output(s,
+        "refuse link 1: INVALID_ARGUMENT: a worker's name has 1 to 127 bytes: give another one "
+        "with --name\n");
     join(s, 1, "a", 0);
-    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 0: give another "
-            "number with --slots\n");
+    expect_output(s,
+        "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 0: give another "
+        "number with --slots\n");
     join(s, 1, "a", 1025);
-    expect_output(s, "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 1025: give "
-            "another number with --slots\n");
+    expect_output(s,
+        "refuse link 1: INVALID_ARGUMENT: a worker offers 1 to 1024 slots, not 1025: give "
+        "another number with --slots\n");
     assert_int_equal(core_worker_count(s->core), 0);
     script_close(s);
 }
@@ -67,9 +71,10 @@ static void names_are_unique(void **state)
     struct script *s = script_open(NULL);
     hello(s, 1, "a", 11, 1, NULL, 0);
     hello(s, 2, "a", 22, 1, NULL, 0);
-    expect_output(s, "welcome link 1: worker 1\n"
-            "refuse link 2: ALREADY_EXISTS: a worker named a is connected already: give this one "
-            "another name with --name\n");
+    expect_output(s,
+        "welcome link 1: worker 1\n"
+        "refuse link 2: ALREADY_EXISTS: a worker named a is connected already: give this one "
+        "another name with --name\n");
     /* Once the first one's stream is down, another life of the daemon takes the name over. */
     link_down(s, 1);
     hello(s, 3, "a", 22, 1, NULL, 0);
@@ -77,7 +82,8 @@ static void names_are_unique(void **state)
     assert_int_equal(core_worker_count(s->core), 1);
     /* A stream belongs to one worker. */
     hello(s, 3, "b", 33, 1, NULL, 0);
-    expect_output(s, "refuse link 3: INVALID_ARGUMENT: a stream belongs to one worker: open another\n");
+    expect_output(
+        s, "refuse link 3: INVALID_ARGUMENT: a stream belongs to one worker: open another\n");
     script_close(s);
 }
 
@@ -90,11 +96,11 @@ static void comes_back_on_a_new_stream(void **state)
     wait_us(s, 9 * SECOND);
     hello(s, 2, "a", 11, 1, NULL, 0);
     expect_output(s, "welcome link 1: worker 1\n"
-            "welcome link 2: worker 1\n");
+                     "welcome link 2: worker 1\n");
     /* Before the old stream is known to be down: it is ended, and its end changes nothing. */
     hello(s, 3, "a", 11, 1, NULL, 0);
     expect_output(s, "refuse link 2: ABORTED: the worker came back on a newer stream\n"
-            "welcome link 3: worker 1\n");
+                     "welcome link 3: worker 1\n");
     link_down(s, 2);
     struct core_worker_view view;
     uint32_t cursor = 0;
@@ -113,8 +119,9 @@ static void a_lease_runs_out(void **state)
     wait_us(s, 6 * SECOND);
     heartbeat(s, 1);
     wait_us(s, 5 * SECOND);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
-            "again\n");
+    expect_output(s,
+        "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+        "again\n");
     assert_int_equal(core_worker_count(s->core), 1);
     heartbeat(s, 2); /* its stream is being ended */
     expect_output(s, "");
@@ -142,8 +149,9 @@ static void who_was_paused_itself_loses_no_task(void **state)
     expect_output(s, "");
     heartbeat(s, 1);
     wait_us(s, 3 * SECOND);
-    expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
-            "again\n");
+    expect_output(s,
+        "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+        "again\n");
     assert_int_equal(core_worker_count(s->core), 1);
     script_close(s);
 }
@@ -172,8 +180,9 @@ static void no_task_is_given_up_unread(void **state)
         expect_output(s, "");
         heartbeat(s, 1);
         wait_us(s, 5 * SECOND);
-        expect_output(s, "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
-                "again\n");
+        expect_output(s,
+            "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+            "again\n");
         script_close(s);
     }
 }
@@ -189,10 +198,11 @@ static void silence_is_not_taken_for_a_stop(void **state)
     wait_us(s, 10 * SECOND - 1);
     expect_output(s, "");
     wait_us(s, 1);
-    expect_output(s, "refuse link 1: UNAVAILABLE: the worker was silent for too long and is lost: join "
-            "again\n"
-            "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
-            "again\n");
+    expect_output(s,
+        "refuse link 1: UNAVAILABLE: the worker was silent for too long and is lost: join "
+        "again\n"
+        "refuse link 2: UNAVAILABLE: the worker was silent for too long and is lost: join "
+        "again\n");
     script_close(s);
 }
 
@@ -203,9 +213,10 @@ static void workers_have_a_limit(void **state)
         script_open(&(struct core_limits){.workers_max = 1, .jobs_max = 1, .tasks_max = 1});
     join(s, 1, "a", 1);
     join(s, 2, "b", 1);
-    expect_output(s, "welcome link 1: worker 1\n"
-            "refuse link 2: RESOURCE_EXHAUSTED: the coordinator knows 1 workers already, which is "
-            "its limit: raise --workers-max\n");
+    expect_output(s,
+        "welcome link 1: worker 1\n"
+        "refuse link 2: RESOURCE_EXHAUSTED: the coordinator knows 1 workers already, which is "
+        "its limit: raise --workers-max\n");
     link_down(s, 1);
     wait_us(s, 10 * SECOND);
     join(s, 3, "b", 1);
@@ -227,8 +238,8 @@ static void a_draining_worker_gets_no_tasks(void **state)
     assert_int_equal(core_worker_count(s->core), 0);
     join(s, 2, "b", 1);
     expect_output(s, "welcome link 2: worker 2\n"
-            "record! job 1: started, incarnations to 1\n"
-            "start job 1\n");
+                     "record! job 1: started, incarnations to 1\n"
+                     "start job 1\n");
     script_close(s);
     /* Its hello tells a coordinator that was started anew and has a queue. */
     s = script_open(NULL);
@@ -248,14 +259,14 @@ static void unknown_tasks_are_ended(void **state)
         {.job = {5}, .slot = 0, .incarnation = 1}, {.job = {5}, .slot = 3, .incarnation = 4}};
     hello(s, 1, "a", 11, 2, strays, 2);
     expect_output(s, "welcome link 1: worker 1\n"
-            "stop task 5/0#1 on link 1\n"
-            "stop task 5/3#4 on link 1\n");
+                     "stop task 5/0#1 on link 1\n"
+                     "stop task 5/3#4 on link 1\n");
     /* Whatever it says about them is answered, so that it can forget them. */
     started(s, 1, 5, 0);
     gone(s, 1, 5, 0, 0, 15, "");
     collected(s, 1, 5, 0);
     expect_output(s, "stop task 5/0#1 on link 1\n"
-            "stop task 5/0#1 on link 1\n");
+                     "stop task 5/0#1 on link 1\n");
     script_close(s);
 }
 
@@ -280,8 +291,8 @@ static void what_is_not_collected_takes_entries(void **state)
     expect_output(s, "");
     collected(s, 2, 9, 0);
     expect_output(s, "stop task 9/0#1 on link 2\n"
-            "record! job 1: started, incarnations to 1\n"
-            "start job 1\n");
+                     "record! job 1: started, incarnations to 1\n"
+                     "start job 1\n");
     script_close(s);
 }
 
@@ -328,7 +339,8 @@ static void many_unknown_tasks_take_several_steps(void **state)
     assert_int_equal(lines, 501);
     script_skip(s);
     hello(s, 2, "b", 22, 2, strays, CADRE_COUNT_OF(strays));
-    expect_output(s, "refuse link 2: INVALID_ARGUMENT: a worker holds at most 2048 tasks, not 2049\n");
+    expect_output(
+        s, "refuse link 2: INVALID_ARGUMENT: a worker holds at most 2048 tasks, not 2049\n");
     script_close(s);
 }
 
@@ -341,7 +353,7 @@ static void a_start_that_was_missed_is_resent(void **state)
     link_down(s, 2);
     hello(s, 3, "a", 1001, 1, NULL, 0);
     expect_output(s, "welcome link 3: worker 1\n"
-            "start again job 1 on link 3\n");
+                     "start again job 1 on link 3\n");
     struct task_ref held = ref(s, 1, 1);
     hello(s, 4, "b", 1002, 1, &held, 1);
     expect_output(s, "welcome link 4: worker 2\n");
@@ -359,13 +371,13 @@ static void a_start_that_finds_no_slot_is_lost(void **state)
     link_down(s, 1);
     hello(s, 3, "a", 1001, 1, leftovers, 2);
     expect_output(s, "welcome link 3: worker 1\n"
-            "record job 1: task 0 lost 0/0\n"
-            "stop task 9/0#2 on link 3\n"
-            "stop task 9/0#3 on link 3\n");
+                     "record job 1: task 0 lost 0/0\n"
+                     "stop task 9/0#2 on link 3\n"
+                     "stop task 9/0#3 on link 3\n");
     collected(s, 3, 9, 0);
     expect_output(s, "stop task 9/0#1 on link 3\n"
-            "record! job 1: task 0#3 on a\n"
-            "start again job 1 on link 3\n");
+                     "record! job 1: task 0#3 on a\n"
+                     "start again job 1 on link 3\n");
     script_close(s);
 }
 
@@ -375,11 +387,12 @@ static void a_task_that_vanished_is_lost(void **state)
     struct script *s = stage_joined();
     link_down(s, 2);
     hello(s, 4, "b", 1002, 1, NULL, 0);
-    expect_output(s, "welcome link 4: worker 2\n"
-            "tell job 1: abort g1: task 1 was lost with worker b, which came back without it\n"
-            "record job 1: task 1 lost 0/0\n"
-            "record! job 1: task 1#3 on b\n"
-            "start again job 1 on link 4\n");
+    expect_output(s,
+        "welcome link 4: worker 2\n"
+        "tell job 1: abort g1: task 1 was lost with worker b, which came back without it\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#3 on b\n"
+        "start again job 1 on link 4\n");
     script_close(s);
 }
 
@@ -393,7 +406,7 @@ static void a_stop_that_was_missed_is_resent(void **state)
     struct task_ref held = ref(s, 1, 1);
     hello(s, 4, "b", 1002, 1, &held, 1);
     expect_output(s, "welcome link 4: worker 2\n"
-            "stop task 1/1#2 on link 4\n");
+                     "stop task 1/1#2 on link 4\n");
     script_close(s);
 }
 
@@ -420,7 +433,7 @@ static void a_drain_lasts_until_it_is_ended(void **state)
     script_skip(s);
     drain(s, 5, "a");
     expect_output(s, "record! worker a is drained\n"
-            "answer 5: job 0, 0 before\n");
+                     "answer 5: job 0, 0 before\n");
     hello(s, 2, "a", 77, 1, NULL, 0);
     assert_true(drains(s, "a"));
     submit(s, 1, 1, 0);
@@ -431,13 +444,14 @@ static void a_drain_lasts_until_it_is_ended(void **state)
     script_skip(s);
     undrain(s, 6, "a");
     expect_output(s, "record! worker a is not drained any more\n"
-            "answer 6: job 0, 0 before\n");
+                     "answer 6: job 0, 0 before\n");
     join(s, 3, "a", 1);
     assert_int_equal(job_view(s, 1).state, JOB_STARTING);
     script_skip(s);
     undrain(s, 7, "a");
-    expect_output(s, "answer 7: NOT_FOUND: no client drained a worker named a: `cadre workers` lists those "
-            "that are drained\n");
+    expect_output(s,
+        "answer 7: NOT_FOUND: no client drained a worker named a: `cadre workers` lists those "
+        "that are drained\n");
     script_close(s);
 }
 

@@ -126,7 +126,8 @@ static void show_record(struct script *s, const struct core_record *r)
     case CORE_RECORD_CONSUMED:
         c = &r->consumption.cursor;
         line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
-            c->stream, c->epoch, r->consumption.consumption.samples, r->consumption.consumption.steps);
+            c->stream, c->epoch, r->consumption.consumption.samples,
+            r->consumption.consumption.steps);
         break;
     case CORE_RECORD_STREAM:
         line(s, "%s stream %u is %s of %" PRIu64, head, r->stream.stream, r->stream.name,
@@ -220,9 +221,9 @@ static void show_notify_task(struct script *s, const struct core_action *action)
             action->notify_task.task.incarnation, action->notify_task.link.n, type);
         return;
     }
-    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s", action->notify_task.task.job.n,
-        action->notify_task.task.slot, action->notify_task.link.n, type,
-        cadre_status_name(action->notify_task.code), action->notify_task.text);
+    line(s, "tell task %" PRIu64 "/%u on link %" PRIu64 ": %s %s: %s",
+        action->notify_task.task.job.n, action->notify_task.task.slot, action->notify_task.link.n,
+        type, cadre_status_name(action->notify_task.code), action->notify_task.text);
 }
 
 void script_show(struct script *s, const struct core_action *action)

@@ -65,8 +65,7 @@ static void on_control(struct watched_job *job, const struct core_record *record
     job->halt_at = record->control.halt_at;
 }
 
-static void on_ended(
-    struct watch *watch, struct watched_job *job, const struct core_record *record)
+static void on_ended(struct watch *watch, struct watched_job *job, const struct core_record *record)
 {
     assert_true(record->sync && job->submitted);
     assert_true(record->ended.text[0] != '\0');
@@ -183,14 +182,16 @@ static void on_relay_down(
     assert_true(job->planned && !job->gone);
     assert_true(generation_equal(action->notify_job.generation, job->generation));
     assert_true(action->notify_job.one == (action->notify_job.link.n != 0));
-    if (action->notify_job.message == CORE_MESSAGE_RELEASE && core_job(core, action->notify_job.job, &view)) {
+    if (action->notify_job.message == CORE_MESSAGE_RELEASE &&
+        core_job(core, action->notify_job.job, &view)) {
         /* Recorded in the same turn, before anything of it is said. */
         job->relay_up = view.released;
     }
     if (action->notify_job.message == CORE_MESSAGE_GOODBYE) {
         assert_true(job->done);
     }
-    assert_true((action->notify_job.message == CORE_MESSAGE_ABORT) == (action->notify_job.reason[0] != 0));
+    assert_true(
+        (action->notify_job.message == CORE_MESSAGE_ABORT) == (action->notify_job.reason[0] != 0));
 }
 
 /* The task is told to end; else it is an answer to an agent that names another one. */
@@ -272,7 +273,8 @@ void watch_actions(struct watch *watch, const struct core *core, const struct co
     }
     for (size_t i = 0; i < actions->count; i++) {
         const struct core_action *action = &actions->items[i];
-        if (action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message == CORE_MESSAGE_RELEASE) {
+        if (action->type == CORE_ACTION_NOTIFY_JOB &&
+            action->notify_job.message == CORE_MESSAGE_RELEASE) {
             const struct watched_job *job = job_of(watch, action->notify_job.job);
             assert_true(job->relay_up <= job->watermark);
         }

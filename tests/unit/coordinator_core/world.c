@@ -9,10 +9,12 @@ void world_up(struct world *world, uint32_t worker, const struct agent_up *messa
                           .agent = {.link = {world->links[worker]}, .up = message}});
 }
 
-static void relay_up(struct world *world, const struct process *process, const struct task_up *message)
+static void relay_up(
+    struct world *world, const struct process *process, const struct task_up *message)
 {
     world_up(world, process->worker,
-        &(struct agent_up){.type = AGENT_UP_RELAY, .relay_up = {.task = process->ref, .up = *message}});
+        &(struct agent_up){
+            .type = AGENT_UP_RELAY, .relay_up = {.task = process->ref, .up = *message}});
 }
 
 void process_send_hello(struct world *world, const struct process *process)
@@ -220,8 +222,8 @@ static void on_plan(struct world *world, struct process *process)
     world->generations++;
 }
 
-static void on_relay_down(
-    struct world *world, struct process *process, enum core_message message, struct generation generation)
+static void on_relay_down(struct world *world, struct process *process, enum core_message message,
+    struct generation generation)
 {
     bool mine = generation_equal(generation, process->generation);
     struct core_job_view view;
@@ -270,7 +272,8 @@ static void receive_one(struct process *process, const struct core_action *actio
     }
 }
 
-static void keep_placement(struct world *world, uint32_t slot, uint64_t incarnation, const char *name)
+static void keep_placement(
+    struct world *world, uint32_t slot, uint64_t incarnation, const char *name)
 {
     struct core_restore_task *task = &world->stored.tasks[slot];
     *task =
@@ -417,9 +420,11 @@ void world_receive(struct world *world, const struct core_action *action)
                    task_ref_equal(process->ref, action->notify_task.task) &&
                    link == action->notify_task.link.n) {
             receive_one(process, action);
-        } else if (action->type == CORE_ACTION_NOTIFY_JOB && process->attempt < EXITS && link != 0 &&
+        } else if (action->type == CORE_ACTION_NOTIFY_JOB && process->attempt < EXITS &&
+                   link != 0 &&
                    (!action->notify_job.one || action->notify_job.slot == process->ref.slot)) {
-            on_relay_down(world, process, action->notify_job.message, action->notify_job.generation);
+            on_relay_down(
+                world, process, action->notify_job.message, action->notify_job.generation);
         }
     }
     if (action->type == CORE_ACTION_START_JOB) {

@@ -30,7 +30,7 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
     (void)daemon;
     (void)bytes;
     return fake_disk_full ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "the disk is full")
-                            : CADRE_OK;
+                          : CADRE_OK;
 }
 
 /* Nobody here has a certificate. */
@@ -228,7 +228,8 @@ void daemon_open(struct daemon *daemon, struct engine *engine)
     assert_non_null(daemon->arena);
     assert_ok(rpc_loop_open(&daemon->loop, &error), &error);
     daemon->file_pool.loop = daemon->loop;
-    assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
+    assert_ok(
+        contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
 }
 
 void settle(struct daemon *daemon)
@@ -241,13 +242,15 @@ void reopen_contents(struct daemon *daemon)
     struct cadre_error error = {0};
     settle(daemon);
     contents_close(daemon->contents);
-    assert_ok(contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
+    assert_ok(
+        contents_open(daemon->blob_dir, &daemon->file_pool, &daemon->contents, &error), &error);
 }
 
 cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error)
 {
     cadre_status status = content_references_refresh(daemon, error);
-    while (status == CADRE_UNAVAILABLE && content_references_are_loading(daemon->content_references)) {
+    while (
+        status == CADRE_UNAVAILABLE && content_references_are_loading(daemon->content_references)) {
         settle(daemon);
         status = content_references_refresh(daemon, error);
     }

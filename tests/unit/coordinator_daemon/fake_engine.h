@@ -8,8 +8,8 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "tests/lib/test.h"
 
-#define FAKE_CHECKPOINTS_MAX      8 /* checkpoints of a job */
-#define FAKE_JOBS_MAX 64
+#define FAKE_CHECKPOINTS_MAX 8 /* checkpoints of a job */
+#define FAKE_JOBS_MAX        64
 
 struct fake_job {
     uint64_t id;

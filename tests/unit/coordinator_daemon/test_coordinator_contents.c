@@ -121,7 +121,8 @@ static void many_that_save_are_found_at_once(void **state)
             struct task_part part = {.position = saved.position};
             memcpy(part.sha256, saved.manifest_sha256, sizeof part.sha256);
             content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL);
-            content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL); /* said again */
+            content_references_add_part(
+                &stand, (struct job_id){i + 1}, &part, NULL); /* said again */
             publish(&engine.jobs[i], &saved);
             if (round >= 2) {
                 drop_oldest(&engine.jobs[i]);
@@ -130,7 +131,8 @@ static void many_that_save_are_found_at_once(void **state)
         uint64_t before = content_references_compared(stand.content_references);
         refresh();
         refresh();
-        assert_in_range(content_references_compared(stand.content_references) - before, 1, 5 * referrers);
+        assert_in_range(
+            content_references_compared(stand.content_references) - before, 1, 5 * referrers);
     }
     assert_false(is_here(&stand, "1 of 63"));
     assert_true(is_here(&stand, "2 of 63") && is_here(&stand, "3 of 0"));
@@ -347,11 +349,14 @@ static void what_a_part_mentions_is_held_at_once(void **state)
     publish(job, &first);
     assert_ok(content_references_refresh(&stand, &error), &error);
     stand.options.job_quota_bytes = 1;
-    assert_int_equal(content_references_checkpoint_bytes(&stand, (struct job_id){1}), first.manifest_bytes + 1);
+    assert_int_equal(
+        content_references_checkpoint_bytes(&stand, (struct job_id){1}), first.manifest_bytes + 1);
     struct sha256 block = hash_of_text("a");
     struct sha256 other = hash_of_text("b");
-    assert_true(content_references_checkpoint_has(stand.content_references, (struct job_id){1}, &first, &block));
-    assert_false(content_references_checkpoint_has(stand.content_references, (struct job_id){1}, &first, &other));
+    assert_true(content_references_checkpoint_has(
+        stand.content_references, (struct job_id){1}, &first, &block));
+    assert_false(content_references_checkpoint_has(
+        stand.content_references, (struct job_id){1}, &first, &other));
     /* Another job goes on from it: no manifest is read for that either. */
     struct fake_job *next = add_job(&engine, 2, "program");
     next->restores = true;
@@ -379,7 +384,8 @@ static void nothing_goes_while_a_manifest_is_read(void **state)
     publish(job, &second);
     drop_oldest(job);
     stand.references_dropped = false;
-    assert_error(content_references_refresh(&stand, &error), CADRE_UNAVAILABLE, &error, "is not read");
+    assert_error(
+        content_references_refresh(&stand, &error), CADRE_UNAVAILABLE, &error, "is not read");
     assert_true(content_references_are_loading(stand.content_references));
     assert_true(is_here(&stand, "a") && is_here(&stand, "same"));
     assert_false(content_references_are_loading(stand.content_references));

@@ -280,11 +280,13 @@ static void show_members(
     memcpy(stage->key, members->key, sizeof stage->key);
 }
 
-static void show_notify_job(struct stage *stage, struct link_id link, const struct agent_relay_down *relay_down)
+static void show_notify_job(
+    struct stage *stage, struct link_id link, const struct agent_relay_down *relay_down)
 {
     char to[64];
     if (relay_down->one) {
-        snprintf(to, sizeof to, "task %" PRIu64 "/%" PRIu32, relay_down->task.job.n, relay_down->task.slot);
+        snprintf(to, sizeof to, "task %" PRIu64 "/%" PRIu32, relay_down->task.job.n,
+            relay_down->task.slot);
     } else {
         snprintf(to, sizeof to, "job %" PRIu64, relay_down->job.n);
     }

@@ -48,17 +48,17 @@ static void tasks_are_adopted_at_their_position(void **state)
     come_back(stage);
     flush(stage);
     expect_output(stage, "link 1: welcome worker 1\n"
-                "link 2: welcome worker 2\n"
-                "link 1 task 1/0: release g1 to 4\n"
-                "link 1 task 1/1: release g1 to 4\n"
-                "link 2 task 1/2: release g1 to 4\n"
-                "changed 1: running\n");
+                         "link 2: welcome worker 2\n"
+                         "link 1 task 1/0: release g1 to 4\n"
+                         "link 1 task 1/1: release g1 to 4\n"
+                         "link 2 task 1/2: release g1 to 4\n"
+                         "changed 1: running\n");
     arrived(stage, 1, 1, 2, 5);
     arrived(stage, 2, 1, 1, 5);
     flush(stage);
     expect_output(stage, "commit: watermark 1\n"
-                "link 1 job 1: release g1 to 5\n"
-                "link 2 job 1: release g1 to 5\n");
+                         "link 1 job 1: release g1 to 5\n"
+                         "link 2 job 1: release g1 to 5\n");
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_int_equal(info.tasks[2].pid, 102);
     assert_int_equal(info.position, 4);
@@ -72,20 +72,21 @@ static void a_lost_tail_is_made_up_for_by_the_tasks(void **state)
     struct stage *stage = stage_restarted(true);
     come_back(stage);
     flush(stage);
-    expect_output(stage, "commit: watermark 1\n"
-                "link 1: welcome worker 1\n"
-                "link 2: welcome worker 2\n"
-                "link 1 job 1: release g1 to 4\n" /* to all: some may never have heard of it */
-                "link 2 job 1: release g1 to 4\n"
-                "link 1 task 1/1: release g1 to 4\n"
-                "link 2 task 1/2: release g1 to 4\n"
-                "changed 1: running\n");
+    expect_output(stage,
+        "commit: watermark 1\n"
+        "link 1: welcome worker 1\n"
+        "link 2: welcome worker 2\n"
+        "link 1 job 1: release g1 to 4\n" /* to all: some may never have heard of it */
+        "link 2 job 1: release g1 to 4\n"
+        "link 1 task 1/1: release g1 to 4\n"
+        "link 2 task 1/2: release g1 to 4\n"
+        "changed 1: running\n");
     arrived(stage, 1, 1, 2, 5);
     arrived(stage, 2, 1, 1, 5);
     flush(stage);
     expect_output(stage, "commit: watermark 1\n"
-                "link 1 job 1: release g1 to 5\n"
-                "link 2 job 1: release g1 to 5\n");
+                         "link 1 job 1: release g1 to 5\n"
+                         "link 2 job 1: release g1 to 5\n");
     stage_close(stage);
 }
 
@@ -104,10 +105,11 @@ static void a_worker_that_stays_away_is_lost(void **state)
     stage->now_us += 2 * SECOND;
     engine_tick(stage->engine, stage->now_us);
     flush(stage);
-    expect_output(stage, "commit: task exit 1\n"
-                "link 1 job 1: abort g1: task 2 was lost with worker two, which did not come back "
-                "for 10 s after the coordinator was started again\n"
-                "changed 1: running\n");
+    expect_output(stage,
+        "commit: task exit 1\n"
+        "link 1 job 1: abort g1: task 2 was lost with worker two, which did not come back "
+        "for 10 s after the coordinator was started again\n"
+        "changed 1: running\n");
     stage_close(stage);
 }
 
@@ -133,9 +135,9 @@ static void a_lost_task_begins_elsewhere(void **state)
     join(stage, 3, "three", 1);
     flush(stage);
     expect_output(stage, "commit!: task 1\n"
-                "link 3: welcome worker 3\n"
-                "link 3: start 1/2#4 of 3 program\n"
-                "changed 1: running\n");
+                         "link 3: welcome worker 3\n"
+                         "link 3: start 1/2#4 of 3 program\n"
+                         "changed 1: running\n");
     assert_true(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_string_equal(info.tasks[2].worker, "three");
     assert_int_equal(info.tasks[2].incarnation, 4);
@@ -160,11 +162,11 @@ static void a_job_that_was_ending_goes_on_ending(void **state)
     rejoin(stage, 2, "two", 2, 1, 2, 1);
     flush(stage);
     expect_output(stage, "link 1: welcome worker 1\n"
-                "link 1: stop job 1, one task\n"
-                "link 1: stop job 1, one task\n"
-                "link 2: welcome worker 2\n"
-                "link 2: stop job 1, one task\n"
-                "changed 1: ending\n");
+                         "link 1: stop job 1, one task\n"
+                         "link 1: stop job 1, one task\n"
+                         "link 2: welcome worker 2\n"
+                         "link 2: stop job 1, one task\n"
+                         "changed 1: ending\n");
     for (uint32_t slot = 0; slot < 3; slot++) {
         gone(stage, slot < 2 ? 1 : 2, 1, slot, 0, "");
         collected(stage, slot < 2 ? 1 : 2, 1, slot);

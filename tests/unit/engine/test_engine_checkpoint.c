@@ -63,16 +63,16 @@ static void only_the_newest_are_kept(void **state)
     stage_skip(stage);
     publish(stage, 1);
     expect_output(stage, "commit!: watermark 1, checkpoint 1\n"
-                "link 1 job 1: release g1 to 2, published 1\n"
-                "changed 1: running\n");
+                         "link 1 job 1: release g1 to 2, published 1\n"
+                         "changed 1: running\n");
     publish(stage, 2);
     stage_skip(stage);
     publish(stage, 3);
     expect_output(stage, "commit!: watermark 1, checkpoint 1\n"
-                "link 1 job 1: release g1 to 4, published 3\n"
-                "changed 1: running\n"
-                "store drops checkpoint 1 of 1\n"
-                "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
+                         "link 1 job 1: release g1 to 4, published 3\n"
+                         "changed 1: running\n"
+                         "store drops checkpoint 1 of 1\n"
+                         "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
     assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
     assert_int_equal(newest.position, 3);
     assert_true(engine_checkpoint_at(stage->engine, (struct job_id){1}, 0, &newest));
@@ -106,8 +106,8 @@ static void a_start_drops_what_was_left(void **state)
     stage_skip(stage);
     flush(stage);
     expect_output(stage, "changed 1: running\n"
-                "store drops checkpoint 1 of 1\n"
-                "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
+                         "store drops checkpoint 1 of 1\n"
+                         "dropped checkpoint 1 of 1: checkpoints/checkpoint-1.json\n");
     assert_wanted(stage, "1:2 ");
     stage_close(stage);
 }
@@ -122,23 +122,25 @@ static void another_job_goes_on_from_it(void **state)
     spec.restore_from.n = 1;
     submit_spec(stage, 3, &spec);
     flush(stage);
-    expect_output(stage, "answer 2: NOT_FOUND: job 77, from whose checkpoint this one is to go on, does not "
-                "exist: `cadre jobs` lists them\n"
-                "answer 3: FAILED_PRECONDITION: job 1 has no checkpoint to go on from: it was "
-                "submitted without --checkpoint-every, or none is published yet\n");
+    expect_output(stage,
+        "answer 2: NOT_FOUND: job 77, from whose checkpoint this one is to go on, does not "
+        "exist: `cadre jobs` lists them\n"
+        "answer 3: FAILED_PRECONDITION: job 1 has no checkpoint to go on from: it was "
+        "submitted without --checkpoint-every, or none is published yet\n");
     arrived(stage, 1, 1, 1, 1);
     flush(stage);
     publish(stage, 1);
     stage_skip(stage);
     submit_spec(stage, 4, &spec);
     flush(stage);
-    expect_output(stage, "commit!: job 2, started 2\n"
-                "answer 4: job 2, 0 before\n"
-                "link 2: start 2/0#1 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
-                "bytes, 01)\n"
-                "link 2: start 2/1#2 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
-                "bytes, 01)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 4: job 2, 0 before\n"
+        "link 2: start 2/0#1 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+        "bytes, 01)\n"
+        "link 2: start 2/1#2 of 2 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+        "bytes, 01)\n"
+        "changed 2: starting\n");
     publish(stage, 2); /* the first one is not kept for job 1 any more */
     assert_wanted(stage, "1:2 2:1 ");
     stage_skip(stage);
@@ -148,9 +150,9 @@ static void another_job_goes_on_from_it(void **state)
     task_hello(stage, 2, 2, 1);
     flush(stage);
     expect_output(stage, "commit!: plan 2\n"
-                "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
-                "link 2 job 2: release g1 to 1, published 1\n"
-                "changed 2: running\n");
+                         "link 2 job 2: plan g1 of 2 from 1, state of nobody\n"
+                         "link 2 job 2: release g1 to 1, published 1\n"
+                         "changed 2: running\n");
     stage_reopen(stage);
     assert_wanted(stage, "1:2 2:1 ");
     stage_close(stage);
@@ -172,13 +174,14 @@ static void it_may_be_that_of_a_step(void **state)
     spec.restore_step = 1;
     submit_spec(stage, 3, &spec);
     flush(stage);
-    expect_output(stage, "commit!: job 2, started 2\n"
-                "answer 2: NOT_FOUND: there is no checkpoint of step 3 of job 1: it keeps those of "
-                "the steps 1 and 2\n"
-                "answer 3: job 2, 0 before\n"
-                "link 2: start 2/0#1 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
-                "bytes, 01)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 2: NOT_FOUND: there is no checkpoint of step 3 of job 1: it keeps those of "
+        "the steps 1 and 2\n"
+        "answer 3: job 2, 0 before\n"
+        "link 2: start 2/0#1 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+        "bytes, 01)\n"
+        "changed 2: starting\n");
     stage_close(stage);
 }
 
@@ -191,21 +194,23 @@ static void a_shared_folder_must_be_named(void **state)
     spec.checkpoint_folder = "/shared/a";
     engine_submit_restored(stage->engine, stage->now_us, (struct call_id){2}, &spec, &origin);
     flush(stage);
-    expect_output(stage, "commit!: job 2, started 2\n"
-                "answer 2: job 2, 0 before\n"
-                "link 2: start 2/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 2: job 2, 0 before\n"
+        "link 2: start 2/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
+        "changed 2: starting\n");
     spec.restore_from.n = 2;
     submit_spec(stage, 3, &spec);
     spec.checkpoint_folder = "/shared/b";
     submit_spec(stage, 4, &spec);
     flush(stage);
-    expect_output(stage, "commit!: job 3, started 3\n"
-                "answer 3: job 3, 0 before\n"
-                "link 2: start 3/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
-                "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 lie in the shared folder "
-                "/shared/a: submit with --checkpoint-folder /shared/a to go on from them\n"
-                "changed 3: starting\n");
+    expect_output(stage,
+        "commit!: job 3, started 3\n"
+        "answer 3: job 3, 0 before\n"
+        "link 2: start 3/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
+        "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 lie in the shared folder "
+        "/shared/a: submit with --checkpoint-folder /shared/a to go on from them\n"
+        "changed 3: starting\n");
     stage_close(stage);
 }
 
@@ -232,7 +237,7 @@ static void a_damaged_one_gives_way_to_the_one_before(void **state)
     expect_output(stage, "");
     damage(stage, 1, 3);
     expect_output(stage, "commit!: checkpoint lost 1, published 1\n"
-                "changed 1: running\n");
+                         "changed 1: running\n");
     assert_true(engine_checkpoint(stage->engine, (struct job_id){1}, &newest));
     assert_int_equal(newest.position, 2);
     damage(stage, 1, 3); /* said twice */

@@ -159,7 +159,8 @@ static void one_whose_name_is_lost_is_listed(void **state)
 static void only_the_chief_of_a_ps_job_is_a_member(void **state)
 {
     (void)state;
-    static const struct store_placement placements[] = {{.slot = 0, .incarnation = 1, .worker = "w1"},
+    static const struct store_placement placements[] = {
+        {.slot = 0, .incarnation = 1, .worker = "w1"},
         {.slot = 1, .incarnation = 2, .worker = "w1"}};
     for (size_t first = 0; first < 2; first++) { /* both of them; a server alone */
         struct cadre_error error = {0};
@@ -189,8 +190,8 @@ static void only_the_chief_of_a_ps_job_is_a_member(void **state)
                 .spec_bytes = spec.size,
                 .placements = i == 2 ? placements + first : placements,
                 .target_count = i == 0   ? 0
-                               : i == 1 ? 2
-                                        : 2 - first};
+                                : i == 1 ? 2
+                                         : 2 - first};
             assert_ok(store->ops->commit(store, &record, 1, false, &error), &error);
         }
         const struct engine_options options = {

@@ -217,7 +217,7 @@ static void what_cannot_be_dropped_is_tried_again(void **state)
     stage->store.forget_full = false;
     pass(stage, RETRY_US);
     expect_output(stage, "store drops checkpoint 1 of 2\n"
-                "dropped checkpoint 1 of 2: checkpoints/checkpoint-1.json\n");
+                         "dropped checkpoint 1 of 2: checkpoints/checkpoint-1.json\n");
     pass(stage, RETRY_US);
     expect_output(stage, "");
     stage_close(stage);

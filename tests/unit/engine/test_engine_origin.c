@@ -77,15 +77,16 @@ static void damage_that_is_known_is_reported(struct stage *stage)
     flush(stage);
     stage_skip(stage);
     restore(stage, 2, 0);
-    expect_output(stage, "commit!: job 2, started 2\n"
-                "answer 2: job 2, 0 before; the checkpoint of step 3 of job 1 is damaged (" WHY
-                "): the job goes on from that of step 2\n"
-                "link 2: start 2/0#1 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
-                "bytes, 02)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 2: job 2, 0 before; the checkpoint of step 3 of job 1 is damaged (" WHY
+        "): the job goes on from that of step 2\n"
+        "link 2: start 2/0#1 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
+        "bytes, 02)\n"
+        "changed 2: starting\n");
     restore(stage, 3, 3);
     expect_output(stage, "answer 3: DATA_LOSS: the checkpoint of step 3 of job 1 is damaged (" WHY
-                "): it keeps those of the steps 1 and 2\n");
+                         "): it keeps those of the steps 1 and 2\n");
     damage(stage, 1, 2);
     damage(stage, 1, 1);
     stage_skip(stage);
@@ -124,11 +125,12 @@ static void one_that_is_newer_than_the_damage_is_taken(void **state)
     flush(stage);
     stage_skip(stage);
     restore(stage, 2, 0);
-    expect_output(stage, "commit!: job 2, started 2\n"
-                "answer 2: job 2, 0 before\n"
-                "link 2: start 2/0#1 of 1 program from step 4 (checkpoints/checkpoint-4.json, 77 "
-                "bytes, 04)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: job 2, started 2\n"
+        "answer 2: job 2, 0 before\n"
+        "link 2: start 2/0#1 of 1 program from step 4 (checkpoints/checkpoint-4.json, 77 "
+        "bytes, 04)\n"
+        "changed 2: starting\n");
     stage_close(stage);
 }
 
@@ -150,25 +152,26 @@ static void its_tasks_are_started_again_from_an_older_one(void **state)
     stage_skip(stage);
     damage_both(stage, 3);
     expect_output(stage, "commit!: checkpoint lost 1\n"
-                "commit!: origin 2\n"
-                "link 2: stop job 2, one task\n"
-                "changed 2: running\n");
+                         "commit!: origin 2\n"
+                         "link 2: stop job 2, one task\n"
+                         "changed 2: running\n");
     gone(stage, 2, 2, 0, 1, "the checkpoint of step 3 cannot be had");
     collected(stage, 2, 2, 0);
     flush(stage);
-    expect_output(stage, "commit!: task exit 2, task 2\n"
-                "link 2: stop job 2, one task\n"
-                "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
-                "bytes, 02)\n"
-                "changed 2: running\n");
+    expect_output(stage,
+        "commit!: task exit 2, task 2\n"
+        "link 2: stop job 2, one task\n"
+        "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
+        "bytes, 02)\n"
+        "changed 2: running\n");
     stage->incarnations_before = 1;
     started(stage, 2, 2, 0);
     task_hello(stage, 2, 2, 0);
     flush(stage);
     expect_output(stage, "commit!: plan 2\n"
-                "link 2 job 2: plan g1 of 1 from 2, state of nobody\n"
-                "link 2 job 2: release g1 to 2, published 2\n"
-                "changed 2: running\n");
+                         "link 2 job 2: plan g1 of 1 from 2, state of nobody\n"
+                         "link 2 job 2: release g1 to 2, published 2\n"
+                         "changed 2: running\n");
     assert_message(stage, 2,
         "the checkpoint of step 3 of job 1 is damaged (" WHY
         "): the job goes on from that of step 2 of job 1");
@@ -190,15 +193,16 @@ static void a_start_of_the_coordinator_goes_on_from_the_older_one(void **state)
     rejoin(stage, 2, "two", 2, 2, 0, 1);
     flush(stage);
     expect_output(stage, "link 2: welcome worker 2\n"
-                "link 2: stop job 2, one task\n");
+                         "link 2: stop job 2, one task\n");
     gone(stage, 2, 2, 0, 0, "");
     collected(stage, 2, 2, 0);
     flush(stage);
-    expect_output(stage, "commit!: task exit 2, task 2\n"
-                "link 2: stop job 2, one task\n"
-                "link 2: start 2/0#2 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
-                "bytes, 01)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: task exit 2, task 2\n"
+        "link 2: stop job 2, one task\n"
+        "link 2: start 2/0#2 of 1 program from step 1 (checkpoints/checkpoint-1.json, 77 "
+        "bytes, 01)\n"
+        "changed 2: starting\n");
     stage_close(stage);
 }
 
@@ -255,16 +259,17 @@ static void who_has_its_state_is_not_disturbed(void **state)
     stage_skip(stage);
     damage_both(stage, 3);
     expect_output(stage, "commit!: checkpoint lost 1, published 1, origin 2, published 2\n"
-                "changed 1: running\n"
-                "changed 2: running\n");
+                         "changed 1: running\n"
+                         "changed 2: running\n");
     gone(stage, 2, 2, 0, 9, "");
     collected(stage, 2, 2, 0);
     flush(stage);
-    expect_output(stage, "commit!: task exit 2, task 2\n"
-                "link 2: stop job 2, one task\n"
-                "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
-                "bytes, 02)\n"
-                "changed 2: running\n");
+    expect_output(stage,
+        "commit!: task exit 2, task 2\n"
+        "link 2: stop job 2, one task\n"
+        "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
+        "bytes, 02)\n"
+        "changed 2: running\n");
     stage_close(stage);
 }
 
@@ -286,12 +291,13 @@ static void a_worker_reports_that_it_is_damaged(void **state)
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){2}, &up);
     collected(stage, 2, 2, 0);
     flush(stage);
-    expect_output(stage, "commit!: origin 2, task exit 2, task 2\n"
-                "link 2: stop job 2, one task\n"
-                "link 2: stop job 2, one task\n"
-                "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
-                "bytes, 02)\n"
-                "changed 2: starting\n");
+    expect_output(stage,
+        "commit!: origin 2, task exit 2, task 2\n"
+        "link 2: stop job 2, one task\n"
+        "link 2: stop job 2, one task\n"
+        "link 2: start 2/0#2 of 1 program from step 2 (checkpoints/checkpoint-2.json, 77 "
+        "bytes, 02)\n"
+        "changed 2: starting\n");
     stage_close(stage);
 }
 

@@ -43,20 +43,21 @@ static void members_are_named_with_the_key_of_the_plan(void **state)
     struct stage *stage = stage_ps_job();
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     expect_output(stage, "commit!: plan 1\n"
-                "link 1 job 1: plan g1 of 1 from 0, state of nobody\n"
-                "link 1 task 1/0: members g1: 0#1* 1#2 2#3* 3#4* 4#5\n"
-                "link 1 task 1/2: members g1: 0#1* 2#3* 3#4*\n"
-                "link 2 task 1/3: members g1: 0#1* 2#3* 3#4*\n"
-                "changed 1: running\n");
+                         "link 1 job 1: plan g1 of 1 from 0, state of nobody\n"
+                         "link 1 task 1/0: members g1: 0#1* 1#2 2#3* 3#4* 4#5\n"
+                         "link 1 task 1/2: members g1: 0#1* 2#3* 3#4*\n"
+                         "link 2 task 1/3: members g1: 0#1* 2#3* 3#4*\n"
+                         "changed 1: running\n");
     memcpy(key, stage->key, sizeof key);
     memset(stage->key, 0, sizeof stage->key);
     task_hello(stage, 1, 1, 1);
     task_hello(stage, 2, 1, 4);
     flush(stage);
-    expect_output(stage, "link 1 task 1/1: members g1: 0#1* 2#3* 3#4*\n" /* the chief once in a turn */
-                "link 2 task 1/4: members g1: 0#1* 2#3* 3#4*\n"
-                "link 1 task 1/0: members g1: 0#1* 1#2* 2#3* 3#4* 4#5*\n"
-                "changed 1: running\n");
+    expect_output(stage,
+        "link 1 task 1/1: members g1: 0#1* 2#3* 3#4*\n" /* the chief once in a turn */
+        "link 2 task 1/4: members g1: 0#1* 2#3* 3#4*\n"
+        "link 1 task 1/0: members g1: 0#1* 1#2* 2#3* 3#4* 4#5*\n"
+        "changed 1: running\n");
     assert_memory_equal(key, stage->key, sizeof key);
     stage_close(stage);
 }
@@ -117,7 +118,7 @@ static void workers_forget_what_is_over(void **state)
     engine_agent_up(stage->engine, stage->now_us, (struct link_id){3}, &hello);
     flush(stage);
     expect_output(stage, "link 3: welcome worker 3\n"
-                "link 3: forget job 77\n"); /* job 1 runs */
+                         "link 3: forget job 77\n"); /* job 1 runs */
     cancel(stage, 2, 1);
     flush(stage);
     for (uint32_t slot = 0; slot < 5; slot++) {
@@ -129,11 +130,11 @@ static void workers_forget_what_is_over(void **state)
         }
     }
     expect_output(stage, "commit!: task exit 1, ended 1\n"
-                "link 2: stop job 1, one task\n"
-                "link 1: forget job 1\n"
-                "link 2: forget job 1\n"
-                "link 3: forget job 1\n"
-                "changed 1: cancelled\n");
+                         "link 2: stop job 1, one task\n"
+                         "link 1: forget job 1\n"
+                         "link 2: forget job 1\n"
+                         "link 3: forget job 1\n"
+                         "changed 1: cancelled\n");
     stage_close(stage);
 }
 

@@ -45,7 +45,7 @@ static void all_jobs_come_back(void **state)
     expect_output(stage, "store is closed\n"); /* what it decided at once is for the first flush */
     flush(stage);
     expect_output(stage, "changed 2: starting\n"
-                "changed 3: queued\n");
+                         "changed 3: queued\n");
 
     struct job_info info = info_of(stage, 1);
     assert_int_equal(info.state, JOB_FAILED);
@@ -78,12 +78,12 @@ static void all_jobs_come_back(void **state)
     join(stage, 7, "two", 2);
     flush(stage);
     expect_output(stage, "commit!: job 4, started 3\n"
-                "answer 4: job 4, 1 before\n"
-                "link 7: welcome worker 2\n"
-                "link 7: start 3/0#1 of 2 program\n"
-                "link 7: start 3/1#2 of 2 program\n"
-                "changed 4: queued\n"
-                "changed 3: starting\n");
+                         "answer 4: job 4, 1 before\n"
+                         "link 7: welcome worker 2\n"
+                         "link 7: start 3/0#1 of 2 program\n"
+                         "link 7: start 3/1#2 of 2 program\n"
+                         "changed 4: queued\n"
+                         "changed 3: starting\n");
     stage_close(stage);
 }
 
@@ -97,7 +97,7 @@ static void a_second_restart_changes_nothing(void **state)
     stage_skip(stage);
     flush(stage);
     expect_output(stage, "changed 2: starting\n"
-                "changed 3: queued\n");
+                         "changed 3: queued\n");
     stage_close(stage);
 }
 

@@ -57,7 +57,8 @@ static void write_epochs(struct story *story, uint64_t job, uint64_t epochs)
         tell(story, job, CORE_RECORD_END_OF_DATA)->end_of_data = cursor;
         struct core_record *record = tell(story, job, CORE_RECORD_CONSUMED);
         record->consumption.cursor = cursor;
-        record->consumption.consumption = (struct consumption){.steps = STEPS, .samples = 80, .provable = true};
+        record->consumption.consumption =
+            (struct consumption){.steps = STEPS, .samples = 80, .provable = true};
     }
     struct core_record *mark = tell(story, job, CORE_RECORD_WATERMARK);
     mark->watermark.generation = generation;

@@ -16,11 +16,11 @@ static void records_come_before_speech(void **state)
     expect_output(stage, ""); /* nothing before the turn ends */
     flush(stage);
     expect_output(stage, "commit!: job 1, started 1\n"
-                "link 1: welcome worker 1\n"
-                "answer 5: job 1, 0 before\n"
-                "link 1: start 1/0#1 of 2 program\n"
-                "link 1: start 1/1#2 of 2 program\n"
-                "changed 1: starting\n");
+                         "link 1: welcome worker 1\n"
+                         "answer 5: job 1, 0 before\n"
+                         "link 1: start 1/0#1 of 2 program\n"
+                         "link 1: start 1/1#2 of 2 program\n"
+                         "changed 1: starting\n");
     stage_close(stage);
 }
 
@@ -34,12 +34,12 @@ static void one_commit_for_many_events(void **state)
     cancel(stage, 4, 77);
     flush(stage);
     expect_output(stage, "commit!: job 1, job 2, ended 1\n"
-                "answer 1: job 1, 0 before\n"
-                "answer 2: job 2, 1 before\n"
-                "answer 3: job 1, 0 before\n"
-                "answer 4: NOT_FOUND: job 77 does not exist: `cadre jobs` lists them\n"
-                "changed 1: cancelled\n"
-                "changed 2: queued\n");
+                         "answer 1: job 1, 0 before\n"
+                         "answer 2: job 2, 1 before\n"
+                         "answer 3: job 1, 0 before\n"
+                         "answer 4: NOT_FOUND: job 77 does not exist: `cadre jobs` lists them\n"
+                         "changed 1: cancelled\n"
+                         "changed 2: queued\n");
     flush(stage);
     expect_output(stage, ""); /* nothing to say: no commit */
     stage_close(stage);
@@ -61,9 +61,9 @@ static void a_plan_is_one_message_for_each_worker(void **state)
     stage_skip(stage);
     flush(stage);
     expect_output(stage, "commit!: plan 1\n"
-                "link 1 job 1: plan g1 of 3 from 0, state of nobody\n"
-                "link 2 job 1: plan g1 of 3 from 0, state of nobody\n"
-                "changed 1: running\n");
+                         "link 1 job 1: plan g1 of 3 from 0, state of nobody\n"
+                         "link 2 job 1: plan g1 of 3 from 0, state of nobody\n"
+                         "changed 1: running\n");
     stage_close(stage);
 }
 
@@ -77,8 +77,8 @@ static void an_outdated_release_is_not_sent(void **state)
     arrived(stage, 2, 1, 1, 2);
     flush(stage);
     expect_output(stage, "commit: watermark 1, watermark 1\n"
-                "link 1 job 1: release g1 to 2\n"
-                "link 2 job 1: release g1 to 2\n");
+                         "link 1 job 1: release g1 to 2\n"
+                         "link 2 job 1: release g1 to 2\n");
     stage_close(stage);
 }
 
@@ -91,13 +91,13 @@ static void a_job_cancelled_in_the_turn_is_started_and_stopped(void **state)
     cancel(stage, 2, 1);
     flush(stage);
     expect_output(stage, "commit!: job 1, started 1, ending 1\n"
-                "link 1: welcome worker 1\n"
-                "answer 1: job 1, 0 before\n"
-                "link 1: start 1/0#1 of 2 program\n"
-                "link 1: start 1/1#2 of 2 program\n"
-                "answer 2: job 1, 0 before\n"
-                "link 1: stop job 1\n"
-                "changed 1: ending\n");
+                         "link 1: welcome worker 1\n"
+                         "answer 1: job 1, 0 before\n"
+                         "link 1: start 1/0#1 of 2 program\n"
+                         "link 1: start 1/1#2 of 2 program\n"
+                         "answer 2: job 1, 0 before\n"
+                         "link 1: stop job 1\n"
+                         "changed 1: ending\n");
     stage_close(stage);
 }
 
@@ -110,7 +110,7 @@ static void a_link_that_broke_receives_nothing(void **state)
     engine_link_down(stage->engine, stage->now_us, (struct link_id){2});
     flush(stage);
     expect_output(stage, "commit: watermark 1\n"
-                "link 1 job 1: release g1 to 1\n");
+                         "link 1 job 1: release g1 to 1\n");
     stage_close(stage);
 }
 
@@ -300,10 +300,10 @@ static void the_oldest_ended_jobs_are_forgotten(void **state)
     cancel(stage, 13, 1);
     flush(stage);
     expect_output(stage, "commit!: ended 1\n"
-                "answer 13: job 1, 0 before\n"
-                "changed 1: cancelled\n"
-                "store forgets 1\n"
-                "forgotten 1\n");
+                         "answer 13: job 1, 0 before\n"
+                         "changed 1: cancelled\n"
+                         "store forgets 1\n"
+                         "forgotten 1\n");
     assert_false(engine_job_info(stage->engine, (struct job_id){1}, &info));
     assert_null(engine_job_spec(stage->engine, (struct job_id){1}));
     assert_true(engine_job_info(stage->engine, (struct job_id){2}, &info));
@@ -311,7 +311,7 @@ static void the_oldest_ended_jobs_are_forgotten(void **state)
     cancel(stage, 15, 2);
     flush(stage);
     expect_output(stage, "answer 14: FAILED_PRECONDITION: job 1 has ended already\n"
-                "answer 15: FAILED_PRECONDITION: job 2 has ended already\n");
+                         "answer 15: FAILED_PRECONDITION: job 2 has ended already\n");
     stage_reopen(stage);
     assert_true(engine_job_at(stage->engine, 1, &info));
     assert_int_equal(info.id.n, 2);

@@ -33,8 +33,8 @@ static void clients_are_reported(void **state)
     compared(stage, 2, 1, 1, 5, (struct verified){.position = 3, .digest = 7});
     flush(stage);
     expect_output(stage, "commit: verified 1, watermark 1\n"
-                "link 1 job 1: release g1 to 5\n"
-                "link 2 job 1: release g1 to 5\n");
+                         "link 1 job 1: release g1 to 5\n"
+                         "link 2 job 1: release g1 to 5\n");
     assert_verified(stage, 3, 7);
     stage_reopen(stage); /* a record a minute */
     assert_verified(stage, 2, UINT64_MAX);

@@ -143,13 +143,15 @@ static void a_drain_is_answered(void **state)
     (void)state;
     struct stage *stage = stage_formed();
     drain(stage, 7, "nobody", false);
-    expect_output(stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
+    expect_output(
+        stage, "answer 7: NOT_FOUND: no worker is named nobody: `cadre workers` lists them\n");
     drain(stage, 8, "two", false);
-    expect_output(stage, "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */
-                "answer 8: job 0, 0 before\n"
-                "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
-                "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
-                "changed 1: running\n");
+    expect_output(stage,
+        "commit!: drained 0, control 1\n" /* the job cannot do without it, and is saved */
+        "answer 8: job 0, 0 before\n"
+        "link 1 job 1: release g1 to 0; halt 2 at 1 of 0\n"
+        "link 2 job 1: release g1 to 0; halt 2 at 1 of 0\n"
+        "changed 1: running\n");
     assert_true(second_worker(stage).draining);
     stage_close(stage);
 }
@@ -174,11 +176,12 @@ static void a_drain_is_kept(void **state)
     stage_skip(stage);
     drain(stage, 9, "two", true);
     expect_output(stage, "commit!: undrained 0\n"
-                "answer 9: job 0, 0 before\n");
+                         "answer 9: job 0, 0 before\n");
     assert_false(second_worker(stage).draining);
     drain(stage, 10, "two", true);
-    expect_output(stage, "answer 10: NOT_FOUND: no client drained a worker named two: `cadre workers` lists "
-                "those that are drained\n");
+    expect_output(stage,
+        "answer 10: NOT_FOUND: no client drained a worker named two: `cadre workers` lists "
+        "those that are drained\n");
     stage_reopen(stage);
     flush(stage);
     join(stage, 5, "one", 1);

@@ -411,7 +411,7 @@ static void draw_step(
 {
     ret_step->with = (uint32_t)prng_uniform(prng, 10000);
     ret_step->step = (uint8_t)(prng_uniform(prng, 8) == 0 ? prng_uniform(prng, MAP)
-                                                        : MAP + prng_uniform(prng, STEPS - MAP));
+                                                          : MAP + prng_uniform(prng, STEPS - MAP));
     if (stacked == 0 || (stacked < 2 && ret_step->step >= ZIP)) {
         ret_step->step = (uint8_t)prng_uniform(prng, MAP);
     }

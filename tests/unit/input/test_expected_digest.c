@@ -77,7 +77,8 @@ static void consumed_is_expected_at_any_number_of_workers(void **state)
             struct step_sum alone = sum_step(data, 1, step, CADRE_SHARD_DATA, NULL);
             assert_true(sum.provable);
             assert_true(digest_equal(&sum.consumed, &sum.expected));
-            assert_true(digest_equal(&sum.consumed, &alone.consumed)); /* the same samples in each step */
+            assert_true(
+                digest_equal(&sum.consumed, &alone.consumed)); /* the same samples in each step */
             samples += sum.samples;
         }
         assert_int_equal(samples, SAMPLES);

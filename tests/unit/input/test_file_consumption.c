@@ -292,7 +292,8 @@ static void what_cannot_be_resharded(void **state)
 {
     (void)state;
     expect_no_reshard(cadre_dataset_batch(cadre_dataset_take(flat(), 9), 2, false), "what take");
-    expect_no_reshard(cadre_dataset_batch(cadre_dataset_repeat(flat(), 2), 2, false), "what repeat");
+    expect_no_reshard(
+        cadre_dataset_batch(cadre_dataset_repeat(flat(), 2), 2, false), "what repeat");
     cadre_dataset *const both[] = {flat(), flat()};
     expect_no_reshard(cadre_dataset_batch(cadre_dataset_zip(both, 2), 2, false), "what zip");
     cadre_dataset *names = cadre_dataset_repeat(alike_file_names(4, 6), 2);

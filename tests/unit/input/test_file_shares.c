@@ -11,7 +11,8 @@
 #define FILES   7
 #define SAMPLES 60
 
-static cadre_status consumed(struct file_shares *shares, uint64_t file, uint64_t first, uint64_t count)
+static cadre_status consumed(
+    struct file_shares *shares, uint64_t file, uint64_t first, uint64_t count)
 {
     return file_shares_consumed(
         shares, &(struct file_run){.file = file, .first = first, .count = count}, NULL);
@@ -69,7 +70,8 @@ static void random_runs(void **state)
             for (uint64_t s = first; s < first + count; s++) {
                 twice = twice || seen[file][s];
             }
-            assert_int_equal(consumed(&shares, file, first, count), twice ? CADRE_DATA_LOSS : CADRE_OK);
+            assert_int_equal(
+                consumed(&shares, file, first, count), twice ? CADRE_DATA_LOSS : CADRE_OK);
             for (uint64_t s = first; s < first + count && !twice; s++) {
                 seen[file][s] = true;
             }
@@ -96,10 +98,14 @@ static void what_was_dropped_is_kept(void **state)
     struct file_shares shares = {0};
     ASSERT_OK(file_shares_init(&shares, 4, FILES, 3, &error));
     ASSERT_OK(consumed(&shares, 2, 5, 4));
-    assert_false(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 4}));
-    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 5}));
-    assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 8, .count = 1}));
-    assert_false(file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 9, .count = 1}));
+    assert_false(
+        file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 4}));
+    assert_true(
+        file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 1, .count = 5}));
+    assert_true(
+        file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 8, .count = 1}));
+    assert_false(
+        file_shares_overlaps(&shares, &(struct file_run){.file = 2, .first = 9, .count = 1}));
     assert_true(file_shares_overlaps(&shares, &(struct file_run){.file = FILES, .count = 1}));
     for (uint64_t file = 0; file < FILES; file++) {
         ASSERT_OK(file_shares_done(&shares, file | (file == 2 ? FILE_SHARES_DROPPED : 0), &error));
@@ -246,8 +252,8 @@ static void random_bytes(void **state)
         size_t count = prng_uniform(&prng, sizeof bytes);
         bytes[0] = 1;
         for (size_t k = 1; k < count; k++) {
-            bytes[k] =
-                (uint8_t)(prng_uniform(&prng, 3) > 0 ? prng_uniform(&prng, 6) : prng_uniform(&prng, 256));
+            bytes[k] = (uint8_t)(prng_uniform(&prng, 3) > 0 ? prng_uniform(&prng, 6)
+                                                            : prng_uniform(&prng, 256));
         }
         cadre_status status = file_shares_decode(bytes, count, &back, &error);
         assert_true(status == CADRE_OK || status == CADRE_INVALID_ARGUMENT);

@@ -152,9 +152,11 @@ static void another_kind_is_refused(void **state)
     size_t count = 0;
     ASSERT_OK(iterator_state_write_number(&writer, 5, &error));
     struct iterator_state_reader reader = {.bytes = writer.bytes, .count = writer.count};
-    assert_int_equal(iterator_state_read_bytes(&reader, &bytes, &count, &error), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(
+        iterator_state_read_bytes(&reader, &bytes, &count, &error), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "a number at byte 0, where a text should be"));
-    assert_int_equal(iterator_state_read_element(&reader, &element, &error), CADRE_INVALID_ARGUMENT);
+    assert_int_equal(
+        iterator_state_read_element(&reader, &element, &error), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "where an element should be"));
     assert_int_equal(iterator_state_read_ids(&reader, &ids, &error), CADRE_INVALID_ARGUMENT);
     assert_non_null(strstr(error.text, "where a list of ids should be"));
@@ -172,10 +174,13 @@ static void more_than_the_limit_is_refused(void **state)
     struct iterator_state_writer writer = {.limit = 9 + 9 + 4};
     cadre_element element = sample_element();
     ASSERT_OK(iterator_state_write_number(&writer, 1, &error));
-    assert_int_equal(iterator_state_write_element(&writer, &element, &error), CADRE_RESOURCE_EXHAUSTED);
+    assert_int_equal(
+        iterator_state_write_element(&writer, &element, &error), CADRE_RESOURCE_EXHAUSTED);
     assert_non_null(strstr(error.text, "more than 22 bytes"));
-    assert_int_equal(iterator_state_write_bytes(&writer, "12345", 5, &error), CADRE_RESOURCE_EXHAUSTED);
-    assert_int_equal(iterator_state_write_bytes(&writer, "", SIZE_MAX, &error), CADRE_RESOURCE_EXHAUSTED);
+    assert_int_equal(
+        iterator_state_write_bytes(&writer, "12345", 5, &error), CADRE_RESOURCE_EXHAUSTED);
+    assert_int_equal(
+        iterator_state_write_bytes(&writer, "", SIZE_MAX, &error), CADRE_RESOURCE_EXHAUSTED);
     assert_int_equal(writer.count, 9);
     ASSERT_OK(iterator_state_write_bytes(&writer, "1234", 4, &error));
     assert_int_equal(iterator_state_write_number(&writer, 1, &error), CADRE_RESOURCE_EXHAUSTED);
@@ -261,7 +266,8 @@ static void impossible_tensors_are_refused(void **state)
         cadre_element element = {0};
         struct iterator_state_reader reader = {
             .bytes = (const uint8_t *)cases[i].bytes, .count = cases[i].count};
-        assert_int_equal(iterator_state_read_element(&reader, &element, &error), CADRE_INVALID_ARGUMENT);
+        assert_int_equal(
+            iterator_state_read_element(&reader, &element, &error), CADRE_INVALID_ARGUMENT);
         if (strstr(error.text, cases[i].reason) == NULL) {
             fail_msg("case %zu: %s", i, error.text);
         }

@@ -365,7 +365,8 @@ static uint64_t consumed_run(void *context, uint64_t outer_id, uint64_t ordinal,
     uint64_t run = 1;
     assert_true(outer_id < INNER_MAX && ordinal < 64);
     *ret_consumed = (consumed->bits[outer_id] >> ordinal & 1) != 0;
-    while (ordinal + run < 64 && ((consumed->bits[outer_id] >> (ordinal + run) & 1) != 0) == *ret_consumed) {
+    while (ordinal + run < 64 &&
+           ((consumed->bits[outer_id] >> (ordinal + run) & 1) != 0) == *ret_consumed) {
         run++;
     }
     return ordinal + run < 64 ? run : UINT64_MAX;
@@ -410,7 +411,8 @@ static void skips_what_was_consumed(void **state)
     struct inner inner = {.lengths = {6, 4, 3, 2}};
     /* Of 0: 0, 1, 4. Of 1: all, by a run without end. Of 2: what it does not have. 3: the last. */
     struct consumed_bits bits = {.bits = {0x13, UINT64_MAX, 0xf0, 0x2}};
-    const struct nested_consumed consumed = {.run = consumed_run, .ended = consumed_ended, .context = &bits};
+    const struct nested_consumed consumed = {
+        .run = consumed_run, .ended = consumed_ended, .context = &bits};
     const struct nested_consumed ends = {.ended = consumed_ended, .context = &bits};
     char text[256];
     (void)state;

@@ -275,7 +275,8 @@ static void damage_in_data(void **state)
     char part[64];
     snprintf(part, sizeof part, "three, record 10 at offset %zu: the checksum of its", in_three);
     assert_int_equal(
-        dataset_at(data, (struct element_position){.index = 20}, &element, NULL, &error), CADRE_DATA_LOSS);
+        dataset_at(data, (struct element_position){.index = 20}, &element, NULL, &error),
+        CADRE_DATA_LOSS);
     assert_non_null(strstr(error.text, part));
     assert_int_equal(element.count, 0);
     struct element_position positions[3] = {{.index = 19}, {.index = 20}, {.index = 21}};
@@ -411,8 +412,8 @@ static void *prepare_and_read(void *user)
     for (uint64_t i = 0; i < 1000 && wrong == 0; i++) {
         cadre_element element = {0};
         uint64_t index = i * 37 % all.count;
-        wrong +=
-            dataset_at(data, (struct element_position){.index = index}, &element, NULL, &error) != CADRE_OK;
+        wrong += dataset_at(data, (struct element_position){.index = index}, &element, NULL,
+                     &error) != CADRE_OK;
         const cadre_string *record = cadre_tensor_const_data(element.tensors[0]);
         wrong += wrong == 0 && record->size != all.starts[index + 1] - all.starts[index] - 16;
         cadre_element_release(&element);

@@ -42,7 +42,8 @@ struct isolation *driver_open(const struct cgroup_limits *ceiling, bool groups)
 }
 
 void driver_start(struct isolation *isolation, uint64_t job, uint32_t slot,
-    const struct cgroup_limits *limits, int (*body)(void *data), void *data, struct driven *ret_task)
+    const struct cgroup_limits *limits, int (*body)(void *data), void *data,
+    struct driven *ret_task)
 {
     int fds[2];
     *ret_task = (struct driven){.ref = {.job = {job}, .slot = slot, .incarnation = 1}};

@@ -40,9 +40,9 @@ static void open_tree(const char *parent, struct cgroup_tree *ret_tree)
     char mounts[TEST_PATH_BYTES];
     char membership[TEST_PATH_BYTES];
     cgroup_tree_open(&(struct cgroup_tree_options){.mounts = test_path(mounts, root, "mountinfo"),
-                        .membership = test_path(membership, root, "cgroup"),
-                        .name = "w1",
-                        .parent = parent},
+                         .membership = test_path(membership, root, "cgroup"),
+                         .name = "w1",
+                         .parent = parent},
         ret_tree);
 }
 
@@ -167,7 +167,8 @@ static void v1_has_a_hierarchy_each(void **state)
     assert_true(tree.has[CGROUP_MEMORY] && tree.has[CGROUP_CPU] && tree.has[CGROUP_CPUACCT]);
     assert_false(tree.has[CGROUP_PIDS]);
     assert_non_null(strstr(tree.why, "no cgroup controller pids"));
-    const struct cgroup_limits limits = {.memory_bytes = 1 << 20, .cpu_thousandths = 500, .pids = 9};
+    const struct cgroup_limits limits = {
+        .memory_bytes = 1 << 20, .cpu_thousandths = 500, .pids = 9};
     assert_ok(cgroup_tree_make(&tree, task, &limits, &group, &error), &error);
     assert_file("memory/here/w1/job-7/task-0.5/memory.limit_in_bytes", "1048576");
     assert_file("memory/here/w1/job-7/task-0.5/memory.memsw.limit_in_bytes", "1048576");

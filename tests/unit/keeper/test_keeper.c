@@ -21,7 +21,7 @@
 
 #define PATIENCE_MS 60000
 #define AN_HOUR_MS  (UINT64_C(3600) * 1000)
-#define OTHER_UID    65534 /* a uid that is not ours */
+#define OTHER_UID   65534 /* a uid that is not ours */
 
 /* One that a test has started, and the daemon's side of its connection. */
 struct kept {
@@ -43,7 +43,8 @@ static void close_fds(const int fds[KEEPER_FDS])
 }
 
 /* The next word; fails the test when it is another one. */
-static struct keeper_message receive(const struct kept *kept, uint32_t type, int ret_fds[KEEPER_FDS])
+static struct keeper_message receive(
+    const struct kept *kept, uint32_t type, int ret_fds[KEEPER_FDS])
 {
     struct keeper_message message = {0};
     struct pollfd wait = {.fd = kept->socket, .events = POLLIN};
@@ -62,7 +63,8 @@ static struct keeper_message receive(const struct kept *kept, uint32_t type, int
 static void say(const struct kept *kept, uint32_t type, int64_t value)
 {
     assert_int_equal(
-        keeper_send(kept->socket, &(struct keeper_message){.type = type, .value = value}, NULL, 0), 0);
+        keeper_send(kept->socket, &(struct keeper_message){.type = type, .value = value}, NULL, 0),
+        0);
 }
 
 static void receive_hello(struct kept *kept)

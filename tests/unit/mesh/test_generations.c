@@ -12,7 +12,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/mesh/mesh.h"
 
-#define TASKS       3
+#define TASKS           3
 #define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 static struct mesh_listener *listeners[TASKS];
@@ -212,7 +212,8 @@ static void a_dead_address_costs_nothing(void **state)
     for (int i = 0; i < 2; i++) {
         with_dead[i]->ops->abort(with_dead[i], "a task was killed");
         struct pollfd ready = {.fd = with_dead[i]->ops->form_fd(with_dead[i]), .events = POLLIN};
-        assert_int_equal(poll(&ready, 1, (int)(speed_scaled_us(WAIT_TIMEOUT_US) / CADRE_US_PER_MS)), 1);
+        assert_int_equal(
+            poll(&ready, 1, (int)(speed_scaled_us(WAIT_TIMEOUT_US) / CADRE_US_PER_MS)), 1);
         assert_error(with_dead[i]->ops->form_test(with_dead[i], &error), CADRE_ABORTED, &error,
             "a task was killed");
     }

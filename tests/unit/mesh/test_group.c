@@ -95,7 +95,8 @@ static void *race(void *argument)
         group_raise(group, racer->slot, &group->slots[racer->slot].done, round * 2 * GROUP_STEP);
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
             const _Atomic uint32_t *word = &group->slots[slot].done;
-            racer->wrong |= group_wait(group, slot, word, round * 2 * GROUP_STEP, &wait_limits) != 0;
+            racer->wrong |=
+                group_wait(group, slot, word, round * 2 * GROUP_STEP, &wait_limits) != 0;
             racer->wrong |= racer->counters[slot] != round;
         }
         /* Nobody writes before all have read. */
@@ -253,7 +254,8 @@ static void test_stall(void **state)
     struct group group = group_of(2, false);
     struct received received = {.group = &group};
     struct group_wait_limits wait_limits = {.stalled = on_stall, .user = &received};
-    assert_int_equal(group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &wait_limits), CADRE_OK);
+    assert_int_equal(
+        group_wait(&group, 1, &group.slots[1].done, GROUP_STEP, &wait_limits), CADRE_OK);
     assert_int_equal(received.slot, 1);
     assert_true(received.waited_us >= CADRE_US_PER_S);
     group_close(&group);

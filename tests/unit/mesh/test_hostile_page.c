@@ -19,10 +19,10 @@
 #include "worker/library/arena/arena.h"
 #include "worker/library/mesh/wire/host.h"
 
-#define TASKS       3
-#define ELEMENTS    20000
-#define TIMEOUT_US  (30 * CADRE_US_PER_MS)
-#define FORM_US     (20 * CADRE_US_PER_S)
+#define TASKS           3
+#define ELEMENTS        20000
+#define TIMEOUT_US      (30 * CADRE_US_PER_MS)
+#define FORM_US         (20 * CADRE_US_PER_S)
 #define WAIT_TIMEOUT_US (10 * CADRE_US_PER_S) /* nobody waits for so long, whatever was written */
 
 struct world {

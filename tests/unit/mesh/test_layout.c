@@ -51,8 +51,9 @@ static void test_parts_cover_everything(void **state)
         for (size_t i = 0; i < count; i++) {
             enum mesh_dtype dtype = (enum mesh_dtype)prng_uniform(&prng, 9);
             size_t size = mesh_dtype_bytes(dtype);
-            source[i] = (struct mesh_buffer){
-                .data = from[i], .bytes = prng_uniform(&prng, 64 / size + 1) * size, .dtype = dtype};
+            source[i] = (struct mesh_buffer){.data = from[i],
+                .bytes = prng_uniform(&prng, 64 / size + 1) * size,
+                .dtype = dtype};
             target[i] = source[i];
             target[i].data = to[i];
             for (size_t k = 0; k < 64; k++) {

@@ -16,9 +16,9 @@
 #include "tests/lib/test.h"
 #include "worker/library/mesh/mesh.h"
 
-#define TASKS       5
-#define REFORMS     TEST_ROUNDS(1000)
-#define WARM        200 /* until the allocator has what it keeps */
+#define TASKS           5
+#define REFORMS         TEST_ROUNDS(1000)
+#define WARM            200 /* until the allocator has what it keeps */
 #define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 /* Two hosts, of three tasks and of two. */

@@ -9,7 +9,7 @@
 #include "tests/lib/test.h"
 #include "worker/library/mesh/mesh.h"
 
-#define TASKS       3
+#define TASKS           3
 #define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 static struct mesh_listener *listeners[TASKS];

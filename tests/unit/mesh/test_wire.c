@@ -36,13 +36,12 @@ struct leader {
 
 typedef void leader_body(struct leader *leader);
 
-#define CHECK(leader, condition)                                                                  \
+#define CHECK(leader, condition)                                                                   \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
-            snprintf((leader)->failure, sizeof(leader)->failure,                                 \
-                "line %d: host %u: %s (%.200s)", __LINE__, (leader)->own, #condition,             \
-                (leader)->host->fault.text);                                                      \
-            (leader)->host->mesh.ops->abort(&(leader)->host->mesh, "a check failed");            \
+            snprintf((leader)->failure, sizeof(leader)->failure, "line %d: host %u: %s (%.200s)",  \
+                __LINE__, (leader)->own, #condition, (leader)->host->fault.text);                  \
+            (leader)->host->mesh.ops->abort(&(leader)->host->mesh, "a check failed");              \
             return;                                                                                \
         }                                                                                          \
     } while (0)

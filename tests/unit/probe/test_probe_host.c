@@ -210,8 +210,8 @@ static void the_option_is_read(void **state)
     static const char *const wrong[] = {
         "", "al", "none ", "65", "-1", "+1", " 1", "1x", "99999999999999999999999"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_error(host_gpus_parse_count(wrong[i], &wanted, &error), CADRE_INVALID_ARGUMENT, &error,
-            "is neither \"all\" nor \"none\" nor a number from 0 to 64");
+        assert_error(host_gpus_parse_count(wrong[i], &wanted, &error), CADRE_INVALID_ARGUMENT,
+            &error, "is neither \"all\" nor \"none\" nor a number from 0 to 64");
     }
 }
 

@@ -172,8 +172,8 @@ void rig_stop(struct rig *rig, uint32_t index)
 void rig_partition(struct rig *rig, uint32_t index, struct rig_partitioned *ret_partitioned)
 {
     pthread_mutex_lock(&rig->lock);
-    *ret_partitioned =
-        (struct rig_partitioned){.server = rig->servers[index], .directory = rig->directories[index]};
+    *ret_partitioned = (struct rig_partitioned){
+        .server = rig->servers[index], .directory = rig->directories[index]};
     rig->servers[index] = NULL;
     rig->directories[index] = NULL;
     rig->incarnations[index] = 0;

@@ -37,8 +37,8 @@ struct optimizer_rule fixture_store_rule(enum optimizer_kind kind)
         .epsilon = 0.125};
 }
 
-uint32_t fixture_store_create(struct store *store, const char *name, cadre_dtype dtype, uint64_t rows,
-    uint64_t row_elements, enum optimizer_kind kind)
+uint32_t fixture_store_create(struct store *store, const char *name, cadre_dtype dtype,
+    uint64_t rows, uint64_t row_elements, enum optimizer_kind kind)
 {
     struct store_spec spec = {.dtype = dtype, .rows = rows, .row_elements = row_elements};
     struct optimizer_rule rule = fixture_store_rule(kind);
@@ -52,8 +52,8 @@ uint32_t fixture_store_create(struct store *store, const char *name, cadre_dtype
     return shard;
 }
 
-cadre_status fixture_store_push_blocks(struct store *store, uint32_t thread, const struct push *push,
-    const void *values, uint64_t block_rows, struct cadre_error *error)
+cadre_status fixture_store_push_blocks(struct store *store, uint32_t thread,
+    const struct push *push, const void *values, uint64_t block_rows, struct cadre_error *error)
 {
     struct pushing pushing;
     CADRE_TRY(store_push_begin(store, thread, push, &pushing, error));

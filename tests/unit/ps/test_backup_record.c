@@ -37,7 +37,8 @@ static void alone_only_once_it_is_recorded(void **state)
     assert_false(backup_record_allows(&backup_record, 0));
     heard(&backup_record, 0, 7);
     assert_false(backup_record_allows(&backup_record, 0));
-    assert_true(backup_record_allows(&backup_record, 7)); /* it came back: whatever is recorded, that has all */
+    assert_true(backup_record_allows(
+        &backup_record, 7)); /* it came back: whatever is recorded, that has all */
     heard(&backup_record, 1, 0);
     assert_true(backup_record_allows(&backup_record, 0));
 }

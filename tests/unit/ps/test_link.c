@@ -14,7 +14,7 @@
 #include "worker/library/ps/link/link.h"
 
 #define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
-#define SHORT_US    (50 * CADRE_US_PER_MS)
+#define SHORT_US        (50 * CADRE_US_PER_MS)
 
 /* An acceptor in slot 2 that keeps what it admits. */
 struct acceptor {
@@ -245,13 +245,13 @@ static void who_may_not_in(void **state)
     struct link *link = NULL;
     struct link_terms terms = terms_of(1);
     terms.key[3]++;
-    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error), CADRE_PERMISSION_DENIED,
-        &error, "did not prove the key");
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error),
+        CADRE_PERMISSION_DENIED, &error, "did not prove the key");
     assert_null(link);
     terms = terms_of(1);
     terms.generation.number--;
-    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error), CADRE_PERMISSION_DENIED,
-        &error, "of another generation than 6");
+    assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error),
+        CADRE_PERMISSION_DENIED, &error, "of another generation than 6");
     terms = terms_of(1);
     terms.program[0]++;
     assert_error(connect_as(&terms, &acceptor, WAIT_TIMEOUT_US, &link, &error),

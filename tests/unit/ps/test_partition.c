@@ -75,8 +75,8 @@ static void what_a_function_gives_is_checked(void **state)
     assert_int_equal(shards, 5);
     assert_error(partition_from_counts((const int64_t[]){3}, 1, dims, 2, &shards, &error),
         CADRE_INVALID_ARGUMENT, &error, "1 numbers of pieces for 2 axes");
-    assert_error(partition_from_counts(NULL, 0, dims, 2, &shards, &error), CADRE_INVALID_ARGUMENT, &error,
-        "0 numbers");
+    assert_error(partition_from_counts(NULL, 0, dims, 2, &shards, &error), CADRE_INVALID_ARGUMENT,
+        &error, "0 numbers");
     assert_error(partition_from_counts((const int64_t[]){0, 1}, 2, dims, 2, &shards, &error),
         CADRE_INVALID_ARGUMENT, &error, "axis 0 into 0 pieces");
     assert_error(partition_from_counts((const int64_t[]){2, 2}, 2, dims, 2, &shards, &error),

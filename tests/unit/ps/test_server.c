@@ -289,8 +289,8 @@ static struct link *raw_link(void)
     struct cadre_error error = {0};
     struct link_terms terms = rig_terms(&rig, 2);
     struct link *link = NULL;
-    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], ps_job_first_slot(&rig.ps_job, ROLE_SERVER),
-                  RIG_PATIENCE_US, &link, &error),
+    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0],
+                  ps_job_first_slot(&rig.ps_job, ROLE_SERVER), RIG_PATIENCE_US, &link, &error),
         &error);
     return link;
 }

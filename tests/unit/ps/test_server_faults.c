@@ -54,7 +54,8 @@ static uint64_t closure_begin(struct pusher *self, uint64_t *ret_done_watermark)
     self->closure = closure;
     *ret_done_watermark = closure;
     for (const struct pusher *each = closures.first; each != NULL; each = each->next) {
-        *ret_done_watermark = each->closure < *ret_done_watermark ? each->closure : *ret_done_watermark;
+        *ret_done_watermark =
+            each->closure < *ret_done_watermark ? each->closure : *ret_done_watermark;
     }
     pthread_mutex_unlock(&closures.lock);
     return closure;

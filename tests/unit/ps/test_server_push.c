@@ -99,8 +99,9 @@ static void begin(struct sent *sent, struct request request, size_t given)
     struct frame frame;
     size_t wanted = under_way() + 1;
     *sent = (struct sent){.request = request, .left = ROWS - given};
-    assert_ok(link_connect(&terms, "ps 0", rig.addresses[0], ps_job_first_slot(&rig.ps_job, ROLE_SERVER),
-                  RIG_PATIENCE_US, &sent->link, &error),
+    assert_ok(
+        link_connect(&terms, "ps 0", rig.addresses[0], ps_job_first_slot(&rig.ps_job, ROLE_SERVER),
+            RIG_PATIENCE_US, &sent->link, &error),
         &error);
     size_t bytes = request_write(&sent->request, 0, &frame, part);
     frame_write(&frame, header);

@@ -116,7 +116,8 @@ static void addresses_stay(void **state)
     for (uint32_t i = 0; i < 300; i++) {
         char name[16];
         snprintf(name, sizeof name, "v%u", i);
-        assert_int_equal(fixture_store_create(store, name, CADRE_F32, 1000, 10, OPTIMIZER_SGD), i + 1);
+        assert_int_equal(
+            fixture_store_create(store, name, CADRE_F32, 1000, 10, OPTIMIZER_SGD), i + 1);
     }
     assert_ptr_equal(store_rows(store, first, 0, 10), rows);
 }

@@ -74,7 +74,8 @@ static void each_type_is_added_to(void **state)
     for (int i = CADRE_F64; i <= CADRE_U8; i++) {
         cadre_dtype dtype = (cadre_dtype)i;
         size_t bytes = cadre_dtype_bytes(dtype);
-        uint32_t shard = fixture_store_create(store, cadre_dtype_name(dtype), dtype, 37, 1, OPTIMIZER_NONE);
+        uint32_t shard =
+            fixture_store_create(store, cadre_dtype_name(dtype), dtype, 37, 1, OPTIMIZER_NONE);
         char values[37 * 8];
         char wanted[37 * 8];
         for (size_t k = 0; k < 37; k++) {
@@ -440,7 +441,8 @@ static void many_rows(void **state)
         uint64_t count = rows < 20000 ? rows : 20000;
         char name[8];
         snprintf(name, sizeof name, "w%zu", w);
-        uint32_t shard = fixture_store_create(store, name, CADRE_I64, rows, widths[w], OPTIMIZER_NONE);
+        uint32_t shard =
+            fixture_store_create(store, name, CADRE_I64, rows, widths[w], OPTIMIZER_NONE);
         memset(wanted, 0, sizeof wanted);
         for (uint64_t i = 0; i < count; i++) {
             ids[i] = (int64_t)prng_uniform(&random, rows);

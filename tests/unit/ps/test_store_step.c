@@ -200,7 +200,8 @@ static void a_step_begun_anew_is_without_the_old(void **state)
     for (int times = 0; times < 2; times++) {
         assert_int_equal(store_begin_step(store, shard, 0), CADRE_OK);
     }
-    fixture_store_push(store, &second, wrong); /* of those that were dropped: it counts as applied */
+    fixture_store_push(
+        store, &second, wrong); /* of those that were dropped: it counts as applied */
     for (uint64_t closure = 3; closure <= 5; closure++) {
         assert_int_equal(store_steps(store, shard), 0);
         push = part_of(shard, PUSH_UPDATE, 4, closure, 0);

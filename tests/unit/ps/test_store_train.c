@@ -95,7 +95,8 @@ static void slots_need_room(void **state)
     bool kept = true;
     struct cadre_error error = {0};
     assert_ok(store_open(&options, &small, &kept, &error), &error);
-    uint32_t shard = fixture_store_create(small, "wide", CADRE_F32, 1 << 18, 1, OPTIMIZER_NONE); /* 1 MiB */
+    uint32_t shard =
+        fixture_store_create(small, "wide", CADRE_F32, 1 << 18, 1, OPTIMIZER_NONE); /* 1 MiB */
     struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_ADAM);
     assert_error(store_train(small, shard, &rule, &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "ps has no room for what the optimizer of shard 0 of `wide` remembers: 2.0 MiB");

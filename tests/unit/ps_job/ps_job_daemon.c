@@ -83,7 +83,8 @@ static void send_members_down(struct ps_job_daemon *daemon)
 /* Servers go when nobody is left that could ask them. */
 static void send_goodbye(struct ps_job_daemon *daemon)
 {
-    const struct task_down goodbye = {.type = TASK_DOWN_GOODBYE, .generation = {.number = 1, .nonce = 2}};
+    const struct task_down goodbye = {
+        .type = TASK_DOWN_GOODBYE, .generation = {.number = 1, .nonce = 2}};
     bool asked = false;
     for (uint32_t slot = 1; slot < daemon->tasks; slot++) {
         struct seat *seat = &daemon->seats[slot];

@@ -125,8 +125,8 @@ static void start(const struct ps_job_daemon *daemon, const char *folder, uint32
     snprintf(settings[0], sizeof settings[0], "CADRE_SOCKET=%s/%u", folder, slot);
     snprintf(settings[1], sizeof settings[1], "CADRE_SLOT=%u", slot);
     snprintf(settings[2], sizeof settings[2], "CADRE_TASK_TYPE=%s", role_name(role));
-    snprintf(
-        settings[3], sizeof settings[3], "CADRE_TASK_INDEX=%u", slot - ps_job_first_slot(&ps_job, role));
+    snprintf(settings[3], sizeof settings[3], "CADRE_TASK_INDEX=%u",
+        slot - ps_job_first_slot(&ps_job, role));
     snprintf(settings[4], sizeof settings[4], "CADRE_INCARNATION=%llu",
         (unsigned long long)ps_job_daemon_incarnation(daemon, slot));
     snprintf(settings[5], sizeof settings[5], "CADRE_OUTPUT_DIR=%s", folder);

@@ -252,8 +252,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_receives_who_is_there, open, close_it),
         cmocka_unit_test_setup_teardown(what_ends_it_ends_the_directory, open, close_it),
         cmocka_unit_test_setup_teardown(a_lost_session_ends_it, open, close_it),
-        cmocka_unit_test_setup_teardown(its_failure_is_reported_until_it_is_received, open, close_it),
-        cmocka_unit_test_setup_teardown(people_receive_numbers_while_it_is_connected, open, close_it),
+        cmocka_unit_test_setup_teardown(
+            its_failure_is_reported_until_it_is_received, open, close_it),
+        cmocka_unit_test_setup_teardown(
+            people_receive_numbers_while_it_is_connected, open, close_it),
         cmocka_unit_test_setup_teardown(one_that_cannot_start_leaves_nothing, open, close_it),
         cmocka_unit_test_setup_teardown(a_failure_meets_a_reconnection, open, close_it),
     };

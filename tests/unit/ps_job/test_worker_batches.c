@@ -47,7 +47,8 @@ static cadre_status read_all(cadre_closure *closure, cadre_tensor *outputs[], vo
     float seen[6 * REPLICAS * 3];
     int64_t steps = 0;
     cadre_status status;
-    while ((status = cadre_closure_batch(closure, 0, *consumption, &batch)) == CADRE_OK && steps < 6) {
+    while (
+        (status = cadre_closure_batch(closure, 0, *consumption, &batch)) == CADRE_OK && steps < 6) {
         status = cadre_run(strategy, count_rows, NULL, batch, 1, &counts);
         cadre_per_replica_release(batch);
         CADRE_TRY(status);
@@ -116,23 +117,23 @@ static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[]
     cadre_tensor *component = NULL;
     (void)outputs;
     (void)user;
-    bool right =
-        expected_text(cadre_closure_batch(closure, 0, (cadre_feed)7, &batch), CADRE_INVALID_ARGUMENT, "7") &&
-        expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, NULL), CADRE_INVALID_ARGUMENT,
-            "ret_batch") &&
-        expected_text(cadre_closure_batch(closure, 5, CADRE_FEED_PARTS, &batch), CADRE_INVALID_ARGUMENT,
-            "argument 5") &&
-        expected_text(cadre_run(strategy, take_one, closure, NULL, 0, NULL), CADRE_FAILED_PRECONDITION,
-            "inside a replica function") &&
-        cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &first) == CADRE_OK &&
-        expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, &batch), CADRE_INVALID_ARGUMENT,
-            "in one way") &&
-        expected_text(cadre_closure_next(closure, 0, &component, 1, NULL), CADRE_FAILED_PRECONDITION,
-            "cadre_closure_batch") &&
-        cadre_closure_next(closure, 1, &component, 1, NULL) == CADRE_OK &&
-        expected_text(cadre_closure_batch(closure, 1, CADRE_FEED_PARTS, &batch), CADRE_FAILED_PRECONDITION,
-            "cadre_closure_next") &&
-        batch == NULL;
+    bool right = expected_text(cadre_closure_batch(closure, 0, (cadre_feed)7, &batch),
+                     CADRE_INVALID_ARGUMENT, "7") &&
+                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, NULL),
+                     CADRE_INVALID_ARGUMENT, "ret_batch") &&
+                 expected_text(cadre_closure_batch(closure, 5, CADRE_FEED_PARTS, &batch),
+                     CADRE_INVALID_ARGUMENT, "argument 5") &&
+                 expected_text(cadre_run(strategy, take_one, closure, NULL, 0, NULL),
+                     CADRE_FAILED_PRECONDITION, "inside a replica function") &&
+                 cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &first) == CADRE_OK &&
+                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, &batch),
+                     CADRE_INVALID_ARGUMENT, "in one way") &&
+                 expected_text(cadre_closure_next(closure, 0, &component, 1, NULL),
+                     CADRE_FAILED_PRECONDITION, "cadre_closure_batch") &&
+                 cadre_closure_next(closure, 1, &component, 1, NULL) == CADRE_OK &&
+                 expected_text(cadre_closure_batch(closure, 1, CADRE_FEED_PARTS, &batch),
+                     CADRE_FAILED_PRECONDITION, "cadre_closure_next") &&
+                 batch == NULL;
     cadre_tensor_release(component);
     cadre_per_replica_release(first);
     return right ? CADRE_OK : cadre_fail(CADRE_INTERNAL, "a mistake was not told");

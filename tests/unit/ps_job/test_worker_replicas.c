@@ -378,18 +378,23 @@ static cadre_status overreach(cadre_closure *closure, cadre_tensor *outputs[], v
     bool right =
         expected_text(cadre_save(own, true), never,
             "cadre_save was called with the strategy that a worker") &&
-        expected_text(cadre_state_register(own, "n", &number, sizeof number), never, "chief's program") &&
-        expected_text(cadre_distribute_dataset(own, cadre_dataset_range(0, 4, 1), NULL, &distributed), never,
+        expected_text(
+            cadre_state_register(own, "n", &number, sizeof number), never, "chief's program") &&
+        expected_text(
+            cadre_distribute_dataset(own, cadre_dataset_range(0, 4, 1), NULL, &distributed), never,
             "cadre_closure_batch") &&
-        expected_text(cadre_distribute_datasets_from_function(own, make_none, NULL, NULL, &distributed),
+        expected_text(
+            cadre_distribute_datasets_from_function(own, make_none, NULL, NULL, &distributed),
             never, "cadre_dataset_register") &&
         expected_text(cadre_report(own, "loss", 1), never, "as an output of the closure") &&
         expected_text(cadre_schedule(own, "meet", NULL, 0, NULL), never, "only the chief") &&
         expected_text(cadre_done(own, &done), never, "only the chief") &&
-        expected_text(cadre_create_per_worker_dataset(own, "numbers", &per_worker), never, "chief") &&
+        expected_text(
+            cadre_create_per_worker_dataset(own, "numbers", &per_worker), never, "chief") &&
         expected_text(cadre_strategy_set(own), never, "cadre_strategy_current") &&
         expected_text(cadre_strategy_mirrored(2, &made), never, "cadre_strategy_current") &&
-        expected_text(cadre_run(chief, draw, NULL, NULL, 0, NULL), never, "cadre_strategy_current()") &&
+        expected_text(
+            cadre_run(chief, draw, NULL, NULL, 0, NULL), never, "cadre_strategy_current()") &&
         expected_text(cadre_scope_enter(chief), never, "mixing") && cadre_finish(own) == 1 &&
         expected_text(never, never, "finish in the chief's program");
     cadre_strategy_release(own);

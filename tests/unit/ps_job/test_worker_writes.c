@@ -230,7 +230,8 @@ static cadre_status run_wrongly(cadre_closure *closure, cadre_tensor *outputs[],
     (void)outputs;
     (void)user;
     for (int i = 0; i < 3; i++) {
-        if (!expected_text(cadre_run(cadre_strategy_current(), write_wrongly, &mistakes[i], NULL, 0, NULL),
+        if (!expected_text(
+                cadre_run(cadre_strategy_current(), write_wrongly, &mistakes[i], NULL, 0, NULL),
                 CADRE_INVALID_ARGUMENT, words[i])) {
             return cadre_fail(CADRE_INTERNAL, "mistake %d was not told", i);
         }
@@ -350,8 +351,9 @@ static void a_worker_has_variables_of_its_own(void **state)
         most = count > most ? count : most;
     }
     assert_true(most >= 10 + (float)TIMES / WORKERS && most <= 10 + TIMES);
-    assert_true(expected_text(cadre_variable_create(chief, "own", CADRE_F32, 0, NULL, &options, &variable),
-        CADRE_FAILED_PRECONDITION, "functions that a worker runs"));
+    assert_true(
+        expected_text(cadre_variable_create(chief, "own", CADRE_F32, 0, NULL, &options, &variable),
+            CADRE_FAILED_PRECONDITION, "functions that a worker runs"));
 }
 
 int main(void)

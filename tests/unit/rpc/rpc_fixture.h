@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #define REQUEST_BYTES_MAX 4096
-#define WAIT_TIMEOUT_US       (20 * CADRE_US_PER_S)
+#define WAIT_TIMEOUT_US   (20 * CADRE_US_PER_S)
 
 /* What the server's handlers saw. */
 struct server_seen {
@@ -50,14 +50,14 @@ struct fixture {
 /* The methods, all under "/test.Echo/": Unary and Chat echo; Upload counts until the half close;
  * Download answers "N" with N messages; Flood sends until its queue is full; Fail fails; Hold
  * stays; Bye ends itself at shutdown. */
-#define UNARY    "/test.Echo/Unary"
-#define UPLOAD   "/test.Echo/Upload"
-#define DOWNLOAD "/test.Echo/Download"
-#define CHAT     "/test.Echo/Chat"
-#define FLOOD    "/test.Echo/Flood"
-#define FAIL     "/test.Echo/Fail"
-#define HOLD     "/test.Echo/Hold"
-#define END_AT_SHUTDOWN      "/test.Echo/Bye"
+#define UNARY           "/test.Echo/Unary"
+#define UPLOAD          "/test.Echo/Upload"
+#define DOWNLOAD        "/test.Echo/Download"
+#define CHAT            "/test.Echo/Chat"
+#define FLOOD           "/test.Echo/Flood"
+#define FAIL            "/test.Echo/Fail"
+#define HOLD            "/test.Echo/Hold"
+#define END_AT_SHUTDOWN "/test.Echo/Bye"
 
 /* cmocka's setup and teardown: a server on a Unix socket in a new folder, started, and a channel to
  * it. The teardown closes what a test left (a pointer that a test closed itself must be NULL) and

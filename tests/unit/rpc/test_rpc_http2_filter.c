@@ -126,8 +126,7 @@ static void check_refused(
     static const uint8_t header[5] = {0, 0, 0, 0, RPC_REFUSAL_BYTES};
     uint64_t told = 0;
     assert_memory_equal(bytes->at + header_at, header, 5);
-    assert_int_equal(
-        rpc_refusal_read(bytes->at + header_at + 5, RPC_REFUSAL_BYTES, &told), wanted);
+    assert_int_equal(rpc_refusal_read(bytes->at + header_at + 5, RPC_REFUSAL_BYTES, &told), wanted);
     assert_int_equal(told, length);
 }
 
@@ -229,7 +228,8 @@ static void fragments_end_the_connection(void **state)
     for (; fragments < 4000 && goes_on; fragments++) {
         fixture->bytes.count = 0;
         add_data(&fixture->bytes, 1, "x", 1);
-        goes_on = rpc_http2_filter_received(fixture->filter, fixture->bytes.at, fixture->bytes.count);
+        goes_on =
+            rpc_http2_filter_received(fixture->filter, fixture->bytes.at, fixture->bytes.count);
     }
     assert_int_equal(fragments, RPC_CALLER_FRAGMENTS_MAX + 1);
 }
@@ -255,7 +255,8 @@ static void a_connection_with_thousands_of_them_ends(void **state)
             fixture->bytes.count = 0;
         }
         add_message(&fixture->bytes, stream, 200, 1);
-        goes_on = rpc_http2_filter_received(fixture->filter, fixture->bytes.at, fixture->bytes.count);
+        goes_on =
+            rpc_http2_filter_received(fixture->filter, fixture->bytes.at, fixture->bytes.count);
     }
     assert_false(goes_on);
     assert_true(stream > 2 * 512);

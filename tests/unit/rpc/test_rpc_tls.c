@@ -12,8 +12,8 @@
 #include "common/rpc/tls.h"
 #include "tests/lib/tls_files.h"
 
-#define WHO         "/test.Tls/Who"
-#define HOLD        "/test.Tls/Hold"
+#define WHO             "/test.Tls/Who"
+#define HOLD            "/test.Tls/Hold"
 #define WAIT_TIMEOUT_US (20 * CADRE_US_PER_S)
 
 struct fixture {

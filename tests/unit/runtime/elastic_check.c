@@ -63,7 +63,8 @@ void elastic_check_consumption(const struct stage_end *end)
         assert_int_equal(consumption->steps, test ? ELASTIC_TEST_STEPS : ELASTIC_STEPS);
         assert_int_equal(consumption->samples, test ? ELASTIC_TEST_SAMPLES : ELASTIC_SAMPLES);
         assert_true(consumption->provable);
-        assert_true(consumption->consumed[0] == consumption->expected[0] && consumption->consumed[1] == consumption->expected[1]);
+        assert_true(consumption->consumed[0] == consumption->expected[0] &&
+                    consumption->consumed[1] == consumption->expected[1]);
     }
     assert_int_equal(end->stream_count, 2);
     assert_string_equal(end->stream_names[0], "train");

@@ -284,7 +284,8 @@ static void between_steps(cadre_per_replica *output)
     fault_die("DIE_OUTSIDE", position);
     struct counting counting = {.position = position};
     struct cadre_error error;
-    if (strategy_between_steps(strategy, "counting", count_on_replica, &counting, &error) != CADRE_OK) {
+    if (strategy_between_steps(strategy, "counting", count_on_replica, &counting, &error) !=
+        CADRE_OK) {
         fprintf(stderr, "counting: %s\n", error.text);
         exit(1);
     }

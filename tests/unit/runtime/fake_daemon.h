@@ -9,14 +9,14 @@
 #include <stdint.h>
 
 enum fake_manner {
-    FAKE_PROPER,      /* answers all */
-    FAKE_SILENT,      /* takes the connection, says nothing more than its preamble */
-    FAKE_OTHER_FRAME, /* a preamble of another version */
-    FAKE_UNREGISTERED,    /* no Cadre at all */
-    FAKE_CLOSES,      /* closes before the preamble */
-    FAKE_GARBAGE,     /* a proper preamble, then a frame of nonsense */
-    FAKE_HUGE_FRAME,  /* a proper preamble, then a length over all limits */
-    FAKE_DROPS_ONCE   /* closes its first connection after the first message, then is proper */
+    FAKE_PROPER,       /* answers all */
+    FAKE_SILENT,       /* takes the connection, says nothing more than its preamble */
+    FAKE_OTHER_FRAME,  /* a preamble of another version */
+    FAKE_UNREGISTERED, /* no Cadre at all */
+    FAKE_CLOSES,       /* closes before the preamble */
+    FAKE_GARBAGE,      /* a proper preamble, then a frame of nonsense */
+    FAKE_HUGE_FRAME,   /* a proper preamble, then a length over all limits */
+    FAKE_DROPS_ONCE    /* closes its first connection after the first message, then is proper */
 };
 
 struct fake_daemon;

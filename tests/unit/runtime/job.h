@@ -12,7 +12,7 @@
 struct job_end {
     int exit_code;
     char message[LIMIT_TEXT_BYTES];
-    char printed[16384];     /* what its tasks wrote; what does not fit is left out */
+    char printed[16384];  /* what its tasks wrote; what does not fit is left out */
     char messages[16384]; /* of the job while it ran, a line each */
 };
 

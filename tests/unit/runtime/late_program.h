@@ -15,7 +15,7 @@
  * has none: "early" in the first, "lazy" in the second. */
 #define LATE_SLOTS     2
 #define LATE_SEEN      4
-#define LATE_ARGUMENTS     9
+#define LATE_ARGUMENTS 9
 #define LATE_MARK      6
 #define LATE_LAZY      7
 #define LATE_MARK_2    14

@@ -31,7 +31,8 @@ static void open_mistake_fixture(struct fixture *fixture)
         cadre_variable_create(strategy, "steps", CADRE_I64, 0, NULL, &first, &fixture->steps));
     assert_public_ok(
         cadre_variable_create(strategy, "truth", CADRE_BOOL, 0, NULL, NULL, &fixture->truth));
-    assert_public_ok(cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, &sum, &fixture->sum));
+    assert_public_ok(
+        cadre_variable_create(strategy, "sum", CADRE_F32, 0, NULL, &sum, &fixture->sum));
     assert_public_ok(cadre_distribute_dataset(strategy,
         cadre_dataset_batch(cadre_dataset_range(0, 6, 1), 2, false),
         &(cadre_input_options){.name = "data"}, &fixture->data));
@@ -56,7 +57,8 @@ static bool look(const struct mistake *mistake)
                               ? mistake->between_steps(&fixture)
                               : cadre_run(fixture.strategy, inside, &fixture, NULL, 0, NULL);
     const char *printed = status == CADRE_OK ? "" : cadre_error_message();
-    bool good = status == mistake->status && printed[0] != '\0' && strstr(printed, mistake->expected_text) != NULL;
+    bool good = status == mistake->status && printed[0] != '\0' &&
+                strstr(printed, mistake->expected_text) != NULL;
     if (!good) {
         print_error("%s: %s: %s\n", mistake->what, cadre_status_name(status), printed);
     }

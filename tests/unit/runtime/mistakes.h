@@ -33,13 +33,13 @@ struct mistake {
     cadre_status (*inside)(cadre_replica *replica, struct fixture *fixture);
 };
 
-#define BETWEEN_STEPS(function, status, expected_text)                                                            \
+#define BETWEEN_STEPS(function, status, expected_text)                                             \
     {                                                                                              \
-#function, (status), (expected_text), .between_steps = (function)                                         \
+#function, (status), (expected_text), .between_steps = (function)                          \
     }
-#define INSIDE(function, status, expected_text)                                                             \
+#define INSIDE(function, status, expected_text)                                                    \
     {                                                                                              \
-#function, (status), (expected_text), .inside = (function)                                          \
+#function, (status), (expected_text), .inside = (function)                                 \
     }
 #define BAD   CADRE_INVALID_ARGUMENT
 #define EARLY CADRE_FAILED_PRECONDITION

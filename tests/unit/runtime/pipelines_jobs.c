@@ -78,8 +78,9 @@ void check_exact(
                  counted.least == PIPELINES_EPOCHS && counted.most == PIPELINES_EPOCHS;
     for (size_t i = 0; i < ret_end->consumption_count; i++) {
         const struct stage_consumption *consumption = &ret_end->consumptions[i];
-        exact = exact && (consumption->cursor.stream != 1 || (consumption->consumption.samples == samples &&
-                                                          consumption->consumption.steps == consumption->cursor.steps));
+        exact = exact && (consumption->cursor.stream != 1 ||
+                             (consumption->consumption.samples == samples &&
+                                 consumption->consumption.steps == consumption->cursor.steps));
     }
     if (!exact) {
         print_error("%s: %lld records, each %lld to %lld times\n", what, counted.records,

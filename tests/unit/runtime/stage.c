@@ -130,10 +130,10 @@ static bool is_aligned(const struct stage *stage, const struct attempt *joiner)
     bool aligned = joiner->phase == ATTEMPT_JOINS;
     for (uint32_t i = 0; i < stage->roster_count; i++) {
         const struct attempt *attempt = stage->roster[i];
-        aligned =
-            aligned && (attempt->report.position < stage->resume ||
-                           (attempt->report.begun && attempt->report.stream == joiner->join_stream &&
-                               !attempt->report.nested));
+        aligned = aligned &&
+                  (attempt->report.position < stage->resume ||
+                      (attempt->report.begun && attempt->report.stream == joiner->join_stream &&
+                          !attempt->report.nested));
     }
     return aligned;
 }
@@ -152,7 +152,8 @@ static bool all_reported(struct stage *stage, bool *ret_finished)
     for (uint32_t i = 0; i < stage->roster_count; i++) {
         struct attempt *attempt = stage->roster[i];
         attempt->member = attempt->phase == ATTEMPT_REPORTED;
-        *ret_finished = *ret_finished && attempt->member && attempt->report.reason == REPORT_FINISHED;
+        *ret_finished =
+            *ret_finished && attempt->member && attempt->report.reason == REPORT_FINISHED;
         if (attempt->member) {
             stage->roster[survivors++] = attempt;
         }
@@ -272,8 +273,9 @@ static bool keep_consumption(struct stage *stage, const struct task_arrive *arri
 {
     struct stage_end *end = stage->end;
     size_t at = 0;
-    while (at < end->consumption_count && (end->consumptions[at].cursor.stream != arrive->cursor.stream ||
-                                       end->consumptions[at].cursor.epoch != arrive->cursor.epoch)) {
+    while (at < end->consumption_count &&
+           (end->consumptions[at].cursor.stream != arrive->cursor.stream ||
+               end->consumptions[at].cursor.epoch != arrive->cursor.epoch)) {
         at++;
     }
     if (arrive->cursor.stream == 0 || at == STAGE_CONSUMPTIONS_MAX) {
@@ -282,7 +284,8 @@ static bool keep_consumption(struct stage *stage, const struct task_arrive *arri
     bool next = at == end->consumption_count;
     end->consumption_count += next ? 1 : 0;
     if (arrive->consumption.steps >= end->consumptions[at].consumption.steps) {
-        end->consumptions[at] = (struct stage_consumption){.cursor = arrive->cursor, .consumption = arrive->consumption};
+        end->consumptions[at] = (struct stage_consumption){
+            .cursor = arrive->cursor, .consumption = arrive->consumption};
     }
     return next;
 }
@@ -290,10 +293,12 @@ static bool keep_consumption(struct stage *stage, const struct task_arrive *arri
 static bool is_over(const struct stage *stage, uint32_t stream)
 {
     bool over = false;
-    for (size_t i = 0; i < stage->end->consumption_count; i++) { /* the newest epoch of it is the last */
+    for (size_t i = 0; i < stage->end->consumption_count;
+         i++) { /* the newest epoch of it is the last */
         const struct stage_consumption *consumption = &stage->end->consumptions[i];
         if (consumption->cursor.stream == stream) {
-            over = consumption->cursor.steps > 0 && consumption->consumption.steps >= consumption->cursor.steps;
+            over = consumption->cursor.steps > 0 &&
+                   consumption->consumption.steps >= consumption->cursor.steps;
         }
     }
     return over;
@@ -367,7 +372,8 @@ static void release_more(struct stage *stage)
     send_release(stage);
 }
 
-static void on_arrive(struct stage *stage, struct attempt *attempt, const struct task_arrive *arrive)
+static void on_arrive(
+    struct stage *stage, struct attempt *attempt, const struct task_arrive *arrive)
 {
     if (!generation_equal(arrive->generation, stage->generation)) {
         return;
@@ -412,7 +418,8 @@ static void mark_aligned(const struct stage *stage)
     }
 }
 
-static void on_report(struct stage *stage, struct attempt *attempt, const struct task_report *report)
+static void on_report(
+    struct stage *stage, struct attempt *attempt, const struct task_report *report)
 {
     if (!generation_equal(report->generation, stage->generation)) {
         return;
@@ -463,7 +470,8 @@ static void on_part(struct stage *stage, const struct task_part *part)
     }
 }
 
-static void on_stall(struct stage *stage, const struct attempt *attempt, const struct task_stall *stall)
+static void on_stall(
+    struct stage *stage, const struct attempt *attempt, const struct task_stall *stall)
 {
     stage->end->stalls++;
     stage->end->stall_slot = stall->slot;

@@ -11,9 +11,9 @@
 
 #include "common/model/task_message.h"
 
-#define STAGE_TASKS_MAX    8 /* lives of all tasks together */
-#define STAGE_CONSUMPTIONS_MAX    64
-#define STAGE_FOLDER_BYTES 80
+#define STAGE_TASKS_MAX        8 /* lives of all tasks together */
+#define STAGE_CONSUMPTIONS_MAX 64
+#define STAGE_FOLDER_BYTES     80
 
 struct stage_job {
     const char *self; /* this test's executable; a task is started as `self what` */
@@ -52,9 +52,9 @@ struct stage_end {
     uint64_t position;               /* where */
     char folder[STAGE_FOLDER_BYTES]; /* with what it left */
     uint64_t generations;
-    uint32_t roster;             /* of the last one */
-    uint32_t started;            /* lives */
-    char text[512];              /* why it failed */
+    uint32_t roster;                /* of the last one */
+    uint32_t started;               /* lives */
+    char text[512];                 /* why it failed */
     char *printed[STAGE_TASKS_MAX]; /* by each life, on stdout; owned */
     char *erred[STAGE_TASKS_MAX];
     int exit_code[STAGE_TASKS_MAX]; /* -1: by a signal */
@@ -67,8 +67,8 @@ struct stage_end {
     uint32_t stall_slot; /* of the last */
     uint64_t published;
     uint64_t published_at_goodbye; /* when the members said goodbye */
-    uint32_t parts;            /* checkpoints that were said to be written */
-    uint64_t regroup_us;       /* the longest from a task's end to the next release */
+    uint32_t parts;                /* checkpoints that were said to be written */
+    uint64_t regroup_us;           /* the longest from a task's end to the next release */
 };
 
 /* Runs it to its end, at most 20 s. */

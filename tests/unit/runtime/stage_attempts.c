@@ -38,7 +38,8 @@ void stage_start(struct stage *stage, uint32_t slot)
         .slot = slot,
         .incarnation = INCARNATIONS_BEFORE + ++stage->incarnations,
         .fd = -1};
-    snprintf(attempt->path, sizeof attempt->path, "%s/task-%u.sock", stage->folder, stage->attempt_count);
+    snprintf(attempt->path, sizeof attempt->path, "%s/task-%u.sock", stage->folder,
+        stage->attempt_count);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     CADRE_ASSERT(strlen(attempt->path) < sizeof address.sun_path);
     memcpy(address.sun_path, attempt->path, strlen(attempt->path) + 1);
@@ -68,7 +69,8 @@ void stage_start(struct stage *stage, uint32_t slot)
         environment[count++] = job->environment[i];
     }
     const char *const argv[] = {job->self, job->what, NULL};
-    program_start(&(struct program_spec){.argv = argv, .environment = environment}, &attempt->program);
+    program_start(
+        &(struct program_spec){.argv = argv, .environment = environment}, &attempt->program);
     stage->attempt_count++;
     stage->end->started++;
 }
@@ -89,8 +91,8 @@ static void receive(struct stage *stage, struct attempt *attempt)
     const uint8_t *payload;
     size_t bytes;
     struct cadre_error error;
-    while (
-        attempt->fd >= 0 && frame_reader_next(&attempt->reader, &payload, &bytes, &error) == CADRE_OK) {
+    while (attempt->fd >= 0 &&
+           frame_reader_next(&attempt->reader, &payload, &bytes, &error) == CADRE_OK) {
         struct task_up up;
         wire_arena_reset(stage->arena);
         assert_ok(wire_unpack_task_up(payload, bytes, stage->arena, &up, &error), &error);
@@ -119,8 +121,8 @@ bool stage_turn(struct stage *stage)
         struct attempt *attempt = &stage->attempts[i];
         if (attempt->phase != ATTEMPT_GONE) {
             of[count] = attempt;
-            polls[count++] =
-                (struct pollfd){.fd = attempt->greeted ? attempt->fd : attempt->listen_fd, .events = POLLIN};
+            polls[count++] = (struct pollfd){
+                .fd = attempt->greeted ? attempt->fd : attempt->listen_fd, .events = POLLIN};
             of[count] = attempt;
             polls[count++] = (struct pollfd){.fd = attempt->program.pidfd, .events = POLLIN};
         }

@@ -9,7 +9,14 @@
 #include "tests/lib/program.h"
 #include "tests/lib/test.h"
 
-enum attempt_phase { ATTEMPT_STARTED = 1, ATTEMPT_WARM, ATTEMPT_JOINS, ATTEMPT_RUNS, ATTEMPT_REPORTED, ATTEMPT_GONE };
+enum attempt_phase {
+    ATTEMPT_STARTED = 1,
+    ATTEMPT_WARM,
+    ATTEMPT_JOINS,
+    ATTEMPT_RUNS,
+    ATTEMPT_REPORTED,
+    ATTEMPT_GONE
+};
 
 /* One life of a task. */
 struct attempt {

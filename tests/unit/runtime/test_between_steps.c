@@ -60,7 +60,8 @@ static void a_mean_is_of_those_who_were_there(void **state)
     assert_ok(on_read_fold_between_steps(mean, &error), &error);
     assert_true(total_of(mean) == 15);
     size_t size = kept(strategy, bytes);
-    assert_ok(between_steps_write(strategy->regroup->between_steps, size, 0, bytes, size, &error), &error);
+    assert_ok(between_steps_write(strategy->regroup->between_steps, size, 0, bytes, size, &error),
+        &error);
     between_steps_replay(strategy->regroup->between_steps);
     strategy->replica_count = 5;
     assert_ok(on_read_fold_between_steps(mean, &error), &error);

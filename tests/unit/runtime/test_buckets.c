@@ -53,7 +53,8 @@ static void assert_summed(const struct bucketed *bucketed, size_t count)
     }
 }
 
-static cadre_status send_ready_to_peer(const struct bucketed *bucketed, uint32_t id, cadre_buckets *buckets)
+static cadre_status send_ready_to_peer(
+    const struct bucketed *bucketed, uint32_t id, cadre_buckets *buckets)
 {
     for (size_t i = 0; i < bucketed->count; i++) {
         size_t index = bucketed->order == 0 ? i : (i * bucketed->order + id) % bucketed->count;

@@ -84,8 +84,8 @@ static void expect(const char *const *environment, const char *directory, const 
     run(environment, directory, how, steps, &result);
     if (result.exit_code != exit_code ||
         (strstr(result.out, reported) == NULL && strstr(result.err, reported) == NULL)) {
-        fail_msg("%s %s: exit code %d, wanted '%s', said\n%s%s", how, steps, result.exit_code, reported,
-            result.out, result.err);
+        fail_msg("%s %s: exit code %d, wanted '%s', said\n%s%s", how, steps, result.exit_code,
+            reported, result.out, result.err);
     }
     program_result_free(&result);
 }

@@ -102,8 +102,7 @@ static void a_mac_is_good_once(void **state)
     greeting_mac(key, hello, challenge, mac);
     assert_true(greeting_mac_valid(key, hello, challenge, mac));
     assert_false(greeting_mac_valid(other, hello, challenge, mac));
-    assert_false(
-        greeting_mac_valid(key, hello, another, mac)); /* said again to a new challenge */
+    assert_false(greeting_mac_valid(key, hello, another, mac)); /* said again to a new challenge */
     mac[31] ^= 1;
     assert_false(greeting_mac_valid(key, hello, challenge, mac));
 }

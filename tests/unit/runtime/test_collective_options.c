@@ -146,10 +146,12 @@ static void who_does_not_come_in_time_is_named(void **state)
     check_late(strategy, &late);
     assert_public_ok(cadre_strategy_set_communication(
         strategy, &(cadre_collective_options){.timeout_seconds = 0.05}));
-    struct late by_default = {.lock = PTHREAD_MUTEX_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER};
+    struct late by_default = {
+        .lock = PTHREAD_MUTEX_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER};
     check_late(strategy, &by_default);
-    struct late broadcast = {
-        .lock = PTHREAD_MUTEX_INITIALIZER, .reported = PTHREAD_COND_INITIALIZER, .broadcasts = true};
+    struct late broadcast = {.lock = PTHREAD_MUTEX_INITIALIZER,
+        .reported = PTHREAD_COND_INITIALIZER,
+        .broadcasts = true};
     check_late(strategy, &broadcast);
     cadre_strategy_release(strategy);
 }

@@ -7,7 +7,8 @@ static void a_comparison_costs_its_share(void **state)
 {
     (void)state;
     struct compare_interval interval = {.fixed = 0};
-    assert_int_equal(compare_interval_hashed(&interval, 0, false, 1000, 2000), 1); /* nothing is known */
+    assert_int_equal(
+        compare_interval_hashed(&interval, 0, false, 1000, 2000), 1); /* nothing is known */
     /* A step took 100 us, to hash 1000 us, which are eight thousandths of 1250 steps. */
     assert_int_equal(compare_interval_hashed(&interval, 1, false, 2100, 3100), 1251);
     assert_int_equal(compare_interval_hashed(&interval, 1252, false, 3100 + 125100, 129200), 1251);

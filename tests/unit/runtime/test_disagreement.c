@@ -251,7 +251,8 @@ static void meet_differently(cadre_strategy *strategy, const char *what, bool le
     } else if (strcmp(what, "out-barrier") == 0 && less) {
         send_down(less, cadre_barrier());
     } else if (strcmp(what, "out-variable") == 0 && less) {
-        send_down(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, NULL, &variable));
+        send_down(
+            less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, NULL, &variable));
     } else {
         send_down(less, reduce_differently(strategy, what, less));
     }
@@ -262,7 +263,8 @@ static void create_in_vain(cadre_strategy *strategy, bool less)
     cadre_variable *variable;
     const cadre_variable_options options = {
         .initializer = {.kind = CADRE_INITIALIZER_FUNCTION, .function = refuse}};
-    send_down(less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, &options, &variable));
+    send_down(
+        less, cadre_variable_create(strategy, "weight", CADRE_F32, 0, NULL, &options, &variable));
 }
 
 static void save_in_vain(cadre_strategy *strategy, bool less)

@@ -233,7 +233,8 @@ static void a_job_grows_where_a_step_is_adopted(void **state)
         assert_int_equal(end.generations, 2);
         assert_int_equal(end.roster, cases[i].tasks + 1);
         for (uint32_t attempt = 0; attempt < end.started; attempt++) {
-            assert_null(strstr(end.printed[attempt], "once more 7")); /* the next one is: it was begun */
+            assert_null(
+                strstr(end.printed[attempt], "once more 7")); /* the next one is: it was begun */
         }
         stage_end_free(&end);
     }
@@ -323,7 +324,10 @@ static void a_sample_that_is_consumed_twice_shows(void **state)
     size_t wrong = 0;
     for (size_t i = 0; i < end.consumption_count; i++) {
         const struct consumption *consumption = &end.consumptions[i].consumption;
-        wrong += consumption->consumed[0] != consumption->expected[0] && consumption->consumed[1] != consumption->expected[1] ? 1 : 0;
+        wrong += consumption->consumed[0] != consumption->expected[0] &&
+                         consumption->consumed[1] != consumption->expected[1]
+                     ? 1
+                     : 0;
     }
     assert_int_equal(wrong, 1);
     stage_end_free(&end);

@@ -164,7 +164,8 @@ static void run_job(
     setenv("HANGS_IN", test_path(mark, test_temp_dir(), "hung"), 1);
     unlink(mark);
     job_run(&options, ret_end);
-    if (ret_end->exit_code != 0 || strstr(ret_end->printed, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
+    if (ret_end->exit_code != 0 ||
+        strstr(ret_end->printed, "(CADRE_COLLECTIVE_TIMEOUT_S)") == NULL) {
         job_wrong(how, ret_end);
     }
 }

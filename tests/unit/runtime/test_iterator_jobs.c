@@ -228,7 +228,8 @@ static void check_consumptions(size_t which, const struct stage_end *end)
         assert_int_equal(consumption->steps, exam ? 2 * STEPS : STEPS);
         assert_int_equal(consumption->samples, (exam ? 2 * STEPS : STEPS) * BATCH);
         assert_true(consumption->provable);
-        assert_true(consumption->consumed[0] == consumption->expected[0] && consumption->consumed[1] == consumption->expected[1]);
+        assert_true(consumption->consumed[0] == consumption->expected[0] &&
+                    consumption->consumed[1] == consumption->expected[1]);
     }
     assert_int_equal(end->stream_count, which == 0 ? 3 : 2);
     for (uint32_t i = 0; i < end->stream_count; i++) {

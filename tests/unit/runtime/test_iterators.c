@@ -128,8 +128,8 @@ static void several_are_read_by_turns(void **state)
         assert_int_equal(iterators[i]->at.consumption.samples, ROWS);
         assert_int_equal(iterators[i]->at.consumption.steps, STEPS);
         assert_true(iterators[i]->at.consumption.provable);
-        assert_memory_equal(
-            iterators[i]->at.consumption.consumed, iterators[i]->at.consumption.expected, 2 * sizeof(uint64_t));
+        assert_memory_equal(iterators[i]->at.consumption.consumed,
+            iterators[i]->at.consumption.expected, 2 * sizeof(uint64_t));
     }
     cadre_strategy_release(strategy);
 }

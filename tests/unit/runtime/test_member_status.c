@@ -37,7 +37,9 @@ static void who_stands_there_needs_nothing(void **state)
     (void)state;
     const struct member_status fresh[] = {at(0, 0, 0), at(0, 0, 0)};
     check(decide(fresh, 2, 0, SOURCE_NONE), 0, false, false, 0, UINT32_MAX);
-    const struct member_status equal[] = {at(9, 2, MEMBER_STATUS_STEP | MEMBER_STATUS_BETWEEN_STEPS), at(9, 2, MEMBER_STATUS_BETWEEN_STEPS)};
+    const struct member_status equal[] = {
+        at(9, 2, MEMBER_STATUS_STEP | MEMBER_STATUS_BETWEEN_STEPS),
+        at(9, 2, MEMBER_STATUS_BETWEEN_STEPS)};
     check(decide(equal, 2, 9, 1), 1, false, false, 2, UINT32_MAX);
     assert_false(member_status_lacks_state(&equal[0], 9, true));
 }
@@ -45,9 +47,11 @@ static void who_stands_there_needs_nothing(void **state)
 static void joiners_get_the_state(void **state)
 {
     (void)state;
-    const struct member_status statuses[] = {at(0, 0, MEMBER_STATUS_WARM), at(9, 3, MEMBER_STATUS_STEP), at(9, 3, 0)};
+    const struct member_status statuses[] = {
+        at(0, 0, MEMBER_STATUS_WARM), at(9, 3, MEMBER_STATUS_STEP), at(9, 3, 0)};
     check(decide(statuses, 3, 9, 2), 2, true, false, 3, UINT32_MAX);
-    check(decide(statuses, 3, 9, 0), 1, true, false, 3, UINT32_MAX); /* a source without the state */
+    check(
+        decide(statuses, 3, 9, 0), 1, true, false, 3, UINT32_MAX); /* a source without the state */
     assert_true(member_status_lacks_state(&statuses[0], 9, true));
     assert_false(member_status_adopts(&statuses[0], 1));
 }
@@ -74,7 +78,8 @@ static void who_was_frozen_in_a_step_gets_it(void **state)
 static void who_was_frozen_in_a_collective_gets_its_result(void **state)
 {
     (void)state;
-    struct member_status statuses[] = {at(9, 1, MEMBER_STATUS_BETWEEN_STEPS), at(9, 2, 0), at(9, 2, MEMBER_STATUS_BETWEEN_STEPS)};
+    struct member_status statuses[] = {
+        at(9, 1, MEMBER_STATUS_BETWEEN_STEPS), at(9, 2, 0), at(9, 2, MEMBER_STATUS_BETWEEN_STEPS)};
     check(decide(statuses, 3, 9, 0), 0, false, false, 2, 2);
     struct sync_decision decision;
     struct cadre_error error;
@@ -89,7 +94,8 @@ static void who_was_frozen_in_a_collective_gets_its_result(void **state)
 static void restored_tasks_wait_for_the_checkpoint(void **state)
 {
     (void)state;
-    struct member_status statuses[] = {at(0, 0, MEMBER_STATUS_RESTORES), at(0, 0, MEMBER_STATUS_RESTORES)};
+    struct member_status statuses[] = {
+        at(0, 0, MEMBER_STATUS_RESTORES), at(0, 0, MEMBER_STATUS_RESTORES)};
     check(decide(statuses, 2, 40, SOURCE_NONE), UINT32_MAX, false, false, 0, UINT32_MAX);
     statuses[1] = at(40, 0, 0); /* it was loaded, and one was frozen meanwhile */
     statuses[0].position = 40;
@@ -122,8 +128,9 @@ static void cursors_travel(void **state)
     member_status_get_cursor(&member_status, &cursor_is, &consumption_is);
     assert_true(cursor_is.stream == 3 && cursor_is.epoch == 4 && cursor_is.first == 5 &&
                 cursor_is.begin == 6 && cursor_is.steps == 7);
-    assert_true(consumption_is.steps == 1 && consumption_is.samples == 2 && consumption_is.consumed[0] == 3 &&
-                consumption_is.consumed[1] == 4 && consumption_is.expected[0] == 5 && consumption_is.expected[1] == 6 &&
+    assert_true(consumption_is.steps == 1 && consumption_is.samples == 2 &&
+                consumption_is.consumed[0] == 3 && consumption_is.consumed[1] == 4 &&
+                consumption_is.expected[0] == 5 && consumption_is.expected[1] == 6 &&
                 consumption_is.provable);
 }
 

@@ -451,9 +451,9 @@ static void every_sample_counts_once_when_a_task_dies(void **state)
         stage_run(&job, &end);
         bool good = end.done;
         for (uint32_t attempt = 0; attempt < end.started; attempt++) {
-            good = good &&
-                   (attempt == (i == 0 ? 1U : 0U) ||
-                       strstr(end.printed[attempt], "sum 5356 mean 51.5 reset 5356 then 0\n") != NULL);
+            good = good && (attempt == (i == 0 ? 1U : 0U) ||
+                               strstr(end.printed[attempt],
+                                   "sum 5356 mean 51.5 reset 5356 then 0\n") != NULL);
         }
         if (!good) {
             for (uint32_t attempt = 0; attempt < end.started; attempt++) {

@@ -201,7 +201,8 @@ static cadre_status no_way_to_assign(struct fixture *fixture)
 
 static cadre_status written_outside_of_a_step(struct fixture *fixture)
 {
-    return cadre_variable_write(NULL, fixture->weight) == NULL ? CADRE_FAILED_PRECONDITION : CADRE_OK;
+    return cadre_variable_write(NULL, fixture->weight) == NULL ? CADRE_FAILED_PRECONDITION
+                                                               : CADRE_OK;
 }
 
 static cadre_status rows_of_a_scalar_changed(struct fixture *fixture)
@@ -296,7 +297,8 @@ static cadre_status parts_of_what_has_none(cadre_replica *replica, struct fixtur
     return cadre_reduce_scatter(replica, CADRE_SUM, fixture->triple, NULL, &part);
 }
 
-static cadre_status from_a_replica_that_is_not_there(cadre_replica *replica, struct fixture *fixture)
+static cadre_status from_a_replica_that_is_not_there(
+    cadre_replica *replica, struct fixture *fixture)
 {
     cadre_tensor *own;
     CADRE_TRY(cadre_tensor_copy(fixture->pair, &own));
@@ -320,7 +322,8 @@ static const struct mistake mistakes[] = {
     INSIDE(a_batch_taken_in_a_step, EARLY, "call it between steps"),
     INSIDE(a_save_in_a_step, EARLY, "call it between steps"),
     INSIDE(an_update_in_a_step, EARLY, "use cadre_merge_call"),
-    BETWEEN_STEPS(a_variable_called_as_a_state, CADRE_ALREADY_EXISTS, "give the variable another name"),
+    BETWEEN_STEPS(
+        a_variable_called_as_a_state, CADRE_ALREADY_EXISTS, "give the variable another name"),
     INSIDE(a_variable_of_one_replica, BAD, "the replicas disagree"),
     INSIDE(a_variable_for_each_replica, BAD, "cadre_variable_create('second', f32 [], NONE)"),
     BETWEEN_STEPS(a_variable_that_grows, BAD, "created f32 [2] before, and is asked for f32 [3]"),

@@ -400,7 +400,7 @@ static void initial_values_make_sense(void **state)
 /* ---- whole programs: this test, run again ---- */
 
 #define PRINTED_BYTES 8192
-#define AGAIN      1000
+#define AGAIN         1000
 
 static cadre_status make_one(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
@@ -515,7 +515,8 @@ static void a_mistake_in_each_step_does_not_fill_the_log(void **state)
     static const char *const whats[] = {"a value", "tensor"};
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(told_of(printed, whats[i], &lines), AGAIN);
-        assert_in_range(lines, LOG_RATELIMIT_BURST + 1, LOG_RATELIMIT_BURST + 8); /* one a minute more */
+        assert_in_range(
+            lines, LOG_RATELIMIT_BURST + 1, LOG_RATELIMIT_BURST + 8); /* one a minute more */
     }
 }
 

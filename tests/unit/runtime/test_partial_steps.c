@@ -190,7 +190,8 @@ static void what_pipelines_of_replicas_have_left_is_counted(void **state)
     assert_public_ok(cadre_next(data, &batch));
     assert_int_equal(cadre_next(data, &batch), CADRE_OUT_OF_RANGE);
     receive(before, printed, sizeof printed);
-    assert_non_null(strstr(printed, "ended after step 1 of epoch 0 with 5 elements left (20 rows)"));
+    assert_non_null(
+        strstr(printed, "ended after step 1 of epoch 0 with 5 elements left (20 rows)"));
     cadre_strategy_release(strategy);
 }
 

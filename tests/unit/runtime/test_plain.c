@@ -32,7 +32,8 @@ static bool expected_text(const char *part)
 /* The mesh names tasks by rank, in words of its own or in those of the call. */
 static bool names_both(void)
 {
-    return (expected_text("rank 0") || expected_text("task 0")) && (expected_text("rank 1") || expected_text("task 1"));
+    return (expected_text("rank 0") || expected_text("task 0")) &&
+           (expected_text("rank 1") || expected_text("task 1"));
 }
 
 /* --- what every number of tasks does --- */

@@ -75,8 +75,8 @@ static void make(struct cluster *cluster, uint32_t tasks, uint64_t wait_us, cons
         cadre_cluster_resolver *resolver;
         assert_int_equal(cadre_cluster_spec_from_json(json, &spec), CADRE_OK);
         assert_int_equal(cadre_cluster_resolver_simple(spec, "worker", i, &resolver), CADRE_OK);
-        assert_ok(cluster_member_open(
-                      resolver, CLUSTER_PS_JOB, &cluster->environment, &cluster->members[i], &error),
+        assert_ok(cluster_member_open(resolver, CLUSTER_PS_JOB, &cluster->environment,
+                      &cluster->members[i], &error),
             &error);
         cadre_cluster_resolver_release(resolver);
         cadre_cluster_spec_release(spec);

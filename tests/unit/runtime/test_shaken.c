@@ -15,10 +15,10 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/task/task_state.h"
 
-#define EPOCHS    3
-#define SHAKES    120 /* of each task, at most */
-#define PAUSE_MS  4   /* between two of them, below */
-#define TIMES     6   /* the whole, with different layouts */
+#define EPOCHS        3
+#define SHAKES        120 /* of each task, at most */
+#define PAUSE_MS      4   /* between two of them, below */
+#define TIMES         6   /* the whole, with different layouts */
 #define PRINTED_LINES 256
 
 /* --- the program --- */

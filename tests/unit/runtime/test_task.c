@@ -124,7 +124,8 @@ static void end_of_an_ended_generation_is_not_reported(void **state)
     send_plan(&daemon, 1);
     assert_ok(task_await_plan(task, &first, &error), &error);
     assert_true(task_synced(task, first.generation, &cursor, &consumption));
-    send_abort(&daemon, 1); /* the chief died; this task's program is about to say that it is done */
+    send_abort(
+        &daemon, 1); /* the chief died; this task's program is about to say that it is done */
     send_plan(&daemon, 2);
     assert_false(task_finish(task, first.generation, 0));
     assert_ok(task_await_plan(task, &second, &error), &error);

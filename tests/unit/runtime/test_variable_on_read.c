@@ -337,8 +337,8 @@ static void a_total_begins_as_it_was_created(void **state)
     struct cadre_error error = {0};
     cadre_strategy *strategy = training_strategy(3);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
-    assert_false(
-        between_steps_known(strategy->regroup->between_steps)); /* a task that is alone keeps nothing */
+    assert_false(between_steps_known(
+        strategy->regroup->between_steps)); /* a task that is alone keeps nothing */
     assert_int_equal(between_steps_bytes(strategy->regroup->between_steps), 0);
     strategy->roster.member_count = 2;
     cadre_variable *sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
@@ -346,11 +346,14 @@ static void a_total_begins_as_it_was_created(void **state)
     assert_true(total_of(sum) == 3);
     uint64_t bytes = between_steps_bytes(strategy->regroup->between_steps);
     assert_in_range(bytes, 1, sizeof created);
-    assert_ok(between_steps_read(strategy->regroup->between_steps, 0, created, bytes, &error), &error);
+    assert_ok(
+        between_steps_read(strategy->regroup->between_steps, 0, created, bytes, &error), &error);
     cadre_strategy_release(strategy);
     strategy = training_strategy(2);
     counter(strategy, "first", CADRE_F32, 0, CADRE_AGGREGATION_SUM);
-    assert_ok(between_steps_write(strategy->regroup->between_steps, bytes, 0, created, bytes, &error), &error);
+    assert_ok(
+        between_steps_write(strategy->regroup->between_steps, bytes, 0, created, bytes, &error),
+        &error);
     between_steps_replay(strategy->regroup->between_steps);
     sum = counter(strategy, "sum", CADRE_F32, 1, CADRE_AGGREGATION_SUM);
     assert_true(total_of(sum) == 3);

@@ -46,7 +46,8 @@ struct core_record record_task(uint64_t job, uint32_t slot, uint64_t incarnation
 {
     struct core_record record = {.type = CORE_RECORD_TASK,
         .job.n = job,
-        .task = {.slot = slot, .incarnation = incarnation, .attempts = 2, .attempts_generation = 3}};
+        .task = {
+            .slot = slot, .incarnation = incarnation, .attempts = 2, .attempts_generation = 3}};
     snprintf(record.task.worker, sizeof record.task.worker, "worker of %" PRIu32, slot);
     return record;
 }
@@ -95,7 +96,8 @@ struct core_record record_consumed(
 {
     return (struct core_record){.type = CORE_RECORD_CONSUMED,
         .job.n = job,
-        .consumption = {.cursor = {.stream = stream, .epoch = epoch, .first = begin / 2, .begin = begin},
+        .consumption = {
+            .cursor = {.stream = stream, .epoch = epoch, .first = begin / 2, .begin = begin},
             .consumption = {.steps = steps,
                 .samples = 8 * steps,
                 .consumed = {UINT64_MAX - steps, steps},
@@ -188,7 +190,8 @@ struct core_record record_ended(uint64_t job, enum job_state state, const char *
 
 /* Every task of the job that the fixture knows, as a placement and as a roster: slot s has
  * incarnation s + 1. */
-static const struct store_placement placements[] = {{.slot = 0, .incarnation = 1, .worker = "worker a"},
+static const struct store_placement placements[] = {
+    {.slot = 0, .incarnation = 1, .worker = "worker a"},
     {.slot = 1, .incarnation = 2, .worker = "worker b"},
     {.slot = 2, .incarnation = 3, .worker = "worker c"}};
 
@@ -272,8 +275,9 @@ static void write_epoch(void *user, const struct store_epoch *epoch)
     fprintf(user,
         " fed %" PRIu64 " steps %" PRIu64 " samples %" PRIx64 "/%" PRIx64 " of %" PRIx64 "/%" PRIx64
         "%s",
-        consumption->steps, consumption->samples, consumption->consumed[0], consumption->consumed[1], consumption->expected[0],
-        consumption->expected[1], consumption->provable ? " provable" : "");
+        consumption->steps, consumption->samples, consumption->consumed[0],
+        consumption->consumed[1], consumption->expected[0], consumption->expected[1],
+        consumption->provable ? " provable" : "");
     if (consumption->files != CONSUMED_FILES_NONE) {
         fprintf(user, " files %d", (int)consumption->files);
     }

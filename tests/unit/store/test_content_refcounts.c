@@ -65,6 +65,7 @@ static void what_is_dropped_takes_no_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_needed_at_first),
-        cmocka_unit_test(every_reference_is_counted), cmocka_unit_test(what_is_dropped_takes_no_room)};
+        cmocka_unit_test(every_reference_is_counted),
+        cmocka_unit_test(what_is_dropped_takes_no_room)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,9 +176,9 @@ static void what_begins_beyond_a_plan_is_void(void **state)
     struct fixture *fixture = *state;
     struct store *store = fixture->store;
     struct cadre_error *error = &fixture->error;
-    assert_ok(
-        COMMIT(store, true, error, record_job(1, 1), record_consumed(1, 1, 0, 0, 20),
-            record_consumed(1, 2, 0, 20, 5), record_consumed(1, 1, 1, 25, 10), record_end_of_data(1, 3)),
+    assert_ok(COMMIT(store, true, error, record_job(1, 1), record_consumed(1, 1, 0, 0, 20),
+                  record_consumed(1, 2, 0, 20, 5), record_consumed(1, 1, 1, 25, 10),
+                  record_end_of_data(1, 3)),
         error);
     assert_holds(store, "at stream 1 epoch 3 steps 5 applied 0\n");
     assert_holds(store, "at stream 2 epoch 0 steps 0 applied 5\n");
@@ -224,7 +224,8 @@ static void it_is_reported_what_is_committed(void **state)
     assert_holds(store, " position 0 ");
     assert_ok(COMMIT(store, false, error, record_consumed(1, 1, 0, 0, 8)), error);
     assert_holds(store, " position 8 ");
-    assert_ok(COMMIT(store, false, error, record_consumed(1, 2, 0, 8, 2)), error); /* 4 + 2: no less */
+    assert_ok(
+        COMMIT(store, false, error, record_consumed(1, 2, 0, 8, 2)), error); /* 4 + 2: no less */
     assert_holds(store, " position 8 ");
     assert_ok(COMMIT(store, true, error, record_plan(1, 2, 2), record_watermark(1, 2, 30)), error);
     assert_holds(store, " position 2 ");
@@ -416,10 +417,10 @@ static void a_bad_record_spoils_its_whole_commit(void **state)
     char *before = store_text(store);
     const struct core_record bad[] = {record_job(1, 2), record_started(9, 1), record_plan(9, 1, 0),
         record_task(9, 0, 1), record_backed(9, 0, 1, 2), record_verified(9, 1, 1),
-        record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1), record_consumed(9, 1, 1, 1, 1),
-        record_stream(9, 1, "s"), record_end_of_data(9, 1), record_checkpoint(9, 1, "p"),
-        record_done(9, 1), record_task_exit(9, 0, 1, 1, ""), record_ending(9, JOB_FAILED, ""),
-        record_ended(9, JOB_FAILED, "")};
+        record_control(9, 1, HALT_STOP, 1), record_watermark(9, 1, 1),
+        record_consumed(9, 1, 1, 1, 1), record_stream(9, 1, "s"), record_end_of_data(9, 1),
+        record_checkpoint(9, 1, "p"), record_done(9, 1), record_task_exit(9, 0, 1, 1, ""),
+        record_ending(9, JOB_FAILED, ""), record_ended(9, JOB_FAILED, "")};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(
             COMMIT(store, i % 2 == 0, error, record_job(2, 1), record_task_exit(2, 0, 1, 1, "x"),
@@ -579,13 +580,13 @@ int main(void)
         BOTH(a_plan_cuts_the_ledger), BOTH(what_begins_beyond_a_plan_is_void),
         BOTH(a_plan_goes_back_to_an_earlier_run), BOTH(it_is_reported_what_is_committed),
         BOTH(a_halt_is_of_its_generation), BOTH(a_job_goes_back_to_the_queue),
-        BOTH(tasks_are_reported_where_they_were_placed), BOTH(a_job_may_come_from_anothers_checkpoint),
-        BOTH(an_unknown_job_has_nothing_to_report), BOTH(the_newest_checkpoint_counts),
-        BOTH(the_newest_incarnation_counts), BOTH(jobs_come_in_order_of_id),
-        BOTH(texts_fill_their_room), BOTH(a_bad_record_spoils_its_whole_commit),
-        BOTH(a_forgotten_job_leaves_nothing), BOTH(a_visitor_may_stop_the_walk),
-        OF("memory", memory_loses_what_was_not_synced), OF("memory", memory_loses_any_record),
-        OF("memory", memory_syncs_what_waits),
+        BOTH(tasks_are_reported_where_they_were_placed),
+        BOTH(a_job_may_come_from_anothers_checkpoint), BOTH(an_unknown_job_has_nothing_to_report),
+        BOTH(the_newest_checkpoint_counts), BOTH(the_newest_incarnation_counts),
+        BOTH(jobs_come_in_order_of_id), BOTH(texts_fill_their_room),
+        BOTH(a_bad_record_spoils_its_whole_commit), BOTH(a_forgotten_job_leaves_nothing),
+        BOTH(a_visitor_may_stop_the_walk), OF("memory", memory_loses_what_was_not_synced),
+        OF("memory", memory_loses_any_record), OF("memory", memory_syncs_what_waits),
         OF("memory", memory_loses_a_tail_and_nothing_before_it)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

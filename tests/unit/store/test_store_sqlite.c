@@ -312,12 +312,14 @@ static void a_changed_row_is_named(void **state)
         fixture->store = NULL;
         meddle(fixture->path, damages[i].sql);
         reopen(fixture);
-        assert_ok(fixture->store->ops->load(fixture->store, note_damage, &reported, &fixture->error),
+        assert_ok(
+            fixture->store->ops->load(fixture->store, note_damage, &reported, &fixture->error),
             &fixture->error);
         assert_int_equal(reported.jobs, 2);
         assert_int_equal(reported.damaged, 1);
         assert_non_null(strstr(reported.what, damages[i].what));
-        assert_ok(fixture->store->ops->check(fixture->store, note_checked, &reported, &fixture->error),
+        assert_ok(
+            fixture->store->ops->check(fixture->store, note_checked, &reported, &fixture->error),
             &fixture->error);
         /* A record that changes a part of it does not make it right. */
         bool own = i == sizeof damages / sizeof damages[0] - 1;

@@ -53,27 +53,27 @@ static struct reported reported_of(struct store *store, struct store_walk walk)
     return reported;
 }
 
-#define assert_reported(reported, ...)                                                                     \
+#define assert_reported(reported, ...)                                                             \
     do {                                                                                           \
         const uint64_t wanted[] = {__VA_ARGS__};                                                   \
-        assert_int_equal((reported).count, CADRE_COUNT_OF(wanted));                                    \
-        assert_memory_equal((reported).numbers, wanted, sizeof wanted);                                \
+        assert_int_equal((reported).count, CADRE_COUNT_OF(wanted));                                \
+        assert_memory_equal((reported).numbers, wanted, sizeof wanted);                            \
     } while (0)
 
 /* From a key on, which need not be there, as many as are asked for. */
 static void assert_parts(struct store *store)
 {
-    assert_ok(
-        COMMIT(store, true, &error, record_job(1, 1), record_job(2, 1), record_plan(1, 1, 0),
-            record_plan(1, 2, 0), record_plan(1, 3, 0), record_consumed(1, 1, 0, 0, 1),
-            record_consumed(1, 1, 2, 2, 1), record_consumed(1, 1, 3, 4, 1), record_consumed(1, 1, 3, 6, 3),
-            record_consumed(1, 3, 0, 8, 2), record_consumed(2, 1, 1, 0, 1), record_consumed(1, 3, 1, 10, 4),
-            record_consumed(2, 4, 1, 0, 1)),
+    assert_ok(COMMIT(store, true, &error, record_job(1, 1), record_job(2, 1), record_plan(1, 1, 0),
+                  record_plan(1, 2, 0), record_plan(1, 3, 0), record_consumed(1, 1, 0, 0, 1),
+                  record_consumed(1, 1, 2, 2, 1), record_consumed(1, 1, 3, 4, 1),
+                  record_consumed(1, 1, 3, 6, 3), record_consumed(1, 3, 0, 8, 2),
+                  record_consumed(2, 1, 1, 0, 1), record_consumed(1, 3, 1, 10, 4),
+                  record_consumed(2, 4, 1, 0, 1)),
         &error);
     struct reported reported = reported_of(store, (struct store_walk){.plan_row = note_plan});
     assert_reported(reported, 1, 2, 3);
-    reported =
-        reported_of(store, (struct store_walk){.plan_row = note_plan, .generation = 2, .plans_max = 1});
+    reported = reported_of(
+        store, (struct store_walk){.plan_row = note_plan, .generation = 2, .plans_max = 1});
     assert_reported(reported, 2);
     reported = reported_of(store, (struct store_walk){.plan_row = note_plan, .generation = 4});
     assert_int_equal(reported.count, 0);
@@ -82,7 +82,8 @@ static void assert_parts(struct store *store)
     reported = reported_of(store,
         (struct store_walk){.epoch_row = note_epoch, .stream = 1, .epoch = 1, .epochs_max = 3});
     assert_reported(reported, 12, 13, 30);
-    reported = reported_of(store, (struct store_walk){.epoch_row = note_epoch, .stream = 3, .epoch = 1});
+    reported =
+        reported_of(store, (struct store_walk){.epoch_row = note_epoch, .stream = 3, .epoch = 1});
     assert_reported(reported, 31);
     reported = reported_of(
         store, (struct store_walk){.newest_row = note_newest, .stream = 2, .epochs_max = 1});

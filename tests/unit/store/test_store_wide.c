@@ -28,9 +28,16 @@ static void write_one(struct store *store, struct core_record record, uint64_t w
 
 static void write_all(struct store *store)
 {
-    const struct store_placement placements[] = {
-        {.slot = 0, .incarnation = TEN + 10, .attempts = 2, .attempts_generation = 3, .worker = "a"},
-        {.slot = 1, .incarnation = TEN + 11, .attempts = 2, .attempts_generation = 3, .worker = "b"}};
+    const struct store_placement placements[] = {{.slot = 0,
+                                                     .incarnation = TEN + 10,
+                                                     .attempts = 2,
+                                                     .attempts_generation = 3,
+                                                     .worker = "a"},
+        {.slot = 1,
+            .incarnation = TEN + 11,
+            .attempts = 2,
+            .attempts_generation = 3,
+            .worker = "b"}};
     struct core_record record = record_job(JOB, 3);
     record.submitted.spec.priority = 0;
     record.submitted.spec.wait_us = TEN + 2;

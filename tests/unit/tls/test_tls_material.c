@@ -140,7 +140,8 @@ static void a_key_that_others_can_read(void **state)
         assert_int_equal(chmod(place->key, rows[i].mode), 0);
         bool refused = geteuid() == 0 ? rows[i].refused_of_root : rows[i].refused;
         if (refused) {
-            assert_error(read_task_index(place, &error), CADRE_PERMISSION_DENIED, &error, "chmod 600");
+            assert_error(
+                read_task_index(place, &error), CADRE_PERMISSION_DENIED, &error, "chmod 600");
         } else {
             assert_ok(read_task_index(place, &error), &error);
         }
@@ -179,7 +180,8 @@ static void files_out_of_their_time(void **state)
     assert_error(read_task_index(place, &error), CADRE_FAILED_PRECONDITION, &error, "expired on");
     tls_files_issue_for(
         place->folder, &place->ca, TLS_ROLE_WORKER, "a", tls_files_validity(60, 3600));
-    assert_error(read_task_index(place, &error), CADRE_FAILED_PRECONDITION, &error, "valid only from");
+    assert_error(
+        read_task_index(place, &error), CADRE_FAILED_PRECONDITION, &error, "valid only from");
     struct tls_key_pair old;
     struct tls_validity past = tls_files_validity(-7200, -10);
     assert_ok(tls_authority_make(&past, &old, &error), &error);

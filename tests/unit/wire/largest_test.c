@@ -122,7 +122,8 @@ static void the_longest_audit_fits(void **state)
             .shares = true,
             .source_samples = most,
             .cursor = {STREAM_ANY - 1, UINT64_MAX, most, most, most, true},
-            .consumption = {most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, CONSUMED_FILES_DROPPED}};
+            .consumption = {
+                most, most, {UINT64_MAX, 1}, {1, UINT64_MAX}, true, CONSUMED_FILES_DROPPED}};
     }
     for (size_t i = 0; i <= LIMIT_PAGE_VERIFIED; i++) {
         verified[i] = (struct verified){.position = most, .digest = UINT64_MAX};

@@ -113,7 +113,9 @@ static void job_spec_file_names(void **state)
         {"a//b", "empty part"},
         {"a/", "empty part"},
         {"a\nb", "control characters"},
-        {"a\xe2\x80\xae" "b", "control characters"},
+        {"a\xe2\x80\xae"
+         "b",
+            "control characters"},
         {"a\xff", "not UTF-8"},
     };
     for (size_t i = 0; i < CADRE_COUNT_OF(cases); i++) {

@@ -52,8 +52,10 @@ static void task_up_fields(void **state)
     BEND_UP(sample_arrive, arrive.cursor.begin, UINT64_MAX, INVALID, "Cursor.begin");
     BEND_UP(sample_arrive, arrive.cursor.steps, UINT64_MAX, INVALID, "Cursor.steps");
     BEND_UP(sample_arrive, arrive.cursor.stream, STREAM_ANY, INVALID, "Cursor.stream");
-    BEND_UP(sample_arrive, arrive.consumption.steps, LIMIT_POSITION + 1, INVALID, "Consumption.steps");
-    BEND_UP(sample_arrive, arrive.consumption.samples, LIMIT_POSITION + 1, INVALID, "Consumption.samples");
+    BEND_UP(
+        sample_arrive, arrive.consumption.steps, LIMIT_POSITION + 1, INVALID, "Consumption.steps");
+    BEND_UP(sample_arrive, arrive.consumption.samples, LIMIT_POSITION + 1, INVALID,
+        "Consumption.samples");
     BEND_UP(
         sample_arrive, arrive.verified.position, LIMIT_POSITION + 1, INVALID, "Verified.position");
     free(address);
@@ -257,7 +259,8 @@ static void agent_up_fields(void **state)
     assert_error(send_agent_up(&up), INVALID, &error,
         "TaskRef.incarnation is 0; it must be from 1 to 18446744073709551615 (in "
         "AgentHello.tasks[1])");
-    up = (struct agent_up){.type = AGENT_UP_RELAY, .relay_up = {.task = tasks[0], .up = sample_arrive}};
+    up = (struct agent_up){
+        .type = AGENT_UP_RELAY, .relay_up = {.task = tasks[0], .up = sample_arrive}};
     assert_error(send_agent_up(&up), INVALID, &error, "AgentRelayUp.up is a TaskArrive");
     up = (struct agent_up){.type = AGENT_UP_LOG, .log = {.task = tasks[0]}};
     assert_error(send_agent_up(&up), INVALID, &error, "AgentLog.data is empty");

@@ -28,8 +28,8 @@
     }
 #define FEED                                                                                       \
     {                                                                                              \
-        .steps = 26, .samples = 27, .consumed = {28, UINT64_MAX}, .expected = {29, 30},                 \
-        .provable = true, .files = CONSUMED_FILES_DROPPED                                              \
+        .steps = 26, .samples = 27, .consumed = {28, UINT64_MAX}, .expected = {29, 30},            \
+        .provable = true, .files = CONSUMED_FILES_DROPPED                                          \
     }
 
 static const struct metric metrics[] = {{"loss", 0.25}, {"accuracy", 0.97}};
@@ -379,7 +379,8 @@ static const struct agent_up gone = {
         .exit = {.code = 255, .signal = 11, .text = "Segmentation fault"},
         .damaged_step = 40},
 };
-static const struct agent_up gone_with_success = {.type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
+static const struct agent_up gone_with_success = {
+    .type = AGENT_UP_TASK_GONE, .gone = {.task = TASK}};
 static const struct agent_up collected = {
     .type = AGENT_UP_TASK_COLLECTED,
     .collected = {.task = TASK, .code = CADRE_DATA_LOSS, .text = "out/a: read failed"},

@@ -39,7 +39,8 @@ static void test_a_notice_outlives_the_link(void **state)
     welcome(fixture);
     runs(fixture, task);
     plain(fixture, AGENT_EVENT_LINK_DOWN);
-    expect_output(fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
+    expect_output(
+        fixture, task, &(struct task_up){.type = TASK_UP_PREEMPT, .preempt = {.stops = true}});
     welcome(fixture);
     assert_true(is_sent(fixture, "preempt stops"));
     fixture_close(fixture);

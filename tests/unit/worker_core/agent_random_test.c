@@ -20,7 +20,8 @@ static struct generation any_generation(struct prng *prng)
 
 static uint64_t any_position(struct prng *prng)
 {
-    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2) : prng_uniform(prng, 24);
+    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2)
+                                    : prng_uniform(prng, 24);
 }
 
 static enum task_down_type any_down_type(struct prng *prng)
@@ -48,8 +49,8 @@ static struct task_down any_task_down(struct prng *prng, struct roster_entry *ro
     switch (down.type) {
     case TASK_DOWN_PLAN:
         for (uint32_t i = 0; i < 2; i++) {
-            roster[i] = (struct roster_entry){
-                .slot = i, .incarnation = 1 + (prng_chance(prng, 1, 9) ? prng_uniform(prng, 3) : 0)};
+            roster[i] = (struct roster_entry){.slot = i,
+                .incarnation = 1 + (prng_chance(prng, 1, 9) ? prng_uniform(prng, 3) : 0)};
         }
         down.plan = (struct task_plan){.generation = down.generation,
             .roster = roster,

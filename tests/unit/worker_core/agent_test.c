@@ -265,7 +265,8 @@ static void test_frames_out_of_order_are_refused(void **state)
     sends_hello(fixture, task);
     expect(fixture, "j1.0.1 send said hello g0 at 0 dirty released 0 arrived 0\n"
                     "j1.0.1 refuse: the task said hello twice on one connection\n");
-    expect_output(fixture, task, &(struct task_up){.type = TASK_UP_HELLO, .hello = {.frame_version = 99}});
+    expect_output(
+        fixture, task, &(struct task_up){.type = TASK_UP_HELLO, .hello = {.frame_version = 99}});
     expect(fixture, "j1.0.1 refuse: the program's libcadre speaks another version than this "
                     "worker: rebuild it\n");
     sends_hello(fixture, task);

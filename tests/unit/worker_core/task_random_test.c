@@ -33,7 +33,8 @@ static struct generation any_generation(struct prng *prng, const struct task_cor
 
 static uint64_t any_position(struct prng *prng)
 {
-    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2) : prng_uniform(prng, 24);
+    return prng_chance(prng, 1, 20) ? POSITION_NONE - prng_uniform(prng, 2)
+                                    : prng_uniform(prng, 24);
 }
 
 static uint32_t any_stream(struct prng *prng)

@@ -91,8 +91,8 @@ static void end_io(void)
     work->done(work->user);
 }
 
-void file_work_start(struct file_work *work, struct file_work_pool *file_pool, void (*act)(void *user),
-    void (*done)(void *user), void *user)
+void file_work_start(struct file_work *work, struct file_work_pool *file_pool,
+    void (*act)(void *user), void (*done)(void *user), void *user)
 {
     assert_ptr_equal(file_pool, &fixture.file_pool);
     assert_ptr_equal(work, &task.log_work);

@@ -337,7 +337,7 @@ static void only_its_own_name_waits_for_a_folder(void **state)
     assert_true(is_there("2.0.1/work/program"));
     prepare(1, 2, 0); /* the same again */
     prepare(2, 3, 0);
-    until_prepared(2);                /* the last */
+    until_prepared(2);                      /* the last */
     worker_link_callbacks.linked(&fixture); /* changes nothing */
     worker_agent_callbacks.forget(&fixture, ref_of(2, 0));
     prepare(1, 2, 0);

@@ -202,7 +202,8 @@ static void restoring_can_be_cancelled(void **state)
         restore_cancel(&fixture->task);
         free(fixture->task.restore_path);
         fixture->task.restore_path = NULL;
-        file_work_pool_wait(&fixture->daemon.file_pool); /* what a thread was writing can be removed now */
+        file_work_pool_wait(
+            &fixture->daemon.file_pool); /* what a thread was writing can be removed now */
     }
     fixture->done = false;
     until_quiet();

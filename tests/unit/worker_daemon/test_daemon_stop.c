@@ -120,7 +120,8 @@ static int set_up(void **state)
     fixture->start = (struct agent_start){.task = ref,
         .task_count = 1,
         .spec = {.program = {.name = "program", .size_bytes = 9}, .workers = 1}};
-    memcpy(fixture->start.spec.program.sha256, fixture->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
+    memcpy(
+        fixture->start.spec.program.sha256, fixture->coordinator.blobs[0].hash.bytes, SHA256_BYTES);
     return 0;
 }
 

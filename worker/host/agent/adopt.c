@@ -135,8 +135,7 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
 }
 
 /* What can fail, while nobody has heard of the task. */
-static cadre_status attach(
-    struct agent_task *task, struct given *given, struct cadre_error *error)
+static cadre_status attach(struct agent_task *task, struct given *given, struct cadre_error *error)
 {
     struct agent *agent = task->agent;
     int socket = given->socket;

@@ -40,7 +40,8 @@ struct agent_task {
     struct task_confinement confinement;
     char *restore; /* NULL: from the beginning */
     int memory;    /* of a parameter server, the agent's; -1: none */
-    int32_t gpu_slot; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
+    int32_t
+        gpu_slot; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
     char *keeper_path; /* where its keeper listens for the next life of this daemon; NULL: the task
                           ends with us */
     bool inherit_environment;
@@ -49,7 +50,7 @@ struct agent_task {
     bool listening;
     struct task_connection *connections; /* all, also those that are being refused */
     struct task_connection *connection;  /* the one that is served */
-    struct log_ratelimit log_ratelimit;              /* of what it does on its socket */
+    struct log_ratelimit log_ratelimit;  /* of what it does on its socket */
     uv_poll_t keeper;                    /* of keeper_socket */
     int keeper_socket;                   /* -1: no keeper, or it is gone */
     pid_t keeper_pid;                    /* 0: it is not our child, an earlier life's */
@@ -61,9 +62,9 @@ struct agent_task {
     uv_pipe_t pipes[2]; /* stdout, stderr */
     unsigned pipes_open;
     bool output_paused; /* they are not read */
-    uv_timer_t drain; /* after the exit: how long pipes may stay open and strays may live */
-    bool drained;     /* it has run out */
-    bool reported;        /* the core knows how it ended */
+    uv_timer_t drain;   /* after the exit: how long pipes may stay open and strays may live */
+    bool drained;       /* it has run out */
+    bool reported;      /* the core knows how it ended */
     struct last_line last_line;
     unsigned handles; /* open uv handles in this struct: freed at 0 once forgotten */
     bool forgotten;
@@ -89,8 +90,8 @@ struct agent {
     struct agent_core *core;
     struct agent_action *actions;
     size_t action_capacity;
-    struct task_ref *refs;        /* of a hello */
-    struct job_id *kept;          /* the same */
+    struct task_ref *refs;      /* of a hello */
+    struct job_id *kept;        /* the same */
     struct ps_memory *memories; /* ps_memory.c; the newest first */
     bool acting;
     struct deferred *deferred;

@@ -160,8 +160,10 @@ static cadre_status put_ps_job(
     if (!ps_job_is_set(ps_job)) {
         return CADRE_OK;
     }
-    CADRE_TRY(put_text(environment, error, "CADRE_TASK_TYPE=%s", role_name(ps_job_role(ps_job, slot))));
-    CADRE_TRY(put_text(environment, error, "CADRE_TASK_INDEX=%" PRIu32, ps_job_role_index(ps_job, slot)));
+    CADRE_TRY(
+        put_text(environment, error, "CADRE_TASK_TYPE=%s", role_name(ps_job_role(ps_job, slot))));
+    CADRE_TRY(
+        put_text(environment, error, "CADRE_TASK_INDEX=%" PRIu32, ps_job_role_index(ps_job, slot)));
     CADRE_TRY(put_text(environment, error, "CADRE_WORKERS=%" PRIu32, ps_job->workers));
     CADRE_TRY(put_text(environment, error, "CADRE_SERVERS=%" PRIu32, ps_job->servers));
     CADRE_TRY(put_text(environment, error, "CADRE_EVALUATORS=%" PRIu32, ps_job->evaluators));

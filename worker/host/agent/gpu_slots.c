@@ -16,7 +16,8 @@ int32_t gpu_slot_choose(const struct agent *agent)
 {
     int32_t best = 0;
     uint32_t fewest = UINT32_MAX;
-    for (int32_t gpu_slot = 0; gpu_slot < (int32_t)agent->setup.core.slots && fewest > 0; gpu_slot++) {
+    for (int32_t gpu_slot = 0; gpu_slot < (int32_t)agent->setup.core.slots && fewest > 0;
+         gpu_slot++) {
         uint32_t count = task_count_of(agent, gpu_slot);
         best = count < fewest ? gpu_slot : best;
         fewest = count < fewest ? count : fewest;

@@ -75,7 +75,8 @@ static void on_hello(struct agent_task *task, pid_t pid, int fds[KEEPER_FDS])
     close_fds(fds);
 }
 
-static void on_message(struct agent_task *task, const struct keeper_message *message, int fds[KEEPER_FDS])
+static void on_message(
+    struct agent_task *task, const struct keeper_message *message, int fds[KEEPER_FDS])
 {
     if (message->type == KEEPER_HELLO) {
         on_hello(task, (pid_t)message->value, fds);
@@ -174,7 +175,8 @@ cadre_status keeper_link_start(
     }
     CADRE_TRY(keeper_start(task->agent->keeper_program, launch, task->memory, mark, &socket,
         &task->keeper_pid, error));
-    cadre_status status = keeper_link_attach(task, socket, error); /* else the keeper sees its end */
+    cadre_status status =
+        keeper_link_attach(task, socket, error); /* else the keeper sees its end */
     if (status != CADRE_OK) {
         task->keeper_pid = 0;
     }
@@ -184,8 +186,8 @@ cadre_status keeper_link_start(
 void keeper_link_send(struct agent_task *task, uint32_t type, int64_t value)
 {
     if (task->keeper_socket >= 0) {
-        (void)keeper_send(task->keeper_socket, &(struct keeper_message){.type = type, .value = value},
-            NULL, 0); /* its end is heard */
+        (void)keeper_send(task->keeper_socket,
+            &(struct keeper_message){.type = type, .value = value}, NULL, 0); /* its end is heard */
     }
 }
 

@@ -107,7 +107,8 @@ static void pass_output(
     if (which == AGENT_STDERR) {
         store_last_line(&task->last_line, bytes, size);
     }
-    task->agent->callbacks.output(task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
+    task->agent->callbacks.output(
+        task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
 }
 
 static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)

@@ -14,8 +14,8 @@
 
 struct ps_memory {
     struct ps_memory *next; /* older ones */
-    struct task_ref last;     /* the newest life that it is for */
-    int fd;                   /* -1: no life was started yet */
+    struct task_ref last;   /* the newest life that it is for */
+    int fd;                 /* -1: no life was started yet */
 };
 
 bool ps_memory_is_for(const struct agent_start *start)
@@ -144,8 +144,7 @@ void ps_memory_close(struct agent *agent)
 size_t ps_memory_jobs(const struct agent *agent, struct job_id *ret_jobs, size_t room)
 {
     size_t count = 0;
-    for (const struct ps_memory *at = agent->memories; at != NULL && count < room;
-         at = at->next) {
+    for (const struct ps_memory *at = agent->memories; at != NULL && count < room; at = at->next) {
         size_t i = 0;
         while (i < count && ret_jobs[i].n != at->last.job.n) {
             i++;

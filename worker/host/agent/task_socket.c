@@ -32,8 +32,8 @@ __attribute__((format(printf, 2, 3))) static void note(
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (suppressed > 0) {
-        agent_notice(
-            task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text, suppressed);
+        agent_notice(task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text,
+            suppressed);
     } else {
         agent_notice(task->agent, task->ref, "%s", text);
     }
@@ -365,7 +365,8 @@ void task_socket_close(struct agent_task *task)
     }
     if (task->log_ratelimit.suppressed > 0) {
         agent_notice(task->agent, task->ref,
-            "what it did on its socket was not told %" PRIu64 " times", task->log_ratelimit.suppressed);
+            "what it did on its socket was not told %" PRIu64 " times",
+            task->log_ratelimit.suppressed);
         task->log_ratelimit.suppressed = 0;
     }
     if (task->listening) {

@@ -17,8 +17,8 @@
 #include "worker/host/daemon/task_files.h"
 #include "common/rpc/file_work.h"
 
-#define CHECK_PIECE_BYTES  (UINT64_C(16) * 1024 * 1024)
-#define PAUSE_PER_US 3
+#define CHECK_PIECE_BYTES (UINT64_C(16) * 1024 * 1024)
+#define PAUSE_PER_US      3
 
 struct cache_check {
     struct daemon *daemon;

@@ -12,9 +12,9 @@
 
 enum content_state {
     CONTENT_INTACT,
-    CONTENT_NOT_CACHED,    /* it is not in the cache */
-    CONTENT_DAMAGED, /* it is not what its hash says */
-    CONTENT_REMOVED  /* the same, and this call removed it from the cache */
+    CONTENT_NOT_CACHED, /* it is not in the cache */
+    CONTENT_DAMAGED,    /* it is not what its hash says */
+    CONTENT_REMOVED     /* the same, and this call removed it from the cache */
 };
 
 /* Copies the content at `from` to `to`, which is made, and hashes the very bytes that are written.

@@ -47,9 +47,9 @@ struct daemon {
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;
-    struct term term;             /* the newest coordinator that was obeyed */
+    struct term term;                 /* the newest coordinator that was obeyed */
     uint64_t reported_certificate_us; /* what the coordinator knows of when it expires */
-    bool ready_file_written;              /* the ready file is ours */
+    bool ready_file_written;          /* the ready file is ours */
     uint64_t reconnect_us;            /* grows with each failure */
     uv_timer_t reconnect_timer;
     uv_timer_t drain;
@@ -78,18 +78,18 @@ struct daemon {
     bool draining;
     void (*exit_now)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
     bool agent_closed;
-    struct file_work_pool file_pool;    /* on files, by threads */
+    struct file_work_pool file_pool;     /* on files, by threads */
     struct task_files *removals_waiting; /* forgotten, and their folders still bear their names */
-    struct task_files *removals;    /* what they left is to be removed, in this order */
-    bool removing;               /* a thread has the first */
-    atomic_ullong removal_last;    /* of the names of their folders */
+    struct task_files *removals;         /* what they left is to be removed, in this order */
+    bool removing;                       /* a thread has the first */
+    atomic_ullong removal_last;          /* of the names of their folders */
     struct slot_gpus *gpus;
     struct isolation *isolation;
     struct worker_counts counts;
     struct http_server *http; /* NULL: none */
     uint64_t cache_bytes;     /* in blob_dir */
-    bool cache_evicting;       /* a thread lets contents go */
-    bool cache_evict_again;          /* meanwhile */
+    bool cache_evicting;      /* a thread lets contents go */
+    bool cache_evict_again;   /* meanwhile */
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;
 };

@@ -14,8 +14,8 @@
 #include "worker/host/daemon/term.h"
 
 /* A coordinator that was killed is mostly back at once, and its jobs wait for it. */
-#define RETRY_MIN_US  (50 * CADRE_US_PER_MS)
-#define RETRY_MAX_US  (2 * CADRE_US_PER_S)
+#define RETRY_MIN_US    (50 * CADRE_US_PER_MS)
+#define RETRY_MAX_US    (2 * CADRE_US_PER_S)
 #define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
 
 static void open_stream(struct daemon *daemon);
@@ -34,7 +34,8 @@ static void reconnect_later(struct daemon *daemon)
         daemon->reconnect_us = RETRY_MAX_US;
     }
     struct prng prng = {clock_monotonic_us()};
-    uint64_t pause_us = daemon->reconnect_us / 2 + prng_uniform(&prng, daemon->reconnect_us / 2 + 1);
+    uint64_t pause_us =
+        daemon->reconnect_us / 2 + prng_uniform(&prng, daemon->reconnect_us / 2 + 1);
     uv_timer_start(&daemon->reconnect_timer, on_reconnect_timer, pause_us / 1000 + 1, 0);
 }
 

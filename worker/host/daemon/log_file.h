@@ -32,7 +32,7 @@ struct log_io {
     size_t got;
     uint64_t dropped_bytes; /* of `size`, for want of room */
     int lost_errno;         /* not 0: why the first of what is lost is lost */
-    uint64_t logged_lost;     /* the log says now that so many are */
+    uint64_t logged_lost;   /* the log says now that so many are */
 };
 
 /* Opens the log in the folder of a task; what is let go in it is known by its hole. */

@@ -32,7 +32,8 @@ static uint64_t window(const struct task_files *task)
 static bool may_send(const struct task_files *task)
 {
     return task->daemon->linked && !task->log_waits &&
-           task->log_sent - task->log_acked < window(task) && task->log_in_flight < LOG_IN_FLIGHT_MAX;
+           task->log_sent - task->log_acked < window(task) &&
+           task->log_in_flight < LOG_IN_FLIGHT_MAX;
 }
 
 /* ---- turns of a thread ---- */
@@ -40,8 +41,8 @@ static bool may_send(const struct task_files *task)
 static void send_read(struct task_files *task)
 {
     const struct log_io *io = &task->log_io;
-    while (may_send(task) && task->log_sent >= io->read_at &&
-           task->log_sent - io->read_at < io->got) {
+    while (
+        may_send(task) && task->log_sent >= io->read_at && task->log_sent - io->read_at < io->got) {
         size_t from = (size_t)(task->log_sent - io->read_at);
         size_t size = io->got - from < CHUNK_BYTES ? io->got - from : CHUNK_BYTES;
         struct agent_up up = {.type = AGENT_UP_LOG,
@@ -50,7 +51,8 @@ static void send_read(struct task_files *task)
                 .bytes = io->read + from,
                 .size_bytes = size}};
         task->log_sent += size;
-        task->log_ends[(task->log_first + task->log_in_flight) % LOG_IN_FLIGHT_MAX] = task->log_sent;
+        task->log_ends[(task->log_first + task->log_in_flight) % LOG_IN_FLIGHT_MAX] =
+            task->log_sent;
         task->log_in_flight++;
         task->daemon->counts.log_sent_bytes += size;
         link_send(task->daemon, &up);

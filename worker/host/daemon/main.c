@@ -186,8 +186,8 @@ static void start_handles(struct daemon *daemon)
 
 static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
 {
-    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER, metrics_on_tls_event,
-        daemon, &daemon->tls, error));
+    CADRE_TRY(rpc_tls_open(daemon->loop, &daemon->options.tls, TLS_ROLE_WORKER,
+        metrics_on_tls_event, daemon, &daemon->tls, error));
     const char *name = daemon->options.name;
     if (daemon->tls == NULL || name == NULL) {
         return CADRE_OK;

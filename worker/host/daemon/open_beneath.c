@@ -33,8 +33,8 @@ static int walk(int fd, const char *name)
     return fd;
 }
 
-cadre_status open_beneath(const char *folder, const char *name, int *ret_fd, struct stat *ret_status,
-    struct cadre_error *error)
+cadre_status open_beneath(const char *folder, const char *name, int *ret_fd,
+    struct stat *ret_status, struct cadre_error *error)
 {
     int fd = walk(open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), name);
     if (fd < 0 || fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode)) {

@@ -9,7 +9,7 @@
 
 /* Opens the regular file `name` below `folder` for reading, without following a link anywhere
  * below; *ret_status is what it is now. `name` passed file_name_check. Thread-safe. */
-cadre_status open_beneath(const char *folder, const char *name, int *ret_fd, struct stat *ret_status,
-    struct cadre_error *error);
+cadre_status open_beneath(const char *folder, const char *name, int *ret_fd,
+    struct stat *ret_status, struct cadre_error *error);
 
 #endif

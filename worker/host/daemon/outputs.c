@@ -55,8 +55,8 @@ static void read_chunk(void *user)
 {
     struct upload *upload = user;
     if (!upload->begun) {
-        if (open_beneath(upload->folder, upload->name, &upload->fd, &upload->file, &upload->error) !=
-            CADRE_OK) {
+        if (open_beneath(upload->folder, upload->name, &upload->fd, &upload->file,
+                &upload->error) != CADRE_OK) {
             return;
         }
         upload->left_bytes = (uint64_t)upload->file.st_size;
@@ -274,7 +274,8 @@ void outputs_start(struct task_files *task)
             "the worker has no memory to collect what the task left");
         return;
     }
-    file_work_start(&task->outputs->work, &task->daemon->file_pool, fill, after_fill, task->outputs);
+    file_work_start(
+        &task->outputs->work, &task->daemon->file_pool, fill, after_fill, task->outputs);
 }
 
 void outputs_cancel(struct task_files *task)

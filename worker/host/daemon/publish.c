@@ -117,7 +117,8 @@ static void after_load(void *user)
 static void load(struct publish *publish)
 {
     publish->in_flight++;
-    file_work_start(&publish->work, &publish->daemon->file_pool, load_in_thread, after_load, publish);
+    file_work_start(
+        &publish->work, &publish->daemon->file_pool, load_in_thread, after_load, publish);
 }
 
 /* ---- calls ---- */
@@ -165,7 +166,8 @@ static void on_answer(struct rpc_call *call, const void *data, size_t length, vo
     }
 }
 
-static void on_missing_answer(struct rpc_call *call, cadre_status status, const char *text, void *user)
+static void on_missing_answer(
+    struct rpc_call *call, cadre_status status, const char *text, void *user)
 {
     (void)call;
     struct publish *publish = user;
@@ -176,7 +178,8 @@ static void on_missing_answer(struct rpc_call *call, cadre_status status, const 
     }
 }
 
-static const struct rpc_client_ops ask_ops = {.on_message = on_answer, .on_status = on_missing_answer};
+static const struct rpc_client_ops ask_ops = {
+    .on_message = on_answer, .on_status = on_missing_answer};
 
 static cadre_status ask(struct publish *publish, struct cadre_error *error)
 {

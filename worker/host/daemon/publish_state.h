@@ -58,12 +58,12 @@ struct publish {
     bool loaded;
     size_t content_count; /* the blocks, then the manifest */
     uint8_t *states;      /* of each: an enum publish_content_state */
-    size_t queried;         /* contents of which the coordinator has told */
-    size_t querying;        /* in the question in hand */
+    size_t queried;       /* contents of which the coordinator has told */
+    size_t querying;      /* in the question in hand */
     struct publish_lane lanes[PUBLISH_LANES];
-    unsigned in_flight;      /* calls and threads that are under way */
+    unsigned in_flight;  /* calls and threads that are under way */
     bool waits;          /* the link broke: nothing is begun before the next one */
-    bool relinked;   /* it came while something was in hand */
+    bool relinked;       /* it came while something was in hand */
     uint64_t sent_bytes; /* of all contents, for the log */
     struct cadre_error error;
     void (*sent)(struct publish *publish, cadre_status status, const char *text);

@@ -252,7 +252,8 @@ bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *t
         return true;
     case UID_DIRTY:
         task->emptying = true;
-        file_work_start(&task->files, &task->daemon->file_pool, empty_in_thread, after_emptying, task);
+        file_work_start(
+            &task->files, &task->daemon->file_pool, empty_in_thread, after_emptying, task);
         break;
     case UID_BEING_EMPTIED:
         break;

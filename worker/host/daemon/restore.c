@@ -165,7 +165,8 @@ static bool start_link_or_wait(struct restore *restore)
         restore->link_source_folder = NULL;
         return false;
     }
-    file_work_start(&restore->work, &restore->daemon->file_pool, link_from_other, after_link, restore);
+    file_work_start(
+        &restore->work, &restore->daemon->file_pool, link_from_other, after_link, restore);
     return true;
 }
 
@@ -278,9 +279,11 @@ static void begin(struct task_files *task)
             after_check(restore);
             return;
         }
-        file_work_start(&restore->work, &task->daemon->file_pool, check_shared, after_check, restore);
+        file_work_start(
+            &restore->work, &task->daemon->file_pool, check_shared, after_check, restore);
     } else {
-        file_work_start(&restore->work, &task->daemon->file_pool, make_folder, after_folder, restore);
+        file_work_start(
+            &restore->work, &task->daemon->file_pool, make_folder, after_folder, restore);
     }
 }
 

@@ -46,7 +46,7 @@ static cadre_status give(const struct task_files *task, const char *path, struct
 }
 
 #define WRITERS_CLOSED_US UINT64_C(2000000)
-#define WRITERS_POLL_MS 1
+#define WRITERS_POLL_MS   1
 
 /* A task that is spawned while we write has a copy of our descriptor until its exec is done, and
  * until then the kernel takes the file for one that is being written and refuses to run it ("text

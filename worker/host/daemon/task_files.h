@@ -24,15 +24,15 @@ struct task_files {
     char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch;         /* in hand */
-    struct restore *restore;     /* the checkpoint to go on from is being fetched */
-    char *restore_path;          /* its manifest, once it is known */
-    uint64_t damaged_step;       /* the checkpoint of this step was found damaged; 0: none was */
-    bool staging_in;                /* a thread makes the folders; nothing may be freed */
-    unsigned damages;            /* contents were found damaged, so often */
+    struct fetch *fetch;       /* in hand */
+    struct restore *restore;   /* the checkpoint to go on from is being fetched */
+    char *restore_path;        /* its manifest, once it is known */
+    uint64_t damaged_step;     /* the checkpoint of this step was found damaged; 0: none was */
+    bool staging_in;           /* a thread makes the folders; nothing may be freed */
+    unsigned damages;          /* contents were found damaged, so often */
     struct stage_in *stage_in; /* the thread's, of stage_in.c */
-    struct file_work files;      /* of its folders: until it is placed, and when it is gone */
-    int opened_fd;               /* of the log, by the thread that makes the folder */
+    struct file_work files;    /* of its folders: until it is placed, and when it is gone */
+    int opened_fd;             /* of the log, by the thread that makes the folder */
     cadre_status stage_in_status;
     struct cadre_error stage_in_error;
     bool emptying;   /* a thread removes what others left under its uid */
@@ -44,24 +44,24 @@ struct task_files {
     bool left;                   /* gone, and the last of its job: its uid is being emptied */
     bool entered;                /* its job counts it */
     struct isolation_user user;  /* then: who it runs as */
-    struct task_cgroup group;     /* made, and gone with its process unless that never was */
+    struct task_cgroup group;    /* made, and gone with its process unless that never was */
     bool ready;                  /* folders stand */
     bool failed;                 /* it does not start any more, and the agent knows */
     struct publish *publish;     /* of its newest checkpoint, under way */
     struct published *published; /* newest first */
     /* the log */
-    struct log_file log;      /* as the last turn left it */
+    struct log_file log;  /* as the last turn left it */
     struct log_io log_io; /* the thread's while log_work runs */
     struct file_work log_work;
     uint8_t *log_incoming; /* to be written by the next turn; NULL: nothing came */
     size_t log_incoming_bytes;
-    size_t log_missed; /* came after that, when there was no memory */
-    bool log_reports_dropped;    /* how much was dropped, if there is room now */
-    bool log_paused;     /* the task's pipes are not read until what came is written */
+    size_t log_missed;        /* came after that, when there was no memory */
+    bool log_reports_dropped; /* how much was dropped, if there is room now */
+    bool log_paused;          /* the task's pipes are not read until what came is written */
     uint64_t log_sent;
     uint64_t log_acked;
     uint64_t log_ends[LOG_IN_FLIGHT_MAX]; /* of chunks that are not answered yet: a ring, whose */
-    unsigned log_first;                /* oldest is here; answers come in their order */
+    unsigned log_first;                   /* oldest is here; answers come in their order */
     unsigned log_in_flight;
     unsigned log_stale; /* so many of them were sent before log_sent was set back */
     bool counted_start; /* in the daemon's counts */

@@ -73,7 +73,7 @@ bool cgroup_remove_last(const struct task_cgroup *group);
 /* "it used more than its 512 MiB (--memory)" and the like into `text`, when that says more of the
  * end of a task than its status does; else false. `asked` is what the job named: another limit is
  * the worker's. `failed`: it ended by a signal or with another status than 0. */
-bool cgroup_explain(const struct cgroup_usage *report, const struct cgroup_limits *asked, bool failed,
-    char *text, size_t text_bytes);
+bool cgroup_explain(const struct cgroup_usage *report, const struct cgroup_limits *asked,
+    bool failed, char *text, size_t text_bytes);
 
 #endif

@@ -89,7 +89,8 @@ static cadre_status limit_memory(const struct cgroup_tree *tree, const struct ta
     snprintf(text, sizeof text, "%" PRIu64, bytes);
     if (tree->kind == CGROUP_V2) {
         const char *folder = group->folders[0];
-        (void)cgroup_file_write(folder, "memory.swap.max", "0"); /* a kernel without swap has none */
+        (void)cgroup_file_write(
+            folder, "memory.swap.max", "0"); /* a kernel without swap has none */
         (void)cgroup_file_write(folder, "memory.oom.group", "1");
         return put(folder, "memory.max", text, error);
     }

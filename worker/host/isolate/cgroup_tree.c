@@ -152,8 +152,8 @@ set_reason(struct cgroup_tree *tree, const char *format, ...)
 
 /* ---- v1 ---- */
 
-static void open_v1_controller(
-    const struct cgroup_tree_options *options, enum cgroup_controller which, struct cgroup_tree *tree)
+static void open_v1_controller(const struct cgroup_tree_options *options,
+    enum cgroup_controller which, struct cgroup_tree *tree)
 {
     char own[CGROUP_PATH_BYTES];
     char *folder = tree->folders[which];

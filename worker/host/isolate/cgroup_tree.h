@@ -15,8 +15,8 @@
 struct cgroup_tree {
     enum cgroup_kind kind;
     char folders[CGROUP_CONTROLLERS][CGROUP_PATH_BYTES]; /* <name>; as task_group's */
-    bool has[CGROUP_CONTROLLERS];                       /* what it can limit or do */
-    char why[CGROUP_REASON_BYTES];                         /* why not all of it; "" */
+    bool has[CGROUP_CONTROLLERS];                        /* what it can limit or do */
+    char why[CGROUP_REASON_BYTES];                       /* why not all of it; "" */
 };
 
 struct cgroup_tree_options {

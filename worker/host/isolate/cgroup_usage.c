@@ -51,8 +51,8 @@ static void format_bytes(uint64_t bytes, char *text, size_t text_bytes)
         text, text_bytes, "%.*f %s", value == (double)(uint64_t)value ? 0 : 1, value, units[unit]);
 }
 
-bool cgroup_explain(const struct cgroup_usage *report, const struct cgroup_limits *asked, bool failed,
-    char *text, size_t text_bytes)
+bool cgroup_explain(const struct cgroup_usage *report, const struct cgroup_limits *asked,
+    bool failed, char *text, size_t text_bytes)
 {
     char limit[32];
     format_bytes(report->memory_limit_bytes, limit, sizeof limit);

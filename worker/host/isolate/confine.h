@@ -9,7 +9,7 @@
 /* A plain value without pointers: it may cross a pipe or an exec. */
 struct task_confinement {
     struct task_cgroup group; /* joined first, while it may */
-    bool change_user;        /* become uid and gid, without supplementary groups */
+    bool change_user;         /* become uid and gid, without supplementary groups */
     uid_t uid;
     gid_t gid;
     mode_t umask;           /* 0: as it is */

@@ -68,7 +68,7 @@ static void describe_isolation(struct isolation *isolation, const struct isolati
     snprintf(isolation->description, sizeof isolation->description, "%s; %s%s%s%s%s", users,
         tree->kind == CGROUP_NONE ? "no cgroups, so limits of jobs cannot be kept"
         : tree->kind == CGROUP_V2 ? "cgroup v2"
-                                 : "cgroup v1",
+                                  : "cgroup v1",
         limits[0] != '\0' ? ", with limits for " : "", limits, tree->why[0] != '\0' ? ": " : "",
         tree->why);
 }
@@ -273,7 +273,8 @@ cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
         CADRE_TRY(check(isolation, &questions[i], error));
     }
-    struct cgroup_limits limits = {.memory_bytes = requested_or(asked->memory_bytes, most->memory_bytes),
+    struct cgroup_limits limits = {
+        .memory_bytes = requested_or(asked->memory_bytes, most->memory_bytes),
         .cpu_thousandths = asked->cpu_thousandths,
         .pids = (uint32_t)requested_or(asked->pids, most->pids)};
     *ret_confinement = (struct task_confinement){.change_user = user->change,

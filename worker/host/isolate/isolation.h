@@ -25,10 +25,10 @@ struct isolation_options {
     const char *parent; /* a cgroup below which groups are made, "/cadre" say; NULL: the daemon's
                            own, which must be delegated to it */
     const char *mounts; /* NULL: /proc/self/mountinfo; a test's file */
-    const char *membership;      /* NULL: /proc/self/cgroup */
-    struct cgroup_limits ceiling; /* of each task, but for CPUs: given to one that names none, and no
-                                    job may have more; 0: none */
-    bool best_effort;            /* a limit that cannot be enforced is let go */
+    const char *membership;       /* NULL: /proc/self/cgroup */
+    struct cgroup_limits ceiling; /* of each task, but for CPUs: given to one that names none, and
+                                    no job may have more; 0: none */
+    bool best_effort;             /* a limit that cannot be enforced is let go */
 };
 
 /* INVALID_ARGUMENT: the range is wrong, or a uid of it is a user of this host. That there are no

@@ -42,5 +42,5 @@ bool peer_is_task(
         return false;
     }
     return group != NULL && group->kind != CGROUP_NONE ? cgroup_has(group, credentials.pid)
-                                                      : descends_from(credentials.pid, leader);
+                                                       : descends_from(credentials.pid, leader);
 }

@@ -18,14 +18,14 @@
 #define RANGE_MAX 65536
 
 struct uid_slot {
-    uint64_t job;    /* 0: nobody's */
-    unsigned takers; /* 0 with a job: noted, and kept for it while something runs */
-    uint64_t released;  /* place in the order of being given back */
-    int claim;       /* a lock that other daemons of the host see; -1: none */
-    bool runs;       /* of the last scan */
-    bool dirty;      /* what its earlier jobs left may be there */
-    bool emptied;    /* and is being removed */
-    bool refused;    /* something else of this kernel runs under it: no job starts with it now */
+    uint64_t job;      /* 0: nobody's */
+    unsigned takers;   /* 0 with a job: noted, and kept for it while something runs */
+    uint64_t released; /* place in the order of being given back */
+    int claim;         /* a lock that other daemons of the host see; -1: none */
+    bool runs;         /* of the last scan */
+    bool dirty;        /* what its earlier jobs left may be there */
+    bool emptied;      /* and is being removed */
+    bool refused;      /* something else of this kernel runs under it: no job starts with it now */
     struct uid_holder holder; /* while a job has it; its thread's while it is emptied */
     bool lost;                /* its job ended while we were away, and another daemon has it now */
 };

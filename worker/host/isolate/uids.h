@@ -40,8 +40,8 @@ bool uids_is_clean(const struct uids *uids, uid_t uid);
 bool uids_begin_empty(struct uids *uids, uid_t uid);
 
 /* What is between the two, in a thread: for the job that has it now, holds it against all daemons
- * of this kernel and removes what others left (uid_cleanup_claim); of the job that had it, kills and
- * removes what it left (uid_cleanup_remove). */
+ * of this kernel and removes what others left (uid_cleanup_claim); of the job that had it, kills
+ * and removes what it left (uid_cleanup_remove). */
 void uids_claim(struct uids *uids, uid_t uid);
 void uids_clear(struct uids *uids, uid_t uid);
 

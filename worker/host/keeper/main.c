@@ -34,7 +34,7 @@ struct keeper {
     bool ended_sent;
     bool swept_sent;
     bool ending;           /* nothing of the task is needed any more */
-    bool end_requested;      /* by a daemon, which removes the rest */
+    bool end_requested;    /* by a daemon, which removes the rest */
     uint64_t last_us;      /* of `ending`: then it goes all the same */
     uint64_t orphan_at_us; /* nobody is connected: then the task is ended */
     uint64_t kill_at_us;   /* its grace is over */
@@ -72,8 +72,8 @@ static void close_connection(struct keeper *keeper)
 /* What does not fit is said again on the next connection. */
 static void send_message(struct keeper *keeper, uint32_t type, int64_t value)
 {
-    if (keeper_send(keeper->connection, &(struct keeper_message){.type = type, .value = value}, NULL,
-            0) != 0) {
+    if (keeper_send(keeper->connection, &(struct keeper_message){.type = type, .value = value},
+            NULL, 0) != 0) {
         close_connection(keeper);
     }
 }

@@ -12,7 +12,8 @@
 
 #define VISIBLE "CUDA_VISIBLE_DEVICES="
 
-cadre_status host_gpus_parse_count(const char *text, uint32_t *ret_count_wanted, struct cadre_error *error)
+cadre_status host_gpus_parse_count(
+    const char *text, uint32_t *ret_count_wanted, struct cadre_error *error)
 {
     if (strcmp(text, "all") == 0 || strcmp(text, "none") == 0) {
         *ret_count_wanted = text[0] == 'a' ? HOST_GPUS_ALL : 0;

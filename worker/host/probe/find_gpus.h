@@ -23,7 +23,8 @@ struct host_gpus_search {
 };
 
 /* "all", "none" or a number up to LIMIT_GPUS_PER_WORKER. INVALID_ARGUMENT names the option. */
-cadre_status host_gpus_parse_count(const char *text, uint32_t *ret_count_wanted, struct cadre_error *error);
+cadre_status host_gpus_parse_count(
+    const char *text, uint32_t *ret_count_wanted, struct cadre_error *error);
 
 /* Asks, and waits for at most timeout_us and a moment. Never fails: what went wrong is the reason.
  */

@@ -45,7 +45,8 @@ static bool parse_number(const json_t *object, const char *key, uint64_t most, u
     return good;
 }
 
-static cadre_status parse_device(const json_t *json, struct host_gpu *gpu, struct cadre_error *error)
+static cadre_status parse_device(
+    const json_t *json, struct host_gpu *gpu, struct cadre_error *error)
 {
     uint64_t major = 0;
     uint64_t minor = 0;

@@ -86,7 +86,8 @@ cadre_status resolver_slurm(const cadre_slurm_options *options,
     struct slurm_task slurm_task_found;
     *ret_resolver = NULL;
     CADRE_TRY(slurm_resolve(&variables, given, &slurm_task_found, error));
-    CADRE_TRY(resolver_new(slurm_task_found.spec, slurm_task_found.task_type, slurm_task_found.task_id, ret_resolver, error));
+    CADRE_TRY(resolver_new(slurm_task_found.spec, slurm_task_found.task_type,
+        slurm_task_found.task_id, ret_resolver, error));
     (*ret_resolver)->gpu_first = slurm_task_found.gpu_first;
     (*ret_resolver)->gpu_count = slurm_task_found.gpus;
     return CADRE_OK;

@@ -179,10 +179,12 @@ static cadre_status add_tasks(const struct layout *layout, const cadre_slurm_opt
             char address[CADRE_CLUSTER_ADDRESS_BYTES + 16];
             snprintf(address, sizeof address, "%s:%" PRIu32, layout->hosts.names[host],
                 port_base + local);
-            CADRE_TRY(cluster_spec_job(slurm_task_found->spec, cursor.jobs[cursor.at].name, &job, error));
+            CADRE_TRY(
+                cluster_spec_job(slurm_task_found->spec, cursor.jobs[cursor.at].name, &job, error));
             CADRE_TRY(cluster_spec_add(slurm_task_found->spec, job, cursor.index, address, error));
             if (next == rank) {
-                snprintf(slurm_task_found->task_type, sizeof slurm_task_found->task_type, "%s", job->name);
+                snprintf(slurm_task_found->task_type, sizeof slurm_task_found->task_type, "%s",
+                    job->name);
                 slurm_task_found->task_id = cursor.index;
                 slurm_task_found->gpu_first = local * slurm_task_found->gpus;
             }

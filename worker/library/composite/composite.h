@@ -89,8 +89,8 @@ cadre_status sparse_shape_of(
  * gives --- */
 
 /* `row_splits` is those of `count` parts, of sizes[i] entries each. */
-cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
-    cadre_tensor **ret_row_splits, struct cadre_error *error);
+cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[],
+    size_t count, cadre_tensor **ret_row_splits, struct cadre_error *error);
 
 /* `indices` is those of `count` parts, sizes[i] each, `dense_shapes` their dense shapes. The
  * indices are written in place. The result has all rows, and of the other dimensions the largest.

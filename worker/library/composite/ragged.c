@@ -136,8 +136,8 @@ static cadre_status splits_add(
     return CADRE_OK;
 }
 
-cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[], size_t count,
-    cadre_tensor **ret_row_splits, struct cadre_error *error)
+cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t sizes[],
+    size_t count, cadre_tensor **ret_row_splits, struct cadre_error *error)
 {
     const int64_t *from = splits_of(row_splits);
     int64_t left = cadre_tensor_count(row_splits);

@@ -38,7 +38,7 @@ static struct {
     char task[64];
     char path[PATH_MAX];
     const char *program; /* in path */
-    atomic_int reporter;   /* the thread that tells; 0: none */
+    atomic_int reporter; /* the thread that tells; 0: none */
 } crash;
 
 bool crash_prepared(void)

@@ -35,7 +35,8 @@ struct crash_location {
 };
 
 /* `program`: the executable's name, for its file goes by none. */
-void crash_location_find(uintptr_t address, const char *program, struct crash_location *ret_location);
+void crash_location_find(
+    uintptr_t address, const char *program, struct crash_location *ret_location);
 
 /* The function with this address in an ELF file; false: none, or no such file. */
 bool crash_symbol_find(const char *path, uintptr_t address, char name[CRASH_NAME_BYTES]);

@@ -128,7 +128,8 @@ static const struct link_map *find_module(uintptr_t address, bool *ret_in_one)
 }
 #endif
 
-void crash_location_find(uintptr_t address, const char *program, struct crash_location *ret_location)
+void crash_location_find(
+    uintptr_t address, const char *program, struct crash_location *ret_location)
 {
     bool in_one;
     const struct link_map *map = find_module(address, &in_one);

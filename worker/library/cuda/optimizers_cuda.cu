@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Updates by optimizers: what worker/library/optimizer/update_loops.h does with an element, in the same
- * order of the same operations. This file is compiled without fused products and sums, and division
- * and square roots are rounded as IEEE 754 says: the bits are the host's.
+ * Updates by optimizers: what worker/library/optimizer/update_loops.h does with an element, in the
+ * same order of the same operations. This file is compiled without fused products and sums, and
+ * division and square roots are rounded as IEEE 754 says: the bits are the host's.
  *
  * A thread takes 16 bytes of each operand at a time where all addresses are aligned to that, as
  * they are of whole variables, and else element by element. */

@@ -151,7 +151,9 @@ static void column_see_finite(struct column *column, double number)
     size_t sign = decimal.negative ? 1 : 0;
     if (column->scientific) {
         int digits_after_point = decimal.count - 1;
-        column->digits_after_point = digits_after_point > column->digits_after_point ? digits_after_point : column->digits_after_point;
+        column->digits_after_point = digits_after_point > column->digits_after_point
+                                         ? digits_after_point
+                                         : column->digits_after_point;
         column->exponent_digits =
             decimal.exponent > 99 || decimal.exponent < -99 ? 3 : column->exponent_digits;
         wider(&column->whole, sign + 1);
@@ -211,7 +213,8 @@ static void measure(struct array_writer *writer)
         column->exponent_digits = 2;
         see_all(writer, 0, 0);
         if (column->scientific) {
-            column->behind = (size_t)column->digits_after_point + 2 + (size_t)column->exponent_digits;
+            column->behind =
+                (size_t)column->digits_after_point + 2 + (size_t)column->exponent_digits;
         }
         if (column->not_finite > column->whole + column->behind + 1) {
             column->whole = column->not_finite - column->behind - 1;
@@ -260,7 +263,8 @@ static void element_word(const struct array_writer *writer, int64_t at, struct w
     } else {
         struct decimal decimal = decimal_of(real, column->dtype, PLACES, column->scientific);
         if (column->scientific) {
-            decimal_scientific(&decimal, column->digits_after_point, column->exponent_digits, word->text);
+            decimal_scientific(
+                &decimal, column->digits_after_point, column->exponent_digits, word->text);
         } else {
             decimal_plain(&decimal, 0, word->text);
             word->after = column->behind - (size_t)decimal_digits_after_point(&decimal);

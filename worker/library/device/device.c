@@ -87,8 +87,8 @@ cadre_status device_open(uint32_t index, struct device **ret_device, struct cadr
     *ret_device = NULL;
     uint32_t count = device_count();
     if (count == 0) {
-        return cadre_error_set(
-            error, CADRE_FAILED_PRECONDITION, "there is no GPU:%u; %s", index, device_absence_reason());
+        return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "there is no GPU:%u; %s", index,
+            device_absence_reason());
     }
     if (index >= count) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,

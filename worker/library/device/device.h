@@ -30,7 +30,8 @@ struct device {
 
 /* How many devices there are for this process. The first call looks for the plugin and opens it
  * (device_plugin.c says where), unless CADRE_DEVICES says "cpu" (CADRE_DEVICES_REASON, which a
- * worker sets, says why then). 0: device_absence_reason() says why, in one sentence ("no GPU is used:
+ * worker sets, says why then). 0: device_absence_reason() says why, in one sentence ("no GPU is
+ * used:
  * ..."); "" otherwise. Any thread. */
 uint32_t device_count(void);
 const char *device_absence_reason(void);

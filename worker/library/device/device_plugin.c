@@ -36,8 +36,8 @@ static void open_plugin(const char *path, struct device_found *found)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
-        snprintf(
-            found->reason, sizeof found->reason, "the plugin cannot be opened: %s", linker_messages());
+        snprintf(found->reason, sizeof found->reason, "the plugin cannot be opened: %s",
+            linker_messages());
         return;
     }
     void *symbol = dlsym(library, DEVICE_PLUGIN_ENTRY);

@@ -84,7 +84,8 @@ static char digit_at(const struct decimal *decimal, int power)
     return at >= 0 && at < decimal->count ? decimal->digits[at] : '0';
 }
 
-void decimal_plain(const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES])
+void decimal_plain(
+    const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES])
 {
     int own = decimal_digits_after_point(decimal);
     int last = -(own > digits_after_point ? own : digits_after_point);
@@ -102,8 +103,8 @@ void decimal_plain(const struct decimal *decimal, int digits_after_point, char t
     text[used] = '\0';
 }
 
-void decimal_scientific(
-    const struct decimal *decimal, int digits_after_point, int exponent_digits, char text[NUMBER_TEXT_BYTES])
+void decimal_scientific(const struct decimal *decimal, int digits_after_point, int exponent_digits,
+    char text[NUMBER_TEXT_BYTES])
 {
     int used = snprintf(
         text, NUMBER_TEXT_BYTES, "%s%c.", decimal->negative ? "-" : "", decimal->digits[0]);

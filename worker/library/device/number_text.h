@@ -23,7 +23,8 @@ struct decimal {
 /* Of a finite number of a floating type. With `places` >= 0 it is rounded to so many behind the
  * point of its plain form (`scientific`: of d.ddd) where the shortest has more; it then has a digit
  * there. */
-struct decimal decimal_of(double number, cadre_dtype dtype, int digits_after_point, bool scientific);
+struct decimal decimal_of(
+    double number, cadre_dtype dtype, int digits_after_point, bool scientific);
 
 /* Digits before and behind the point of the plain form: "12." has 2 and 0, "0.05" 1 and 2. */
 int decimal_whole(const struct decimal *decimal);
@@ -31,9 +32,10 @@ int decimal_digits_after_point(const struct decimal *decimal);
 
 /* Writes "-12.5", with zeros up to `places` behind the point, and "-1.25e+01", with zeros up to
  * `places` and to `exponent_digits`; always with a point. */
-void decimal_plain(const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES]);
-void decimal_scientific(
-    const struct decimal *decimal, int digits_after_point, int exponent_digits, char text[NUMBER_TEXT_BYTES]);
+void decimal_plain(
+    const struct decimal *decimal, int digits_after_point, char text[NUMBER_TEXT_BYTES]);
+void decimal_scientific(const struct decimal *decimal, int digits_after_point, int exponent_digits,
+    char text[NUMBER_TEXT_BYTES]);
 
 /* One number alone: "1.0", "1e-05", "nan". */
 void decimal_alone(double number, cadre_dtype dtype, char text[NUMBER_TEXT_BYTES]);

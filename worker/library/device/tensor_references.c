@@ -146,7 +146,8 @@ static bool waits(cadre_tensor *tensor)
     return false;
 }
 
-void tensor_return_slots_enter(struct tensor_return_slots *entered, cadre_tensor *const *slots, uint32_t count)
+void tensor_return_slots_enter(
+    struct tensor_return_slots *entered, cadre_tensor *const *slots, uint32_t count)
 {
     CADRE_ASSERT(count <= TENSOR_RETURN_SLOTS_MAX);
     entered->slots = slots;

@@ -30,9 +30,10 @@ void tensor_set_refusal_handler(void (*handler)(const struct cadre_error *error)
  * thread of the last reference of a tensor in one of them waits for the end of the function. */
 struct tensor_return_slots {
     cadre_tensor *const *slots;
-    uint32_t count;                            /* at most TENSOR_RETURN_SLOTS_MAX */
-    bool any;                                  /* of `released` */
-    cadre_tensor *released[TENSOR_RETURN_SLOTS_MAX]; /* while they were in that place; set if `any` */
+    uint32_t count; /* at most TENSOR_RETURN_SLOTS_MAX */
+    bool any;       /* of `released` */
+    cadre_tensor
+        *released[TENSOR_RETURN_SLOTS_MAX]; /* while they were in that place; set if `any` */
     struct tensor_return_slots *outer;
 };
 

@@ -13,8 +13,8 @@
  * replicas are all on the host gives no devices.
  *
  * A replica that does not come to a collective is named to those that wait (`stalled`, the timeout)
- * as on the host, since the agreement is there. Once all have come mesh_device_synchronize waits, and
- * tells `stalled` the own rank while the devices of all local replicas are in a collective that
+ * as on the host, since the agreement is there. Once all have come mesh_device_synchronize waits,
+ * and tells `stalled` the own rank while the devices of all local replicas are in a collective that
  * others' are not done with; a task whose device is still at its own work tells nothing. When the
  * time is over the error names the replica whose device did not come, if it is one.
  *
@@ -70,9 +70,9 @@ cadre_status mesh_device_synchronize_all(struct mesh *mesh, uint32_t local_repli
  * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
 bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us);
 
-/* NCCL's handle of this replica, which the program may use until mesh_device_comm_returned: for so long,
- * but at most 2 s, its communicators are not aborted. FAILED_PRECONDITION, with mesh_device_reason,
- * when there is none. In the thread that calls for the replica. */
+/* NCCL's handle of this replica, which the program may use until mesh_device_comm_returned: for so
+ * long, but at most 2 s, its communicators are not aborted. FAILED_PRECONDITION, with
+ * mesh_device_reason, when there is none. In the thread that calls for the replica. */
 cadre_status mesh_device_comm(
     struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error);
 

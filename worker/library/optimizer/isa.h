@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is done with elements: pure loops, once for each instruction set (update_loops.h), chosen when the
- * program runs. The bits do not depend on the set: no product and sum are fused. */
+ * What is done with elements: pure loops, once for each instruction set (update_loops.h), chosen
+ * when the program runs. The bits do not depend on the set: no product and sum are fused. */
 #ifndef CADRE_OPTIMIZER_ISA_H
 #define CADRE_OPTIMIZER_ISA_H
 

@@ -91,8 +91,8 @@ static void keep_member(struct directory *directory, const struct task_member *e
     member->attempts = entry->attempts;
     member->here = entry->here;
     member->backed = entry->backed;
-    snprintf(
-        member->address, sizeof member->address, "%s", entry->address == NULL ? "" : entry->address);
+    snprintf(member->address, sizeof member->address, "%s",
+        entry->address == NULL ? "" : entry->address);
 }
 
 void directory_update(struct directory *directory, const struct task_members *members)
@@ -145,7 +145,8 @@ cadre_status directory_ended(struct directory *directory, struct cadre_error *er
 static uint64_t deadline_of(uint64_t wait_timeout_us)
 {
     uint64_t now_us = clock_monotonic_us();
-    return wait_timeout_us > CADRE_TIME_NEVER - now_us ? CADRE_TIME_NEVER : now_us + wait_timeout_us;
+    return wait_timeout_us > CADRE_TIME_NEVER - now_us ? CADRE_TIME_NEVER
+                                                       : now_us + wait_timeout_us;
 }
 
 /* Under the lock. False: it is past the deadline. */
@@ -217,7 +218,7 @@ static cadre_status missing(const struct directory *directory, enum role role, u
         (double)wait_timeout_us / CADRE_US_PER_S,
         member->attempts > 1   ? ": it was lost, and did not come back"
         : member->attempts > 0 ? ": it was started, and did not come, or was lost"
-                            : ": the coordinator has not started it");
+                               : ": the coordinator has not started it");
 }
 
 cadre_status directory_await(struct directory *directory, enum role role, uint32_t index,
@@ -243,7 +244,8 @@ cadre_status directory_await(struct directory *directory, enum role role, uint32
     return status;
 }
 
-uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t wait_timeout_us)
+uint64_t directory_await_change(
+    struct directory *directory, uint64_t seen, uint64_t wait_timeout_us)
 {
     uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);

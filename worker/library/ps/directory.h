@@ -27,7 +27,7 @@ struct directory_member {
     uint32_t index; /* of its role */
     uint64_t incarnation;
     uint32_t attempts; /* how often the slot was started in this generation: 1 is its first life */
-    bool here;      /* it listens at `address`; else it was lost, or has not come yet */
+    bool here;         /* it listens at `address`; else it was lost, or has not come yet */
     char address[LIMIT_ADDRESS_BYTES];
     struct task_backed backed; /* of a server: whose copy of its variables counts, as recorded */
 };
@@ -54,7 +54,8 @@ cadre_status directory_await_key(struct directory *directory, uint64_t wait_time
     struct generation *ret_generation, uint8_t ret_key[LIMIT_JOB_KEY_BYTES],
     struct cadre_error *error);
 
-/* What is known of a member now; `here` false when nothing is. index < ps_job_role_count of the role. */
+/* What is known of a member now; `here` false when nothing is. index < ps_job_role_count of the
+ * role. */
 void directory_lookup(struct directory *directory, enum role role, uint32_t index,
     struct directory_member *ret_member);
 
@@ -66,6 +67,7 @@ cadre_status directory_await(struct directory *directory, enum role role, uint32
 
 /* Counts updates. Waits until there were more than `seen`, it ended, or the time is over; returns
  * how many. */
-uint64_t directory_await_change(struct directory *directory, uint64_t seen, uint64_t wait_timeout_us);
+uint64_t directory_await_change(
+    struct directory *directory, uint64_t seen, uint64_t wait_timeout_us);
 
 #endif

@@ -187,8 +187,8 @@ uint64_t request_answer_bytes(const struct request *request)
     }
 }
 
-size_t request_write(const struct request *request, uint64_t done_watermark, struct frame *ret_frame,
-    uint8_t ret_part[REQUEST_HEADER_BYTES])
+size_t request_write(const struct request *request, uint64_t done_watermark,
+    struct frame *ret_frame, uint8_t ret_part[REQUEST_HEADER_BYTES])
 {
     uint8_t *end = ret_part;
     if (request->kind == REQUEST_CREATE) {

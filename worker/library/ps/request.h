@@ -53,15 +53,16 @@ double request_double(uint64_t bits);
 uint64_t request_row_bytes(const struct store_spec *spec);
 
 /* The frame of a request, with its bytes, and its part; returns the part's size. */
-size_t request_write(const struct request *request, uint64_t done_watermark, struct frame *ret_frame,
-    uint8_t ret_part[REQUEST_HEADER_BYTES]);
+size_t request_write(const struct request *request, uint64_t done_watermark,
+    struct frame *ret_frame, uint8_t ret_part[REQUEST_HEADER_BYTES]);
 /* Bytes of ids and of values that follow the part. */
 uint64_t request_ids_bytes(const struct request *request);
 uint64_t request_values_bytes(const struct request *request);
 /* Bytes of a good answer's rows; UINT64_MAX: a text of any size. */
 uint64_t request_answer_bytes(const struct request *request);
 
-void push_header_read(const uint8_t bytes[PUSH_HEADER_BYTES], uint32_t shard, struct push *ret_push);
+void push_header_read(
+    const uint8_t bytes[PUSH_HEADER_BYTES], uint32_t shard, struct push *ret_push);
 void spec_header_read(const uint8_t bytes[SPEC_HEADER_BYTES], struct store_spec *ret_spec);
 /* The name is terminated, whatever the bytes are. */
 void name_header_read(const uint8_t bytes[NAME_HEADER_BYTES], char ret_name[STORE_NAME_BYTES]);

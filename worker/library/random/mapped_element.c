@@ -43,11 +43,12 @@ cadre_status mapped_random(uint64_t seed, const char *name, uint64_t row, cadre_
     const struct mapped_element *element = current;
     CADRE_TRY(need_ids(current, error));
     if (row < element->count) {
-        *ret_random = random_stream(RANDOM_OF_SAMPLE, seed, name, element->epoch, element->ids[row]);
+        *ret_random =
+            random_stream(RANDOM_OF_SAMPLE, seed, name, element->epoch, element->ids[row]);
         return CADRE_OK;
     }
-    const cadre_random last =
-        random_stream(RANDOM_OF_SAMPLE, seed, name, element->epoch, element->ids[element->count - 1]);
+    const cadre_random last = random_stream(
+        RANDOM_OF_SAMPLE, seed, name, element->epoch, element->ids[element->count - 1]);
     *ret_random = cadre_random_split(&last, row);
     return CADRE_OK;
 }

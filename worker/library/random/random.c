@@ -17,8 +17,8 @@ static uint64_t name_key(uint64_t key, const char *name)
     return key;
 }
 
-cadre_random random_stream(
-    enum random_domain random_domain, uint64_t seed, const char *name, uint64_t major, uint64_t minor)
+cadre_random random_stream(enum random_domain random_domain, uint64_t seed, const char *name,
+    uint64_t major, uint64_t minor)
 {
     uint64_t key = prng_mix(name_key(prng_mix(seed ^ prng_mix((uint64_t)random_domain)), name));
     uint64_t at = prng_mix(prng_mix(major ^ key) ^ minor);

@@ -12,7 +12,7 @@
 enum random_domain { RANDOM_OF_REPLICA = 1, RANDOM_OF_STEP, RANDOM_OF_SAMPLE, RANDOM_OF_SPLIT };
 
 /* `major` and `minor`: which of the drawer's streams, as a step and a replica. */
-cadre_random random_stream(
-    enum random_domain random_domain, uint64_t seed, const char *name, uint64_t major, uint64_t minor);
+cadre_random random_stream(enum random_domain random_domain, uint64_t seed, const char *name,
+    uint64_t major, uint64_t minor);
 
 #endif

@@ -144,8 +144,9 @@ static ncclResult_t greet(struct ncclComm *comm)
         return nccl_set_error(ncclSystemError, "stand-in: who listened for this id went away");
     }
     answer.text[sizeof(answer.text) - 1] = '\0';
-    return answer.result == ncclSuccess ? ncclSuccess
-                                        : nccl_set_error((ncclResult_t)answer.result, "%s", answer.text);
+    return answer.result == ncclSuccess
+               ? ncclSuccess
+               : nccl_set_error((ncclResult_t)answer.result, "%s", answer.text);
 }
 
 static void *form_main(void *user)

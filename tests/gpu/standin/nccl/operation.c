@@ -218,8 +218,8 @@ static ncclResult_t post(const struct operation *wanted, const char *name)
     }
     if (wanted->stream != NULL &&
         (cudaStreamGetDevice(wanted->stream, &device) != cudaSuccess || device != comm->device)) {
-        return nccl_set_error(ncclInvalidUsage, "stand-in: %s on a stream of device %d, not %d", name,
-            device, comm->device);
+        return nccl_set_error(ncclInvalidUsage, "stand-in: %s on a stream of device %d, not %d",
+            name, device, comm->device);
     }
     if (wanted->call.count == 0) {
         return ncclSuccess;
@@ -247,7 +247,7 @@ static ncclResult_t post(const struct operation *wanted, const char *name)
 #define ENTER(name, comm, datatype)                                                                \
     STANDIN_CALL(name);                                                                            \
     if (standin_fault != 0) {                                                                      \
-        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: %s was to fail", name);            \
+        return nccl_set_error((ncclResult_t)standin_fault, "stand-in: %s was to fail", name);      \
     }                                                                                              \
     size_t one = reduce_element_bytes((uint32_t)(datatype));                                       \
     size_t ranks = (comm) != NULL ? (size_t)(comm)->world : 0

@@ -68,8 +68,8 @@ static cadre_status gather(cadre_dataset *input, struct element_position first, 
 }
 
 /* Of the first batch that is ever read one element comes alone: it tells what a batch takes. */
-static cadre_status read_first(struct batch_dataset *batch, struct element_position from, int64_t count,
-    struct batch_builder *parts, struct id_list *ids, struct cadre_error *error)
+static cadre_status read_first(struct batch_dataset *batch, struct element_position from,
+    int64_t count, struct batch_builder *parts, struct id_list *ids, struct cadre_error *error)
 {
     cadre_element first = {0};
     CADRE_TRY(gather(batch->base.input, from, 1, &first, ids, error));
@@ -80,8 +80,8 @@ static cadre_status read_first(struct batch_dataset *batch, struct element_posit
     return CADRE_OK;
 }
 
-static cadre_status read_at(struct batch_dataset *batch, struct element_position from, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status read_at(struct batch_dataset *batch, struct element_position from,
+    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t row_bytes = atomic_load_explicit(&batch->row_bytes, memory_order_relaxed);
     CADRE_CLEANUP(batch_builder_clear) struct batch_builder parts = {0};
@@ -106,8 +106,9 @@ static cadre_status read_at(struct batch_dataset *batch, struct element_position
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "batch");
 }
 
-static cadre_status batch_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
-    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status batch_at_rows(cadre_dataset *self, struct element_position position,
+    int64_t first, int64_t count, cadre_element *ret_element, struct id_list *ids,
+    struct cadre_error *error)
 {
     struct batch_dataset *batch = (struct batch_dataset *)self;
     struct element_position from = {.epoch = position.epoch};
@@ -115,14 +116,14 @@ static cadre_status batch_at_rows(cadre_dataset *self, struct element_position p
     return read_at(batch, from, count, ret_element, ids, error);
 }
 
-static cadre_status batch_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status batch_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     return batch_at_rows(self, position, 0, batch_rows(self, position), ret_element, ids, error);
 }
 
-static cadre_status batch_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status batch_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     const struct batch_dataset *batch = (const struct batch_dataset *)self;
     for (size_t k = 0; k < count; k++) {

@@ -8,7 +8,7 @@
 /* Zeroed: nothing. */
 struct batch_builder {
     struct element_stack read; /* rows that are stacked already, or single elements */
-    cadre_tensor **tensors;   /* of one component, while they are joined */
+    cadre_tensor **tensors;    /* of one component, while they are joined */
     size_t capacity;
     int64_t rows;
     uint64_t bytes_since_check; /* since memory was looked at */

@@ -97,7 +97,8 @@ static int64_t total_rows(const cadre_dataset *self)
         return INT64_MAX;
     }
     int64_t each = batching->ops->batch_size(batching);
-    int64_t last = batching->ops->rows(batching, (struct element_position){.index = (uint64_t)batches - 1});
+    int64_t last =
+        batching->ops->rows(batching, (struct element_position){.index = (uint64_t)batches - 1});
     if (each < 1 || last < 0) {
         return CADRE_CARDINALITY_UNKNOWN;
     }
@@ -109,14 +110,15 @@ static int64_t total_rows(const cadre_dataset *self)
 
 /* Calls `part` for each batch that has some of the rows. */
 static cadre_status for_each_part(cadre_dataset *self, struct row_range range, uint64_t epoch,
-    cadre_status (*part)(cadre_dataset *input, struct element_position position, struct row_range rows,
-        void *context, struct id_list *ids, struct cadre_error *error),
+    cadre_status (*part)(cadre_dataset *input, struct element_position position,
+        struct row_range rows, void *context, struct id_list *ids, struct cadre_error *error),
     void *context, struct id_list *ids, struct cadre_error *error)
 {
     cadre_dataset *batching = find_batching(self->input);
     int64_t each = batching->ops->batch_size(batching);
     while (range.count > 0) {
-        struct element_position position = {.index = (uint64_t)(range.first / each), .epoch = epoch};
+        struct element_position position = {
+            .index = (uint64_t)(range.first / each), .epoch = epoch};
         struct row_range rows = {.first = range.first % each};
         rows.count = each - rows.first < range.count ? each - rows.first : range.count;
         CADRE_TRY(part(self->input, position, rows, context, ids, error));
@@ -126,8 +128,8 @@ static cadre_status for_each_part(cadre_dataset *self, struct row_range range, u
     return CADRE_OK;
 }
 
-static cadre_status read_part(cadre_dataset *input, struct element_position position, struct row_range rows,
-    void *context, struct id_list *ids, struct cadre_error *error)
+static cadre_status read_part(cadre_dataset *input, struct element_position position,
+    struct row_range rows, void *context, struct id_list *ids, struct cadre_error *error)
 {
     struct parts *parts = context;
     CADRE_TRY(parts_grow(parts, error));
@@ -137,8 +139,8 @@ static cadre_status read_part(cadre_dataset *input, struct element_position posi
     return CADRE_OK;
 }
 
-static cadre_status ids_of_part(cadre_dataset *input, struct element_position position, struct row_range rows,
-    void *context, struct id_list *ids, struct cadre_error *error)
+static cadre_status ids_of_part(cadre_dataset *input, struct element_position position,
+    struct row_range rows, void *context, struct id_list *ids, struct cadre_error *error)
 {
     (void)context;
     struct id_list all = {0};
@@ -156,8 +158,8 @@ static struct row_range rows_at(const cadre_dataset *self, uint64_t piece)
     return size_list_piece(list_of(self), piece, total_rows(self));
 }
 
-static cadre_status sizes_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status sizes_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct row_range range = rows_at(self, position.index);
     CADRE_CLEANUP(parts_clear) struct parts parts = {0};
@@ -168,8 +170,8 @@ static cadre_status sizes_at(cadre_dataset *self, struct element_position positi
     return element_concat(parts.elements, parts.count, ret_element, error);
 }
 
-static cadre_status sizes_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status sizes_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         struct row_range range = rows_at(self, positions[i].index);

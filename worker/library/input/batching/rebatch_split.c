@@ -44,8 +44,8 @@ static cadre_status cut_whole(cadre_dataset *self, struct element_position posit
     return status;
 }
 
-static cadre_status split_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status split_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t pieces = pieces_of(self);
     uint64_t piece = position.index % pieces;
@@ -60,17 +60,19 @@ static cadre_status split_at(cadre_dataset *self, struct element_position positi
         CADRE_TRY(dataset_spec(self->input, &spec, error));
         return element_make_empty(&spec, ret_element, error);
     }
-    return dataset_at_rows(self->input, position, range.first, range.count, ret_element, ids, error);
+    return dataset_at_rows(
+        self->input, position, range.first, range.count, ret_element, ids, error);
 }
 
-static cadre_status split_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status split_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t pieces = pieces_of(self);
     struct id_list all = {0};
     cadre_status status = CADRE_OK;
     for (size_t i = 0; i < count && status == CADRE_OK; i++) {
-        struct element_position batch = {.index = positions[i].index / pieces, .epoch = positions[i].epoch};
+        struct element_position batch = {
+            .index = positions[i].index / pieces, .epoch = positions[i].epoch};
         all.count = 0;
         status = dataset_ids_at(self->input, &batch, 1, &all, error);
         if (status == CADRE_OK) {

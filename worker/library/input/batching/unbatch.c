@@ -106,8 +106,8 @@ static cadre_status add_ids(const struct id_list *of_element, int64_t rows, int6
 /* --- by index --- */
 
 /* Rows [first, first + count) of element `place` of the input, without the others if it can. */
-static cadre_status read_rows(cadre_dataset *self, struct element_position position, int64_t first, int64_t count,
-    cadre_element *ret_element, struct cadre_error *error)
+static cadre_status read_rows(cadre_dataset *self, struct element_position position, int64_t first,
+    int64_t count, cadre_element *ret_element, struct cadre_error *error)
 {
     int64_t rows = ((const struct unbatch_dataset *)self)->rows;
     int64_t found = dataset_rows(self->input, position);
@@ -128,8 +128,8 @@ static cadre_status read_rows(cadre_dataset *self, struct element_position posit
     return status;
 }
 
-static cadre_status unbatch_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status unbatch_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t rows = (uint64_t)((const struct unbatch_dataset *)self)->rows;
     struct id_list of_element = {0};
@@ -151,8 +151,8 @@ static cadre_status unbatch_ids_at(cadre_dataset *self, const struct element_pos
     return status;
 }
 
-static cadre_status unbatch_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status unbatch_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t rows = (uint64_t)((const struct unbatch_dataset *)self)->rows;
     cadre_element row = {0};
@@ -176,8 +176,8 @@ static size_t run_length(const struct element_position positions[], size_t count
     return run;
 }
 
-static cadre_status unbatch_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status unbatch_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t rows = (uint64_t)((const struct unbatch_dataset *)self)->rows;
     CADRE_CLEANUP(element_stack_clear)

@@ -73,8 +73,8 @@ static int64_t count_rows(const cadre_dataset *self, uint64_t index)
     return left < size ? left : size;
 }
 
-cadre_status uneven_at_rows(cadre_dataset *self, struct element_position position, int64_t first, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+cadre_status uneven_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
+    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_CLEANUP(element_stack_clear) struct element_stack rows = {0};
     for (int64_t i = 0; i < count; i++) {
@@ -92,20 +92,22 @@ cadre_status uneven_at_rows(cadre_dataset *self, struct element_position positio
     return stack(self, &rows, ret_element, error);
 }
 
-cadre_status uneven_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+cadre_status uneven_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
-    return uneven_at_rows(self, position, 0, count_rows(self, position.index), ret_element, ids, error);
+    return uneven_at_rows(
+        self, position, 0, count_rows(self, position.index), ret_element, ids, error);
 }
 
-cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     const uint64_t size = (uint64_t)batch_of(self)->size;
     for (size_t k = 0; k < count; k++) {
         int64_t rows = count_rows(self, positions[k].index);
         for (int64_t i = 0; i < rows; i++) {
-            struct element_position from = {positions[k].index * size + (uint64_t)i, positions[k].epoch};
+            struct element_position from = {
+                positions[k].index * size + (uint64_t)i, positions[k].epoch};
             CADRE_TRY(dataset_ids_at(self->input, &from, 1, ids, error));
         }
     }
@@ -114,7 +116,8 @@ cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position po
 
 int64_t uneven_count_rows(const cadre_dataset *self, struct element_position position)
 {
-    return batch_of(self)->rows_alone ? count_rows(self, position.index) : CADRE_CARDINALITY_UNKNOWN;
+    return batch_of(self)->rows_alone ? count_rows(self, position.index)
+                                      : CADRE_CARDINALITY_UNKNOWN;
 }
 
 /* --- in order --- */

@@ -29,13 +29,13 @@ cadre_status uneven_check_size(const char *who, int64_t size, struct cadre_error
 int64_t uneven_rows(const cadre_dataset *self);
 
 /* Members of the dataset's table. */
-cadre_status uneven_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error);
-cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error);
-int64_t uneven_count_rows(const cadre_dataset *self, struct element_position position);
-cadre_status uneven_at_rows(cadre_dataset *self, struct element_position position, int64_t first, int64_t count,
+cadre_status uneven_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
+cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error);
+int64_t uneven_count_rows(const cadre_dataset *self, struct element_position position);
+cadre_status uneven_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
+    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 cadre_status uneven_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error);
 int64_t uneven_cardinality(const cadre_dataset *self);

@@ -53,8 +53,8 @@ static cadre_status read_and_keep(cadre_dataset *self, uint64_t index, cadre_ele
     struct cache_store *store = store_of(self);
     struct id_list own = {0};
     uint64_t count = (uint64_t)dataset_cardinality(self);
-    cadre_status status =
-        dataset_at(self->input, (struct element_position){.index = index}, ret_element, &own, error);
+    cadre_status status = dataset_at(
+        self->input, (struct element_position){.index = index}, ret_element, &own, error);
     if (status == CADRE_OK) {
         status = store->ops->put(store, index, count, ret_element, &own, error);
         status = status == CADRE_OK ? id_list_add_range(ids, &own, 0, own.count, error) : status;
@@ -72,21 +72,21 @@ static bool is_endless(const cadre_dataset *self)
     return dataset_cardinality(self) < 0;
 }
 
-static cadre_status cache_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status cache_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct cache_store *store = store_of(self);
     bool found = false;
     if (is_endless(self)) {
-        return dataset_at(
-            self->input, (struct element_position){.index = position.index}, ret_element, ids, error);
+        return dataset_at(self->input, (struct element_position){.index = position.index},
+            ret_element, ids, error);
     }
     CADRE_TRY(store->ops->find(store, position.index, &found, ret_element, ids, error));
     return found ? CADRE_OK : read_and_keep(self, position.index, ret_element, ids, error);
 }
 
-static cadre_status positions_of_input(
-    const struct element_position positions[], size_t count, struct element_position **ret_places, struct cadre_error *error)
+static cadre_status positions_of_input(const struct element_position positions[], size_t count,
+    struct element_position **ret_places, struct cadre_error *error)
 {
     *ret_places = calloc(count + 1, sizeof positions[0]);
     if (*ret_places == NULL) {
@@ -99,8 +99,8 @@ static cadre_status positions_of_input(
     return CADRE_OK;
 }
 
-static cadre_status cache_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status cache_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT struct element_position *of_input = NULL;
     CADRE_TRY(positions_of_input(positions, count, &of_input, error));
@@ -149,15 +149,16 @@ static cadre_status read_missing(cadre_dataset *self, const struct element_posit
     CADRE_TRY(dataset_gather(self->input, missing, count, &gathered, NULL, error));
     for (size_t i = 0; status == CADRE_OK && i < rows->count; i++) {
         if (rows->elements[i].count == 0) {
-            status = keep_row(self, &gathered, row++, positions[i].index, &rows->elements[i], error);
+            status =
+                keep_row(self, &gathered, row++, positions[i].index, &rows->elements[i], error);
         }
     }
     cadre_element_release(&gathered);
     return status;
 }
 
-static cadre_status cache_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status cache_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct cache_store *store = store_of(self);
     if (is_endless(self)) {
@@ -175,7 +176,8 @@ static cadre_status cache_gather(cadre_dataset *self, const struct element_posit
     rows.capacity = count;
     for (size_t i = 0; i < count; i++) {
         bool found = false;
-        CADRE_TRY(store->ops->find(store, positions[i].index, &found, &rows.elements[i], NULL, error));
+        CADRE_TRY(
+            store->ops->find(store, positions[i].index, &found, &rows.elements[i], NULL, error));
     }
     CADRE_TRY(read_missing(self, positions, &rows, error));
     if (ids != NULL) {

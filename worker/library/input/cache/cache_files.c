@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The elements of a cache in files that begin with a path:
  *
- *     PATH.data          a magic and a stamp, then the elements and their ids as iterator_state.h writes
- * them PATH.index         where each of them lies; the mark that the cache is complete
+ *     PATH.data          a magic and a stamp, then the elements and their ids as iterator_state.h
+ * writes them PATH.index         where each of them lies; the mark that the cache is complete
  *     PATH.data.partial  what is being written
  *     PATH.lock          held by the process that writes; empty but for its number, and left behind
  *
@@ -267,7 +267,8 @@ static cadre_status read_element(struct files_store *store, const struct cache_e
             entry->offset, entry->offset + entry->bytes);
         return lost(store, error);
     }
-    struct iterator_state_reader reader = {.bytes = (const uint8_t *)bytes, .count = (size_t)entry->bytes};
+    struct iterator_state_reader reader = {
+        .bytes = (const uint8_t *)bytes, .count = (size_t)entry->bytes};
     cadre_status status = iterator_state_read_element(&reader, ret_element, error);
     status = status == CADRE_OK ? iterator_state_read_ids(&reader, &own, error) : status;
     status = status == CADRE_OK ? id_list_add_range(ids, &own, 0, own.count, error) : status;

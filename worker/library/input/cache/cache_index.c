@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See cache_index.h. The file is a magic, numbers and the entries as iterator_state.h writes them, then 4
- * bytes of CRC-32C of all that. */
+ * See cache_index.h. The file is a magic, numbers and the entries as iterator_state.h writes them,
+ * then 4 bytes of CRC-32C of all that. */
 #include "worker/library/input/cache/cache_index.h"
 
 #include <inttypes.h>
@@ -130,7 +130,8 @@ cadre_status cache_index_read(
     if (checksum != record_crc32c(0, bytes, size - CHECKSUM_BYTES)) {
         return damaged(path, "is damaged or cut short, for its checksum is wrong", error);
     }
-    struct iterator_state_reader reader = {.bytes = (const uint8_t *)bytes, .count = size - CHECKSUM_BYTES};
+    struct iterator_state_reader reader = {
+        .bytes = (const uint8_t *)bytes, .count = size - CHECKSUM_BYTES};
     cadre_status status = parse(&reader, ret_index, error);
     if (status != CADRE_OK) {
         cache_index_clear(ret_index);
@@ -140,12 +141,12 @@ cadre_status cache_index_read(
                : status;
 }
 
-static cadre_status compose(
-    struct iterator_state_writer *writer, const struct cache_index *index, struct cadre_error *error)
+static cadre_status compose(struct iterator_state_writer *writer, const struct cache_index *index,
+    struct cadre_error *error)
 {
     CADRE_TRY(iterator_state_write_bytes(writer, MAGIC, sizeof MAGIC, error));
-    CADRE_TRY(
-        iterator_state_write_bytes(writer, index->pipeline.bytes, sizeof index->pipeline.bytes, error));
+    CADRE_TRY(iterator_state_write_bytes(
+        writer, index->pipeline.bytes, sizeof index->pipeline.bytes, error));
     CADRE_TRY(iterator_state_write_number(writer, index->stamp, error));
     CADRE_TRY(iterator_state_write_number(writer, index->data_bytes, error));
     CADRE_TRY(iterator_state_write_number(writer, index->count, error));

@@ -26,7 +26,8 @@ void batch_reader_finish(struct batch_reader *reader)
 cadre_status batch_reader_hold(
     struct batch_reader *reader, struct element_position position, struct cadre_error *error)
 {
-    if (reader->holds && reader->held.index == position.index && reader->held.epoch == position.epoch) {
+    if (reader->holds && reader->held.index == position.index &&
+        reader->held.epoch == position.epoch) {
         return CADRE_OK;
     }
     drop_held(reader);
@@ -58,9 +59,9 @@ static bool reads_rows(struct batch_reader *reader, struct element_position posi
            dataset_rows(reader->data, position) != CADRE_CARDINALITY_UNKNOWN;
 }
 
-cadre_status batch_reader_piece(struct batch_reader *reader, struct element_position position, uint64_t pieces,
-    uint64_t piece, const cadre_element_spec *spec, cadre_element *ret_element, struct id_list *ids,
-    struct cadre_error *error)
+cadre_status batch_reader_piece(struct batch_reader *reader, struct element_position position,
+    uint64_t pieces, uint64_t piece, const cadre_element_spec *spec, cadre_element *ret_element,
+    struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
     if (!reads_rows(reader, position)) {
@@ -68,9 +69,11 @@ cadre_status batch_reader_piece(struct batch_reader *reader, struct element_posi
         CADRE_TRY(id_list_slice_piece(&reader->ids, pieces, piece, ids, error));
         return element_slice_piece(&reader->element, pieces, piece, ret_element, error);
     }
-    struct row_range range = rebatch_split_piece(dataset_rows(reader->data, position), pieces, piece);
+    struct row_range range =
+        rebatch_split_piece(dataset_rows(reader->data, position), pieces, piece);
     if (range.count == 0) {
         return element_make_empty(spec, ret_element, error);
     }
-    return dataset_at_rows(reader->data, position, range.first, range.count, ret_element, ids, error);
+    return dataset_at_rows(
+        reader->data, position, range.first, range.count, ret_element, ids, error);
 }

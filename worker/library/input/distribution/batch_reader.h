@@ -25,9 +25,9 @@ cadre_status batch_reader_hold(
 /* Piece `piece` of `pieces` of the batch by the split rule, as an element of its own; appends its
  * ids. Reads only this piece where it can; else the batch is held, and each component is cut on its
  * own row count. `spec` (of the batch) gives the types of an empty piece. */
-cadre_status batch_reader_piece(struct batch_reader *reader, struct element_position position, uint64_t pieces,
-    uint64_t piece, const cadre_element_spec *spec, cadre_element *ret_element, struct id_list *ids,
-    struct cadre_error *error);
+cadre_status batch_reader_piece(struct batch_reader *reader, struct element_position position,
+    uint64_t pieces, uint64_t piece, const cadre_element_spec *spec, cadre_element *ret_element,
+    struct id_list *ids, struct cadre_error *error);
 
 /* Rows of the held batch's first component; 1 for a scalar. */
 int64_t batch_reader_held_rows(const struct batch_reader *reader);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Distributed input: what it says of itself, and reading steps by its rule; see distributed_input.h. */
+ * Distributed input: what it says of itself, and reading steps by its rule; see
+ * distributed_input.h. */
 #include "worker/library/input/distribution/distributed_input.h"
 
 #include <inttypes.h>
@@ -99,7 +100,8 @@ bool distributed_input_shares(const struct distributed_input *input)
     return input->rule == &input_rule_data || input->can_reshard;
 }
 
-bool distributed_input_can_reshard(const struct distributed_input *input, struct cadre_error *ret_reason)
+bool distributed_input_can_reshard(
+    const struct distributed_input *input, struct cadre_error *ret_reason)
 {
     if (!input->can_reshard && ret_reason != NULL) {
         *ret_reason = input->no_reshard;
@@ -172,7 +174,8 @@ static struct digest digest_of(
 static void prove(struct distributed_input *input, struct distributed_batch *batch)
 {
     struct cadre_error error;
-    batch->provable = input->wants_expected && input->rule == &input_rule_data && input->data->indexable &&
+    batch->provable = input->wants_expected && input->rule == &input_rule_data &&
+                      input->data->indexable &&
                       distributed_input_expected_digest(
                           input, batch->epoch, batch->step, &batch->expected, &error) == CADRE_OK;
 }

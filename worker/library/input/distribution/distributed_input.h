@@ -41,10 +41,10 @@ struct distributed_layout {
     cadre_rebatch rebatch;
     bool partial_steps; /* also of elements of one fixed shape: distributed_input_gives_partial */
     const char *name;   /* of the distributed dataset: keys the digests; borrowed during the call */
-    bool wants_expected;        /* each batch also says what the whole step should hold */
+    bool wants_expected; /* each batch also says what the whole step should hold */
     /* FILE only, may be NULL: dealt for this layout's workers. In shares->epoch the worker reads
-     * its files, without what was consumed, and its first step there is shares->step. All other epochs,
-     * and all of them without a table, are fresh. Borrowed during the call. */
+     * its files, without what was consumed, and its first step there is shares->step. All other
+     * epochs, and all of them without a table, are fresh. Borrowed during the call. */
     const struct file_shares *shares;
     /* Pipelines that are read in order: states of at most so many bytes are taken now and then, for
      * distributed_input_save. 0: none. */
@@ -63,13 +63,13 @@ struct distributed_batch {
     uint64_t global_rows; /* of the whole step, all workers; 0 where distributed_input_agrees: it is
                              the sum of own_rows */
     uint64_t samples;     /* in `elements`, as their source counts them */
-    struct digest consumed;    /* of their ids */
-    bool provable;        /* layout.proves, and the chain can tell without reading: */
+    struct digest consumed;  /* of their ids */
+    bool provable;           /* layout.proves, and the chain can tell without reading: */
     struct digest expected;  /* of all samples of the step, all workers */
     cadre_element *elements; /* [replicas] */
     /* FILE where distributed_input_can_reshard: which samples of which files are fed here, for
-     * file_shares_consumed, and which files have nothing left from here on, for file_shares_done (with
-     * FILE_SHARES_DROPPED where not all of their samples were consumed). */
+     * file_shares_consumed, and which files have nothing left from here on, for file_shares_done
+     * (with FILE_SHARES_DROPPED where not all of their samples were consumed). */
     struct file_run *runs;
     size_t run_count;
     uint64_t *done;

@@ -56,7 +56,7 @@ struct distributed_input {
     bool partial_steps; /* wanted whatever shapes the elements have */
     bool wants_expected;
     cadre_shard_policy policy;     /* what it came to */
-    struct policy_choice choice;  /* AUTO: how it came to it */
+    struct policy_choice choice;   /* AUTO: how it came to it */
     cadre_element_spec spec;       /* DATA: of a global batch; else of the pipeline's elements */
     cadre_element_spec piece_spec; /* of what one replica gets */
     bool endless;                  /* the dataset as it was given; of functions: all of them */
@@ -64,17 +64,17 @@ struct distributed_input {
     bool alike; /* all workers' pipelines have the same number of elements */
     bool can_reshard;
     struct cadre_error no_reshard; /* why not */
-    cadre_dataset *data;         /* as it was given, under FILE with the files by name; NULL for
-                                    functions */
-    struct id_list ids;          /* of the step at hand */
+    cadre_dataset *data;           /* as it was given, under FILE with the files by name; NULL for
+                                      functions */
+    struct id_list ids;            /* of the step at hand */
     struct replay replay;
 
     struct batch_reader reader; /* DATA */
 
-    struct worker_pipelines own;   /* else: of all epochs but */
-    struct worker_pipelines assigned; /* that of the table of files */
-    struct file_consumption consumption;      /* where it recuts */
-    uint64_t passes;            /* of the streams, as the feed has followed them */
+    struct worker_pipelines own;         /* else: of all epochs but */
+    struct worker_pipelines assigned;    /* that of the table of files */
+    struct file_consumption consumption; /* where it recuts */
+    uint64_t passes;                     /* of the streams, as the feed has followed them */
 
     pthread_mutex_t lock; /* guards the states that are kept, the oldest first */
     struct distributed_state states[INPUT_STATES_MAX];
@@ -85,7 +85,8 @@ struct distributed_input {
 };
 
 extern const struct input_rule input_rule_data; /* each element in pieces, dealt to all workers */
-extern const struct input_rule input_rule_pipelines;  /* the next elements of the worker's own pipeline */
+extern const struct input_rule
+    input_rule_pipelines; /* the next elements of the worker's own pipeline */
 
 /* Pipelines that are read as they are; takes the references over, also on error. */
 cadre_status worker_pipelines_init(struct worker_pipelines *own, cadre_dataset *const data[],

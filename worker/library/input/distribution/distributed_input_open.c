@@ -138,8 +138,8 @@ static cadre_status open_consumption(struct distributed_input *input,
     struct cadre_error own = {0};
     cadre_status status = dataset_check_resharding(input->data, &reader, &own);
     if (status == CADRE_OK) {
-        status = file_consumption_init(
-            &input->consumption, reader, layout->workers, layout->worker_index, layout->shares, &own);
+        status = file_consumption_init(&input->consumption, reader, layout->workers,
+            layout->worker_index, layout->shares, &own);
     }
     input->can_reshard = status == CADRE_OK;
     if (status == CADRE_OK) {

@@ -148,8 +148,8 @@ cadre_status distributed_input_save(struct distributed_input *input, uint64_t ep
 
 /* --- giving them back --- */
 
-static cadre_status check_head(
-    const struct distributed_input *input, struct iterator_state_reader *reader, struct cadre_error *error)
+static cadre_status check_head(const struct distributed_input *input,
+    struct iterator_state_reader *reader, struct cadre_error *error)
 {
     uint64_t head[5];
     head_of(input, head);

@@ -174,8 +174,8 @@ bool element_stream_wants_states(const struct element_stream *stream)
            (!data->by_index_only && dataset_cardinality(data) == CADRE_CARDINALITY_UNKNOWN);
 }
 
-cadre_status element_stream_save(
-    const struct element_stream *stream, struct iterator_state_writer *writer, struct cadre_error *error)
+cadre_status element_stream_save(const struct element_stream *stream,
+    struct iterator_state_writer *writer, struct cadre_error *error)
 {
     if (stream->iterator == NULL) {
         return cadre_error_set(

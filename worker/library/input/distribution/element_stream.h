@@ -21,12 +21,12 @@ struct element_stream {
     struct replay *replay; /* borrowed; may be NULL */
     cadre_iterator *iterator;
     struct element_position next; /* where the iterator stands */
-    bool ended;        /* there is nothing at `next`, nor behind it in its epoch */
-    uint64_t passes;   /* how often it was begun or set */
-    uint8_t *bytes;    /* a position to begin at, which was checked; malloc'ed */
+    bool ended;                   /* there is nothing at `next`, nor behind it in its epoch */
+    uint64_t passes;              /* how often it was begun or set */
+    uint8_t *bytes;               /* a position to begin at, which was checked; malloc'ed */
     size_t byte_count;
     struct element_position position; /* that of `bytes` */
-    bool held;             /* the element at `next` was read ahead: */
+    bool held;                        /* the element at `next` was read ahead: */
     cadre_element ahead;
     struct id_list ahead_ids;
 };
@@ -44,8 +44,8 @@ bool element_stream_wants_states(const struct element_stream *stream);
 
 /* Where it stands, as bytes. UNIMPLEMENTED where a node of the pipeline cannot tell;
  * FAILED_PRECONDITION before it is read, after a failure, and while an element is read ahead. */
-cadre_status element_stream_save(
-    const struct element_stream *stream, struct iterator_state_writer *writer, struct cadre_error *error);
+cadre_status element_stream_save(const struct element_stream *stream,
+    struct iterator_state_writer *writer, struct cadre_error *error);
 
 /* Reading of `place` and what follows begins at the position that was saved as these bytes.
  * INVALID_ARGUMENT: they are none of this dataset; nothing has changed then. */

@@ -29,8 +29,8 @@ void file_consumption_clear(struct file_consumption *consumption)
     *consumption = (struct file_consumption){0};
 }
 
-static cadre_status take_table(
-    struct file_consumption *consumption, const struct file_shares *shares, struct cadre_error *error)
+static cadre_status take_table(struct file_consumption *consumption,
+    const struct file_shares *shares, struct cadre_error *error)
 {
     if (shares == NULL) {
         return CADRE_OK;
@@ -77,8 +77,8 @@ static cadre_status read_names(
     return status == CADRE_OK ? point_at_names(consumption, error) : status;
 }
 
-cadre_status file_consumption_init(struct file_consumption *consumption, cadre_dataset *reader, uint32_t workers,
-    uint32_t worker, const struct file_shares *shares, struct cadre_error *error)
+cadre_status file_consumption_init(struct file_consumption *consumption, cadre_dataset *reader,
+    uint32_t workers, uint32_t worker, const struct file_shares *shares, struct cadre_error *error)
 {
     *consumption = (struct file_consumption){.workers = workers, .worker = worker, .open = true};
     pthread_mutex_init(&consumption->lock, NULL);
@@ -124,7 +124,8 @@ static size_t file_of(const struct file_consumption *consumption, uint64_t id)
             high = middle;
         }
     }
-    return low < consumption->ids.count && consumption->ids.ids[low] == id ? low : consumption->ids.count;
+    return low < consumption->ids.count && consumption->ids.ids[low] == id ? low
+                                                                           : consumption->ids.count;
 }
 
 static uint64_t consumed_run(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_consumed)
@@ -177,10 +178,12 @@ struct rewriting {
 };
 
 /* Those of the table that are this worker's and not done. */
-static cadre_dataset *assigned_names(const struct file_consumption *consumption, cadre_dataset *names)
+static cadre_dataset *assigned_names(
+    const struct file_consumption *consumption, cadre_dataset *names)
 {
     size_t count = 0;
-    CADRE_FREE_AT_EXIT uint64_t *numbers = malloc((consumption->assigned.file_count + 1) * sizeof numbers[0]);
+    CADRE_FREE_AT_EXIT uint64_t *numbers =
+        malloc((consumption->assigned.file_count + 1) * sizeof numbers[0]);
     if (numbers == NULL) {
         cadre_dataset_release(names);
         return NULL;
@@ -198,20 +201,22 @@ static cadre_dataset *rewrite_reader(const cadre_dataset *reader, void *context)
 {
     const struct rewriting *rewriting = context;
     struct file_consumption *consumption = rewriting->consumption;
-    const struct nested_consumed consumed = {
-        .run = rewriting->assigned ? consumed_run : NULL, .ended = file_ended, .context = consumption};
+    const struct nested_consumed consumed = {.run = rewriting->assigned ? consumed_run : NULL,
+        .ended = file_ended,
+        .context = consumption};
     struct file_names_shuffles order = {0};
     cadre_dataset *names = file_names_unshuffle(reader->input, &order);
     if (rewriting->assigned) {
         names = assigned_names(consumption, names);
     } else if (consumption->workers > 1) {
-        names = dataset_required_shard(names, consumption->workers, consumption->worker, CADRE_SHARD_FILE);
+        names = dataset_required_shard(
+            names, consumption->workers, consumption->worker, CADRE_SHARD_FILE);
     }
     return dataset_nested_rebuild(reader, file_names_reshuffle(names, &order), &consumed);
 }
 
-cadre_status file_consumption_rewrite(struct file_consumption *consumption, cadre_dataset *data, bool assigned,
-    cadre_dataset **ret_data, struct cadre_error *error)
+cadre_status file_consumption_rewrite(struct file_consumption *consumption, cadre_dataset *data,
+    bool assigned, cadre_dataset **ret_data, struct cadre_error *error)
 {
     struct rewriting rewriting = {.consumption = consumption, .assigned = assigned};
     return dataset_rewrite_readers(data, rewrite_reader, &rewriting, ret_data, error);
@@ -219,14 +224,16 @@ cadre_status file_consumption_rewrite(struct file_consumption *consumption, cadr
 
 /* --- what was consumed --- */
 
-cadre_status file_consumption_begin(struct file_consumption *consumption, uint64_t epoch, struct cadre_error *error)
+cadre_status file_consumption_begin(
+    struct file_consumption *consumption, uint64_t epoch, struct cadre_error *error)
 {
     file_shares_clear(&consumption->consumed);
     consumption->over = false;
     if (consumption->assigned.workers > 0 && consumption->assigned.epoch == epoch) {
         return file_shares_copy(&consumption->assigned, &consumption->consumed, error);
     }
-    return file_shares_init(&consumption->consumed, epoch, consumption->ids.count, consumption->workers, error);
+    return file_shares_init(
+        &consumption->consumed, epoch, consumption->ids.count, consumption->workers, error);
 }
 
 static int compare_ids(const void *a, const void *b)
@@ -237,8 +244,8 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* The samples of a step as runs, sorted; `sorted` is the ids, sorted. */
-static cadre_status make_runs(const struct file_consumption *consumption, const uint64_t sorted[], size_t count,
-    struct distributed_batch *batch, struct cadre_error *error)
+static cadre_status make_runs(const struct file_consumption *consumption, const uint64_t sorted[],
+    size_t count, struct distributed_batch *batch, struct cadre_error *error)
 {
     batch->runs = calloc(count + 1, sizeof batch->runs[0]);
     if (batch->runs == NULL) {
@@ -248,8 +255,8 @@ static cadre_status make_runs(const struct file_consumption *consumption, const 
     for (size_t i = 0; i < count; i++) {
         uint64_t outer = 0;
         uint64_t ordinal = 0;
-        size_t file =
-            nested_id_split(sorted[i], &outer, &ordinal) ? file_of(consumption, outer) : consumption->ids.count;
+        size_t file = nested_id_split(sorted[i], &outer, &ordinal) ? file_of(consumption, outer)
+                                                                   : consumption->ids.count;
         if (file == consumption->ids.count) {
             return cadre_error_set(
                 error, CADRE_DATA_LOSS, "sample %" PRIu64 " is of no file of the list", sorted[i]);
@@ -280,11 +287,12 @@ static bool all_was_consumed(const struct file_consumption *consumption, size_t 
 {
     const struct file_share *file = &consumption->consumed.files[number];
     uint64_t total = consumption->totals[number];
-    return total == 0 || (total != UINT64_MAX && file->consumed_count == 1 && file->consumed[0].first == 0 &&
-                             file->consumed[0].end == total);
+    return total == 0 || (total != UINT64_MAX && file->consumed_count == 1 &&
+                             file->consumed[0].first == 0 && file->consumed[0].end == total);
 }
 
-static void look_at(struct file_consumption *consumption, size_t number, struct distributed_batch *batch)
+static void look_at(
+    struct file_consumption *consumption, size_t number, struct distributed_batch *batch)
 {
     if (all_was_consumed(consumption, number)) {
         add_done(consumption, number, true, batch);
@@ -302,10 +310,11 @@ static void all_done(struct file_consumption *consumption, struct distributed_ba
     consumption->over = true;
 }
 
-static cadre_status find_done(
-    struct file_consumption *consumption, bool over, struct distributed_batch *batch, struct cadre_error *error)
+static cadre_status find_done(struct file_consumption *consumption, bool over,
+    struct distributed_batch *batch, struct cadre_error *error)
 {
-    const size_t limit = over ? consumption->ids.count : batch->run_count + consumption->found_count;
+    const size_t limit =
+        over ? consumption->ids.count : batch->run_count + consumption->found_count;
     if (consumption->over || limit == 0) {
         return CADRE_OK;
     }
@@ -327,8 +336,8 @@ static cadre_status find_done(
     return CADRE_OK;
 }
 
-cadre_status file_consumption_step(struct file_consumption *consumption, const struct id_list *ids, bool over,
-    struct distributed_batch *batch, struct cadre_error *error)
+cadre_status file_consumption_step(struct file_consumption *consumption, const struct id_list *ids,
+    bool over, struct distributed_batch *batch, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT uint64_t *sorted = malloc((ids->count + 1) * sizeof sorted[0]);
     if (sorted == NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading ahead on a thread; see input_prefetcher.h. One lock guards everything; reads and stages happen
- * outside of it. Each start and cancel begins a new round, and what a read of an older round brings
- * is dropped. */
+ * Reading ahead on a thread; see input_prefetcher.h. One lock guards everything; reads and stages
+ * happen outside of it. Each start and cancel begins a new round, and what a read of an older round
+ * brings is dropped. */
 #include "worker/library/input/distribution/input_prefetcher.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ struct input_prefetcher {
     uint64_t epoch;
     uint64_t step;                  /* the next to read */
     struct distributed_batch *held; /* ring of `places` */
-    uint32_t positions;                /* the depth, at least 1 */
+    uint32_t positions;             /* the depth, at least 1 */
     uint32_t depth;
     uint32_t waiting; /* for a step that is not held */
     uint32_t first;

@@ -47,7 +47,8 @@ static struct worker_pipelines *pipelines_of(struct distributed_input *input, ui
     return assigned ? &input->assigned : &input->own;
 }
 
-static uint32_t elements_of(const struct distributed_input *input, const struct worker_pipelines *own)
+static uint32_t elements_of(
+    const struct distributed_input *input, const struct worker_pipelines *own)
 {
     return own->count == 1 ? input->replicas : 1;
 }
@@ -84,7 +85,8 @@ static uint64_t passes_of(const struct distributed_input *input)
 static cadre_status give_again(struct distributed_input *input, struct worker_pipelines *own,
     struct distributed_batch *batch, struct cadre_error *error)
 {
-    struct element_position position = {.index = batch->step - own->first_step, .epoch = batch->epoch};
+    struct element_position position = {
+        .index = batch->step - own->first_step, .epoch = batch->epoch};
     if (input->replicas > 1 || position.index == 0 || batch->present == 0) {
         return CADRE_OK;
     }
@@ -110,7 +112,8 @@ static cadre_status pipelines_report_files(
     }
     /* With the last of it all of its files are done: no step follows that could say so. */
     element_stream_peek(&own->streams[0]);
-    CADRE_TRY(file_consumption_step(&input->consumption, &input->ids, own->streams[0].ended, batch, error));
+    CADRE_TRY(file_consumption_step(
+        &input->consumption, &input->ids, own->streams[0].ended, batch, error));
     return fault_point("input.piece") ? give_again(input, own, batch, error) : CADRE_OK;
 }
 

@@ -19,8 +19,9 @@
  * asks for more than there is, and would get it promised. */
 #define MEMORY_CHECKED_BYTES ((size_t)64 << 20)
 
-cadre_status example_buffer_create(struct example_buffer *cells, const struct wanted_feature *wanted, uint32_t rank,
-    const int64_t dims[], struct cadre_error *error)
+cadre_status example_buffer_create(struct example_buffer *cells,
+    const struct wanted_feature *wanted, uint32_t rank, const int64_t dims[],
+    struct cadre_error *error)
 {
     size_t bytes = 0;
     *cells = (struct example_buffer){.spec = {.dtype = wanted->dtype, .rank = rank}};
@@ -46,8 +47,8 @@ cadre_status example_buffer_create(struct example_buffer *cells, const struct wa
     return CADRE_OK;
 }
 
-cadre_status example_buffer_finish(struct example_buffer *cells, cadre_tensor *owner, size_t owner_bytes,
-    cadre_tensor **ret_tensor, struct cadre_error *error)
+cadre_status example_buffer_finish(struct example_buffer *cells, cadre_tensor *owner,
+    size_t owner_bytes, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     const cadre_tensor_spec *spec = &cells->spec;
     cadre_status status = CADRE_OK;
@@ -194,9 +195,9 @@ static void pad(
     cells->own_text = cells->own_text || (wanted->default_value != NULL && first < end);
 }
 
-cadre_status example_buffer_set_list(struct example_buffer *cells, int64_t first, const struct wanted_feature *wanted,
-    const struct example_feature *found, struct example_bytes example, int64_t length,
-    int64_t padded, struct cadre_error *error)
+cadre_status example_buffer_set_list(struct example_buffer *cells, int64_t first,
+    const struct wanted_feature *wanted, const struct example_feature *found,
+    struct example_bytes example, int64_t length, int64_t padded, struct cadre_error *error)
 {
     int64_t end = first + length * wanted->count;
     if (length > 0) {

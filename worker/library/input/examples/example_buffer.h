@@ -24,14 +24,15 @@ struct example_buffer {
 };
 
 /* Cells of `wanted`'s type, not set. On error nothing is kept. */
-cadre_status example_buffer_create(struct example_buffer *cells, const struct wanted_feature *wanted, uint32_t rank,
-    const int64_t dims[], struct cadre_error *error);
+cadre_status example_buffer_create(struct example_buffer *cells,
+    const struct wanted_feature *wanted, uint32_t rank, const int64_t dims[],
+    struct cadre_error *error);
 
 /* Makes the tensor of cells that are all set. Strings that make up much of the bytes of the
  * examples they come from stay there: `owner`, a tensor that holds these `owner_bytes` bytes, or
  * NULL. */
-cadre_status example_buffer_finish(struct example_buffer *cells, cadre_tensor *owner, size_t owner_bytes,
-    cadre_tensor **ret_tensor, struct cadre_error *error);
+cadre_status example_buffer_finish(struct example_buffer *cells, cadre_tensor *owner,
+    size_t owner_bytes, cadre_tensor **ret_tensor, struct cadre_error *error);
 
 /* Frees what was not finished. */
 void example_buffer_clear(struct example_buffer *cells);
@@ -49,8 +50,8 @@ cadre_status example_list_length(const struct wanted_feature *wanted,
 
 /* Sets `length` values of it, as many as example_list_length said, from cell `first` on, and pads
  * them to `padded` values. */
-cadre_status example_buffer_set_list(struct example_buffer *cells, int64_t first, const struct wanted_feature *wanted,
-    const struct example_feature *found, struct example_bytes example, int64_t length,
-    int64_t padded, struct cadre_error *error);
+cadre_status example_buffer_set_list(struct example_buffer *cells, int64_t first,
+    const struct wanted_feature *wanted, const struct example_feature *found,
+    struct example_bytes example, int64_t length, int64_t padded, struct cadre_error *error);
 
 #endif

@@ -31,7 +31,8 @@ static cadre_status parse_feature(const struct wanted_feature *wanted,
         memcpy(dims + 1, wanted->dims, wanted->rank * sizeof dims[0]);
         status = example_buffer_create(&cells, wanted, wanted->rank + 1, dims, error);
         if (status == CADRE_OK) {
-            status = example_buffer_set_list(&cells, 0, wanted, found, example, dims[0], dims[0], error);
+            status =
+                example_buffer_set_list(&cells, 0, wanted, found, example, dims[0], dims[0], error);
         }
     }
     if (status == CADRE_OK) {

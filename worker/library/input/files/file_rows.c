@@ -19,7 +19,8 @@ struct run {
 };
 
 /* The rows from `places` on that follow each other in the file. */
-static struct run next_run(const struct file_rows *rows, const struct element_position positions[], size_t count)
+static struct run next_run(
+    const struct file_rows *rows, const struct element_position positions[], size_t count)
 {
     struct run run = {.rows = 1};
     uint64_t index = positions[0].index;
@@ -38,8 +39,8 @@ static void prefetch(const char *kept, size_t bytes)
     }
 }
 
-cadre_status file_rows_read(const struct file_rows *rows, const struct element_position positions[], size_t count,
-    char *to, struct cadre_error *error)
+cadre_status file_rows_read(const struct file_rows *rows, const struct element_position positions[],
+    size_t count, char *to, struct cadre_error *error)
 {
     struct run runs[LOOKED_AHEAD];
     for (size_t done = 0; done < count && rows->row_bytes > 0;) {

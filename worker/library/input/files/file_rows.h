@@ -17,7 +17,7 @@ struct file_rows {
 /* Reads the rows whose numbers are the indexes of `places`, one behind the other, to `to`.
  * Neighbours without anything between them or in common are read at once; rows here and there come
  * out of memory where the file is kept. */
-cadre_status file_rows_read(const struct file_rows *rows, const struct element_position positions[], size_t count,
-    char *to, struct cadre_error *error);
+cadre_status file_rows_read(const struct file_rows *rows, const struct element_position positions[],
+    size_t count, char *to, struct cadre_error *error);
 
 #endif

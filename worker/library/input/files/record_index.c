@@ -67,7 +67,8 @@ static cadre_status resize(
     uint8_t *groups = too_large || fault_point("input.index") ? NULL : malloc(bytes);
     if (groups == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for the positions of %" PRIu64 " records", (uint64_t)room * RECORD_INDEX_GROUP);
+            "no memory for the positions of %" PRIu64 " records",
+            (uint64_t)room * RECORD_INDEX_GROUP);
     }
     uint64_t used = group_count(index->count);
     if (width == index->width && used > 0) {

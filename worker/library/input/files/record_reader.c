@@ -359,8 +359,9 @@ static cadre_status take(
             CADRE_TRY(grow_records(reader, taking->limit, error));
         }
         size_t start = reader->begin + (size_t)taking->used;
-        size_t room = (reader->records_room < taking->limit ? reader->records_room : taking->limit) -
-                      taking->count;
+        size_t room =
+            (reader->records_room < taking->limit ? reader->records_room : taking->limit) -
+            taking->count;
         struct record_walk walk = {.wanted = RECORD_HEADER_BYTES};
         if (start < reader->end) {
             walk = record_walk_frames(reader->bytes + start, reader->end - start, room,

@@ -24,11 +24,13 @@ static void next_turn(struct interleave_parallel_iterator *iterator)
 }
 
 /* Room for the place whose turn it is. */
-cadre_status interleave_grow_ring(struct interleave_parallel_iterator *iterator, struct cadre_error *error)
+cadre_status interleave_grow_ring(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error)
 {
     if (iterator->index == iterator->capacity) {
         uint64_t capacity = iterator->capacity == 0 ? 16 : 2 * iterator->capacity;
-        struct inner_reader **ring = realloc(iterator->ring, (size_t)capacity * sizeof(struct inner_reader *));
+        struct inner_reader **ring =
+            realloc(iterator->ring, (size_t)capacity * sizeof(struct inner_reader *));
         if (ring == NULL) {
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                 "interleave: no memory for a cycle of %" PRIu64 " datasets", capacity);
@@ -67,7 +69,8 @@ static void close_at_turn(struct interleave_parallel_iterator *iterator)
 }
 
 /* Whose turn it is in order: the place that has an element. OUT_OF_RANGE: all is over. */
-static cadre_status find_in_order(struct interleave_parallel_iterator *iterator, struct cadre_error *error)
+static cadre_status find_in_order(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error)
 {
     for (;;) {
         CADRE_TRY(interleave_grow_ring(iterator, error));
@@ -94,7 +97,8 @@ static cadre_status find_in_order(struct interleave_parallel_iterator *iterator,
 }
 
 /* Fills empty places, wherever they are. */
-static cadre_status settle_futures(struct interleave_parallel_iterator *iterator, struct cadre_error *error)
+static cadre_status settle_futures(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error)
 {
     const uint64_t turn = iterator->index;
     const uint64_t cycle = interleave_node(iterator)->settings.cycle;
@@ -136,7 +140,8 @@ static cadre_status scan_ring(
 }
 
 /* Any place that has an element. OUT_OF_RANGE: all is over. */
-static cadre_status find_ready(struct interleave_parallel_iterator *iterator, struct cadre_error *error)
+static cadre_status find_ready(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error)
 {
     for (;;) {
         uint64_t index = 0;
@@ -237,9 +242,10 @@ static const struct iterator_ops parallel_iterator_ops = {
 cadre_status interleave_parallel_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {
-    CADRE_TRY(iterator_new(sizeof(struct interleave_parallel_iterator), &parallel_iterator_ops, self, pass,
-        pass, ret_iterator, error));
-    struct interleave_parallel_iterator *iterator = (struct interleave_parallel_iterator *)*ret_iterator;
+    CADRE_TRY(iterator_new(sizeof(struct interleave_parallel_iterator), &parallel_iterator_ops,
+        self, pass, pass, ret_iterator, error));
+    struct interleave_parallel_iterator *iterator =
+        (struct interleave_parallel_iterator *)*ret_iterator;
     iterator->last_future = &iterator->futures;
     pthread_mutex_init(&iterator->lock, NULL);
     pthread_cond_init(&iterator->work, NULL);

@@ -13,8 +13,8 @@
 
 #include "worker/library/input/nested/nested_cursor.h"
 
-#define INNER_READER_ELEMENTS_MAX   16 /* elements of one inner dataset that wait */
-#define INNER_READER_BLOCK 8  /* read at a time, without the lock */
+#define INNER_READER_ELEMENTS_MAX 16 /* elements of one inner dataset that wait */
+#define INNER_READER_BLOCK        8  /* read at a time, without the lock */
 
 struct waiting_element {
     cadre_element element;
@@ -25,7 +25,7 @@ struct waiting_element {
 struct inner_reader {
     struct inner_reader *next; /* future */
     struct nested_cursor cursor;
-    uint64_t consumed;              /* ordinal behind the last element that was given */
+    uint64_t consumed; /* ordinal behind the last element that was given */
     struct waiting_element held[INNER_READER_ELEMENTS_MAX]; /* ring */
     uint32_t first;
     uint32_t count;
@@ -60,7 +60,8 @@ struct interleave_parallel_iterator {
     struct nested_kind kind;
 };
 
-static inline struct nested_dataset *interleave_node(const struct interleave_parallel_iterator *iterator)
+static inline struct nested_dataset *interleave_node(
+    const struct interleave_parallel_iterator *iterator)
 {
     return (struct nested_dataset *)iterator->base.data;
 }
@@ -69,10 +70,12 @@ static inline struct nested_dataset *interleave_node(const struct interleave_par
 void inner_reader_free(struct inner_reader *ahead);
 
 /* Puts it behind the other futures. */
-void interleave_add_future(struct interleave_parallel_iterator *iterator, struct inner_reader *ahead);
+void interleave_add_future(
+    struct interleave_parallel_iterator *iterator, struct inner_reader *ahead);
 
 /* Room for the place whose turn it is. */
-cadre_status interleave_grow_ring(struct interleave_parallel_iterator *iterator, struct cadre_error *error);
+cadre_status interleave_grow_ring(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error);
 
 /* Without the lock: starts as many threads as are wanted and can be had, at least one. */
 cadre_status interleave_start_threads(

@@ -46,8 +46,9 @@ cadre_status interleave_parallel_save(
 }
 
 /* NULL in *ret_ahead: an empty place was saved. */
-static cadre_status restore_inner_reader(struct interleave_parallel_iterator *iterator, struct iterator_state_reader *reader,
-    struct inner_reader **ret_ahead, struct cadre_error *error)
+static cadre_status restore_inner_reader(struct interleave_parallel_iterator *iterator,
+    struct iterator_state_reader *reader, struct inner_reader **ret_ahead,
+    struct cadre_error *error)
 {
     *ret_ahead = NULL;
     struct inner_reader *ahead = calloc(1, sizeof *ahead);
@@ -66,8 +67,8 @@ static cadre_status restore_inner_reader(struct interleave_parallel_iterator *it
     return CADRE_OK;
 }
 
-static cadre_status restore_ring(
-    struct interleave_parallel_iterator *iterator, struct iterator_state_reader *reader, struct cadre_error *error)
+static cadre_status restore_ring(struct interleave_parallel_iterator *iterator,
+    struct iterator_state_reader *reader, struct cadre_error *error)
 {
     const struct nested_settings *settings = &interleave_node(iterator)->settings;
     uint64_t index = 0;

@@ -27,7 +27,8 @@ static uint32_t futures_max(const struct interleave_parallel_iterator *iterator)
     return 2 * interleave_node(iterator)->settings.threads;
 }
 
-void interleave_add_future(struct interleave_parallel_iterator *iterator, struct inner_reader *ahead)
+void interleave_add_future(
+    struct interleave_parallel_iterator *iterator, struct inner_reader *ahead)
 {
     *iterator->last_future = ahead;
     iterator->last_future = &ahead->next;
@@ -60,8 +61,9 @@ static void read_input(struct interleave_parallel_iterator *iterator)
 }
 
 /* Reads up to `most` elements behind each other; *ret_count may be 0. */
-static cadre_status read_piece(struct interleave_parallel_iterator *iterator, struct inner_reader *ahead,
-    uint32_t limit, struct waiting_element piece[], uint32_t *ret_count, struct cadre_error *error)
+static cadre_status read_piece(struct interleave_parallel_iterator *iterator,
+    struct inner_reader *ahead, uint32_t limit, struct waiting_element piece[], uint32_t *ret_count,
+    struct cadre_error *error)
 {
     struct nested_dataset *nested = interleave_node(iterator);
     *ret_count = 0;
@@ -149,7 +151,8 @@ static void *run(void *argument)
     return NULL;
 }
 
-cadre_status interleave_start_threads(struct interleave_parallel_iterator *iterator, struct cadre_error *error)
+cadre_status interleave_start_threads(
+    struct interleave_parallel_iterator *iterator, struct cadre_error *error)
 {
     const struct nested_settings *settings = &interleave_node(iterator)->settings;
     uint32_t wanted =

@@ -27,9 +27,9 @@ bool nested_id_split(uint64_t id, uint64_t *ret_outer_id, uint64_t *ret_ordinal)
 
 /* What was consumed already. Asked from several threads at once. */
 struct nested_consumed {
-    /* Whether sample `ordinal` of the input element `outer_id` was consumed, and how many from there on,
-     * at least 1, are alike in that; UINT64_MAX: all that follow. An input element that was consumed
-     * from 0 to the end is not opened at all. */
+    /* Whether sample `ordinal` of the input element `outer_id` was consumed, and how many from
+     * there on, at least 1, are alike in that; UINT64_MAX: all that follow. An input element that
+     * was consumed from 0 to the end is not opened at all. */
     uint64_t (*run)(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_consumed);
     /* Tells that the dataset of input element `outer_id` was read to its end, and has `samples`;
      * with threads that read ahead before its last samples are given. Not told of one whose rest

@@ -49,7 +49,8 @@ static uint64_t consumed_run(
     if (consumed->run == NULL) {
         return UINT64_MAX;
     }
-    uint64_t run = consumed->run(consumed->context, cursor->outer_id, cursor->ordinal, ret_consumed);
+    uint64_t run =
+        consumed->run(consumed->context, cursor->outer_id, cursor->ordinal, ret_consumed);
     CADRE_ASSERT(run >= 1);
     return run;
 }
@@ -73,8 +74,8 @@ static cadre_status pass_over(
 }
 
 /* Passes over what was consumed; *ret_run elements at the least follow that were not. */
-static cadre_status find_unconsumed(struct nested_cursor *cursor, const struct nested_dataset *nested,
-    uint64_t *ret_run, struct cadre_error *error)
+static cadre_status find_unconsumed(struct nested_cursor *cursor,
+    const struct nested_dataset *nested, uint64_t *ret_run, struct cadre_error *error)
 {
     bool consumed = true;
     for (;;) {
@@ -266,10 +267,11 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
 /* --- where it stands --- */
 
 /* What the inner iterator says, as bytes; none if it cannot tell. */
-static cadre_status save_position(
-    const struct nested_cursor *cursor, struct iterator_state_writer *writer, struct cadre_error *error)
+static cadre_status save_position(const struct nested_cursor *cursor,
+    struct iterator_state_writer *writer, struct cadre_error *error)
 {
-    CADRE_CLEANUP(iterator_state_writer_clear) struct iterator_state_writer position = {.limit = writer->limit};
+    CADRE_CLEANUP(iterator_state_writer_clear)
+    struct iterator_state_writer position = {.limit = writer->limit};
     struct cadre_error own = {0};
     cadre_status status = iterator_save(cursor->iterator, &position, &own);
     if (status == CADRE_UNIMPLEMENTED) {

@@ -6,7 +6,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/input/node/element_stack.h"
 
-static void check_pointers(const cadre_dataset *data, const struct element_position positions[], size_t count)
+static void check_pointers(
+    const cadre_dataset *data, const struct element_position positions[], size_t count)
 {
     int64_t cardinality = dataset_cardinality(data);
     for (size_t i = 0; i < count && cardinality >= 0; i++) {
@@ -15,7 +16,8 @@ static void check_pointers(const cadre_dataset *data, const struct element_posit
 }
 
 /* Goes down to the maker; the places become those of its elements. */
-static cadre_dataset *find_maker(cadre_dataset *data, struct element_position positions[], size_t count)
+static cadre_dataset *find_maker(
+    cadre_dataset *data, struct element_position positions[], size_t count)
 {
     CADRE_ASSERT(data->indexable);
     check_pointers(data, positions, count);
@@ -27,8 +29,8 @@ static cadre_dataset *find_maker(cadre_dataset *data, struct element_position po
     return data;
 }
 
-cadre_status dataset_at(cadre_dataset *data, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+cadre_status dataset_at(cadre_dataset *data, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
     data = find_maker(data, &position, 1);
@@ -43,8 +45,8 @@ cadre_status dataset_ids_at(cadre_dataset *data, struct element_position positio
 }
 
 /* The generic way: an element each, then stacked. */
-static cadre_status gather_each(cadre_dataset *maker, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status gather_each(cadre_dataset *maker, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_CLEANUP(element_stack_clear) struct element_stack rows = {0};
     for (size_t i = 0; i < count; i++) {
@@ -73,8 +75,8 @@ int64_t dataset_rows(cadre_dataset *data, struct element_position position)
     return data->ops->rows == NULL ? CADRE_CARDINALITY_UNKNOWN : data->ops->rows(data, position);
 }
 
-cadre_status dataset_at_rows(cadre_dataset *data, struct element_position position, int64_t first, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+cadre_status dataset_at_rows(cadre_dataset *data, struct element_position position, int64_t first,
+    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
     data = find_maker(data, &position, 1);

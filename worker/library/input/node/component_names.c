@@ -193,9 +193,10 @@ cadre_status names_builder_intern(const struct names_builder *made, const char *
     const char *const **ret_names, struct cadre_error *error)
 {
     *ret_names = NULL;
-    return made->no_memory ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                                 "%s: no memory for the names of components", who)
-                           : component_names_intern(made->names, made->count, who, ret_names, error);
+    return made->no_memory
+               ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
+                     "%s: no memory for the names of components", who)
+               : component_names_intern(made->names, made->count, who, ret_names, error);
 }
 
 const char *component_names_text(

@@ -74,8 +74,8 @@ cadre_status element_stack_finish(
     return CADRE_OK;
 }
 
-cadre_status element_stack_concat(const struct element_stack *rows, const char *who, const char *end,
-    cadre_element *ret_element, struct cadre_error *error)
+cadre_status element_stack_concat(const struct element_stack *rows, const char *who,
+    const char *end, cadre_element *ret_element, struct cadre_error *error)
 {
     CADRE_ASSERT(rows->count >= 1);
     CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);

@@ -23,8 +23,8 @@ cadre_status element_stack_finish(
 
 /* All of them, at least one, joined along their first dimension. What differs is said of component
  * N of `who`, with `end` behind it. */
-cadre_status element_stack_concat(const struct element_stack *rows, const char *who, const char *end,
-    cadre_element *ret_element, struct cadre_error *error);
+cadre_status element_stack_concat(const struct element_stack *rows, const char *who,
+    const char *end, cadre_element *ret_element, struct cadre_error *error);
 
 void element_stack_clear(struct element_stack *rows);
 

@@ -62,8 +62,8 @@ cadre_status error_samples(
     return cadre_error_wrap(error, status, "%s (from 0)", text);
 }
 
-cadre_status error_samples_at(
-    cadre_status status, cadre_dataset *data, struct element_position position, struct cadre_error *error)
+cadre_status error_samples_at(cadre_status status, cadre_dataset *data,
+    struct element_position position, struct cadre_error *error)
 {
     struct id_list ids = {0};
     if (status != CADRE_OK && dataset_ids_at(data, &position, 1, &ids, NULL) == CADRE_OK) {

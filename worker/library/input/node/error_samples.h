@@ -13,7 +13,7 @@ cadre_status error_samples(
     cadre_status status, const struct id_list *ids, size_t first, struct cadre_error *error);
 
 /* The same of the element at `place` of an indexable dataset. */
-cadre_status error_samples_at(
-    cadre_status status, cadre_dataset *data, struct element_position position, struct cadre_error *error);
+cadre_status error_samples_at(cadre_status status, cadre_dataset *data,
+    struct element_position position, struct cadre_error *error);
 
 #endif

@@ -49,7 +49,8 @@ static cadre_status index_next_rows(cadre_iterator *self, size_t wanted, cadre_e
 {
     struct index_iterator *iterator = (struct index_iterator *)self;
     struct element_position positions[POSITIONS_AT_ONCE];
-    size_t count = (size_t)index_left(iterator, wanted < POSITIONS_AT_ONCE ? wanted : POSITIONS_AT_ONCE);
+    size_t count =
+        (size_t)index_left(iterator, wanted < POSITIONS_AT_ONCE ? wanted : POSITIONS_AT_ONCE);
     if (count == 0) {
         return iterator_end(error);
     }
@@ -146,7 +147,8 @@ cadre_status dataset_iterate(cadre_dataset *data, const struct pass *pass,
         CADRE_TRY(dataset_prepare(data, error));
         CADRE_TRY(iterator_new(
             sizeof(struct index_iterator), &index_ops, data, pass, NULL, ret_iterator, error));
-        ((struct index_iterator *)*ret_iterator)->next = (struct element_position){.epoch = pass->epoch};
+        ((struct index_iterator *)*ret_iterator)->next =
+            (struct element_position){.epoch = pass->epoch};
         return CADRE_OK;
     }
     while (data->ops->iterate == NULL) {

@@ -104,8 +104,8 @@ cadre_status iterator_state_write_number(
     return CADRE_OK;
 }
 
-cadre_status iterator_state_write_bytes(
-    struct iterator_state_writer *writer, const void *bytes, size_t count, struct cadre_error *error)
+cadre_status iterator_state_write_bytes(struct iterator_state_writer *writer, const void *bytes,
+    size_t count, struct cadre_error *error)
 {
     size_t more = count < SIZE_MAX - NUMBER_BYTES ? NUMBER_BYTES + count : SIZE_MAX;
     CADRE_TRY(begin(writer, KIND_BYTES, more, error));
@@ -143,7 +143,8 @@ static size_t tensor_saved_bytes(const cadre_tensor *tensor)
     return head + NUMBER_BYTES * (size_t)cadre_tensor_count(tensor) + text_bytes(tensor);
 }
 
-static void put_strings(struct iterator_state_writer *writer, const cadre_string *strings, int64_t count)
+static void put_strings(
+    struct iterator_state_writer *writer, const cadre_string *strings, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         put_number(writer, strings[i].size);
@@ -210,7 +211,8 @@ static cadre_status take_number(
     return CADRE_OK;
 }
 
-static cadre_status expect(struct iterator_state_reader *cursor, enum kind kind, struct cadre_error *error)
+static cadre_status expect(
+    struct iterator_state_reader *cursor, enum kind kind, struct cadre_error *error)
 {
     CADRE_ASSERT(cursor->at <= cursor->count);
     const uint8_t *found = take(cursor, 1);
@@ -284,8 +286,8 @@ cadre_status iterator_state_read_ids(
     return CADRE_OK;
 }
 
-static cadre_status take_strings(struct iterator_state_reader *cursor, uint32_t rank, const int64_t *dims,
-    int64_t count, cadre_tensor **ret_tensor, struct cadre_error *error)
+static cadre_status take_strings(struct iterator_state_reader *cursor, uint32_t rank,
+    const int64_t *dims, int64_t count, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     const uint8_t *sizes = (uint64_t)count > cursor->count / NUMBER_BYTES
                                ? NULL

@@ -24,8 +24,8 @@ struct iterator_state_writer {
 void iterator_state_writer_clear(struct iterator_state_writer *writer);
 cadre_status iterator_state_write_number(
     struct iterator_state_writer *writer, uint64_t number, struct cadre_error *error);
-cadre_status iterator_state_write_bytes(
-    struct iterator_state_writer *writer, const void *bytes, size_t count, struct cadre_error *error);
+cadre_status iterator_state_write_bytes(struct iterator_state_writer *writer, const void *bytes,
+    size_t count, struct cadre_error *error);
 cadre_status iterator_state_write_element(
     struct iterator_state_writer *writer, const cadre_element *element, struct cadre_error *error);
 cadre_status iterator_state_write_ids(

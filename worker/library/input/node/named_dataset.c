@@ -12,7 +12,8 @@ struct named_dataset {
     uint32_t count;
 };
 
-static void named_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void named_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self;
     (void)positions;

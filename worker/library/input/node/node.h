@@ -83,24 +83,24 @@ struct dataset_ops {
 
     /* Makers: reads one element and appends the ids of the samples it is made of. On error
      * *ret_element is left empty and the ids are void. */
-    cadre_status (*at)(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-        struct id_list *ids, struct cadre_error *error);
+    cadre_status (*at)(cadre_dataset *self, struct element_position position,
+        cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
     /* Makers: `count` >= 1 elements stacked under a new first dimension, as batch makes them; they
      * are alike in shape, or it is INVALID_ARGUMENT. NULL: `at` for each, then tensor_stack. Worth
      * having where it saves a tensor or a system call per element. */
-    cadre_status (*gather)(cadre_dataset *self, const struct element_position positions[], size_t count,
-        cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
+    cadre_status (*gather)(cadre_dataset *self, const struct element_position positions[],
+        size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
     /* Makers: appends the ids that `at` would for each of the places, without reading. */
-    cadre_status (*ids_at)(cadre_dataset *self, const struct element_position positions[], size_t count,
-        struct id_list *ids, struct cadre_error *error);
+    cadre_status (*ids_at)(cadre_dataset *self, const struct element_position positions[],
+        size_t count, struct id_list *ids, struct cadre_error *error);
 
     /* Batching nodes: the rows of an element, without reading it; and `at` for some of its rows,
      * count >= 1. `rows` may say CADRE_CARDINALITY_UNKNOWN; then `at_rows` is not called. */
     int64_t (*rows)(const cadre_dataset *self, struct element_position position);
-    cadre_status (*at_rows)(cadre_dataset *self, struct element_position position, int64_t first, int64_t count,
-        cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
+    cadre_status (*at_rows)(cadre_dataset *self, struct element_position position, int64_t first,
+        int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
     /* --- in order --- */
 
@@ -119,8 +119,9 @@ struct dataset_ops {
      * input is that of this node (the walk of semantics 1.4). */
     bool keeps_elements;
 
-    bool reads_files;                 /* a source that does */
-    const struct file_list_source *lists; /* a source that holds a list of them; file_list_source.h */
+    bool reads_files; /* a source that does */
+    const struct file_list_source
+        *lists; /* a source that holds a list of them; file_list_source.h */
 
     /* flat_map and interleave: whether the elements of the input are names of files that the
      * program's function opens; it is called for the first one to see. NULL: no. */
@@ -219,8 +220,8 @@ bool element_spec_is_uniform(const cadre_element_spec *spec);
 /* --- by index: only for indexable, prepared datasets, with places inside the cardinality. They
  * walk down the re-indexing nodes, then ask the table. --- */
 
-cadre_status dataset_at(cadre_dataset *data, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error);
+cadre_status dataset_at(cadre_dataset *data, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
 /* The `places` are overwritten. */
 cadre_status dataset_gather(cadre_dataset *data, struct element_position positions[], size_t count,
@@ -232,8 +233,8 @@ cadre_status dataset_ids_at(cadre_dataset *data, struct element_position positio
 int64_t dataset_rows(cadre_dataset *data, struct element_position position);
 
 /* Only where dataset_rows knows, and count >= 1. */
-cadre_status dataset_at_rows(cadre_dataset *data, struct element_position position, int64_t first, int64_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
+cadre_status dataset_at_rows(cadre_dataset *data, struct element_position position, int64_t first,
+    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
 /* --- in order --- */
 

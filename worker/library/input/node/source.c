@@ -6,8 +6,8 @@
 
 #include "worker/library/device/tensor.h"
 
-cadre_status source_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+cadre_status source_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
     uint64_t *to = NULL;

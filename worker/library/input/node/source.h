@@ -6,8 +6,8 @@
 #include "worker/library/input/node/node.h"
 
 /* The `ids_at` of a source: the id of a sample is its place. */
-cadre_status source_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error);
+cadre_status source_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error);
 
 /* A tensor for `count` stacked rows that are alike, each as `row` says, not set. INVALID_ARGUMENT
  * where the rows have as many dimensions as there can be. */

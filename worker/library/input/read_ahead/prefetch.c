@@ -13,7 +13,8 @@ struct prefetch_dataset {
     int64_t depth;
 };
 
-static void prefetch_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void prefetch_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self;
     (void)positions;

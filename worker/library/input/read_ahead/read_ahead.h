@@ -8,7 +8,7 @@
 
 struct read_ahead_options {
     uint32_t threads; /* >= 1 */
-    uint64_t limit;    /* elements that are waiting or at work, at the most; >= threads */
+    uint64_t limit;   /* elements that are waiting or at work, at the most; >= threads */
     bool unordered;   /* what is done first is given first; an error after all that precede it */
     bool takes_rows;  /* where the reader asks for rows, the thread reads rows; `work` is NULL */
     /* Takes over `in`, made of the samples `ids`; called by all threads at once. NULL: elements are
@@ -22,6 +22,7 @@ struct read_ahead_options {
  * Where it stands is where its input stood before the first element that was not given, if the
  * input tells that in few bytes; else the elements at hand are saved with it. */
 cadre_status read_ahead_iterate(cadre_dataset *self, const struct pass *pass,
-    const struct read_ahead_options *rule, cadre_iterator **ret_iterator, struct cadre_error *error);
+    const struct read_ahead_options *rule, cadre_iterator **ret_iterator,
+    struct cadre_error *error);
 
 #endif

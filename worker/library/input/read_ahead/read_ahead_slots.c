@@ -88,8 +88,8 @@ void read_ahead_slot_remove_last(struct read_ahead *ahead)
     slot_reuse(ahead, slot);
 }
 
-cadre_status read_ahead_slot_ids(const struct read_ahead_slot *slot, size_t first, size_t count, struct id_list *ids,
-    struct cadre_error *error)
+cadre_status read_ahead_slot_ids(const struct read_ahead_slot *slot, size_t first, size_t count,
+    struct id_list *ids, struct cadre_error *error)
 {
     bool one_each = slot->ids.count == slot->rows && slot->rows > 0;
     if (one_each) {

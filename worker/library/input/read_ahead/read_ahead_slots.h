@@ -35,7 +35,7 @@ struct read_ahead {
     bool reading;
     bool input_ended;             /* or failed */
     struct cadre_error no_memory; /* for a single slot */
-    bool no_state;             /* the input cannot tell, or not in few bytes */
+    bool no_state;                /* the input cannot tell, or not in few bytes */
     size_t rows_wanted;           /* 0: elements one by one */
     struct read_ahead_slot **ring;
     uint64_t capacity;
@@ -63,8 +63,8 @@ void read_ahead_slot_remove_last(struct read_ahead *ahead);
 
 /* The ids that go with rows [first, first + count) of a slot of rows: one each, or else all of them
  * with the first row. Of a slot of one element all. */
-cadre_status read_ahead_slot_ids(const struct read_ahead_slot *slot, size_t first, size_t count, struct id_list *ids,
-    struct cadre_error *error);
+cadre_status read_ahead_slot_ids(const struct read_ahead_slot *slot, size_t first, size_t count,
+    struct id_list *ids, struct cadre_error *error);
 
 /* Rows [rows_given, + count) of a slot; `alone`: without the first dimension. */
 cadre_status read_ahead_slot_rows(const struct read_ahead_slot *slot, size_t count, bool alone,

@@ -24,12 +24,13 @@ static cadre_status save_position(
     return iterator_state_write_bytes(writer, slot->position.bytes, slot->position.count, error);
 }
 
-static cadre_status save_slot(
-    const struct read_ahead_slot *slot, struct iterator_state_writer *writer, struct cadre_error *error)
+static cadre_status save_slot(const struct read_ahead_slot *slot,
+    struct iterator_state_writer *writer, struct cadre_error *error)
 {
     CADRE_TRY(iterator_state_write_number(writer, (uint64_t)slot->error.code, error));
     if (slot->error.code != CADRE_OK) {
-        return iterator_state_write_bytes(writer, slot->error.text, strlen(slot->error.text), error);
+        return iterator_state_write_bytes(
+            writer, slot->error.text, strlen(slot->error.text), error);
     }
     cadre_element rest = {0};
     struct id_list ids = {0};
@@ -39,9 +40,9 @@ static cadre_status save_slot(
     }
     cadre_status status = read_ahead_slot_ids(slot, slot->rows_given, left, &ids, error);
     status = status == CADRE_OK ? iterator_state_write_number(writer, left, error) : status;
-    status = status == CADRE_OK
-                 ? iterator_state_write_element(writer, rest.count > 0 ? &rest : &slot->element, error)
-                 : status;
+    status = status == CADRE_OK ? iterator_state_write_element(
+                                      writer, rest.count > 0 ? &rest : &slot->element, error)
+                                : status;
     status = status == CADRE_OK ? iterator_state_write_ids(writer, &ids, error) : status;
     cadre_element_release(&rest);
     id_list_clear(&ids);
@@ -115,8 +116,8 @@ static cadre_status restore_position(
     return given == 0 ? CADRE_OK : iterator_skip(ahead->base.input, given, &skipped, error);
 }
 
-static cadre_status restore_failure(
-    struct read_ahead_slot *slot, uint64_t code, struct iterator_state_reader *reader, struct cadre_error *error)
+static cadre_status restore_failure(struct read_ahead_slot *slot, uint64_t code,
+    struct iterator_state_reader *reader, struct cadre_error *error)
 {
     const void *text = NULL;
     size_t bytes = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rewrites a dataset for one worker of several: the sharding of tf.data, as a pure function of the
  * pipeline (tensorflow/core/grappler/optimizers/data/auto_shard.cc). It is what FILE, OFF and HINT
- * do with the pipeline of a worker; DATA with an indexable pipeline is cut by distributed_input.h instead,
- * with the same result and without reading the others' samples. */
+ * do with the pipeline of a worker; DATA with an indexable pipeline is cut by distributed_input.h
+ * instead, with the same result and without reading the others' samples. */
 #ifndef CADRE_WORKER_INPUT_SHARDING_AUTO_SHARD_H
 #define CADRE_WORKER_INPUT_SHARDING_AUTO_SHARD_H
 
@@ -38,8 +38,8 @@ struct policy_choice {
 
 /* FILE where names of files are read. A list that a source holds may be read either way, so it is
  * divided by files only where that helps and takes nothing: several workers, a file for each of
- * them at least, and an epoch can be cut anew (dataset_check_resharding). May call a function of the
- * program once. */
+ * them at least, and an epoch can be cut anew (dataset_check_resharding). May call a function of
+ * the program once. */
 cadre_status dataset_choose_policy(cadre_dataset *data, uint32_t workers,
     struct policy_choice *ret_choice, struct cadre_error *error);
 
@@ -50,8 +50,8 @@ cadre_status dataset_list_by_name(
 
 /* Whether `data` reads files by one reader that is the only source, and what stands on it passes
  * each sample on once: then an epoch can be cut anew in its middle, by which samples of which file
- * were consumed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the reader of
- * names, or the source of a list; NOT_FOUND as dataset_auto_shard. */
+ * were consumed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the reader
+ * of names, or the source of a list; NOT_FOUND as dataset_auto_shard. */
 cadre_status dataset_check_resharding(
     cadre_dataset *data, cadre_dataset **ret_reader, struct cadre_error *error);
 

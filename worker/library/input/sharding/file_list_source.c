@@ -32,8 +32,8 @@ static cadre_status names_spec(cadre_dataset *self, const cadre_element_spec inp
     return CADRE_OK;
 }
 
-static cadre_status names_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status names_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const cadre_dataset *source = ((const struct names_dataset *)self)->source;
     const char *path = source->ops->lists->path(source, (size_t)position.index);

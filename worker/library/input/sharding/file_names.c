@@ -134,7 +134,8 @@ static void picked_destroy(cadre_dataset *self)
     free(((struct picked_dataset *)self)->numbers);
 }
 
-static void picked_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void picked_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         positions[i].index = picked_of(self)->numbers[positions[i].index];

@@ -72,7 +72,8 @@ cadre_status file_shares_copy(
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory to copy a table of files");
         }
-        memcpy(copy.files[i].consumed, file->consumed, file->consumed_count * sizeof file->consumed[0]);
+        memcpy(copy.files[i].consumed, file->consumed,
+            file->consumed_count * sizeof file->consumed[0]);
         copy.files[i].consumed_count = file->consumed_count;
         copy.files[i].consumed_capacity = file->consumed_count;
     }
@@ -109,7 +110,8 @@ static cadre_status insert_interval(
         file->consumed = grown;
         file->consumed_capacity = capacity;
     }
-    memmove(file->consumed + at + 1, file->consumed + at, (file->consumed_count - at) * sizeof file->consumed[0]);
+    memmove(file->consumed + at + 1, file->consumed + at,
+        (file->consumed_count - at) * sizeof file->consumed[0]);
     file->consumed[at] = added;
     file->consumed_count++;
     return CADRE_OK;
@@ -141,8 +143,8 @@ cadre_status file_shares_consumed(
     }
     if (file->done) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "sample %" PRIu64 " of file %" PRIu64 " was consumed after all of the file was", run->first,
-            run->file);
+            "sample %" PRIu64 " of file %" PRIu64 " was consumed after all of the file was",
+            run->first, run->file);
     }
     struct sample_interval added = {.first = run->first, .end = run->first + run->count};
     size_t at = find_interval(file, added.first);
@@ -158,7 +160,8 @@ cadre_status file_shares_consumed(
     if (joins_before && joins_behind) {
         consumed[at].end = consumed[next].end;
         file->consumed_count--;
-        memmove(consumed + next, consumed + next + 1, (file->consumed_count - next) * sizeof consumed[0]);
+        memmove(consumed + next, consumed + next + 1,
+            (file->consumed_count - next) * sizeof consumed[0]);
     } else if (joins_before) {
         consumed[at].end = added.end;
     } else if (joins_behind) {
@@ -234,7 +237,8 @@ bool file_shares_equal(const struct file_shares *a, const struct file_shares *b)
             return false;
         }
         for (size_t k = 0; k < one->consumed_count; k++) {
-            if (one->consumed[k].first != other->consumed[k].first || one->consumed[k].end != other->consumed[k].end) {
+            if (one->consumed[k].first != other->consumed[k].first ||
+                one->consumed[k].end != other->consumed[k].end) {
                 return false;
             }
         }

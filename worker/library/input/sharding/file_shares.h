@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who reads which files of an epoch under FILE, and which of their samples were consumed: what makes
- * every record be fed exactly once when workers are lost or join. Pure: numbers only.
+ * Who reads which files of an epoch under FILE, and which of their samples were consumed: what
+ * makes every record be fed exactly once when workers are lost or join. Pure: numbers only.
  *
  * A table is of one epoch, and holds after so many of its steps. All workers have equal ones: each
  * applies what all of them fed in a step, in any order. A file's number is its place in the list of
@@ -69,18 +69,19 @@ void file_shares_clear(struct file_shares *shares);
 cadre_status file_shares_copy(
     const struct file_shares *from, struct file_shares *ret_copy, struct cadre_error *error);
 
-/* Some samples of a file were consumed. INVALID_ARGUMENT: no such file, samples of one that was done.
- * Samples that were consumed already, or of a file that is done, are DATA_LOSS: one would count twice.
- * On failure nothing changed.
+/* Some samples of a file were consumed. INVALID_ARGUMENT: no such file, samples of one that was
+ * done. Samples that were consumed already, or of a file that is done, are DATA_LOSS: one would
+ * count twice. On failure nothing changed.
  */
 cadre_status file_shares_consumed(
     struct file_shares *shares, const struct file_run *run, struct cadre_error *error);
 
-/* Whether some of these samples were consumed already, or their file is done or none of the list. */
+/* Whether some of these samples were consumed already, or their file is done or none of the list.
+ */
 bool file_shares_overlaps(const struct file_shares *shares, const struct file_run *run);
 
-/* File `file` has nothing left to feed, with FILE_SHARES_DROPPED although not all of it was consumed.
- * What is said of it first holds. */
+/* File `file` has nothing left to feed, with FILE_SHARES_DROPPED although not all of it was
+ * consumed. What is said of it first holds. */
 cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct cadre_error *error);
 
 /* Deals the files that are not done to `workers` >= 1 workers by turns, in order of number; the

@@ -48,22 +48,23 @@ static cadre_status check_enough(const cadre_dataset *self, struct cadre_error *
     return few ? too_few(shard, (uint64_t)elements, error) : CADRE_OK;
 }
 
-static struct element_position position_in_input(const cadre_dataset *self, struct element_position position)
+static struct element_position position_in_input(
+    const cadre_dataset *self, struct element_position position)
 {
     const struct required_shard *shard = shard_of(self);
     position.index = shard->index + position.index * shard->shards;
     return position;
 }
 
-static cadre_status shard_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status shard_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_TRY(check_enough(self, error));
     return dataset_at(self->input, position_in_input(self, position), ret_element, ids, error);
 }
 
-static cadre_status shard_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status shard_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         struct element_position position = position_in_input(self, positions[i]);
@@ -224,7 +225,8 @@ static cadre_dataset *known_rebuild(const cadre_dataset *self, cadre_dataset *co
     return dataset_with_spec(inputs[0], &((const struct known_dataset *)self)->spec);
 }
 
-static void known_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void known_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self;
     (void)positions;

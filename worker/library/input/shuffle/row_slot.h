@@ -4,8 +4,8 @@
  *
  *     | values of the components of fixed size | size of each string but the last | their bytes |
  *
- * Their memory comes from a slab_allocator.h, packed: what is held lies in the nearest cache that can
- * hold it. */
+ * Their memory comes from a slab_allocator.h, packed: what is held lies in the nearest cache that
+ * can hold it. */
 #ifndef CADRE_WORKER_INPUT_SHUFFLE_ROW_SLOT_H
 #define CADRE_WORKER_INPUT_SHUFFLE_ROW_SLOT_H
 

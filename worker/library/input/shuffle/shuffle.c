@@ -38,14 +38,16 @@ static const struct permutation *permutation_for(
     return &last.permutation;
 }
 
-static void shuffle_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void shuffle_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     uint64_t elements = (uint64_t)dataset_cardinality(self);
     for (size_t done = 0; done < count;) {
         uint64_t indices[POSITIONS_AT_ONCE];
         uint64_t epoch = positions[done].epoch;
         size_t same = 0; /* how many from here on are of one epoch */
-        while (same < POSITIONS_AT_ONCE && done + same < count && positions[done + same].epoch == epoch) {
+        while (same < POSITIONS_AT_ONCE && done + same < count &&
+               positions[done + same].epoch == epoch) {
             indices[same] = positions[done + same].index;
             same++;
         }

@@ -85,8 +85,8 @@ static cadre_status reserve_drawn(
     return CADRE_OK;
 }
 
-cadre_status shuffle_buffer_put_element(struct shuffle_buffer_iterator *iterator, struct row_slot *slot,
-    cadre_element *element, struct cadre_error *error)
+cadre_status shuffle_buffer_put_element(struct shuffle_buffer_iterator *iterator,
+    struct row_slot *slot, cadre_element *element, struct cadre_error *error)
 {
     slot->memory = slab_alloc(&iterator->memory, sizeof *element);
     if (slot->memory == NULL) {
@@ -130,8 +130,8 @@ static cadre_status read_block(struct shuffle_buffer_iterator *iterator, struct 
                              : CADRE_OK;
 }
 
-static cadre_status set_ids(
-    const struct shuffle_buffer_iterator *iterator, struct row_slot *slot, struct cadre_error *error)
+static cadre_status set_ids(const struct shuffle_buffer_iterator *iterator, struct row_slot *slot,
+    struct cadre_error *error)
 {
     const struct id_list *ids = &iterator->incoming_ids;
     if (ids->count == iterator->incoming_count) {
@@ -146,9 +146,10 @@ static cadre_status take_incoming(
     struct shuffle_buffer_iterator *iterator, struct row_slot *slot, struct cadre_error *error)
 {
     CADRE_ASSERT(iterator->incoming_at < iterator->incoming_count);
-    CADRE_TRY(iterator->by_rows ? row_slot_put(slot, &iterator->layout, &iterator->block,
-                                      iterator->incoming_at, &iterator->memory, error)
-                                : shuffle_buffer_put_element(iterator, slot, &iterator->incoming, error));
+    CADRE_TRY(iterator->by_rows
+                  ? row_slot_put(slot, &iterator->layout, &iterator->block, iterator->incoming_at,
+                        &iterator->memory, error)
+                  : shuffle_buffer_put_element(iterator, slot, &iterator->incoming, error));
     CADRE_TRY(set_ids(iterator, slot, error));
     iterator->incoming_at++;
     return CADRE_OK;
@@ -156,15 +157,16 @@ static cadre_status take_incoming(
 
 /* --- the buffer --- */
 
-static uint64_t held_bytes(const struct shuffle_buffer_iterator *iterator, const struct row_slot *slot)
+static uint64_t held_bytes(
+    const struct shuffle_buffer_iterator *iterator, const struct row_slot *slot)
 {
     return sizeof *slot + slot->bytes +
            (iterator->by_rows ? 0 : element_memory_bytes(slot_element(slot)));
 }
 
 /* The first element tells what the others will take: refused before it has taken all there is. */
-static cadre_status look_at_first(
-    struct shuffle_buffer_iterator *iterator, const struct row_slot *slot, struct cadre_error *error)
+static cadre_status look_at_first(struct shuffle_buffer_iterator *iterator,
+    const struct row_slot *slot, struct cadre_error *error)
 {
     int64_t size = ((const struct shuffle_buffer_dataset *)iterator->base.data)->buffer_size;
     int64_t elements = dataset_cardinality(iterator->base.data->input);
@@ -187,8 +189,8 @@ static cadre_status look_at_first(
 }
 
 /* Where nobody could say how much will come: stops while there is memory left. */
-static cadre_status look_at_memory(
-    struct shuffle_buffer_iterator *iterator, const struct row_slot *slot, struct cadre_error *error)
+static cadre_status look_at_memory(struct shuffle_buffer_iterator *iterator,
+    const struct row_slot *slot, struct cadre_error *error)
 {
     iterator->bytes_since_check += held_bytes(iterator, slot);
     if (iterator->bytes_since_check < BYTES_BETWEEN_CHECKS) {
@@ -200,7 +202,8 @@ static cadre_status look_at_memory(
             "shuffle: this machine's memory runs out with %" PRIu64 " of %" PRId64
             " elements in the buffer, of about %" PRIu64
             " bytes each; give a smaller buffer, or shuffle all of an indexable dataset",
-            iterator->held_count, ((const struct shuffle_buffer_dataset *)iterator->base.data)->buffer_size,
+            iterator->held_count,
+            ((const struct shuffle_buffer_dataset *)iterator->base.data)->buffer_size,
             held_bytes(iterator, slot));
     }
     return CADRE_OK;
@@ -226,7 +229,8 @@ cadre_status shuffle_buffer_add(
 }
 
 /* Reads until a row waits, or there are no more. */
-static cadre_status need_incoming(struct shuffle_buffer_iterator *iterator, struct cadre_error *error)
+static cadre_status need_incoming(
+    struct shuffle_buffer_iterator *iterator, struct cadre_error *error)
 {
     if (iterator->incoming_at < iterator->incoming_count || iterator->input_ended) {
         return CADRE_OK;
@@ -281,7 +285,8 @@ static cadre_status draw_and_replace(
 }
 
 /* Draws `wanted` elements, fewer only at the end. */
-static cadre_status draw(struct shuffle_buffer_iterator *iterator, size_t wanted, struct cadre_error *error)
+static cadre_status draw(
+    struct shuffle_buffer_iterator *iterator, size_t wanted, struct cadre_error *error)
 {
     CADRE_ASSERT(iterator->drawn_count == 0);
     CADRE_TRY(reserve_drawn(iterator, wanted, error));
@@ -399,8 +404,8 @@ static cadre_status buffer_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {
     const struct shuffle_buffer_dataset *buffer = (const struct shuffle_buffer_dataset *)self;
-    CADRE_TRY(iterator_new(
-        sizeof(struct shuffle_buffer_iterator), &element_ops, self, pass, pass, ret_iterator, error));
+    CADRE_TRY(iterator_new(sizeof(struct shuffle_buffer_iterator), &element_ops, self, pass, pass,
+        ret_iterator, error));
     struct shuffle_buffer_iterator *iterator = (struct shuffle_buffer_iterator *)*ret_iterator;
     uint64_t epoch = buffer->once ? 0 : pass->epoch;
     iterator->prng.state = prng_mix(prng_mix(buffer->seed) ^ epoch);

@@ -50,8 +50,8 @@ struct shuffle_buffer_iterator {
 };
 
 /* Takes an element over into an empty slot. On error it is still the caller's. */
-cadre_status shuffle_buffer_put_element(struct shuffle_buffer_iterator *iterator, struct row_slot *slot,
-    cadre_element *element, struct cadre_error *error);
+cadre_status shuffle_buffer_put_element(struct shuffle_buffer_iterator *iterator,
+    struct row_slot *slot, cadre_element *element, struct cadre_error *error);
 
 /* Takes a slot in behind those that are held. */
 cadre_status shuffle_buffer_add(

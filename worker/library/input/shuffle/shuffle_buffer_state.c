@@ -32,8 +32,8 @@ static cadre_status write_ids(struct iterator_state_writer *writer, const struct
     return status;
 }
 
-static cadre_status write_held(const struct shuffle_buffer_iterator *iterator, size_t first, size_t count,
-    struct iterator_state_writer *writer, struct cadre_error *error)
+static cadre_status write_held(const struct shuffle_buffer_iterator *iterator, size_t first,
+    size_t count, struct iterator_state_writer *writer, struct cadre_error *error)
 {
     const struct row_slot *slots = iterator->held + first;
     CADRE_TRY(iterator_state_write_number(writer, count, error));
@@ -44,15 +44,15 @@ static cadre_status write_held(const struct shuffle_buffer_iterator *iterator, s
         cadre_element_release(&stacked);
         CADRE_TRY(status);
     } else {
-        CADRE_TRY(
-            iterator_state_write_element(writer, (const cadre_element *)(const void *)slots->memory, error));
+        CADRE_TRY(iterator_state_write_element(
+            writer, (const cadre_element *)(const void *)slots->memory, error));
     }
     return write_ids(writer, slots, count, error);
 }
 
 /* Rows [incoming_at, incoming_count) of what was read ahead. */
-static cadre_status view_incoming(
-    const struct shuffle_buffer_iterator *iterator, cadre_element *ret_rows, struct cadre_error *error)
+static cadre_status view_incoming(const struct shuffle_buffer_iterator *iterator,
+    cadre_element *ret_rows, struct cadre_error *error)
 {
     size_t first = iterator->incoming_at;
     size_t rows = iterator->incoming_count - first;
@@ -73,8 +73,8 @@ static cadre_status view_incoming(
     return CADRE_OK;
 }
 
-static cadre_status write_incoming(
-    const struct shuffle_buffer_iterator *iterator, struct iterator_state_writer *writer, struct cadre_error *error)
+static cadre_status write_incoming(const struct shuffle_buffer_iterator *iterator,
+    struct iterator_state_writer *writer, struct cadre_error *error)
 {
     size_t first = iterator->incoming_at;
     size_t rows = iterator->incoming_count - first;
@@ -191,8 +191,8 @@ static cadre_status hold_piece(
     return CADRE_OK;
 }
 
-static cadre_status read_incoming(
-    struct shuffle_buffer_iterator *iterator, struct iterator_state_reader *reader, struct cadre_error *error)
+static cadre_status read_incoming(struct shuffle_buffer_iterator *iterator,
+    struct iterator_state_reader *reader, struct cadre_error *error)
 {
     uint64_t rows = 0;
     CADRE_TRY(iterator_state_read_number(reader, &rows, error));

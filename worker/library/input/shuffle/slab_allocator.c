@@ -12,7 +12,8 @@ struct allocator_slab {
     size_t bytes; /* with this header */
 };
 
-_Static_assert(sizeof(struct allocator_slab) % SLAB_SIZE_CLASS_BYTES == 0, "what follows is aligned");
+_Static_assert(
+    sizeof(struct allocator_slab) % SLAB_SIZE_CLASS_BYTES == 0, "what follows is aligned");
 
 /* A slab twice as large as the one before. */
 static struct allocator_slab *add_slab(struct slab_allocator *memory)

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /* Up to so many bytes it comes packed from slabs; more from where tensors have it. */
-#define SLAB_ALLOC_BYTES_MAX ((size_t)2048)
-#define SLAB_SIZE_CLASS_BYTES         ((size_t)16)
+#define SLAB_ALLOC_BYTES_MAX  ((size_t)2048)
+#define SLAB_SIZE_CLASS_BYTES ((size_t)16)
 
 struct allocator_slab;
 
@@ -20,7 +20,7 @@ struct slab_free_block {
 /* Zeroed: empty. */
 struct slab_allocator {
     struct allocator_slab *slabs; /* the newest is the one that is cut up */
-    size_t used;             /* of the newest */
+    size_t used;                  /* of the newest */
     struct slab_free_block *free[SLAB_ALLOC_BYTES_MAX / SLAB_SIZE_CLASS_BYTES + 1];
 };
 
@@ -31,7 +31,8 @@ void slab_free_large(void *given, size_t bytes);
 /* The list for pieces of at most SLAB_ALLOC_BYTES_MAX. */
 static inline struct slab_free_block **slab_free_list(struct slab_allocator *memory, size_t bytes)
 {
-    return &memory->free[bytes == 0 ? 1 : (bytes + SLAB_SIZE_CLASS_BYTES - 1) / SLAB_SIZE_CLASS_BYTES];
+    return &memory->free[bytes == 0 ? 1
+                                    : (bytes + SLAB_SIZE_CLASS_BYTES - 1) / SLAB_SIZE_CLASS_BYTES];
 }
 
 /* Aligned to 16 bytes, not set. NULL: there is none. */

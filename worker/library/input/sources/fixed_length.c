@@ -65,8 +65,8 @@ static size_t find_file(const struct fixed_dataset *fixed, uint64_t index)
 
 /* The records at `places`, one behind the other, as a tensor of that shape. */
 static cadre_status read_records(const struct fixed_dataset *fixed, uint32_t rank,
-    const int64_t *dims, const struct element_position positions[], size_t count, cadre_element *ret_element,
-    struct cadre_error *error)
+    const int64_t *dims, const struct element_position positions[], size_t count,
+    cadre_element *ret_element, struct cadre_error *error)
 {
     cadre_tensor *read = NULL;
     CADRE_TRY(tensor_create_unset(fixed->options.dtype, rank, dims, &read, error));
@@ -98,16 +98,16 @@ static cadre_status read_records(const struct fixed_dataset *fixed, uint32_t ran
     return CADRE_OK;
 }
 
-static cadre_status fixed_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status fixed_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
     CADRE_TRY(id_list_add(ids, position.index, error));
     return read_records(fixed, 1, &fixed->elements, &position, 1, ret_element, error);
 }
 
-static cadre_status fixed_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status fixed_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct fixed_dataset *fixed = (const struct fixed_dataset *)self;
     const int64_t dims[] = {(int64_t)count, fixed->elements};

@@ -35,8 +35,8 @@ static cadre_status list_spec(cadre_dataset *self, const cadre_element_spec inpu
     return CADRE_OK;
 }
 
-static cadre_status list_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status list_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     cadre_tensor *names = ((struct list_dataset *)self)->names;
     CADRE_TRY(id_list_add(ids, position.index, error));

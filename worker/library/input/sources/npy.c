@@ -56,8 +56,8 @@ static cadre_status read_rows(const struct npy_dataset *npy, uint32_t rank, cons
     return CADRE_OK;
 }
 
-static cadre_status npy_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status npy_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct npy_dataset *npy = (const struct npy_dataset *)self;
     const cadre_tensor_spec *whole = &npy->header.spec;
@@ -65,8 +65,8 @@ static cadre_status npy_at(cadre_dataset *self, struct element_position position
     return read_rows(npy, whole->rank - 1, whole->dims + 1, &position, 1, ret_element, error);
 }
 
-static cadre_status npy_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status npy_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct npy_dataset *npy = (const struct npy_dataset *)self;
     const cadre_tensor_spec *whole = &npy->header.spec;

@@ -27,8 +27,8 @@ static int64_t value_at(const struct range_dataset *range, uint64_t index)
     return (int64_t)((uint64_t)range->start + index * (uint64_t)range->step);
 }
 
-static cadre_status range_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status range_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     int64_t value = value_at((const struct range_dataset *)self, position.index);
     CADRE_TRY(id_list_add(ids, position.index, error));
@@ -37,8 +37,8 @@ static cadre_status range_at(cadre_dataset *self, struct element_position positi
     return CADRE_OK;
 }
 
-static cadre_status range_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status range_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct range_dataset *range = (const struct range_dataset *)self;
     const int64_t dims[] = {(int64_t)count};

@@ -35,8 +35,8 @@ static cadre_status slices_spec(cadre_dataset *self, const cadre_element_spec in
     return CADRE_OK;
 }
 
-static cadre_status slices_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status slices_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const cadre_element *tensors = &((struct slices_dataset *)self)->tensors;
     CADRE_TRY(id_list_add(ids, position.index, error));
@@ -63,8 +63,9 @@ static bool follow_each_other(const struct element_position positions[], size_t 
 }
 
 /* Rows of one component: those that lie one behind the other are shared, others are copied. */
-static cadre_status gather_rows(cadre_tensor *from, bool shared, const struct element_position positions[],
-    size_t count, cadre_tensor **ret_rows, struct cadre_error *error)
+static cadre_status gather_rows(cadre_tensor *from, bool shared,
+    const struct element_position positions[], size_t count, cadre_tensor **ret_rows,
+    struct cadre_error *error)
 {
     if (shared && tensor_kind(from) == tensor_memory_preferred()) {
         return tensor_view_rows(from, (int64_t)positions[0].index, (int64_t)count, ret_rows, error);
@@ -85,8 +86,8 @@ static cadre_status gather_rows(cadre_tensor *from, bool shared, const struct el
     return CADRE_OK;
 }
 
-static cadre_status slices_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status slices_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const cadre_element *tensors = &((struct slices_dataset *)self)->tensors;
     bool shared = follow_each_other(positions, count);

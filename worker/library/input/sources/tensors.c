@@ -27,8 +27,8 @@ static cadre_status tensors_spec(cadre_dataset *self, const cadre_element_spec i
     return CADRE_OK;
 }
 
-static cadre_status tensors_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status tensors_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const cadre_element *element = &((struct tensors_dataset *)self)->element;
     CADRE_TRY(id_list_add(ids, position.index, error));

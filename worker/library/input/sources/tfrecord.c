@@ -36,8 +36,8 @@ static cadre_status tfrecord_spec(cadre_dataset *self, const cadre_element_spec 
     return CADRE_OK;
 }
 
-static cadre_status tfrecord_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status tfrecord_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     (void)self;
     for (size_t i = 0; i < count; i++) {

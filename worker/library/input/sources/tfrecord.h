@@ -36,10 +36,10 @@ cadre_status tfrecord_iterate(cadre_dataset *self, const struct pass *pass,
 
 /* By index (dataset_ops.prepare, at, gather). */
 cadre_status tfrecord_prepare(cadre_dataset *self, struct cadre_error *error);
-cadre_status tfrecord_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error);
-cadre_status tfrecord_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
+cadre_status tfrecord_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
+cadre_status tfrecord_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
 /* Closes what prepare opened. */
 void tfrecord_close_tables(struct tfrecord_dataset *tfrecord);

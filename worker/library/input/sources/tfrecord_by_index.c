@@ -101,8 +101,9 @@ static struct record_run find_record(const struct tfrecord_dataset *tfrecord, ui
 
 /* Turns the places into runs of records that are wanted one after the other and lie so; tells the
  * bytes of all, and has the memory ready that they will be read from. */
-static size_t find_runs(const struct tfrecord_dataset *tfrecord, const struct element_position positions[],
-    size_t count, struct record_run runs[], uint64_t *ret_bytes)
+static size_t find_runs(const struct tfrecord_dataset *tfrecord,
+    const struct element_position positions[], size_t count, struct record_run runs[],
+    uint64_t *ret_bytes)
 {
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
@@ -194,8 +195,8 @@ static cadre_status read_runs(struct thread_pool *pool, struct record_run runs[]
     return CADRE_OK;
 }
 
-cadre_status tfrecord_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+cadre_status tfrecord_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct record_run run = find_record((const struct tfrecord_dataset *)self, position.index);
     record_table_locate(&run);
@@ -205,8 +206,8 @@ cadre_status tfrecord_at(cadre_dataset *self, struct element_position position, 
     return CADRE_OK;
 }
 
-cadre_status tfrecord_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+cadre_status tfrecord_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     const struct tfrecord_dataset *tfrecord = (const struct tfrecord_dataset *)self;
     const int64_t rows = (int64_t)count;

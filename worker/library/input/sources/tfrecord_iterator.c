@@ -155,8 +155,10 @@ static cadre_status tfrecord_save(
     const struct record_reader *reader = iterator->reader;
     CADRE_TRY(iterator_state_write_number(writer, iterator->number, error));
     CADRE_TRY(iterator_state_write_number(writer, iterator->file, error));
-    CADRE_TRY(iterator_state_write_number(writer, reader == NULL ? 0 : record_reader_offset(reader), error));
-    return iterator_state_write_number(writer, reader == NULL ? 0 : record_reader_number(reader), error);
+    CADRE_TRY(iterator_state_write_number(
+        writer, reader == NULL ? 0 : record_reader_offset(reader), error));
+    return iterator_state_write_number(
+        writer, reader == NULL ? 0 : record_reader_number(reader), error);
 }
 
 static cadre_status tfrecord_restore(

@@ -55,7 +55,8 @@ static cadre_status assert_prepare(cadre_dataset *self, struct cadre_error *erro
     return too_few ? fewer(self, (uint64_t)found, error) : more(self, error);
 }
 
-static void assert_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void assert_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self;
     (void)positions;

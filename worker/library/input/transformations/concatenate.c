@@ -215,7 +215,8 @@ static cadre_status concatenate_at(cadre_dataset *self, struct element_position 
 }
 
 /* The length of the run of places from the first on that lie in one part. */
-static size_t run_of(const cadre_dataset *self, const struct element_position positions[], size_t count)
+static size_t run_of(
+    const cadre_dataset *self, const struct element_position positions[], size_t count)
 {
     int64_t first = dataset_cardinality(self->inputs[0]);
     size_t run = 1;
@@ -227,8 +228,9 @@ static size_t run_of(const cadre_dataset *self, const struct element_position po
 }
 
 /* Copies the places of a run into `own`, as those of their part. */
-static cadre_dataset *enter_part(const cadre_dataset *self, const struct element_position positions[],
-    size_t count, struct element_position own[], uint64_t *ret_offset)
+static cadre_dataset *enter_part(const cadre_dataset *self,
+    const struct element_position positions[], size_t count, struct element_position own[],
+    uint64_t *ret_offset)
 {
     cadre_dataset *part = self->inputs[0];
     *ret_offset = 0;
@@ -239,8 +241,9 @@ static cadre_dataset *enter_part(const cadre_dataset *self, const struct element
     return part;
 }
 
-static cadre_status concatenate_ids_at(cadre_dataset *self, const struct element_position positions[],
-    size_t count, struct id_list *ids, struct cadre_error *error)
+static cadre_status concatenate_ids_at(cadre_dataset *self,
+    const struct element_position positions[], size_t count, struct id_list *ids,
+    struct cadre_error *error)
 {
     struct element_position own[64];
     const size_t limit = sizeof own / sizeof own[0];
@@ -256,8 +259,9 @@ static cadre_status concatenate_ids_at(cadre_dataset *self, const struct element
 }
 
 /* Runs of places in one part are gathered there, and the pieces joined. */
-static cadre_status concatenate_gather(cadre_dataset *self, const struct element_position positions[],
-    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status concatenate_gather(cadre_dataset *self,
+    const struct element_position positions[], size_t count, cadre_element *ret_element,
+    struct id_list *ids, struct cadre_error *error)
 {
     CADRE_CLEANUP(element_stack_clear) struct element_stack pieces = {.elements = NULL};
     size_t runs = 0;
@@ -295,8 +299,9 @@ static int64_t concatenate_rows(const cadre_dataset *self, struct element_positi
     return dataset_rows(part, position);
 }
 
-static cadre_status concatenate_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
-    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status concatenate_at_rows(cadre_dataset *self, struct element_position position,
+    int64_t first, int64_t count, cadre_element *ret_element, struct id_list *ids,
+    struct cadre_error *error)
 {
     uint64_t offset = 0;
     cadre_dataset *part = find_part(self, &position, &offset);

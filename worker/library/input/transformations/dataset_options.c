@@ -9,7 +9,8 @@ struct options_dataset {
     cadre_dataset_options options;
 };
 
-static void options_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void options_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self;
     (void)positions;

@@ -76,8 +76,8 @@ static cadre_status enumerate_at(cadre_dataset *self, struct element_position po
     return put_number(self, position.index, ret_element, error);
 }
 
-static cadre_status copy_positions(
-    const struct element_position positions[], size_t count, struct element_position **ret_copy, struct cadre_error *error)
+static cadre_status copy_positions(const struct element_position positions[], size_t count,
+    struct element_position **ret_copy, struct cadre_error *error)
 {
     *ret_copy = malloc(count * sizeof positions[0] + 1);
     if (*ret_copy == NULL) {
@@ -88,8 +88,8 @@ static cadre_status copy_positions(
     return CADRE_OK;
 }
 
-static cadre_status enumerate_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status enumerate_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT struct element_position *of_input = NULL;
     cadre_tensor *numbers = NULL;
@@ -103,8 +103,8 @@ static cadre_status enumerate_gather(cadre_dataset *self, const struct element_p
     return put_first(ret_element, numbers, error);
 }
 
-static cadre_status enumerate_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status enumerate_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT struct element_position *of_input = NULL;
     CADRE_TRY(copy_positions(positions, count, &of_input, error));

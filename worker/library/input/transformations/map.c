@@ -114,12 +114,13 @@ static cadre_status find_ids(struct mapped_element *mapped, struct cadre_error *
     return CADRE_OK;
 }
 
-static cadre_status map_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status map_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     cadre_element in = {0};
-    struct element_call placed = {
-        .base = {.epoch = position.epoch, .find = find_ids}, .input = self->input, .position = position};
+    struct element_call placed = {.base = {.epoch = position.epoch, .find = find_ids},
+        .input = self->input,
+        .position = position};
     CADRE_TRY(dataset_at(self->input, position, &in, ids, error));
     cadre_status status = apply(self, &placed.base, &in, ret_element, error);
     id_list_clear(&placed.ids);
@@ -174,8 +175,8 @@ static cadre_status need_pool(
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "map");
 }
 
-static cadre_status map_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status map_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct map_dataset *map = (struct map_dataset *)self;
     struct thread_pool *pool = NULL;
@@ -203,8 +204,8 @@ static cadre_status map_gather(cadre_dataset *self, const struct element_positio
     return element_stack_finish(&rows, ret_element, error);
 }
 
-static cadre_status map_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status map_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         struct element_position position = positions[i];

@@ -25,7 +25,8 @@ static uint64_t pass_epoch(const struct repeat_dataset *repeat, uint64_t epoch, 
     return epoch * passes + pass;
 }
 
-static void repeat_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void repeat_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     const struct repeat_dataset *repeat = (const struct repeat_dataset *)self;
     int64_t elements = dataset_cardinality(self->input);

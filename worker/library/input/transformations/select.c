@@ -17,11 +17,13 @@ struct select_iterator {
     int64_t given;
 };
 
-static void select_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void select_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     const struct select_dataset *select = (const struct select_dataset *)self;
     for (size_t i = 0; i < count; i++) {
-        positions[i].index = (uint64_t)select->first + positions[i].index * (uint64_t)select->stride;
+        positions[i].index =
+            (uint64_t)select->first + positions[i].index * (uint64_t)select->stride;
     }
 }
 
@@ -46,7 +48,8 @@ static cadre_status select_next(cadre_iterator *self, cadre_element *ret_element
 static cadre_status select_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error)
 {
-    return iterator_state_write_number(writer, (uint64_t)((struct select_iterator *)self)->given, error);
+    return iterator_state_write_number(
+        writer, (uint64_t)((struct select_iterator *)self)->given, error);
 }
 
 static cadre_status select_restore(
@@ -172,8 +175,8 @@ static int64_t select_cardinality(const cadre_dataset *self)
     return selected(dataset_cardinality(self->input), (const struct select_dataset *)self);
 }
 
-static cadre_dataset *select_new(
-    cadre_dataset *data, const struct dataset_ops *ops, int64_t first, int64_t stride, int64_t limit)
+static cadre_dataset *select_new(cadre_dataset *data, const struct dataset_ops *ops, int64_t first,
+    int64_t stride, int64_t limit)
 {
     struct select_dataset *select = dataset_new(sizeof *select, ops, data);
     if (select == NULL) {
@@ -247,7 +250,8 @@ static int64_t hint_cardinality(const cadre_dataset *self)
     return CADRE_CARDINALITY_UNKNOWN;
 }
 
-static void hint_locate(const cadre_dataset *self, struct element_position positions[], size_t count)
+static void hint_locate(
+    const cadre_dataset *self, struct element_position positions[], size_t count)
 {
     (void)self; /* never asked: it cannot be prepared */
     (void)positions;

@@ -98,8 +98,8 @@ static int64_t zip_batch_size(const cadre_dataset *self)
 
 /* --- by index --- */
 
-static cadre_status zip_at(cadre_dataset *self, struct element_position position, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status zip_at(cadre_dataset *self, struct element_position position,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < self->input_count && status == CADRE_OK; i++) {
@@ -115,8 +115,8 @@ static cadre_status zip_at(cadre_dataset *self, struct element_position position
     return status;
 }
 
-static cadre_status zip_gather(cadre_dataset *self, const struct element_position positions[], size_t count,
-    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status zip_gather(cadre_dataset *self, const struct element_position positions[],
+    size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
     CADRE_FREE_AT_EXIT struct element_position *own = calloc(count, sizeof own[0]);
@@ -138,8 +138,8 @@ static cadre_status zip_gather(cadre_dataset *self, const struct element_positio
     return status;
 }
 
-static cadre_status zip_ids_at(cadre_dataset *self, const struct element_position positions[], size_t count,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status zip_ids_at(cadre_dataset *self, const struct element_position positions[],
+    size_t count, struct id_list *ids, struct cadre_error *error)
 {
     struct element_position own[64];
     const size_t limit = sizeof own / sizeof own[0];
@@ -163,8 +163,9 @@ static int64_t zip_rows(const cadre_dataset *self, struct element_position posit
     return rows;
 }
 
-static cadre_status zip_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
-    int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
+static cadre_status zip_at_rows(cadre_dataset *self, struct element_position position,
+    int64_t first, int64_t count, cadre_element *ret_element, struct id_list *ids,
+    struct cadre_error *error)
 {
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < self->input_count && status == CADRE_OK; i++) {

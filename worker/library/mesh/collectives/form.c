@@ -24,7 +24,13 @@
 #define RETRY_MAX_US   UINT64_C(200000)
 #define LOOK_AGAIN_US  UINT64_C(1000000) /* strangers lose patience without an event */
 
-enum caller_state { CALLER_PAUSED, CALLER_CONNECTING, CALLER_GREETED, CALLER_AUTHENTICATED, CALLER_DONE };
+enum caller_state {
+    CALLER_PAUSED,
+    CALLER_CONNECTING,
+    CALLER_GREETED,
+    CALLER_AUTHENTICATED,
+    CALLER_DONE
+};
 
 /* The way to one lower rank. */
 struct caller {
@@ -323,8 +329,7 @@ static cadre_status authenticate(struct host_mesh *host, struct caller *caller, 
         return not_authenticated(host, caller->rank);
     }
     mesh_handshake_mac(host->key, HANDSHAKE_CONNECTOR, caller->hello, caller->reply, mac);
-    if (send(caller->fd, mac, sizeof mac, MSG_NOSIGNAL | MSG_DONTWAIT) !=
-        (ssize_t)sizeof mac) {
+    if (send(caller->fd, mac, sizeof mac, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof mac) {
         pause_caller(caller, now_us, "it closed the connection before it was proved");
         return CADRE_OK;
     }

@@ -107,7 +107,8 @@ union control {
     char bytes[CMSG_SPACE(HANDOVER_FDS * sizeof(int))];
 };
 
-static cadre_status give(const struct link_handover *handover, struct link *link, struct cadre_error *error)
+static cadre_status give(
+    const struct link_handover *handover, struct link *link, struct cadre_error *error)
 {
     uint8_t bytes[LINK_HANDOVER_BYTES];
     int fds[HANDOVER_FDS];

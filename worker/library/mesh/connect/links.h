@@ -32,12 +32,12 @@ struct link_handover {
 };
 
 struct link {
-    uint32_t rank; /* of the task at the other end */
-    int fd;        /* -1: not connected yet */
-    bool given;    /* our gift was sent */
-    bool got;      /* theirs is in `gift` */
-    bool left;     /* it said that it closed its mesh: only its silence is to follow */
-    bool announced;     /* the other hosts were told that */
+    uint32_t rank;  /* of the task at the other end */
+    int fd;         /* -1: not connected yet */
+    bool given;     /* our gift was sent */
+    bool got;       /* theirs is in `gift` */
+    bool left;      /* it said that it closed its mesh: only its silence is to follow */
+    bool announced; /* the other hosts were told that */
     uint8_t bytes[LINK_HANDOVER_BYTES];
     struct link_handover handover;
 };
@@ -45,7 +45,7 @@ struct link {
 /* The own host's tasks, ascending, without this one. */
 struct links {
     uint32_t count;
-    struct link *items;    /* [count] */
+    struct link *items;            /* [count] */
     struct link_handover handover; /* what this task gives; the descriptors stay their owners' */
 };
 

@@ -205,16 +205,19 @@ static bool read_fully(int fd, uint8_t *bytes, size_t size, size_t *got, bool *r
     return *got == size;
 }
 
-static void watch(struct mesh_listener *listener, struct pending_connection *pending_connection, bool on)
+static void watch(
+    struct mesh_listener *listener, struct pending_connection *pending_connection, bool on)
 {
     if (pending_connection->watched != on) {
         struct epoll_event event = {.events = EPOLLIN};
         int verb = on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL;
-        pending_connection->watched = epoll_ctl(listener->epoll_fd, verb, pending_connection->fd, &event) == 0 && on;
+        pending_connection->watched =
+            epoll_ctl(listener->epoll_fd, verb, pending_connection->fd, &event) == 0 && on;
     }
 }
 
-static void refuse(struct pending_connection *pending_connection, char refusal[LISTENER_REFUSAL_BYTES], const char *why)
+static void refuse(struct pending_connection *pending_connection,
+    char refusal[LISTENER_REFUSAL_BYTES], const char *why)
 {
     if (pending_connection->state == PENDING_CONNECTED) {
         snprintf(refusal, LISTENER_REFUSAL_BYTES, "a connection was refused: %s", why);
@@ -245,7 +248,8 @@ static void greet(struct mesh_listener *listener, struct pending_connection *pen
         return;
     }
     uint8_t reply[HANDSHAKE_REPLY_BYTES];
-    if (mesh_handshake_reply_make(terms->key, pending_connection->hello_bytes, reply, NULL) != CADRE_OK ||
+    if (mesh_handshake_reply_make(terms->key, pending_connection->hello_bytes, reply, NULL) !=
+            CADRE_OK ||
         send(pending_connection->fd, reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT) !=
             (ssize_t)sizeof reply) {
         refuse(pending_connection, refusal, "the challenge could not be sent");
@@ -261,7 +265,8 @@ static void greet(struct mesh_listener *listener, struct pending_connection *pen
 static void judge(struct mesh_listener *listener, struct pending_connection *pending_connection,
     const struct listener_terms *terms, char refusal[LISTENER_REFUSAL_BYTES])
 {
-    if (pending_connection->hello.generation != terms->generation || pending_connection->hello.nonce != terms->nonce) {
+    if (pending_connection->hello.generation != terms->generation ||
+        pending_connection->hello.nonce != terms->nonce) {
         refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
@@ -271,8 +276,8 @@ static void judge(struct mesh_listener *listener, struct pending_connection *pen
         return;
     }
     uint8_t welcome[HANDSHAKE_MAC_BYTES];
-    mesh_handshake_mac(
-        terms->key, HANDSHAKE_WELCOME, pending_connection->hello_bytes, pending_connection->challenge, welcome);
+    mesh_handshake_mac(terms->key, HANDSHAKE_WELCOME, pending_connection->hello_bytes,
+        pending_connection->challenge, welcome);
     if (send(pending_connection->fd, welcome, sizeof welcome, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         (ssize_t)sizeof welcome) {
         refuse(pending_connection, refusal, "it went away before it was welcomed");
@@ -292,9 +297,10 @@ static void advance(struct mesh_listener *listener, struct pending_connection *p
 {
     bool lost = false;
     if (pending_connection->state == PENDING_CONNECTED &&
-        read_fully(pending_connection->fd, pending_connection->hello_bytes, sizeof pending_connection->hello_bytes,
-            &pending_connection->got, &lost)) {
-        if (!mesh_handshake_hello_read(pending_connection->hello_bytes, &pending_connection->hello)) {
+        read_fully(pending_connection->fd, pending_connection->hello_bytes,
+            sizeof pending_connection->hello_bytes, &pending_connection->got, &lost)) {
+        if (!mesh_handshake_hello_read(
+                pending_connection->hello_bytes, &pending_connection->hello)) {
             refuse(pending_connection, refusal, "it does not speak the mesh's protocol, version 2");
             return;
         }
@@ -304,7 +310,8 @@ static void advance(struct mesh_listener *listener, struct pending_connection *p
         greet(listener, pending_connection, terms, refusal);
     }
     if (pending_connection->state == PENDING_CHALLENGED &&
-        read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac, &pending_connection->got, &lost)) {
+        read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac,
+            &pending_connection->got, &lost)) {
         judge(listener, pending_connection, terms, refusal);
     }
     if (lost) {

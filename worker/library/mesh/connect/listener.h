@@ -12,9 +12,9 @@
 
 #include "worker/library/mesh/mesh.h"
 
-#define LISTENER_PENDING_MAX 256
+#define LISTENER_PENDING_MAX   256
 #define LISTENER_REFUSAL_BYTES 160
-#define LISTENER_TIMEOUT_US   UINT64_C(5000000) /* from accept to proof */
+#define LISTENER_TIMEOUT_US    UINT64_C(5000000) /* from accept to proof */
 
 /* What a forming mesh admits, and where admitted connections go. */
 struct listener_terms {

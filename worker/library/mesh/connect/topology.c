@@ -150,7 +150,8 @@ void mesh_topology_finish(struct topology *topology)
     *topology = (struct topology){.host_count = 0};
 }
 
-enum topology_connection mesh_topology_connection(const struct topology *topology, uint32_t a, uint32_t b)
+enum topology_connection mesh_topology_connection(
+    const struct topology *topology, uint32_t a, uint32_t b)
 {
     if (topology->task_hosts[a] == topology->task_hosts[b]) {
         return a == b ? TOPOLOGY_UNCONNECTED : TOPOLOGY_LINK;

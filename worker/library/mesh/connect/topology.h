@@ -37,11 +37,11 @@ struct topology {
     uint32_t host_count;
     uint32_t task_count;
     uint32_t replica_count;
-    struct topology_host *hosts;   /* [host_count] */
-    uint32_t *tasks;               /* [task_count]: the ranks, host by host, ascending in each */
-    uint32_t *task_hosts;          /* [task_count]: the host of each rank */
-    uint32_t *task_slots;          /* [task_count]: the slot of each rank's first replica */
-    uint32_t *replicas;            /* [replica_count]: replicas in canonical order, host by host */
+    struct topology_host *hosts; /* [host_count] */
+    uint32_t *tasks;             /* [task_count]: the ranks, host by host, ascending in each */
+    uint32_t *task_hosts;        /* [task_count]: the host of each rank */
+    uint32_t *task_slots;        /* [task_count]: the slot of each rank's first replica */
+    uint32_t *replicas;          /* [replica_count]: replicas in canonical order, host by host */
     struct topology_location *locations; /* [replica_count]: where each replica is */
 };
 
@@ -71,10 +71,12 @@ static inline bool mesh_topology_is_lead(const struct topology *topology, uint32
 
 /* How the tasks of two ranks are connected. */
 enum topology_connection {
-    TOPOLOGY_UNCONNECTED, /* not at all: different hosts, and not both lead their host; or one task */
-    TOPOLOGY_LINK,   /* one host: a Unix socket */
-    TOPOLOGY_WIRE    /* lead tasks of two hosts: TCP */
+    TOPOLOGY_UNCONNECTED, /* not at all: different hosts, and not both lead their host; or one task
+                           */
+    TOPOLOGY_LINK,        /* one host: a Unix socket */
+    TOPOLOGY_WIRE         /* lead tasks of two hosts: TCP */
 };
-enum topology_connection mesh_topology_connection(const struct topology *topology, uint32_t a, uint32_t b);
+enum topology_connection mesh_topology_connection(
+    const struct topology *topology, uint32_t a, uint32_t b);
 
 #endif

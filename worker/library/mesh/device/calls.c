@@ -97,8 +97,8 @@ static void describe_call(const struct device_call *call, struct call *seen)
     if (seen->text == NULL) {
         char shape[112];
         mesh_call_shape_describe(&seen->shape, shape, sizeof shape);
-        snprintf(device_replica->text, sizeof device_replica->text, "replica %" PRIu32 " called %s, on a device",
-            device_replica->global, shape);
+        snprintf(device_replica->text, sizeof device_replica->text,
+            "replica %" PRIu32 " called %s, on a device", device_replica->global, shape);
         seen->text = device_replica->text;
     }
 }
@@ -113,8 +113,8 @@ static cadre_status vote(const struct device_call *call, bool *ret_any, struct c
         note = *call->note;
     }
     note.key = prng_mix(note.key ^ KEY_VOTE);
-    CADRE_TRY(mesh_host_ops.all_reduce(
-        call->device_replica->mesh->host, call->device_replica->local, MESH_MAX, &buffer, 1, &note, error));
+    CADRE_TRY(mesh_host_ops.all_reduce(call->device_replica->mesh->host,
+        call->device_replica->local, MESH_MAX, &buffer, 1, &note, error));
     *ret_any = any != 0;
     return CADRE_OK;
 }
@@ -125,7 +125,8 @@ static cadre_status run_on_devices(struct device_call *call, struct cadre_error 
     struct call seen;
     struct replica *replica;
     bool any = true;
-    CADRE_TRY(mesh_call_begin(device_replica->mesh->host, device_replica->local, call->kind, &seen, &replica, error));
+    CADRE_TRY(mesh_call_begin(
+        device_replica->mesh->host, device_replica->local, call->kind, &seen, &replica, error));
     take(call, replica, &seen);
     call->timeout_us = seen.timeout_us;
     if (!seen.wrong && !device_replica->connected && call->total <= STAGE_BYTES) {

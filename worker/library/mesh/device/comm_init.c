@@ -74,8 +74,8 @@ static uint64_t host_of_task(void)
     return hash_of(text);
 }
 
-static cadre_status gather(
-    struct comm_init *comm_init, const void *own, size_t bytes, void **ret_all, struct cadre_error *error)
+static cadre_status gather(struct comm_init *comm_init, const void *own, size_t bytes,
+    void **ret_all, struct cadre_error *error)
 {
     struct mesh *mesh = comm_init->device_replica->mesh->host;
     *ret_all = calloc(comm_init->host->replica_count, bytes);
@@ -83,8 +83,8 @@ static cadre_status gather(
         mesh_host_ops.abort(mesh, "a replica has no memory to connect its device");
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to connect devices");
     }
-    cadre_status status = mesh_host_ops.all_gather(
-        mesh, comm_init->device_replica->local, own, bytes, NULL, *ret_all, &comm_init->note, error);
+    cadre_status status = mesh_host_ops.all_gather(mesh, comm_init->device_replica->local, own,
+        bytes, NULL, *ret_all, &comm_init->note, error);
     if (status != CADRE_OK) {
         free(*ret_all);
         *ret_all = NULL;
@@ -198,8 +198,8 @@ static cadre_status send_token(
     struct comm_init *comm_init, struct token *token, struct cadre_error *error)
 {
     struct mesh_buffer buffer = {.data = token, .bytes = sizeof *token, .dtype = MESH_U8};
-    return mesh_host_ops.broadcast(
-        comm_init->device_replica->mesh->host, comm_init->device_replica->local, 0, &buffer, 1, &comm_init->note, error);
+    return mesh_host_ops.broadcast(comm_init->device_replica->mesh->host,
+        comm_init->device_replica->local, 0, &buffer, 1, &comm_init->note, error);
 }
 
 /* What a small broadcast was is kept in the posts of the mesh until two others have gone through
@@ -214,8 +214,8 @@ static cadre_status overwrite(struct comm_init *comm_init, struct cadre_error *e
     return CADRE_OK;
 }
 
-static cadre_status make_id(
-    const struct comm_init *comm_init, uint8_t ret_id[DEVICE_COMM_ID_BYTES], struct cadre_error *error)
+static cadre_status make_id(const struct comm_init *comm_init, uint8_t ret_id[DEVICE_COMM_ID_BYTES],
+    struct cadre_error *error)
 {
     const struct device_comm_ops *ops = comm_init->device->ops->comm;
     return ops != NULL ? ops->unique_id(ret_id, error)
@@ -248,8 +248,8 @@ static cadre_status share_id(struct comm_init *comm_init, uint8_t ret_id[DEVICE_
 
 /* --- the communicators --- */
 
-static cadre_status post(
-    const struct comm_init *comm_init, const uint8_t id[DEVICE_COMM_ID_BYTES], struct cadre_error *error)
+static cadre_status post(const struct comm_init *comm_init, const uint8_t id[DEVICE_COMM_ID_BYTES],
+    struct cadre_error *error)
 {
     struct device_mesh *mesh = comm_init->device_replica->mesh;
     const struct device_comm_ops *ops = comm_init->device->ops->comm;
@@ -263,7 +263,8 @@ static cadre_status post(
         CADRE_TRY(comms_open(
             ops, device_mesh_slots(mesh), comm_init->host->fault.event_fd, &mesh->comms, error));
     }
-    return comms_post(mesh->comms, id, comm_init->world, comm_init->posts, comm_init->post_count, error);
+    return comms_post(
+        mesh->comms, id, comm_init->world, comm_init->posts, comm_init->post_count, error);
 }
 
 /* How the replica's ranks do: PENDING while one is not ready, and none has failed. */
@@ -271,7 +272,8 @@ static cadre_status test_ranks(const struct comm_init *comm_init, struct cadre_e
 {
     bool pending = false;
     for (uint32_t i = 0; i < comm_init->rank_count; i++) {
-        cadre_status status = comms_test(comm_init->device_replica->mesh->comms, comm_init->ranks[i].slot, error);
+        cadre_status status =
+            comms_test(comm_init->device_replica->mesh->comms, comm_init->ranks[i].slot, error);
         if (status != CADRE_OK && status != CADRE_PENDING) {
             return status;
         }
@@ -281,7 +283,8 @@ static cadre_status test_ranks(const struct comm_init *comm_init, struct cadre_e
 }
 
 /* For one round, until they are ready: PENDING, or how one failed. */
-static cadre_status await_ready(struct comm_init *comm_init, uint64_t round_us, struct cadre_error *error)
+static cadre_status await_ready(
+    struct comm_init *comm_init, uint64_t round_us, struct cadre_error *error)
 {
     uint64_t begun_us = clock_monotonic_us();
     cadre_status status;
@@ -332,8 +335,8 @@ static cadre_status come_together(struct comm_init *comm_init, uint8_t id[DEVICE
 {
     struct cadre_error why = {.text = ""};
     if (comm_init->by_itself) {
-        CADRE_TRY(mesh_host_ops.barrier(
-            comm_init->device_replica->mesh->host, comm_init->device_replica->local, &comm_init->note, error));
+        CADRE_TRY(mesh_host_ops.barrier(comm_init->device_replica->mesh->host,
+            comm_init->device_replica->local, &comm_init->note, error));
         cadre_status status = make_id(comm_init, id, &why);
         return meet(comm_init, id, status, &why, ret_reason, size, error);
     }

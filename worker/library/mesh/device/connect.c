@@ -72,8 +72,8 @@ static struct comms_rank *ranks_of(const struct device_mesh *mesh)
     return ranks;
 }
 
-static cadre_status connect(struct device_replica *device_replica, uint64_t timeout_us, char *ret_reason, size_t size,
-    struct cadre_error *error)
+static cadre_status connect(struct device_replica *device_replica, uint64_t timeout_us,
+    char *ret_reason, size_t size, struct cadre_error *error)
 {
     struct device_mesh *mesh = device_replica->mesh;
     struct comms_rank *ranks = ranks_of(mesh);
@@ -81,8 +81,8 @@ static cadre_status connect(struct device_replica *device_replica, uint64_t time
         mesh_host_ops.abort(mesh->host, "a replica has no memory to connect its device");
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to connect devices");
     }
-    snprintf(
-        device_replica->text, sizeof device_replica->text, "replica %" PRIu32 " connects its device", device_replica->global);
+    snprintf(device_replica->text, sizeof device_replica->text,
+        "replica %" PRIu32 " connects its device", device_replica->global);
     struct comm_init comm_init = {
         .device_replica = device_replica,
         .device = device_replica->device,

@@ -41,7 +41,8 @@ static cadre_status await_enqueued(const struct device_call *call, struct cadre_
     struct device_replica *device_replica = call->device_replica;
     uint64_t begun_us = clock_monotonic_us();
     cadre_status status;
-    while ((status = comms_test(device_replica->mesh->comms, device_replica->local, error)) == CADRE_PENDING) {
+    while ((status = comms_test(device_replica->mesh->comms, device_replica->local, error)) ==
+           CADRE_PENDING) {
         CADRE_TRY(device_mesh_stop(device_replica, error));
         uint64_t waited_us = clock_monotonic_us() - begun_us;
         if (call->timeout_us > 0 && waited_us > call->timeout_us) {
@@ -114,12 +115,12 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
 }
 
 /* What else can go wrong on the way is the device's. */
-static cadre_status checked(
-    struct device_replica *device_replica, cadre_status status, struct cadre_error *reason, struct cadre_error *error)
+static cadre_status checked(struct device_replica *device_replica, cadre_status status,
+    struct cadre_error *reason, struct cadre_error *error)
 {
-    return status == CADRE_OK
-               ? status
-               : device_mesh_fail(device_replica, status, "has no use of its device", reason, error);
+    return status == CADRE_OK ? status
+                              : device_mesh_fail(device_replica, status, "has no use of its device",
+                                    reason, error);
 }
 
 /* A whole number of elements off, or the library cannot read there. */
@@ -200,16 +201,19 @@ static cadre_status gather_padded(struct device_call *call, size_t row, struct c
     const struct device_ops *ops = call->on->ops;
     uint32_t replicas = device_replica->mesh->replica_count;
     struct cadre_error reason;
-    struct device_piece *pieces = scratch_reserve(&device_replica->pieces, replicas, sizeof *pieces);
-    cadre_status status = pieces != NULL ? device_pack_room(device_replica, row * (replicas + 1), &reason)
-                                         : cadre_error_set(&reason, CADRE_RESOURCE_EXHAUSTED,
-                                               "no memory for a list of pieces");
+    struct device_piece *pieces =
+        scratch_reserve(&device_replica->pieces, replicas, sizeof *pieces);
+    cadre_status status =
+        pieces != NULL
+            ? device_pack_room(device_replica, row * (replicas + 1), &reason)
+            : cadre_error_set(&reason, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of pieces");
     void *last = (uint8_t *)device_replica->pack + row * replicas;
     if (status == CADRE_OK && own->bytes > 0) {
         status = ops->copy(last, own->from, own->bytes, call->on->comm, &reason);
     }
     CADRE_TRY(checked(device_replica, status, &reason, error));
-    struct device_vector vector = {.from = last, .to = device_replica->pack, .count = row, .dtype = CADRE_U8};
+    struct device_vector vector = {
+        .from = last, .to = device_replica->pack, .count = row, .dtype = CADRE_U8};
     CADRE_TRY(device_comm_call(call, MESH_ALL_GATHER, 0, &vector, 1, error));
     size_t count = 0;
     uint8_t *into = own->data;
@@ -220,8 +224,8 @@ static cadre_status gather_padded(struct device_call *call, size_t row, struct c
         }
         into += call->sizes[i];
     }
-    return checked(
-        device_replica, ops->unpack(pieces, count, device_replica->pack, call->on->comm, &reason), &reason, error);
+    return checked(device_replica,
+        ops->unpack(pieces, count, device_replica->pack, call->on->comm, &reason), &reason, error);
 }
 
 static cadre_status all_gather(struct device_call *call, struct cadre_error *error)

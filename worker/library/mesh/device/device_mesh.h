@@ -62,10 +62,10 @@ struct device_replica {
     bool connected;
     bool lent;                     /* the program has handles; its own thread's */
     atomic_uint_fast64_t launched; /* calls of the communicator; the others of the task look */
-    struct scratch vectors;           /* struct device_vector[] */
-    struct scratch pieces;            /* struct device_piece[] */
-    struct scratch buffers;           /* struct mesh_buffer[] */
-    struct scratch sizes;             /* size_t[] */
+    struct scratch vectors;        /* struct device_vector[] */
+    struct scratch pieces;         /* struct device_piece[] */
+    struct scratch buffers;        /* struct mesh_buffer[] */
+    struct scratch sizes;          /* size_t[] */
     struct layout layout;
     void *pack; /* on the device, in the order of its comm stream */
     size_t pack_bytes;
@@ -73,8 +73,8 @@ struct device_replica {
     struct tracked_call calls[TRACKED_CALLS]; /* a ring; the oldest one is not over */
     uint32_t tracked_first;
     uint32_t tracked;
-    bool tracking;                          /* the call that is on its way */
-    atomic_bool waits;                      /* it settles, and waits for the devices of others */
+    bool tracking;     /* the call that is on its way */
+    atomic_bool waits; /* it settles, and waits for the devices of others */
     struct device_replica_group *groups[DEVICES_MAX]; /* NULL: not formed; groups.c numbers them */
     char text[MESH_NOTE_BYTES];
 };
@@ -139,8 +139,8 @@ void *scratch_reserve(struct scratch *scratch, size_t count, size_t bytes);
 void device_mesh_await_fault(struct device_replica *device_replica);
 
 /* Ends the mesh for this replica's failure, unless it has ended already; the error of the call. */
-cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status, const char *doing,
-    const struct cadre_error *reason, struct cadre_error *error);
+cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status,
+    const char *doing, const struct cadre_error *reason, struct cadre_error *error);
 
 /* A device_stop over the seat: the mesh's fault, and how its communicator does. */
 cadre_status device_mesh_stop(void *device_replica, struct cadre_error *error);
@@ -175,7 +175,8 @@ void device_staged_finish(struct device_replica *device_replica, bool at_rest);
 /* Reduces or broadcasts lists; connected.c has the rest. */
 cadre_status device_pack_run(struct device_call *call, struct cadre_error *error);
 /* Memory on the device for `bytes`, kept, in the order of its comm stream. */
-cadre_status device_pack_room(struct device_replica *device_replica, size_t bytes, struct cadre_error *error);
+cadre_status device_pack_room(
+    struct device_replica *device_replica, size_t bytes, struct cadre_error *error);
 
 /* One call on the communicator, until it is on its way to the device. The arguments are read by
  * `kind`: all_reduce and broadcast take `vectors`, reduce_scatter one, all_gather the bytes of one.
@@ -191,8 +192,8 @@ bool device_track_waits(struct device_replica *device_replica);
 void device_track_finish(struct device_replica *device_replica);
 
 /* NCCL's handle of a slot of the seat's, lent to the program. */
-cadre_status device_comm_raw(
-    struct device_replica *device_replica, uint32_t slot, void **ret_comm, struct cadre_error *error);
+cadre_status device_comm_raw(struct device_replica *device_replica, uint32_t slot, void **ret_comm,
+    struct cadre_error *error);
 
 cadre_dtype device_mesh_dtype(enum mesh_dtype dtype);
 

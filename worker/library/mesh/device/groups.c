@@ -32,7 +32,8 @@ static struct comms_rank rank_of(const struct device_mesh *mesh,
 }
 
 /* What a replica has in it. NULL: no memory. */
-static struct device_replica_group *make(const struct device_replica *device_replica, const struct mesh_device_group *group)
+static struct device_replica_group *make(
+    const struct device_replica *device_replica, const struct mesh_device_group *group)
 {
     bool within = group->kind == MESH_DEVICE_WITHIN;
     uint32_t count = within ? group->each : 1;
@@ -55,8 +56,9 @@ static struct comms_rank *make_posts(
     return posts;
 }
 
-static cadre_status form(struct device_replica *device_replica, const struct mesh_device_group *group,
-    const struct mesh_note *note, struct device_replica_group *made, struct cadre_error *error)
+static cadre_status form(struct device_replica *device_replica,
+    const struct mesh_device_group *group, const struct mesh_note *note,
+    struct device_replica_group *made, struct cadre_error *error)
 {
     struct device_mesh *mesh = device_replica->mesh;
     bool within = group->kind == MESH_DEVICE_WITHIN;
@@ -66,13 +68,14 @@ static cadre_status form(struct device_replica *device_replica, const struct mes
     }
     struct comm_init comm_init = {
         .device_replica = device_replica,
-        .device = group->devices[device_replica->local * group->each + (within ? 0 : group->number)],
+        .device =
+            group->devices[device_replica->local * group->each + (within ? 0 : group->number)],
         .world = within ? group->each : mesh->replica_count,
         .by_itself = within,
         .posts = within ? made->ranks : posts,
-        .post_count = within             ? made->rank_count
+        .post_count = within                       ? made->rank_count
                       : device_replica->local == 0 ? mesh->local_count
-                                         : 0,
+                                                   : 0,
         .ranks = made->ranks,
         .rank_count = made->rank_count,
         .note = *note,
@@ -150,7 +153,8 @@ cadre_status device_groups_test(struct device_replica *device_replica, struct ca
         const struct device_replica_group *group = device_replica->groups[g];
         for (uint32_t i = 0; group != NULL && group->reason[0] == '\0' && i < group->rank_count;
              i++) {
-            cadre_status status = comms_test(device_replica->mesh->comms, group->ranks[i].slot, error);
+            cadre_status status =
+                comms_test(device_replica->mesh->comms, group->ranks[i].slot, error);
             if (status != CADRE_OK && status != CADRE_PENDING) {
                 return status;
             }

@@ -55,8 +55,8 @@ void device_mesh_await_fault(struct device_replica *device_replica)
     }
 }
 
-cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status, const char *doing,
-    const struct cadre_error *reason, struct cadre_error *error)
+cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_status status,
+    const char *doing, const struct cadre_error *reason, struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
     if (device_replica->device != NULL) {
@@ -71,8 +71,8 @@ cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_statu
     if (!mesh_fault_raised(host)) {
         /* INVALID_ARGUMENT would say that the mesh is usable. */
         status = status == CADRE_INVALID_ARGUMENT ? CADRE_INTERNAL : status;
-        mesh_fault_raise(
-            host, status, "replica %" PRIu32 " %s: %.300s", device_replica->global, doing, reason->text);
+        mesh_fault_raise(host, status, "replica %" PRIu32 " %s: %.300s", device_replica->global,
+            doing, reason->text);
     }
     return mesh_fault_error(host, true, error);
 }
@@ -88,7 +88,8 @@ cadre_status device_mesh_stop(void *user, struct cadre_error *error)
         return CADRE_OK;
     }
     cadre_status status = comms_test(device_replica->mesh->comms, device_replica->local, error);
-    return status == CADRE_OK || status == CADRE_PENDING ? device_groups_test(device_replica, error) : status;
+    return status == CADRE_OK || status == CADRE_PENDING ? device_groups_test(device_replica, error)
+                                                         : status;
 }
 
 /* --- forming --- */
@@ -164,7 +165,8 @@ static void finish_seat(struct device_replica *device_replica, bool ended, uint6
 {
     bool at_rest = ended;
     if (device_replica->device != NULL && device_replica->pack != NULL && ended) {
-        device_replica->device->ops->memory_give(device_replica->device->index, device_replica->pack, device_replica->device->comm);
+        device_replica->device->ops->memory_give(
+            device_replica->device->index, device_replica->pack, device_replica->device->comm);
     }
     if (device_replica->device != NULL && ended) {
         uint64_t now_us = clock_monotonic_us();

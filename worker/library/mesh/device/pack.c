@@ -16,7 +16,8 @@
 #define SEGMENT_ALIGN 256u
 #define ROOM_MIN      ((size_t)1 << 20)
 
-cadre_status device_pack_room(struct device_replica *device_replica, size_t bytes, struct cadre_error *error)
+cadre_status device_pack_room(
+    struct device_replica *device_replica, size_t bytes, struct cadre_error *error)
 {
     struct device *device = device_replica->device;
     if (device_replica->pack_bytes >= bytes) {
@@ -31,7 +32,8 @@ cadre_status device_pack_room(struct device_replica *device_replica, size_t byte
         device_replica->pack = NULL;
         device_replica->pack_bytes = 0;
     }
-    CADRE_TRY(device->ops->memory_get(device->index, wanted, device->comm, &device_replica->pack, error));
+    CADRE_TRY(
+        device->ops->memory_get(device->index, wanted, device->comm, &device_replica->pack, error));
     device_replica->pack_bytes = wanted;
     return CADRE_OK;
 }
@@ -140,23 +142,24 @@ static cadre_status flush(struct packing *packing, struct cadre_error *error)
         return CADRE_OK;
     }
     if (packing->in_count > 0) {
-        status = ops->pack(packing->ins, packing->in_count, device_replica->pack, call->on->comm, &reason);
+        status = ops->pack(
+            packing->ins, packing->in_count, device_replica->pack, call->on->comm, &reason);
     }
     if (status == CADRE_OK) {
         CADRE_TRY(device_comm_call(
             call, call->kind, call->root, packing->vectors, packing->vector_count, error));
         if (packing->out_count > 0) {
-            status =
-                ops->unpack(packing->outs, packing->out_count, device_replica->pack, call->on->comm, &reason);
+            status = ops->unpack(
+                packing->outs, packing->out_count, device_replica->pack, call->on->comm, &reason);
         }
     }
     packing->vector_count = 0;
     packing->in_count = 0;
     packing->out_count = 0;
     packing->used = 0;
-    return status == CADRE_OK
-               ? status
-               : device_mesh_fail(device_replica, status, "could not pack its vectors", &reason, error);
+    return status == CADRE_OK ? status
+                              : device_mesh_fail(device_replica, status,
+                                    "could not pack its vectors", &reason, error);
 }
 
 static void add_small(struct packing *packing, const struct mesh_buffer *buffer)
@@ -219,8 +222,8 @@ static cadre_status make_room(struct packing *packing, struct cadre_error *error
         small_bytes += bytes < PACK_VECTOR_BYTES ? bytes : 0;
     }
     packing->small_packs = small_count >= PACK_VECTORS_MIN;
-    packing->vectors =
-        scratch_reserve(&device_replica->vectors, call->count + MESH_DTYPE_COUNT, sizeof *packing->vectors);
+    packing->vectors = scratch_reserve(
+        &device_replica->vectors, call->count + MESH_DTYPE_COUNT, sizeof *packing->vectors);
     packing->ins = scratch_reserve(&device_replica->pieces, 2 * call->count, sizeof *packing->ins);
     if (packing->vectors == NULL || packing->ins == NULL) {
         return cadre_error_set(
@@ -252,19 +255,20 @@ static cadre_status run_large(struct packing *packing, struct cadre_error *error
     status = status == CADRE_OK ? taken : status;
     CADRE_TRY(run);
     return status == CADRE_OK ? status
-                              : device_mesh_fail(call->device_replica, status, "could not place its vectors",
-                                    &reason, error);
+                              : device_mesh_fail(call->device_replica, status,
+                                    "could not place its vectors", &reason, error);
 }
 
 cadre_status device_pack_run(struct device_call *call, struct cadre_error *error)
 {
     struct device_replica *device_replica = call->device_replica;
-    struct packing packing = {
-        .call = call, .gives = call->kind != MESH_BROADCAST || call->root == device_replica->global};
+    struct packing packing = {.call = call,
+        .gives = call->kind != MESH_BROADCAST || call->root == device_replica->global};
     struct cadre_error reason;
     cadre_status status = make_room(&packing, &reason);
     if (status != CADRE_OK) {
-        return device_mesh_fail(device_replica, status, "could not prepare its vectors", &reason, error);
+        return device_mesh_fail(
+            device_replica, status, "could not prepare its vectors", &reason, error);
     }
     CADRE_TRY(run_large(&packing, error));
     unsigned types = call->kind == MESH_BROADCAST ? 1 : MESH_DTYPE_COUNT;

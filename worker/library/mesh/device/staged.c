@@ -91,7 +91,8 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
 {
     const struct device_call *call = stage->call;
     if (is_list(stage)) {
-        CADRE_TRY(mesh_layout_set(&stage->device_replica->layout, call->buffers, call->count, error));
+        CADRE_TRY(
+            mesh_layout_set(&stage->device_replica->layout, call->buffers, call->count, error));
         stage->end = stage->device_replica->layout.bytes;
     } else {
         stage->end = call->buffers[0].bytes;
@@ -103,9 +104,12 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
     stage->longest =
         block_bytes(stage, is_list(stage) && stage->pieces ? STAGE_BYTES : cut(stage, 0));
     size_t pieces = is_list(stage) ? call->count : replicas_of(stage);
-    bool room = scratch_reserve(&stage->device_replica->pieces, pieces, sizeof(struct device_piece)) != NULL &&
-                scratch_reserve(&stage->device_replica->buffers, call->count, sizeof(struct mesh_buffer)) != NULL &&
-                scratch_reserve(&stage->device_replica->sizes, replicas_of(stage), sizeof(size_t)) != NULL;
+    bool room =
+        scratch_reserve(&stage->device_replica->pieces, pieces, sizeof(struct device_piece)) !=
+            NULL &&
+        scratch_reserve(&stage->device_replica->buffers, call->count, sizeof(struct mesh_buffer)) !=
+            NULL &&
+        scratch_reserve(&stage->device_replica->sizes, replicas_of(stage), sizeof(size_t)) != NULL;
     return room ? CADRE_OK
                 : cadre_error_set(
                       error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu", pieces);
@@ -116,9 +120,9 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
 static cadre_status await_block(
     struct device_replica *device_replica, struct stage_block *block, struct cadre_error *error)
 {
-    return block->event == NULL
-               ? CADRE_OK
-               : device_wait_event(device_replica->device, block->event, 0, device_mesh_stop, device_replica, error);
+    return block->event == NULL ? CADRE_OK
+                                : device_wait_event(device_replica->device, block->event, 0,
+                                      device_mesh_stop, device_replica, error);
 }
 
 static void give_block(struct stage_block *block)
@@ -135,7 +139,8 @@ static cadre_status block_room(
 {
     struct device_replica *device_replica = stage->device_replica;
     if (device_replica->device != NULL && block->event == NULL) {
-        CADRE_TRY(device_replica->device->ops->event_open(device_replica->device->index, &block->event, error));
+        CADRE_TRY(device_replica->device->ops->event_open(
+            device_replica->device->index, &block->event, error));
     }
     if (block->memory != NULL && block->bytes >= stage->longest) {
         return CADRE_OK;
@@ -217,7 +222,8 @@ static void add(const struct stage *stage, size_t *count, const void *data, size
 /* Whether this replica's elements of a list are read, or written at all. */
 static bool gives(const struct stage *stage)
 {
-    return stage->call->kind != MESH_BROADCAST || stage->call->root == stage->device_replica->global;
+    return stage->call->kind != MESH_BROADCAST ||
+           stage->call->root == stage->device_replica->global;
 }
 
 static bool receives(const struct stage *stage, const struct mesh_buffer *buffer)
@@ -388,6 +394,6 @@ cadre_status device_staged_run(struct device_call *call, bool pieces, struct cad
         return status;
     }
     return refused ? cadre_error_set(error, status, "%s", reason.text)
-                   : device_mesh_fail(
-                         call->device_replica, status, "could not go through the host", &reason, error);
+                   : device_mesh_fail(call->device_replica, status, "could not go through the host",
+                         &reason, error);
 }

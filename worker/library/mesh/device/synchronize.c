@@ -70,12 +70,13 @@ static void overdue(struct device_replica *device_replica, uint64_t timeout_us)
     }
 }
 
-static cadre_status finish_stream(struct device_replica *device_replica, struct device *device, void *stream,
-    uint64_t timeout_us, struct cadre_error *error)
+static cadre_status finish_stream(struct device_replica *device_replica, struct device *device,
+    void *stream, uint64_t timeout_us, struct cadre_error *error)
 {
     struct cadre_error reason;
-    struct settling settling = {
-        .device_replica = device_replica, .begun_us = clock_monotonic_us(), .report_at_us = STALL_US};
+    struct settling settling = {.device_replica = device_replica,
+        .begun_us = clock_monotonic_us(),
+        .report_at_us = STALL_US};
     cadre_status status = device_wait_stream(device, stream, timeout_us, look, &settling, &reason);
     atomic_store(&device_replica->waits, false);
     if (status == CADRE_OK) {
@@ -113,8 +114,10 @@ cadre_status mesh_device_synchronize_all(struct mesh *mesh, uint32_t local_repli
     if (mesh_fault_raised(host)) {
         return mesh_fault_error(host, false, error);
     }
-    CADRE_TRY(finish_stream(device_replica, device_replica->device, device_replica->device->comm, host->timeout_us, error));
-    CADRE_TRY(finish_stream(device_replica, device_replica->device, device_replica->device->compute, 0, error));
+    CADRE_TRY(finish_stream(device_replica, device_replica->device, device_replica->device->comm,
+        host->timeout_us, error));
+    CADRE_TRY(finish_stream(
+        device_replica, device_replica->device, device_replica->device->compute, 0, error));
     for (uint32_t i = 0; i < count; i++) {
         CADRE_TRY(finish_stream(device_replica, others[i], others[i]->compute, 0, error));
     }
@@ -168,8 +171,8 @@ bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us)
     return rest;
 }
 
-cadre_status device_comm_raw(
-    struct device_replica *device_replica, uint32_t slot, void **ret_comm, struct cadre_error *error)
+cadre_status device_comm_raw(struct device_replica *device_replica, uint32_t slot, void **ret_comm,
+    struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
     if (mesh_fault_raised(host)) { /* who ends them may not have come to it yet */

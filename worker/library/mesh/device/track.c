@@ -43,14 +43,20 @@ void device_track_enter(struct device_replica *device_replica)
     (void)oldest(device_replica);
     device_replica->tracking = device_replica->tracked < TRACKED_CALLS;
     if (device_replica->tracking) {
-        record(device_replica, &device_replica->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS].reached);
+        record(device_replica,
+            &device_replica
+                 ->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS]
+                 .reached);
     }
 }
 
 void device_track_leave(struct device_replica *device_replica)
 {
     if (device_replica->tracking) {
-        record(device_replica, &device_replica->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS].gone);
+        record(device_replica,
+            &device_replica
+                 ->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS]
+                 .gone);
         device_replica->tracked++;
     }
 }

@@ -252,7 +252,8 @@ static uint64_t look(struct group_wait_limits *wait_limits, uint32_t slot, uint6
         left_us = report_at_us < left_us ? report_at_us : left_us;
     }
     if (wait_limits->timeout_us > 0) {
-        uint64_t due_us = wait_limits->timeout_us > waited_us ? wait_limits->timeout_us - waited_us : 0;
+        uint64_t due_us =
+            wait_limits->timeout_us > waited_us ? wait_limits->timeout_us - waited_us : 0;
         left_us = due_us < left_us ? due_us : left_us;
     }
     return left_us;

@@ -88,13 +88,13 @@ struct host_mesh {
     struct links links; /* to the other tasks of this host */
     struct wire *wire;  /* between hosts; NULL: this task does not lead its host, or is alone */
     struct group group;
-    const uint32_t *globals;      /* [slots]: the replica of each slot of this host */
+    const uint32_t *globals;         /* [slots]: the replica of each slot of this host */
     struct slab_allocator *memories; /* [slots] */
-    struct arena_view *views;     /* [links.count]: the other tasks' arenas */
-    struct replica *replicas;     /* [local_count] */
-    size_t small_bytes;           /* what at most travels with a post */
-    size_t chunk_bytes;           /* of staging; 0: none is needed */
-    bool lone_slots;              /* no host has more than one */
+    struct arena_view *views;        /* [links.count]: the other tasks' arenas */
+    struct replica *replicas;        /* [local_count] */
+    size_t small_bytes;              /* what at most travels with a post */
+    size_t chunk_bytes;              /* of staging; 0: none is needed */
+    bool lone_slots;                 /* no host has more than one */
 
     struct watch watch;
 

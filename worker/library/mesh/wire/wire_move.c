@@ -247,7 +247,8 @@ static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
     }
     size_t data_bytes = (size_t)came - WIRE_FRAME_BYTES;
     bool reported = frame.type == WIRE_FAULT && frame.data_bytes <= data_bytes;
-    return reported ? mesh_wire_check_frame(host, from, &frame, bytes + WIRE_FRAME_BYTES) : CADRE_OK;
+    return reported ? mesh_wire_check_frame(host, from, &frame, bytes + WIRE_FRAME_BYTES)
+                    : CADRE_OK;
 }
 
 /* What to poll a host for from which nothing is due. */

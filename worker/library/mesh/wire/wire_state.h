@@ -70,7 +70,7 @@ struct wire {
     bool open; /* agreed on, and its large data are not all there yet: bytes without frames come */
     unsigned yields;        /* since bytes moved */
     uint64_t idle_since_us; /* 0: bytes moved since the last look at the clock */
-    uint64_t report_at_us;       /* says who is late after so much idleness */
+    uint64_t report_at_us;  /* says who is late after so much idleness */
 
     uint8_t *inbox;            /* a frame with both records and small_bytes of data */
     uint8_t *outbox;           /* small gathered data, in canonical order */

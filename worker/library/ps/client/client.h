@@ -30,22 +30,22 @@ void client_close(struct client *client);
  * Given by each call from then on: DATA_LOSS, which names the server. */
 
 enum request_kind {
-    REQUEST_CREATE = 1,  /* spec -> shard */
-    REQUEST_PULL,        /* rows [first, first + rows) -> into, and version */
-    REQUEST_GATHER,      /* ids -> rows of `into`, in their order */
-    REQUEST_PUSH,        /* push, values -> version */
-    REQUEST_PUSH_PULL,   /* a push of a dense range, and that range as it is afterwards */
-    REQUEST_SLOT,        /* an optimizer's memory, as PULL; `slot`. No rows: only the count */
-    REQUEST_SET_SLOT,    /* and its count of updates: for checkpoints; likewise */
-    REQUEST_NOTE,        /* name, values */
-    REQUEST_FIND_NOTE,       /* name -> text (malloc'ed) and its size; NOT_FOUND */
+    REQUEST_CREATE = 1, /* spec -> shard */
+    REQUEST_PULL,       /* rows [first, first + rows) -> into, and version */
+    REQUEST_GATHER,     /* ids -> rows of `into`, in their order */
+    REQUEST_PUSH,       /* push, values -> version */
+    REQUEST_PUSH_PULL,  /* a push of a dense range, and that range as it is afterwards */
+    REQUEST_SLOT,       /* an optimizer's memory, as PULL; `slot`. No rows: only the count */
+    REQUEST_SET_SLOT,   /* and its count of updates: for checkpoints; likewise */
+    REQUEST_NOTE,       /* name, values */
+    REQUEST_FIND_NOTE,  /* name -> text (malloc'ed) and its size; NOT_FOUND */
     REQUEST_NOTE_NAMES, /* -> text: names, each with its terminator */
-    REQUEST_BEGIN_STEP,  /* min_steps: which step is next; see store_begin_step */
-    REQUEST_TRAIN,       /* rule: the shard's from now on; see store_train */
-    REQUEST_RULE,        /* -> into: RULE_BYTES, of that rule */
-    REQUEST_NORMS,       /* as PUSH -> into: NORMS_BYTES; see store_push_norms */
-    REQUEST_STEP_NORMS,  /* min_steps: which step -> ret_steps: its state, and likewise */
-    REQUEST_SETTLE       /* min_steps, trust -> ret_trust; see store_step_settle */
+    REQUEST_BEGIN_STEP, /* min_steps: which step is next; see store_begin_step */
+    REQUEST_TRAIN,      /* rule: the shard's from now on; see store_train */
+    REQUEST_RULE,       /* -> into: RULE_BYTES, of that rule */
+    REQUEST_NORMS,      /* as PUSH -> into: NORMS_BYTES; see store_push_norms */
+    REQUEST_STEP_NORMS, /* min_steps: which step -> ret_steps: its state, and likewise */
+    REQUEST_SETTLE      /* min_steps, trust -> ret_trust; see store_step_settle */
 };
 
 struct request {
@@ -63,8 +63,8 @@ struct request {
     struct push push;   /* its ids too; shard is taken from above */
     double trust;       /* SETTLE */
     const char *name;
-    const void *values;   /* given; NOTE: `rows` bytes of them */
-    void *into;           /* the caller's, rows * row_bytes */
+    const void *values; /* given; NOTE: `rows` bytes of them */
+    void *into;         /* the caller's, rows * row_bytes */
     uint64_t min_steps; /* PULL, GATHER: waits until so many were applied; 0: as it is */
     /* answers */
     uint32_t ret_shard;

@@ -69,7 +69,8 @@ static void add_request(
     const struct request *request = &exchange->call->requests[i];
     uint8_t *head = batch->heads[batch->count];
     struct frame frame;
-    size_t part = request_write(request, exchange->call->done_watermark, &frame, head + FRAME_BYTES);
+    size_t part =
+        request_write(request, exchange->call->done_watermark, &frame, head + FRAME_BYTES);
     bool gathers = request->kind == REQUEST_GATHER;
     frame.id = i;
     frame_write(&frame, head);

@@ -55,7 +55,8 @@ static cadre_status push_at_once(struct client *client, struct request *pushes, 
     for (size_t i = 1; i < count; i++) {
         pushes[i].push.trust = ratio;
     }
-    return count == 1 ? CADRE_OK : client_call(client, pushes + 1, count - 1, done_watermark, error);
+    return count == 1 ? CADRE_OK
+                      : client_call(client, pushes + 1, count - 1, done_watermark, error);
 }
 
 /* ---- synchronous ---- */
@@ -85,7 +86,8 @@ static cadre_status tell_ratio(struct client *client, struct request *requests, 
     for (size_t i = 1; i < count && requests[0].ret_trust > 0; i++) {
         requests[i].trust = requests[0].ret_trust;
     }
-    return count == 1 ? CADRE_OK : client_call(client, requests + 1, count - 1, done_watermark, error);
+    return count == 1 ? CADRE_OK
+                      : client_call(client, requests + 1, count - 1, done_watermark, error);
 }
 
 static cadre_status settle_step(struct client *client, const struct request *pushes, size_t count,
@@ -105,9 +107,9 @@ static cadre_status settle_step(struct client *client, const struct request *pus
             .into = answers + i * NORMS_BYTES};
     }
     CADRE_TRY(client_call(client, requests, count, done_watermark, error));
-    return is_to_be_settled(requests, count)
-               ? tell_ratio(client, requests, count, done_watermark, ratio_of(answers, count), error)
-               : CADRE_OK;
+    return is_to_be_settled(requests, count) ? tell_ratio(client, requests, count, done_watermark,
+                                                   ratio_of(answers, count), error)
+                                             : CADRE_OK;
 }
 
 cadre_status client_push_shards(struct client *client, struct request *pushes, size_t count,

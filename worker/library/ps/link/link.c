@@ -184,7 +184,8 @@ cadre_status link_send_while(struct link *link, const struct frame *frame,
 void link_set_patience(struct link *link, uint64_t wait_timeout_us)
 {
     if (link->receive_us != wait_timeout_us) {
-        bool bounded = wait_timeout_us != UINT64_MAX && wait_timeout_us / CADRE_US_PER_S < INT32_MAX;
+        bool bounded =
+            wait_timeout_us != UINT64_MAX && wait_timeout_us / CADRE_US_PER_S < INT32_MAX;
         struct timeval limit = {0};
         if (bounded) {
             limit.tv_sec = (time_t)(wait_timeout_us / CADRE_US_PER_S);

@@ -65,8 +65,8 @@ cadre_status link_send(struct link *link, const struct frame *frame, const struc
 /* One thread at a time. Waits for the next frame (its bytes are then to be read, all of them):
  * DEADLINE_EXCEEDED after wait_timeout_us without one (UINT64_MAX: for ever), nothing is lost then;
  * UNAVAILABLE when the connection is gone. */
-cadre_status link_receive(
-    struct link *link, uint64_t wait_timeout_us, struct frame *ret_frame, struct cadre_error *error);
+cadre_status link_receive(struct link *link, uint64_t wait_timeout_us, struct frame *ret_frame,
+    struct cadre_error *error);
 cadre_status link_receive_bytes(
     struct link *link, void *bytes, size_t count, struct cadre_error *error);
 

@@ -171,7 +171,8 @@ cadre_status link_connect(const struct link_terms *terms, const char *who, const
     struct mesh_sockaddr to;
     uint64_t now_us = clock_monotonic_us();
     struct dialing dialing = {
-        .deadline_us = wait_timeout_us > UINT64_MAX - now_us ? UINT64_MAX : now_us + wait_timeout_us,
+        .deadline_us =
+            wait_timeout_us > UINT64_MAX - now_us ? UINT64_MAX : now_us + wait_timeout_us,
         .wait_timeout_us = wait_timeout_us,
         .error = error,
     };

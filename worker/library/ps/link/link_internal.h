@@ -10,7 +10,7 @@
 
 /* A small frame comes with its header in one read; of a large one so much is copied once more. */
 #define LINK_AHEAD_BYTES 4096
-#define LINK_NAME_BYTES   (LIMIT_ADDRESS_BYTES + 48)
+#define LINK_NAME_BYTES  (LIMIT_ADDRESS_BYTES + 48)
 
 struct link {
     int fd; /* blocks */

@@ -21,7 +21,7 @@
 
 #define CLUSTER_PENDING_MAX        256
 #define CLUSTER_PENDING_TIMEOUT_US (5 * CADRE_US_PER_S)
-#define FDS_LOW_MS           100 /* until accept is tried again when there are no descriptors */
+#define FDS_LOW_MS                 100 /* until accept is tried again when there are no descriptors */
 
 enum stage { STAGE_HELLO, STAGE_MAC, STAGE_GREETING };
 
@@ -52,12 +52,15 @@ struct link_listener {
 
 enum fate { FATE_WAITS, FATE_DROPPED, FATE_TAKEN };
 
-static bool say(const struct pending_connection *pending_connection, const uint8_t *bytes, size_t count)
+static bool say(
+    const struct pending_connection *pending_connection, const uint8_t *bytes, size_t count)
 {
-    return send(pending_connection->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)count;
+    return send(pending_connection->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+           (ssize_t)count;
 }
 
-static enum fate challenge(struct link_listener *listener, struct pending_connection *pending_connection)
+static enum fate challenge(
+    struct link_listener *listener, struct pending_connection *pending_connection)
 {
     const struct link_terms *terms = &listener->terms;
     struct handshake_hello hello;
@@ -80,17 +83,19 @@ static enum fate challenge(struct link_listener *listener, struct pending_connec
     return FATE_WAITS;
 }
 
-static enum fate judge(struct link_listener *listener, struct pending_connection *pending_connection)
+static enum fate judge(
+    struct link_listener *listener, struct pending_connection *pending_connection)
 {
-    if (!mesh_handshake_mac_valid(listener->terms.key, HANDSHAKE_CONNECTOR, pending_connection->hello,
-            pending_connection->challenge, pending_connection->bytes)) {
+    if (!mesh_handshake_mac_valid(listener->terms.key, HANDSHAKE_CONNECTOR,
+            pending_connection->hello, pending_connection->challenge, pending_connection->bytes)) {
         return FATE_DROPPED;
     }
     pending_connection->stage = STAGE_GREETING;
     return FATE_WAITS;
 }
 
-static enum fate admit(struct link_listener *listener, struct pending_connection *pending_connection)
+static enum fate admit(
+    struct link_listener *listener, struct pending_connection *pending_connection)
 {
     const struct link_terms *terms = &listener->terms;
     const struct link_admission *admission = &listener->admission;
@@ -99,10 +104,11 @@ static enum fate admit(struct link_listener *listener, struct pending_connection
     char who[LINK_NAME_BYTES];
     uint8_t welcome[HANDSHAKE_MAC_BYTES + GREETING_BYTES];
     link_slot_name(&terms->ps_job, peer.slot, who);
-    mesh_handshake_mac(
-        terms->key, HANDSHAKE_WELCOME, pending_connection->hello, pending_connection->challenge, welcome);
+    mesh_handshake_mac(terms->key, HANDSHAKE_WELCOME, pending_connection->hello,
+        pending_connection->challenge, welcome);
     link_greeting_write(terms, welcome + HANDSHAKE_MAC_BYTES);
-    if (!link_greeting_read(pending_connection->bytes, &peer) || !say(pending_connection, welcome, sizeof welcome)) {
+    if (!link_greeting_read(pending_connection->bytes, &peer) ||
+        !say(pending_connection, welcome, sizeof welcome)) {
         return FATE_DROPPED;
     }
     if (link_greeting_check(terms, &peer, who, &error) != CADRE_OK) {
@@ -120,7 +126,8 @@ static enum fate admit(struct link_listener *listener, struct pending_connection
     return FATE_TAKEN;
 }
 
-static enum fate advance(struct link_listener *listener, struct pending_connection *pending_connection)
+static enum fate advance(
+    struct link_listener *listener, struct pending_connection *pending_connection)
 {
     static const size_t sizes[] = {
         [STAGE_HELLO] = HANDSHAKE_HELLO_BYTES,
@@ -130,8 +137,10 @@ static enum fate advance(struct link_listener *listener, struct pending_connecti
     enum fate fate = FATE_WAITS;
     while (fate == FATE_WAITS) {
         enum stage stage = pending_connection->stage;
-        uint8_t *into = stage == STAGE_HELLO ? pending_connection->hello : pending_connection->bytes;
-        ssize_t got = recv(pending_connection->fd, into + pending_connection->got, sizes[stage] - pending_connection->got, 0);
+        uint8_t *into =
+            stage == STAGE_HELLO ? pending_connection->hello : pending_connection->bytes;
+        ssize_t got = recv(pending_connection->fd, into + pending_connection->got,
+            sizes[stage] - pending_connection->got, 0);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return FATE_WAITS;
         }
@@ -141,9 +150,9 @@ static enum fate advance(struct link_listener *listener, struct pending_connecti
         pending_connection->got += (size_t)got;
         if (pending_connection->got == sizes[stage]) {
             pending_connection->got = 0;
-            fate = stage == STAGE_HELLO   ? challenge(listener, pending_connection)
+            fate = stage == STAGE_HELLO ? challenge(listener, pending_connection)
                    : stage == STAGE_MAC ? judge(listener, pending_connection)
-                                          : admit(listener, pending_connection);
+                                        : admit(listener, pending_connection);
         }
     }
     return fate;
@@ -211,8 +220,10 @@ static void serve_pending(
     /* Backwards: those that take a place were served already. */
     for (size_t i = listener->count; i-- > 0;) {
         struct pending_connection *pending_connection = &listener->pending[i];
-        enum fate fate = pollers[i].revents != 0 ? advance(listener, pending_connection) : FATE_WAITS;
-        if (fate == FATE_WAITS && now_us - pending_connection->since_us >= CLUSTER_PENDING_TIMEOUT_US) {
+        enum fate fate =
+            pollers[i].revents != 0 ? advance(listener, pending_connection) : FATE_WAITS;
+        if (fate == FATE_WAITS &&
+            now_us - pending_connection->since_us >= CLUSTER_PENDING_TIMEOUT_US) {
             fate = FATE_DROPPED;
         }
         if (fate != FATE_WAITS) {

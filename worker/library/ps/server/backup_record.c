@@ -3,8 +3,8 @@
 
 void backup_record_begin(struct backup_record *backup_record, const struct task_backed *recorded)
 {
-    *backup_record =
-        (struct backup_record){.sent = {.by = recorded->by}, .counted = recorded->by, .recorded = true};
+    *backup_record = (struct backup_record){
+        .sent = {.by = recorded->by}, .counted = recorded->by, .recorded = true};
 }
 
 bool backup_record_update(struct backup_record *backup_record, uint64_t with)
@@ -23,7 +23,8 @@ bool backup_record_update(struct backup_record *backup_record, uint64_t with)
     return true;
 }
 
-void backup_record_confirmed(struct backup_record *backup_record, const struct task_backed *recorded)
+void backup_record_confirmed(
+    struct backup_record *backup_record, const struct task_backed *recorded)
 {
     if (!backup_record->recorded && recorded->number == backup_record->sent.number) {
         backup_record->recorded = true;

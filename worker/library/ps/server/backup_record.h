@@ -31,7 +31,8 @@ void backup_record_begin(struct backup_record *backup_record, const struct task_
 bool backup_record_update(struct backup_record *backup_record, uint64_t with);
 
 /* As the coordinator says it. */
-void backup_record_confirmed(struct backup_record *backup_record, const struct task_backed *recorded);
+void backup_record_confirmed(
+    struct backup_record *backup_record, const struct task_backed *recorded);
 
 /* Whether what is here may be answered, when the copy of `with` has all of it. */
 bool backup_record_allows(const struct backup_record *backup_record, uint64_t with);

@@ -114,7 +114,8 @@ static cadre_status reach(
         status = link_receive(link, CONNECT_US, &answer, error);
     }
     if (status == CADRE_OK && answer.code != CADRE_OK) {
-        status = cadre_error_set(error, CADRE_UNAVAILABLE, "%s keeps no copies", link_peer_name(link));
+        status =
+            cadre_error_set(error, CADRE_UNAVAILABLE, "%s keeps no copies", link_peer_name(link));
     }
     if (status != CADRE_OK) {
         link_free(link);
@@ -154,7 +155,8 @@ static void heed(struct backup *backup)
         atomic_store(&backup->counted, backup->backup_record.counted);
     }
     consider(backup);
-    if (!backup->backup_record.recorded && clock_monotonic_us() - backup->sent_us >= REPORT_RETRY_US) {
+    if (!backup->backup_record.recorded &&
+        clock_monotonic_us() - backup->sent_us >= REPORT_RETRY_US) {
         say(backup);
     }
 }

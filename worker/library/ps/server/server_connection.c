@@ -15,7 +15,8 @@ bool growing_buffer_reserve(struct growing_buffer *room, size_t size)
 {
     if (size > room->size) {
         size_t more = room->size * 2 > size ? room->size * 2 : size;
-        uint8_t *bytes = realloc(room->bytes, more < BUFFER_FIRST_BYTES ? BUFFER_FIRST_BYTES : more);
+        uint8_t *bytes =
+            realloc(room->bytes, more < BUFFER_FIRST_BYTES ? BUFFER_FIRST_BYTES : more);
         if (bytes == NULL) {
             return false;
         }
@@ -274,7 +275,7 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
         return copy_serve(connection);
     }
     return step == NEXT_CONTINUE && connection->state == CONNECTION_PARKED ? wait_parked(connection)
-                                                                     : step;
+                                                                           : step;
 }
 
 enum next_step connection_advance(struct connection *connection)

@@ -32,9 +32,10 @@ enum connection_state {
     CONNECTION_VALUES,
     CONNECTION_DISCARD,
     CONNECTION_ANSWER,
-    CONNECTION_UNCONFIRMED, /* its answer waits until the server knows that no other has its place */
-    CONNECTION_MOVE,   /* to the loop that keeps another server's copy */
-    CONNECTION_COPY    /* a whole copy is taken or given, blocking: it is alone there */
+    CONNECTION_UNCONFIRMED, /* its answer waits until the server knows that no other has its place
+                             */
+    CONNECTION_MOVE,        /* to the loop that keeps another server's copy */
+    CONNECTION_COPY         /* a whole copy is taken or given, blocking: it is alone there */
 };
 
 /* Memory of a connection that grows and is kept. */
@@ -146,12 +147,12 @@ void server_wake_parked(struct server *server);
 /* ---- server_connection.c ---- */
 
 enum next_step {
-    NEXT_CONTINUE,    /* there is more to do */
-    NEXT_READ,  /* wait for bytes */
-    NEXT_WRITE, /* wait for room */
-    NEXT_PARK,  /* wait for a version */
-    NEXT_YIELD,  /* others are to have a turn */
-    NEXT_MOVE,  /* to the copy's loop */
+    NEXT_CONTINUE, /* there is more to do */
+    NEXT_READ,     /* wait for bytes */
+    NEXT_WRITE,    /* wait for room */
+    NEXT_PARK,     /* wait for a version */
+    NEXT_YIELD,    /* others are to have a turn */
+    NEXT_MOVE,     /* to the copy's loop */
     NEXT_CLOSE
 };
 

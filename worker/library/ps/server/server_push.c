@@ -223,8 +223,8 @@ static void apply_dense(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
     struct pushing *pushing = &connection->pushing;
-    const uint8_t *values =
-        connection->collected.bytes + PUSH_HEADER_BYTES + pushing->rows_done * connection->row_bytes;
+    const uint8_t *values = connection->collected.bytes + PUSH_HEADER_BYTES +
+                            pushing->rows_done * connection->row_bytes;
     if (!pushing->applied && pushing->push.rows > pushing->rows_done) {
         store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
     }

@@ -430,8 +430,9 @@ static void run_note(struct connection *connection)
     name_header_read(connection->collected.bytes, name);
     backup_begin(server->backup);
     pthread_mutex_lock(&server->notes);
-    cadre_status status = store_note(server->store, name,
-        connection->collected.bytes + NAME_HEADER_BYTES, connection->got - NAME_HEADER_BYTES, &error);
+    cadre_status status =
+        store_note(server->store, name, connection->collected.bytes + NAME_HEADER_BYTES,
+            connection->got - NAME_HEADER_BYTES, &error);
     pthread_mutex_unlock(&server->notes);
     if (status == CADRE_OK) {
         backup_replicate(server->backup, connection);

@@ -107,7 +107,8 @@ static cadre_status open_memory(struct store *store, const struct store_options 
     if (magic == 0) { /* somebody was about to begin */
         return begin_anew(store, options, error);
     }
-    if (magic != IMAGE_MAGIC || head->sum != store_head_sum(head) || head->version != IMAGE_VERSION) {
+    if (magic != IMAGE_MAGIC || head->sum != store_head_sum(head) ||
+        head->version != IMAGE_VERSION) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s", lost);
     }
     store->head = head;

@@ -51,8 +51,8 @@ static struct image_push *find(struct store *store, struct push_key key)
 }
 
 /* The key is not there, and a place is free. */
-static struct image_push *insert(struct store *store, struct image_table *table, struct push_key key,
-    const struct push_progress *progress, uint64_t *used)
+static struct image_push *insert(struct store *store, struct image_table *table,
+    struct push_key key, const struct push_progress *progress, uint64_t *used)
 {
     uint64_t at = first_place(table, key);
     struct image_push *entry = &table->entries[at];
@@ -159,9 +159,9 @@ enum push_state applied_find(
             .count = entry->count,
             .trust = store_double(atomic_load_explicit(&entry->trust, memory_order_relaxed)),
             .synchronous = entry->synchronous != 0};
-        state = entry->active != 0                 ? PUSH_ACTIVE
+        state = entry->active != 0                       ? PUSH_ACTIVE
                 : ret_progress->done == IMAGE_PUSH_WHOLE ? PUSH_WHOLE
-                                                   : PUSH_BEGUN;
+                                                         : PUSH_BEGUN;
     }
     /* Its place may have been given to another one. */
     if (state != PUSH_ACTIVE && key.closure < atomic_load(&store->head->forgotten)) {
@@ -242,7 +242,8 @@ bool applied_drop(struct store *store, uint32_t shard)
     }
     for (uint64_t i = 0; !active && i < entries; i++) {
         if (is_open_contribution(&table->entries[i], shard)) {
-            atomic_store_explicit(&table->entries[i].progress, IMAGE_PUSH_WHOLE, memory_order_release);
+            atomic_store_explicit(
+                &table->entries[i].progress, IMAGE_PUSH_WHOLE, memory_order_release);
             store_order_point();
         }
     }

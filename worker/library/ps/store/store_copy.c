@@ -59,7 +59,8 @@ struct copy_note {
 static bool counts(const struct store *store, const struct image_push *entry)
 {
     uint64_t closure = atomic_load(&entry->closure);
-    return closure != 0 && closure != IMAGE_PUSH_REMOVED && closure >= atomic_load(&store->head->forgotten);
+    return closure != 0 && closure != IMAGE_PUSH_REMOVED &&
+           closure >= atomic_load(&store->head->forgotten);
 }
 
 static uint64_t element_count(const struct shard *shard)

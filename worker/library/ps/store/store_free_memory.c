@@ -28,7 +28,6 @@ static uint64_t left_in(const char *folder, bool second)
 
 uint64_t store_free_memory(void)
 {
-    uint64_t kilobytes =
-        control_groups_read("/proc", "meminfo", "MemAvailable:", UINT64_MAX >> 10);
+    uint64_t kilobytes = control_groups_read("/proc", "meminfo", "MemAvailable:", UINT64_MAX >> 10);
     return lesser(kilobytes << 10, control_groups_min(left_in));
 }

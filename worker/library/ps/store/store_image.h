@@ -27,13 +27,13 @@
 /* What is changed at a time, with one copy of its old values: small enough to stay in a cache. */
 #define JOURNAL_BYTES    ((size_t)64 << 10)
 #define JOURNAL_SEGMENTS 2048
-#define JOURNAL_ARRAYS    (1 + OPTIMIZER_SLOTS)
+#define JOURNAL_ARRAYS   (1 + OPTIMIZER_SLOTS)
 
 typedef _Atomic uint64_t image_atomic;
 
 struct image_head {
     image_atomic magic; /* the last thing to be written, the first to go */
-    uint64_t sum;    /* of the next four */
+    uint64_t sum;       /* of the next four */
     uint64_t version;
     uint64_t generation;
     uint64_t generation_nonce;
@@ -87,9 +87,9 @@ struct image_step {
     image_atomic dense; /* a contribution was: all rows are touched */
     image_atomic count; /* of contributions that are whole */
     image_atomic progress;
-    image_atomic trust;    /* the bits of a double: of LAMB, before the first of its rows is changed */
-    image_atomic part;     /* 1: of LAMB of a part: once it is complete the sums wait for the ratio */
-    image_atomic told;     /* the ratio of the last step that was told one, likewise */
+    image_atomic trust; /* the bits of a double: of LAMB, before the first of its rows is changed */
+    image_atomic part;  /* 1: of LAMB of a part: once it is complete the sums wait for the ratio */
+    image_atomic told;  /* the ratio of the last step that was told one, likewise */
     image_atomic told_for; /* which step that is, from 1; 0: none. Written last */
 };
 
@@ -108,17 +108,17 @@ struct image_text {
     char text[];
 };
 
-#define IMAGE_PUSH_WHOLE UINT64_MAX
-#define IMAGE_PUSH_REMOVED  UINT64_MAX /* as a closure: the place was used once, and is free */
+#define IMAGE_PUSH_WHOLE   UINT64_MAX
+#define IMAGE_PUSH_REMOVED UINT64_MAX /* as a closure: the place was used once, and is free */
 
 struct image_push {
     image_atomic closure; /* 0: free. Written last */
     uint32_t ordinal;
     uint32_t shard;
     image_atomic progress; /* elements that are done, or IMAGE_PUSH_WHOLE */
-    uint64_t count;     /* as in struct pushing */
+    uint64_t count;        /* as in struct pushing */
     image_atomic trust;    /* likewise, its bits */
-    uint32_t active;    /* a thread of this process has it */
+    uint32_t active;       /* a thread of this process has it */
     uint32_t synchronous;
 };
 

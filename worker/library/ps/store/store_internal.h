@@ -70,8 +70,8 @@ struct store {
     pthread_mutex_t creation; /* of shards and notes */
     pthread_mutex_t pushes;
     struct image_table *table; /* NULL: none yet */
-    uint64_t used;            /* places that are not free, gone ones too */
-    uint64_t spare_table;     /* where a table of the same capacity was; 0: nowhere */
+    uint64_t used;             /* places that are not free, gone ones too */
+    uint64_t spare_table;      /* where a table of the same capacity was; 0: nowhere */
     struct image_journal *journals[STORE_THREADS];
     struct thread_scratch *scratch[STORE_THREADS];
 };

@@ -98,7 +98,8 @@ void journal_undo(struct shard *shard, const struct image_journal *journal)
 {
     bool sums = journal->sums != 0;
     size_t bytes = journal->length * (sums ? shard->sum_bytes : shard->element_bytes);
-    for (unsigned part = 0; part < JOURNAL_ARRAYS && part_at(shard, sums, part, 0) != NULL; part++) {
+    for (unsigned part = 0; part < JOURNAL_ARRAYS && part_at(shard, sums, part, 0) != NULL;
+         part++) {
         for (size_t i = 0; i < journal->segments; i++) {
             memcpy(part_at(shard, sums, part, journal->starts[i]), journal->old[part] + i * bytes,
                 bytes);

@@ -35,7 +35,8 @@ static bool rule_is_sound(const struct store *store, uint64_t at, const struct s
     uint64_t bytes = shard->spec.rows * shard->row_elements * shard->element_bytes;
     struct optimizer_rule rule;
     if (!store_contains(store, at, sizeof *kept) ||
-        kept->sum != image_checksum(at, kept->slots_at, sizeof kept->slots_at + sizeof kept->bytes)) {
+        kept->sum !=
+            image_checksum(at, kept->slots_at, sizeof kept->slots_at + sizeof kept->bytes)) {
         return false;
     }
     rule_read(kept->bytes, &rule);
@@ -56,7 +57,8 @@ static bool step_is_sound(const struct store *store, uint64_t at, const struct s
     return store_contains(store, at, sizeof *step) && shard->spec.dtype != CADRE_BOOL &&
            step->sum == image_checksum(at, &step->sums_at, 2 * sizeof(uint64_t)) &&
            !__builtin_mul_overflow(elements, shard->sum_bytes, &sums) &&
-           store_contains(store, step->sums_at, sums) && store_contains(store, step->touched_at, bits) &&
+           store_contains(store, step->sums_at, sums) &&
+           store_contains(store, step->touched_at, bits) &&
            atomic_load(&step->progress) <= elements && atomic_load(&step->kind) <= PUSH_SUB &&
            atomic_load(&step->count) <= atomic_load(&step->contributions);
 }

@@ -43,10 +43,11 @@ static cadre_status read_element(struct adaption *adaption, uint64_t number,
     if (adaption->by_index) {
         int64_t cardinality = dataset_cardinality(adaption->data);
         struct id_list ids = {0};
-        cadre_status status = cardinality >= 0 && number >= (uint64_t)cardinality
-                                  ? iterator_end(error)
-                                  : dataset_at(adaption->data, (struct element_position){.index = number},
-                                        ret_element, &ids, error);
+        cadre_status status =
+            cardinality >= 0 && number >= (uint64_t)cardinality
+                ? iterator_end(error)
+                : dataset_at(adaption->data, (struct element_position){.index = number},
+                      ret_element, &ids, error);
         id_list_clear(&ids);
         return status;
     }
@@ -174,7 +175,8 @@ static cadre_status round_on_replica(
     int64_t failures = 0;
     cadre_status status = read_round(strategy, local, adaption, key, &failures, error);
     if (status == CADRE_OK && failures > 0) {
-        return collective_share_first_error(strategy, local, &adaption->own, &adaption->theirs, error);
+        return collective_share_first_error(
+            strategy, local, &adaption->own, &adaption->theirs, error);
     }
     if (status == CADRE_OK) {
         status = adaption->ops->exchange(strategy, adaption, local, key, error);

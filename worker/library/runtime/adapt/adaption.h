@@ -30,7 +30,8 @@ struct adaption_ops {
     cadre_status (*add)(struct adaption *adaption, uint32_t local, uint64_t block,
         const cadre_element *element, uint64_t number, struct cadre_error *error);
 
-    /* Makes what a replica tells, of the blocks of which adaption_owns_block. May be called again. */
+    /* Makes what a replica tells, of the blocks of which adaption_owns_block. May be called again.
+     */
     cadre_status (*prepare)(const cadre_strategy *strategy, struct adaption *adaption,
         uint32_t local, struct cadre_error *error);
 
@@ -49,8 +50,8 @@ struct adaption {
     cadre_dataset *data;
     uint32_t component;
     int64_t block_elements;
-    uint64_t blocks;     /* of a round */
-    uint64_t key;        /* of all that must be equal on all tasks */
+    uint64_t blocks;            /* of a round */
+    uint64_t key;               /* of all that must be equal on all tasks */
     const char *exchanged_text; /* how that reads: "2 features" */
 
     uint64_t round;

@@ -29,11 +29,12 @@ struct normalizing {
     int32_t axis; /* from the end */
     bool one;
     size_t features;
-    size_t sums;    /* of the moments of one block */
+    size_t sums;     /* of the moments of one block */
     double *total;   /* of the rounds before */
     double *scratch; /* [local replicas][words] */
-    double *exchanged;  /* [local replicas][blocks][words]: this round's, before and after it is told */
-    double *found; /* [blocks][words] this round's that this task has found */
+    double
+        *exchanged; /* [local replicas][blocks][words]: this round's, before and after it is told */
+    double *found;  /* [blocks][words] this round's that this task has found */
     char exchanged_text[32];
 };
 
@@ -174,7 +175,8 @@ static cadre_status set_up(
     self->scratch = calloc(self->sums * strategy->local_replicas, sizeof *self->scratch);
     self->exchanged = calloc(sums * strategy->local_replicas, sizeof *self->exchanged);
     self->found = calloc(sums, sizeof *self->found);
-    if (self->total == NULL || self->scratch == NULL || self->exchanged == NULL || self->found == NULL) {
+    if (self->total == NULL || self->scratch == NULL || self->exchanged == NULL ||
+        self->found == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the moments of %zu features", self->features);
     }

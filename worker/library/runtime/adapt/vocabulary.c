@@ -24,7 +24,7 @@ struct counting {
     struct token_counts *found; /* [blocks] this round's that this task has found */
     uint32_t locals;
     struct token_counts *mine; /* [locals] of the blocks that the replica tells */
-    cadre_tensor **exchanged;       /* [locals] the same as bytes */
+    cadre_tensor **exchanged;  /* [locals] the same as bytes */
     cadre_tensor *all;         /* what all told, one behind the other */
 };
 
@@ -82,7 +82,8 @@ static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption
     struct counting *self = (struct counting *)adaption;
     const struct mesh_note note = {.key = key};
     cadre_tensor *all = NULL;
-    CADRE_TRY(collective_gather(strategy, local, &self->exchanged[local], 1, 0, &note, &all, error));
+    CADRE_TRY(
+        collective_gather(strategy, local, &self->exchanged[local], 1, 0, &note, &all, error));
     if (local != 0) {
         cadre_tensor_release(all);
         return CADRE_OK;

@@ -235,7 +235,8 @@ static cadre_status read_threads(struct environment *environment, struct cadre_e
     uint64_t servers = 1;
     CADRE_TRY(read_number("CADRE_WORKERS", 1, PS_THREADS_MAX, 1, &workers, error));
     CADRE_TRY(read_number("CADRE_SERVERS", 1, PS_THREADS_MAX, 1, &servers, error));
-    environment->ps_job = (struct ps_job){.workers = (uint32_t)workers, .servers = (uint32_t)servers};
+    environment->ps_job =
+        (struct ps_job){.workers = (uint32_t)workers, .servers = (uint32_t)servers};
     return CADRE_OK;
 }
 

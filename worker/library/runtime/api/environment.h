@@ -129,10 +129,10 @@ struct environment {
     bool preemption;       /* SIGTERM is a notice */
     int64_t daemon_pid;    /* 0: none */
     bool daemon_returns;
-    enum role role;    /* of this task; NONE: of no crew */
-    uint32_t index;    /* of its role */
-    struct ps_job ps_job;  /* without a role: what is made by hand */
-    int server_memory; /* a descriptor; -1: none */
+    enum role role;       /* of this task; NONE: of no crew */
+    uint32_t index;       /* of its role */
+    struct ps_job ps_job; /* without a role: what is made by hand */
+    int server_memory;    /* a descriptor; -1: none */
 };
 
 /* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it

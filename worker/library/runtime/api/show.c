@@ -108,10 +108,12 @@ void show_misuse(enum show_misuse which, const struct cadre_error *error)
     CADRE_ASSERT(which < SHOW_MISUSES);
     uint64_t suppressed = 0;
     pthread_mutex_lock(&misuse.lock);
-    bool printed = log_ratelimit_allow(&misuse.log_ratelimit[which], clock_monotonic_us(), &suppressed);
+    bool printed =
+        log_ratelimit_allow(&misuse.log_ratelimit[which], clock_monotonic_us(), &suppressed);
     pthread_mutex_unlock(&misuse.lock);
     if (printed && suppressed > 0) {
-        show_warning("%s (and %" PRIu64 " times before, which is not told)", error->text, suppressed);
+        show_warning(
+            "%s (and %" PRIu64 " times before, which is not told)", error->text, suppressed);
     } else if (printed) {
         show_warning("%s", error->text);
     }

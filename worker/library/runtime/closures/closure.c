@@ -142,7 +142,8 @@ cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, v
         *ret_resource = NULL;
         status = find(closure, function, argument, &found, &error);
     }
-    if (status == CADRE_OK && (found->object == NULL || found->object->kind != REGISTERED_RESOURCE)) {
+    if (status == CADRE_OK &&
+        (found->object == NULL || found->object->kind != REGISTERED_RESOURCE)) {
         status = other_kind(function, argument, found, "a resource", &error);
     }
     if (status == CADRE_OK) {
@@ -224,8 +225,8 @@ cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
     return api_return(status, &error);
 }
 
-cadre_status cadre_closure_batch(
-    cadre_closure *closure, uint32_t argument, cadre_feed consumption, cadre_per_replica **ret_batch)
+cadre_status cadre_closure_batch(cadre_closure *closure, uint32_t argument, cadre_feed consumption,
+    cadre_per_replica **ret_batch)
 {
     static const char function[] = "cadre_closure_batch";
     struct cadre_error error = {0};

@@ -81,7 +81,8 @@ static void *listen_to_chief(void *user)
     return NULL;
 }
 
-cadre_status closure_inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
+cadre_status closure_inbox_open(
+    struct closure_inbox *inbox, struct link *link, struct cadre_error *error)
 {
     CADRE_ASSERT(link != NULL);
     pthread_condattr_t attributes;
@@ -121,7 +122,8 @@ void closure_inbox_close(struct closure_inbox *inbox)
     pthread_mutex_destroy(&inbox->lock);
 }
 
-enum closure_inbox_event closure_inbox_take(struct closure_inbox *inbox, struct message **ret_message)
+enum closure_inbox_event closure_inbox_take(
+    struct closure_inbox *inbox, struct message **ret_message)
 {
     struct timespec until;
     int late = 0;
@@ -140,8 +142,8 @@ enum closure_inbox_event closure_inbox_take(struct closure_inbox *inbox, struct 
         inbox->count--;
     }
     enum closure_inbox_event news = inbox->over       ? INBOX_CLOSED
-                           : message == NULL ? INBOX_NOTHING
-                                             : INBOX_MESSAGE;
+                                    : message == NULL ? INBOX_NOTHING
+                                                      : INBOX_MESSAGE;
     pthread_mutex_unlock(&inbox->lock);
     *ret_message = message;
     return news;

@@ -27,20 +27,22 @@ struct closure_inbox {
     struct message *first;
     struct message **last;
     uint32_t count;
-    bool over; /* the link is gone; `error` says why */
-    bool goodbye;  /* the chief is done */
+    bool over;    /* the link is gone; `error` says why */
+    bool goodbye; /* the chief is done */
     struct cadre_error error;
     _Atomic uint64_t cancelled; /* closures up to this number are not wanted any more */
 };
 
 /* The link is lent. */
-cadre_status closure_inbox_open(struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
+cadre_status closure_inbox_open(
+    struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
 /* Shuts the link first. */
 void closure_inbox_close(struct closure_inbox *inbox);
 
 enum closure_inbox_event { INBOX_MESSAGE, INBOX_NOTHING, INBOX_CLOSED };
 
 /* The next one, to be freed; waits for a second at most. */
-enum closure_inbox_event closure_inbox_take(struct closure_inbox *inbox, struct message **ret_message);
+enum closure_inbox_event closure_inbox_take(
+    struct closure_inbox *inbox, struct message **ret_message);
 
 #endif

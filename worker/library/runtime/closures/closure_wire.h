@@ -30,7 +30,7 @@ enum closure_frame {
     /* chief: id is the thing's number; words: enum registration_kind; then the name */
     CLOSURE_MAKE,
     CLOSURE_CANCEL, /* chief: words: closures up to this number are not wanted any more */
-    CLOSURE_GOODBYE     /* chief: it is done */
+    CLOSURE_GOODBYE /* chief: it is done */
 };
 
 struct wire_reader {

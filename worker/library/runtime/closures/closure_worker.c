@@ -11,8 +11,8 @@
 #include "worker/library/runtime/closures/closure_wire.h"
 
 #define DIAL_TIMEOUT_US (UINT64_C(10) * CADRE_US_PER_S)
-#define LOOK_US          CADRE_US_PER_S /* how often it looks whether the job goes on */
-#define AGAIN_US         (50 * CADRE_US_PER_MS)
+#define LOOK_US         CADRE_US_PER_S /* how often it looks whether the job goes on */
+#define AGAIN_US        (50 * CADRE_US_PER_MS)
 
 struct worker {
     struct ps_job_state *ps_job;
@@ -73,7 +73,8 @@ static bool serve(struct worker *worker, struct link *link)
 }
 
 /* Dials the chief where it is now. CADRE_OK also without a link: it is to be tried again. */
-static cadre_status dial(struct ps_job_state *ps_job, struct link **ret_link, struct cadre_error *error)
+static cadre_status dial(
+    struct ps_job_state *ps_job, struct link **ret_link, struct cadre_error *error)
 {
     struct directory_member chief;
     struct cadre_error refused;

@@ -25,7 +25,7 @@
 /* Closures that a worker has at once, and how long they may take for it: the second waits behind
  * the first while another worker might be free. */
 #define CLOSURES_AHEAD         2
-#define CLOSURE_AHEAD_MAX_US 10000
+#define CLOSURE_AHEAD_MAX_US   10000
 #define CONNECTION_TICK_MS     1000
 #define SCHEDULER_END_GRACE_US (UINT64_C(2) * 1000 * 1000)
 

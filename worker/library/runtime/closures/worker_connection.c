@@ -16,8 +16,8 @@
 
 /* --- what is sent --- */
 
-static cadre_status send_bare(struct worker_connection *worker_connection, enum closure_frame kind, uint64_t word,
-    struct cadre_error *error)
+static cadre_status send_bare(struct worker_connection *worker_connection, enum closure_frame kind,
+    uint64_t word, struct cadre_error *error)
 {
     const struct frame frame = {.kind = kind, .args = {word}};
     return link_send(worker_connection->link, &frame, NULL, 0, error);
@@ -60,8 +60,8 @@ static uint8_t *write_start(const cadre_remote_value *value, size_t *ret_bytes)
     return start;
 }
 
-static cadre_status send_start(
-    struct worker_connection *worker_connection, cadre_remote_value *value, struct cadre_error *error)
+static cadre_status send_start(struct worker_connection *worker_connection,
+    cadre_remote_value *value, struct cadre_error *error)
 {
     size_t bytes = 0;
     uint8_t *start = write_start(value, &bytes);
@@ -126,10 +126,11 @@ static struct order choose(struct worker_connection *worker_connection)
 /* --- the thread --- */
 
 /* Whether the coordinator knows a later life of the worker. */
-static bool is_of_old(const struct worker_connection *worker_connection, struct directory_member *ret_member)
+static bool is_of_old(
+    const struct worker_connection *worker_connection, struct directory_member *ret_member)
 {
-    directory_lookup(
-        worker_connection->scheduler->ps_job->directory, ROLE_WORKER, worker_connection->index, ret_member);
+    directory_lookup(worker_connection->scheduler->ps_job->directory, ROLE_WORKER,
+        worker_connection->index, ret_member);
     return ret_member->incarnation > link_peer(worker_connection->link)->incarnation;
 }
 
@@ -152,29 +153,33 @@ void worker_connections_check(struct scheduler *scheduler)
 }
 
 /* Until the worker has sent something, or there is something to do. */
-static cadre_status wait_for_news(struct worker_connection *worker_connection, struct cadre_error *error)
+static cadre_status wait_for_news(
+    struct worker_connection *worker_connection, struct cadre_error *error)
 {
     struct pollfd fds[] = {{.fd = link_fd(worker_connection->link), .events = POLLIN},
         {.fd = worker_connection->wake, .events = POLLIN}};
     uint64_t wakes = 0;
     int ready = poll(fds, 2, CONNECTION_TICK_MS);
     if (ready < 0 && errno != EINTR) {
-        return cadre_error_errno(error, errno, "wait for %s", link_peer_name(worker_connection->link));
+        return cadre_error_errno(
+            error, errno, "wait for %s", link_peer_name(worker_connection->link));
     }
     if (ready == 0 && is_gone(worker_connection)) {
-        return cadre_error_set(error, CADRE_UNAVAILABLE, "%s is gone", link_peer_name(worker_connection->link));
+        return cadre_error_set(
+            error, CADRE_UNAVAILABLE, "%s is gone", link_peer_name(worker_connection->link));
     }
     if (ready > 0 && fds[1].revents != 0) {
         ssize_t count = read(worker_connection->wake, &wakes, sizeof wakes);
         CADRE_ASSERT(count == (ssize_t)sizeof wakes);
     }
-    return ready > 0 && fds[0].revents != 0 ? worker_connection_receive(worker_connection, error) : CADRE_OK;
+    return ready > 0 && fds[0].revents != 0 ? worker_connection_receive(worker_connection, error)
+                                            : CADRE_OK;
 }
 
 /* A closure that cannot be sent for want of memory fails; a link that breaks is the worker's loss.
  */
-static cadre_status start(
-    struct worker_connection *worker_connection, cadre_remote_value *value, struct cadre_error *error)
+static cadre_status start(struct worker_connection *worker_connection, cadre_remote_value *value,
+    struct cadre_error *error)
 {
     cadre_status status = send_start(worker_connection, value, error);
     if (status == CADRE_RESOURCE_EXHAUSTED) {
@@ -185,8 +190,8 @@ static cadre_status start(
     return status;
 }
 
-static cadre_status obey(
-    struct worker_connection *worker_connection, const struct order *order, struct cadre_error *error)
+static cadre_status obey(struct worker_connection *worker_connection, const struct order *order,
+    struct cadre_error *error)
 {
     switch (order->next) {
     case NEXT_MAKE:
@@ -311,7 +316,8 @@ void worker_connection_admit(void *user, struct link *link)
     const struct ps_job *ps_job = &directory_self(scheduler->ps_job->directory)->ps_job;
     uint32_t slot = link_peer(link)->slot;
     struct worker_connection *worker_connection = calloc(1, sizeof *worker_connection);
-    if (worker_connection == NULL || slot >= ps_job_task_count(ps_job) || ps_job_role(ps_job, slot) != ROLE_WORKER) {
+    if (worker_connection == NULL || slot >= ps_job_task_count(ps_job) ||
+        ps_job_role(ps_job, slot) != ROLE_WORKER) {
         free(worker_connection);
         link_free(link);
         return;

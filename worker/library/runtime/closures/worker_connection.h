@@ -27,10 +27,12 @@ struct worker_connection {
 void worker_connection_admit(void *user, struct link *link);
 
 /* Takes all that came, without waiting, in its thread. An error ends the connection. */
-cadre_status worker_connection_receive(struct worker_connection *worker_connection, struct cadre_error *error);
+cadre_status worker_connection_receive(
+    struct worker_connection *worker_connection, struct cadre_error *error);
 /* The closure frame->id ended so; the outputs are taken over. False: it has none of that number. */
-bool worker_connection_end_closure(struct worker_connection *worker_connection, const struct frame *frame,
-    cadre_status status, cadre_tensor **outputs, const struct cadre_error *error);
+bool worker_connection_end_closure(struct worker_connection *worker_connection,
+    const struct frame *frame, cadre_status status, cadre_tensor **outputs,
+    const struct cadre_error *error);
 
 /* With the scheduler's lock: ends connections of workers that the coordinator says are gone. */
 void worker_connections_check(struct scheduler *scheduler);

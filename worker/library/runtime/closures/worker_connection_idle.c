@@ -13,8 +13,10 @@ void worker_connection_idle_remove(struct worker_connection *worker_connection)
     }
     worker_connection->idle = false;
     *(worker_connection->idle_before != NULL ? &worker_connection->idle_before->idle_next
-                                      : &scheduler->idle_first) = worker_connection->idle_next;
-    *(worker_connection->idle_next != NULL ? &worker_connection->idle_next->idle_before : &scheduler->idle_last) =
+                                             : &scheduler->idle_first) =
+        worker_connection->idle_next;
+    *(worker_connection->idle_next != NULL ? &worker_connection->idle_next->idle_before
+                                           : &scheduler->idle_last) =
         worker_connection->idle_before;
 }
 

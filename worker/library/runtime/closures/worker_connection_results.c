@@ -7,8 +7,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/closures/worker_connection.h"
 
-static cadre_status read_outputs(struct worker_connection *worker_connection, const struct frame *frame,
-    const uint8_t *bytes, cadre_tensor ***ret_outputs, struct cadre_error *error)
+static cadre_status read_outputs(struct worker_connection *worker_connection,
+    const struct frame *frame, const uint8_t *bytes, cadre_tensor ***ret_outputs,
+    struct cadre_error *error)
 {
     struct wire_reader reader = {.at = bytes, .left = (size_t)frame->bytes};
     uint64_t count = frame->args[0];
@@ -44,7 +45,8 @@ static cadre_status read_outputs(struct worker_connection *worker_connection, co
 }
 
 /* Of those that it has; NULL: none of this number. */
-static cadre_remote_value *take_running(struct worker_connection *worker_connection, uint64_t number)
+static cadre_remote_value *take_running(
+    struct worker_connection *worker_connection, uint64_t number)
 {
     CADRE_ASSERT(worker_connection->running_count <= CLOSURES_AHEAD);
     for (uint32_t i = 0; i < worker_connection->running_count; i++) {
@@ -59,17 +61,19 @@ static cadre_remote_value *take_running(struct worker_connection *worker_connect
     return NULL;
 }
 
-bool worker_connection_end_closure(struct worker_connection *worker_connection, const struct frame *frame,
-    cadre_status status, cadre_tensor **outputs, const struct cadre_error *error)
+bool worker_connection_end_closure(struct worker_connection *worker_connection,
+    const struct frame *frame, cadre_status status, cadre_tensor **outputs,
+    const struct cadre_error *error)
 {
     struct scheduler *scheduler = worker_connection->scheduler;
     pthread_mutex_lock(&scheduler->lock);
     cadre_remote_value *value = take_running(worker_connection, frame->id);
     if (value != NULL) {
         uint64_t took_us = frame->args[1];
-        worker_connection->took_us = worker_connection->took_us == UINT64_MAX
-                                  ? took_us
-                                  : worker_connection->took_us - worker_connection->took_us / 4 + took_us / 4;
+        worker_connection->took_us =
+            worker_connection->took_us == UINT64_MAX
+                ? took_us
+                : worker_connection->took_us - worker_connection->took_us / 4 + took_us / 4;
     }
     if (value != NULL && status == CADRE_OK) {
         scheduler_succeeded(scheduler, value, outputs, (uint32_t)frame->args[0]);
@@ -80,8 +84,8 @@ bool worker_connection_end_closure(struct worker_connection *worker_connection, 
     return value != NULL;
 }
 
-static cadre_status take_result(
-    struct worker_connection *worker_connection, const struct frame *frame, struct cadre_error *error)
+static cadre_status take_result(struct worker_connection *worker_connection,
+    const struct frame *frame, struct cadre_error *error)
 {
     cadre_tensor **outputs = NULL;
     struct cadre_error failure = {0};
@@ -92,7 +96,8 @@ static cadre_status take_result(
         (void)worker_connection_end_closure(worker_connection, frame, error->code, NULL, error);
         return error->code;
     }
-    cadre_status status = link_receive_bytes(worker_connection->link, bytes, (size_t)frame->bytes, error);
+    cadre_status status =
+        link_receive_bytes(worker_connection->link, bytes, (size_t)frame->bytes, error);
     if (status != CADRE_OK) {
         free(bytes);
         return status;
@@ -117,7 +122,8 @@ static cadre_status take_result(
     return CADRE_OK;
 }
 
-cadre_status worker_connection_receive(struct worker_connection *worker_connection, struct cadre_error *error)
+cadre_status worker_connection_receive(
+    struct worker_connection *worker_connection, struct cadre_error *error)
 {
     struct frame frame;
     cadre_status status = CADRE_OK;

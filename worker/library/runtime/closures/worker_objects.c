@@ -42,8 +42,8 @@ static cadre_status make_resource(struct worker_object *object, struct cadre_err
 }
 
 /* The places for things are few, the things lie still. */
-static cadre_status add(
-    struct worker_objects *objects, struct worker_object **ret_worker_object, struct cadre_error *error)
+static cadre_status add(struct worker_objects *objects, struct worker_object **ret_worker_object,
+    struct cadre_error *error)
 {
     CADRE_ASSERT(objects->count <= objects->capacity);
     if (objects->count == objects->capacity) {
@@ -82,7 +82,7 @@ cadre_status worker_objects_make(struct worker_objects *objects, uint32_t replic
     snprintf(object->name, sizeof object->name, "%s", name);
     if (closure_registry_find(object->kind, name, &object->made_of, &object->failed) == CADRE_OK) {
         (void)(object->kind == REGISTERED_DATASET ? make_dataset(object, replicas, &object->failed)
-                                                 : make_resource(object, &object->failed));
+                                                  : make_resource(object, &object->failed));
     }
     return CADRE_OK;
 }

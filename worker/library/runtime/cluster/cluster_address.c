@@ -14,9 +14,9 @@
 #include "common/pure/assert.h"
 
 /* When nothing is heard from a host for so long it is asked, so often, and then taken for gone. */
-#define SILENT_S       5
-#define ASK_AGAIN_S    3
-#define ASKED          4
+#define SILENT_S         5
+#define ASK_AGAIN_S      3
+#define ASKED            4
 #define UNREACHED_END_MS ((SILENT_S + ASK_AGAIN_S * ASKED) * 1000)
 
 static cadre_status malformed(const char *text, struct cadre_error *error)

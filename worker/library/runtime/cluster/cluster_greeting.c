@@ -164,9 +164,8 @@ bool greeting_answer_valid(const uint8_t bytes[GREETING_ANSWER_BYTES],
     return CRYPTO_memcmp(expected, bytes + ANSWER_MAC, GREETING_MAC_BYTES) == 0;
 }
 
-void greeting_mac(const uint8_t key[GREETING_KEY_BYTES],
-    const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
-    uint8_t ret_mac[GREETING_MAC_BYTES])
+void greeting_mac(const uint8_t key[GREETING_KEY_BYTES], const uint8_t hello[GREETING_HELLO_BYTES],
+    const uint8_t challenge[GREETING_CHALLENGE_BYTES], uint8_t ret_mac[GREETING_MAC_BYTES])
 {
     mac_of(key, GREETING_CONNECTOR, hello, challenge, NULL, 0, ret_mac);
 }

@@ -32,7 +32,7 @@
 
 struct greeting_hello {
     uint32_t frame_version; /* of the frames that follow */
-    uint32_t member_id;         /* the task's id in the cluster */
+    uint32_t member_id;     /* the task's id in the cluster */
     uint32_t tasks;
     bool keyed;
     uint64_t restored; /* the position that it goes on from, or RESTORED_BY_FIRST_TASK */
@@ -75,9 +75,8 @@ bool greeting_answer_valid(const uint8_t bytes[GREETING_ANSWER_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES]);
 
 /* The connector's proof. */
-void greeting_mac(const uint8_t key[GREETING_KEY_BYTES],
-    const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
-    uint8_t ret_mac[GREETING_MAC_BYTES]);
+void greeting_mac(const uint8_t key[GREETING_KEY_BYTES], const uint8_t hello[GREETING_HELLO_BYTES],
+    const uint8_t challenge[GREETING_CHALLENGE_BYTES], uint8_t ret_mac[GREETING_MAC_BYTES]);
 bool greeting_mac_valid(const uint8_t key[GREETING_KEY_BYTES],
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     const uint8_t mac[GREETING_MAC_BYTES]);

@@ -32,7 +32,8 @@ static void send_verdict(struct cluster_lead *lead, uint32_t member_id, cadre_st
     cluster_peer_send(&lead->peers[member_id], bytes, sizeof bytes);
 }
 
-static void dismiss(struct cluster_lead *lead, uint32_t member_id, cadre_status code, const char *text)
+static void dismiss(
+    struct cluster_lead *lead, uint32_t member_id, cadre_status code, const char *text)
 {
     CADRE_ASSERT(member_id < lead->member->tasks);
     struct cluster_peer *peer = &lead->peers[member_id];
@@ -90,7 +91,8 @@ static void on_down(uint32_t member_id, const struct task_down *down, void *user
     struct cluster_lead *lead = user;
     CADRE_ASSERT(member_id < lead->member->tasks);
     bool ps_job = ps_job_is_set(&lead->member->ps_job);
-    lead->chief_done = lead->chief_done || (ps_job && member_id == 0 && down->type == TASK_DOWN_GOODBYE);
+    lead->chief_done =
+        lead->chief_done || (ps_job && member_id == 0 && down->type == TASK_DOWN_GOODBYE);
     cluster_peer_send_message(&lead->peers[member_id], down);
 }
 
@@ -399,7 +401,8 @@ uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
 
 void cluster_lead_close(struct cluster_lead *lead)
 {
-    for (uint32_t member_id = 0; lead->peers != NULL && member_id < lead->member->tasks; member_id++) {
+    for (uint32_t member_id = 0; lead->peers != NULL && member_id < lead->member->tasks;
+         member_id++) {
         cluster_peer_close(&lead->peers[member_id]);
     }
     embedded_core_close(lead->inside);

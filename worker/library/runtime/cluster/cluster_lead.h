@@ -19,7 +19,7 @@ struct cluster_lead {
     const struct cluster_member *member;
     enum cluster_phase phase;
     struct embedded_core *inside;
-    struct cluster_peer *peers;        /* [tasks], by place */
+    struct cluster_peer *peers;           /* [tasks], by place */
     struct authenticated_peer *greetings; /* [tasks]: what each verdict is written with */
     struct wire_arena *arena;
     const char *refusal; /* why the last stranger was refused, ""; for people */

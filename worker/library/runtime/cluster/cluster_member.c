@@ -17,7 +17,8 @@
 #define KEY_FILE_BYTES_MAX (1024 * 1024)
 
 /* The job that the task of a place is of, and which one of it. */
-static const char *job_of(const struct cluster_member *member, uint32_t member_id, uint32_t *ret_index)
+static const char *job_of(
+    const struct cluster_member *member, uint32_t member_id, uint32_t *ret_index)
 {
     CADRE_ASSERT(member_id < member->tasks);
     if (ps_job_is_set(&member->ps_job)) {
@@ -38,13 +39,13 @@ const char *cluster_member_address(const struct cluster_member *member, uint32_t
     return job == NULL ? NULL : cluster_job_address(job, index);
 }
 
-const char *cluster_member_text(
-    const struct cluster_member *member, uint32_t member_id, char ret_text[CLUSTER_MEMBER_TEXT_BYTES])
+const char *cluster_member_text(const struct cluster_member *member, uint32_t member_id,
+    char ret_text[CLUSTER_MEMBER_TEXT_BYTES])
 {
     uint32_t index;
     const char *job = job_of(member, member_id, &index);
-    snprintf(ret_text, CLUSTER_MEMBER_TEXT_BYTES, "task %" PRIu32 " (%s %" PRIu32 " at %s)", member_id,
-        job, index, cluster_member_address(member, member_id));
+    snprintf(ret_text, CLUSTER_MEMBER_TEXT_BYTES, "task %" PRIu32 " (%s %" PRIu32 " at %s)",
+        member_id, job, index, cluster_member_address(member, member_id));
     return ret_text;
 }
 
@@ -144,7 +145,8 @@ static cadre_status find_member_id(const cadre_cluster_resolver *resolver, enum 
         return refuse_untyped(member->tasks, "chief and worker", error);
     }
     *ret_several = true;
-    return cluster_id_in_cluster(resolver->spec, type, resolver->task_id, &member->member_id, error);
+    return cluster_id_in_cluster(
+        resolver->spec, type, resolver->task_id, &member->member_id, error);
 }
 
 /* Each has an address, and one of its own: that is also what the coordinator calls it. */
@@ -279,7 +281,8 @@ static cadre_status check_reach(
         struct cadre_error ignored;
         char host[CADRE_CLUSTER_ADDRESS_BYTES];
         uint16_t port;
-        CADRE_TRY(cluster_address_parse(cluster_member_address(member, member_id), host, &port, error));
+        CADRE_TRY(
+            cluster_address_parse(cluster_member_address(member, member_id), host, &port, error));
         if (strcmp(host, own) != 0 &&
             cluster_address_resolve(host, port, &other, &ignored) == CADRE_OK &&
             !cluster_address_is_loopback(&other)) {

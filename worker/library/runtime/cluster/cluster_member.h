@@ -14,10 +14,10 @@
 
 struct cluster_member {
     cadre_cluster_resolver *resolver; /* a copy */
-    uint32_t member_id;                   /* its id in the cluster: 0 holds the job together */
+    uint32_t member_id;               /* its id in the cluster: 0 holds the job together */
     uint32_t tasks;                   /* the chief and the workers; of a crew all */
     uint32_t chiefs;                  /* 0 or 1 */
-    struct ps_job ps_job;                 /* of CLUSTER_PS_JOB with ps tasks; places are its slots */
+    struct ps_job ps_job;             /* of CLUSTER_PS_JOB with ps tasks; places are its slots */
     enum role role;                   /* in the crew; else NONE */
     struct cluster_address own;
     bool keyed;
@@ -31,13 +31,14 @@ struct cluster_member {
  * without them both are the same. */
 enum cluster_part {
     CLUSTER_PS_JOB, /* all, under one chief */
-    CLUSTER_PEERS /* the chief, if there is one, and the workers */
+    CLUSTER_PEERS   /* the chief, if there is one, and the workers */
 };
 
 /* Whether the cluster has ps tasks; FAILED_PRECONDITION when it has, and yet lacks what they need.
  */
 bool cluster_has_servers(const cadre_cluster_resolver *resolver);
-cadre_status cluster_ps_job_check(const cadre_cluster_resolver *resolver, struct cadre_error *error);
+cadre_status cluster_ps_job_check(
+    const cadre_cluster_resolver *resolver, struct cadre_error *error);
 
 /* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
  * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
@@ -58,7 +59,7 @@ cadre_status cluster_find(const struct environment *environment,
 const char *cluster_member_address(const struct cluster_member *member, uint32_t member_id);
 
 /* How people are told of a task. */
-const char *cluster_member_text(
-    const struct cluster_member *member, uint32_t member_id, char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
+const char *cluster_member_text(const struct cluster_member *member, uint32_t member_id,
+    char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
 
 #endif

@@ -82,7 +82,7 @@ void cluster_peer_finish(
 {
     if (code != CADRE_OK) {
         cluster_peer_send_message(peer, &(struct task_down){.type = TASK_DOWN_REFUSED,
-                                    .refused = {.code = code, .text = text}});
+                                            .refused = {.code = code, .text = text}});
     }
     if (is_open(peer) && peer->state != PEER_CLOSING) {
         peer->state = PEER_CLOSING;

@@ -61,7 +61,8 @@ static struct pending_connection *make_room(struct cluster_pending *pending)
 }
 
 /* Ends it without a word. */
-static void dismiss(struct cluster_pending *pending, struct pending_connection *pending_connection, const char *why)
+static void dismiss(
+    struct cluster_pending *pending, struct pending_connection *pending_connection, const char *why)
 {
     if (pending_connection->challenged) {
         snprintf(pending->refusal, sizeof pending->refusal,
@@ -78,8 +79,8 @@ static bool answer(struct cluster_pending *pending, struct pending_connection *p
     const struct greeting_answer *received)
 {
     uint8_t bytes[GREETING_ANSWER_BYTES];
-    greeting_answer_write(received, pending->member->key, GREETING_ACCEPTOR, pending_connection->hello_bytes,
-        pending_connection->challenge, bytes);
+    greeting_answer_write(received, pending->member->key, GREETING_ACCEPTOR,
+        pending_connection->hello_bytes, pending_connection->challenge, bytes);
     return send(pending_connection->fd, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            (ssize_t)sizeof bytes;
 }
@@ -156,14 +157,17 @@ static void greet(struct cluster_pending *pending, struct pending_connection *pe
 static void judge(struct cluster_pending *pending, struct pending_connection *pending_connection)
 {
     CADRE_ASSERT(pending_connection->challenged);
-    CADRE_ASSERT(pending_connection->hello.member_id < pending->member->tasks); /* greet has refused others */
-    if (!greeting_mac_valid(
-            pending->member->key, pending_connection->hello_bytes, pending_connection->challenge, pending_connection->mac)) {
+    CADRE_ASSERT(pending_connection->hello.member_id <
+                 pending->member->tasks); /* greet has refused others */
+    if (!greeting_mac_valid(pending->member->key, pending_connection->hello_bytes,
+            pending_connection->challenge, pending_connection->mac)) {
         dismiss(pending, pending_connection, "it did not prove that it has the cluster's key");
         return;
     }
-    struct authenticated_peer authenticated = {.fd = pending_connection->fd, .member_id = pending_connection->hello.member_id};
-    memcpy(authenticated.hello_bytes, pending_connection->hello_bytes, sizeof authenticated.hello_bytes);
+    struct authenticated_peer authenticated = {
+        .fd = pending_connection->fd, .member_id = pending_connection->hello.member_id};
+    memcpy(authenticated.hello_bytes, pending_connection->hello_bytes,
+        sizeof authenticated.hello_bytes);
     memcpy(authenticated.challenge, pending_connection->challenge, sizeof authenticated.challenge);
     pending_connection->fd = -1;
     pending->authenticated(&authenticated, pending->user);
@@ -171,10 +175,12 @@ static void judge(struct cluster_pending *pending, struct pending_connection *pe
 
 /* Reads, but never beyond `size` bytes; true when they are all there. *ret_lost tells that they
  * never will be. */
-static bool read_fully(struct pending_connection *pending_connection, uint8_t *bytes, size_t size, bool *ret_lost)
+static bool read_fully(
+    struct pending_connection *pending_connection, uint8_t *bytes, size_t size, bool *ret_lost)
 {
     CADRE_ASSERT(pending_connection->got < size);
-    ssize_t count = recv(pending_connection->fd, bytes + pending_connection->got, size - pending_connection->got, MSG_DONTWAIT);
+    ssize_t count = recv(pending_connection->fd, bytes + pending_connection->got,
+        size - pending_connection->got, MSG_DONTWAIT);
     if (count > 0) {
         pending_connection->got += (size_t)count;
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -185,20 +191,25 @@ static bool read_fully(struct pending_connection *pending_connection, uint8_t *b
 }
 
 /* Takes one as far as it goes now. */
-static void advance(struct cluster_pending *pending, struct pending_connection *pending_connection, uint64_t now_us)
+static void advance(
+    struct cluster_pending *pending, struct pending_connection *pending_connection, uint64_t now_us)
 {
     bool lost = false;
     if (!pending_connection->challenged &&
-        read_fully(pending_connection, pending_connection->hello_bytes, sizeof pending_connection->hello_bytes, &lost)) {
+        read_fully(pending_connection, pending_connection->hello_bytes,
+            sizeof pending_connection->hello_bytes, &lost)) {
         greet(pending, pending_connection);
     }
     if (pending_connection->fd >= 0 && pending_connection->challenged &&
-        read_fully(pending_connection, pending_connection->mac, sizeof pending_connection->mac, &lost)) {
+        read_fully(
+            pending_connection, pending_connection->mac, sizeof pending_connection->mac, &lost)) {
         judge(pending, pending_connection);
     }
     if (pending_connection->fd >= 0 && lost) {
-        dismiss(pending, pending_connection, "it ended before it proved that it has the cluster's key");
-    } else if (pending_connection->fd >= 0 && now_us - pending_connection->since_us > CLUSTER_PENDING_TIMEOUT_US) {
+        dismiss(
+            pending, pending_connection, "it ended before it proved that it has the cluster's key");
+    } else if (pending_connection->fd >= 0 &&
+               now_us - pending_connection->since_us > CLUSTER_PENDING_TIMEOUT_US) {
         dismiss(pending, pending_connection, "it was silent for too long");
     }
 }

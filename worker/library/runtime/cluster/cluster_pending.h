@@ -8,8 +8,8 @@
 
 #include "worker/library/runtime/cluster/cluster_member.h"
 
-#define CLUSTER_PENDING_MAX          64
-#define CLUSTER_PENDING_TIMEOUT_US   (5 * CADRE_US_PER_S)
+#define CLUSTER_PENDING_MAX        64
+#define CLUSTER_PENDING_TIMEOUT_US (5 * CADRE_US_PER_S)
 #define CLUSTER_PENDING_TEXT_BYTES 256
 
 struct pending_connection {

@@ -164,7 +164,8 @@ static cadre_status open_parts(
     server->pending.user = &server->lead;
     CADRE_TRY(cluster_lead_open(&server->lead, member, restored, server->pending.refusal, error));
     server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    server->polled = calloc(ROWS_FIXED + CLUSTER_PENDING_MAX + member->tasks, sizeof *server->polled);
+    server->polled =
+        calloc(ROWS_FIXED + CLUSTER_PENDING_MAX + member->tasks, sizeof *server->polled);
     if (server->wake_fd < 0 || server->polled == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no descriptor or memory for the cluster");

@@ -65,8 +65,8 @@ cadre_status collective_explain(cadre_status status, struct cadre_error *error)
                : status;
 }
 
-cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
-    struct cadre_error *error)
+cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_note *note, struct cadre_error *error)
 {
     if (!piggyback_due(strategy, local)) {
         return CADRE_OK;
@@ -127,8 +127,8 @@ cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     return collective_sum_noted(strategy, local, buffers, count, &note, error);
 }
 
-cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local, const char *what,
-    uint64_t key, struct cadre_error *error)
+cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local,
+    const char *what, uint64_t key, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
     CADRE_ASSERT(strlen(what) < STRATEGY_CALL_TEXT_BYTES);
@@ -147,7 +147,8 @@ cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, ui
     if (local == 0 && strategy->roster.rank == rank) {
         piggyback = *own;
     }
-    struct mesh_buffer text = {.data = piggyback.text, .bytes = sizeof piggyback.text, .dtype = MESH_U8};
+    struct mesh_buffer text = {
+        .data = piggyback.text, .bytes = sizeof piggyback.text, .dtype = MESH_U8};
     cadre_status status = strategy->mesh->ops->broadcast(
         strategy->mesh, local, rank * strategy->local_replicas, &text, 1, NULL, error);
     if (status == CADRE_OK && local == 0) {

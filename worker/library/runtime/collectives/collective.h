@@ -38,15 +38,15 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
 
 /* Before a call of the mesh that is no sum, with the same note: what is due to be told, by itself.
  */
-cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local, const struct mesh_note *note,
-    struct cadre_error *error);
+cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local,
+    const struct mesh_note *note, struct cadre_error *error);
 
 /* What replicas that disagree are told about a call of the mesh. Returns `status`. */
 cadre_status collective_explain(cadre_status status, struct cadre_error *error);
 
 /* Sums `count` buffers over all replicas, in a collective of the library itself. The numbers that
- * `key` was made of must be equal everywhere; those that differ read what the strategy_between_steps
- * around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
+ * `key` was made of must be equal everywhere; those that differ read what the
+ * strategy_between_steps around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
 
@@ -55,10 +55,10 @@ cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
 
-/* Sums nothing, in a meeting of all that is no strategy_between_steps: `what` is how it reads to those
- * that do something else, of at most STRATEGY_CALL_TEXT_BYTES - 1. */
-cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local, const char *what,
-    uint64_t key, struct cadre_error *error);
+/* Sums nothing, in a meeting of all that is no strategy_between_steps: `what` is how it reads to
+ * those that do something else, of at most STRATEGY_CALL_TEXT_BYTES - 1. */
+cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local,
+    const char *what, uint64_t key, struct cadre_error *error);
 
 /* --- in replica context, in the thread of the replica --- */
 

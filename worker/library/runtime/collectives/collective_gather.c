@@ -142,9 +142,9 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static cadre_status gather_on_replica(cadre_replica *replica, cadre_tensor *const inputs[], size_t count,
-    int32_t axis, const struct collective_settings *settings, cadre_tensor *ret_outputs[],
-    struct cadre_error *error)
+static cadre_status gather_on_replica(cadre_replica *replica, cadre_tensor *const inputs[],
+    size_t count, int32_t axis, const struct collective_settings *settings,
+    cadre_tensor *ret_outputs[], struct cadre_error *error)
 {
     static const char *const names[CADRE_RANK_MAX] = {"cadre_all_gather along axis 0",
         "cadre_all_gather along axis 1", "cadre_all_gather along axis 2",
@@ -202,7 +202,8 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for a list of %zu tensors", count);
     }
     CADRE_TRY(collective_to_host(replica, device, inputs, count, copies, error));
-    cadre_status status = gather_on_replica(replica, copies, count, axis, &settings, ret_outputs, error);
+    cadre_status status =
+        gather_on_replica(replica, copies, count, axis, &settings, ret_outputs, error);
     for (size_t i = 0; i < count; i++) {
         cadre_tensor_release(copies[i]);
     }

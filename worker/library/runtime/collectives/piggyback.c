@@ -43,8 +43,8 @@ cadre_status piggyback_compare(const cadre_strategy *strategy, uint32_t local, u
     return hooks_diverged(strategy, &strategy->replicas[local], error);
 }
 
-cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local, const union piggyback_buffer *piggyback,
-    struct cadre_error *error)
+cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local,
+    const union piggyback_buffer *piggyback, struct cadre_error *error)
 {
     struct step *step = &strategy->step;
     cadre_replica *replica = &strategy->replicas[local];
@@ -60,8 +60,8 @@ cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local, const u
         return CADRE_OK;
     }
     bool equal = false;
-    cadre_status status = piggyback_compare(strategy, local, replica->digest, piggyback->piggyback.digests,
-        piggyback->piggyback.counts >> COUNT_SHIFT, &equal, error);
+    cadre_status status = piggyback_compare(strategy, local, replica->digest,
+        piggyback->piggyback.digests, piggyback->piggyback.counts >> COUNT_SHIFT, &equal, error);
     if (local == 0) {
         step->equal = equal;
     }

@@ -34,8 +34,8 @@ struct mesh_buffer piggyback_make(
     const cadre_strategy *strategy, uint32_t local, union piggyback_buffer *piggyback);
 
 /* What came of it. An error: the replicas' states differ, and the step fails with it on all. */
-cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local, const union piggyback_buffer *piggyback,
-    struct cadre_error *error);
+cadre_status piggyback_receive(cadre_strategy *strategy, uint32_t local,
+    const union piggyback_buffer *piggyback, struct cadre_error *error);
 
 /* In the replica's thread: whether all hold what this one does, by the sum of the digests of the
  * `count` replicas that told one. Nothing is known when those are not all. An error as above. */

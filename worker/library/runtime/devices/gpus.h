@@ -19,7 +19,8 @@ bool gpus_enabled(void);
 void gpus_hint_idle(const struct environment *environment);
 
 /* Opens the devices that the strategy's list names and gives them to its replicas. What it
- * means for sums when some of them are CPUs is said where they connect (regroup/connect_devices.c). */
+ * means for sums when some of them are CPUs is said where they connect (regroup/connect_devices.c).
+ */
 cadre_status gpus_open(cadre_strategy *strategy, struct cadre_error *error);
 
 /* A tensor of zeros, and a copy, in the memory of `device` (NULL: the host's), in the order of its

@@ -81,8 +81,8 @@ void replica_device_returned(cadre_replica *replica, cadre_status status)
 {
     struct cadre_error cause;
     if (replica->device != NULL &&
-        mesh_device_comm_returned(replica->strategy->mesh, replica->local, status == CADRE_OK, &cause) !=
-            CADRE_OK &&
+        mesh_device_comm_returned(
+            replica->strategy->mesh, replica->local, status == CADRE_OK, &cause) != CADRE_OK &&
         replica->collective_failed.code == CADRE_OK) {
         replica->collective_failed = cause;
     }
@@ -205,7 +205,8 @@ bool replica_devices_lost(const cadre_strategy *strategy, struct cadre_error *er
         const struct device *failed = failed_device(replica);
         if (failed != NULL) {
             struct cadre_error before = *error;
-            cadre_error_set(error, strategy_is_peer_failure(before.code) ? CADRE_INTERNAL : before.code,
+            cadre_error_set(error,
+                strategy_is_peer_failure(before.code) ? CADRE_INTERNAL : before.code,
                 "%s; GPU %u takes no more work of this process, which cannot go on: start it again",
                 before.text, failed->index);
             return true;

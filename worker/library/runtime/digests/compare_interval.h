@@ -18,7 +18,7 @@ struct compare_interval {
     uint64_t position; /* where the last one was */
     uint64_t ended_us; /* when; 0: in another generation, or never */
     uint64_t first_us; /* of the first one, ever */
-    uint64_t reported;     /* the steps that people were told; 0: not yet */
+    uint64_t reported; /* the steps that people were told; 0: not yet */
     uint64_t reported_us;
     /* The account, of all generations of this process. */
     uint64_t comparisons; /* those that count */

@@ -119,8 +119,8 @@ static void send_next_interval(cadre_strategy *strategy, struct digests_part *pa
     bool whole = part->whole;
     uint64_t checkpoint = checkpoint_next(strategy, step->position);
     if (part->due) {
-        next = step->position + compare_interval_hashed(&part->interval, step->position, part->whole,
-                                    part->begun_us, part->begun_us + part->took_us);
+        next = step->position + compare_interval_hashed(&part->interval, step->position,
+                                    part->whole, part->begun_us, part->begun_us + part->took_us);
         whole = false;
     }
     if (checkpoint_taken_at(strategy, step->position) && !(part->due && part->whole)) {

@@ -64,7 +64,8 @@ cadre_status digests_at_end(
         }
     }
     if (strategy->roster.member_count == 1 && strategy->local_replicas > 1) {
-        verified_position_record(strategy, strategy_position(strategy), digest); /* by those of all */
+        verified_position_record(
+            strategy, strategy_position(strategy), digest); /* by those of all */
     }
     *ret_digest = digest;
     return CADRE_OK;

@@ -51,7 +51,8 @@ cadre_status distributed_start(
 {
     cadre_strategy *strategy = distributed->strategy;
     distributed_drop_batch(distributed);
-    distributed->exists_until = again && strategy_is_catching_up(strategy) ? distributed->at.next : 0;
+    distributed->exists_until =
+        again && strategy_is_catching_up(strategy) ? distributed->at.next : 0;
     if (!again) {
         begin(distributed, epoch);
     }

@@ -112,7 +112,8 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
     strategy->input->cursor = cursor;
     strategy->input->cursor_end = end;
     const struct consumption none = {0};
-    const struct consumption *consumption = distributed != NULL ? &distributed->at.consumption : &none;
+    const struct consumption *consumption =
+        distributed != NULL ? &distributed->at.consumption : &none;
     task_ready(strategy->task, &cursor, consumption, end);
 }
 

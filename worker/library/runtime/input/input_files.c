@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Input that is shared out by whole files (CADRE_SHARD_FILE) while tasks come and go. Every task
- * holds a table of what was consumed of which file in the epoch; all apply to it what all fed in each
- * step, so the tables are equal wherever the position is. When the tasks change, what is left is
- * dealt anew, by each of them, with the same result. */
+ * holds a table of what was consumed of which file in the epoch; all apply to it what all fed in
+ * each step, so the tables are equal wherever the position is. When the tasks change, what is left
+ * is dealt anew, by each of them, with the same result. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -191,8 +191,8 @@ bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
     for (size_t i = 0; i < consumed->run_count; i++) {
         struct digest run = {0};
         if (!file_shares_overlaps(&distributed->shares, &consumed->runs[i]) &&
-            distributed_input_files_digest(
-                distributed->input, source->epoch, &consumed->runs[i], 1, &run, &ignored) != CADRE_OK) {
+            distributed_input_files_digest(distributed->input, source->epoch, &consumed->runs[i], 1,
+                &run, &ignored) != CADRE_OK) {
             return false;
         }
         digest_merge(ret_expected, &run);

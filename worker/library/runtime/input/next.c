@@ -74,7 +74,8 @@ static void warn_of_left(
 
 /* Step `step` of the current epoch, with what all tasks agreed on where they must. */
 static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t step,
-    struct distributed_batch *batch, struct step_agreement *step_agreement, struct cadre_error *error)
+    struct distributed_batch *batch, struct step_agreement *step_agreement,
+    struct cadre_error *error)
 {
     const struct dataset_position *at = &distributed->at;
     const uint64_t epoch = at->epochs_begun - 1;
@@ -88,7 +89,8 @@ static cadre_status read_step(cadre_distributed_dataset *distributed, uint64_t s
         status = read_arriving(distributed, step, batch, error);
     } else {
         CADRE_TRY(strategy_check(distributed->strategy, error));
-        status = step_agreement_make(distributed, epoch, step, NULL, false, batch, step_agreement, error);
+        status = step_agreement_make(
+            distributed, epoch, step, NULL, false, batch, step_agreement, error);
         over = status == CADRE_OK && step_agreement->present == 0;
     }
     if (status == CADRE_OK && batch->present < batch->replicas &&
@@ -233,7 +235,9 @@ uint64_t cadre_epoch(const cadre_distributed_dataset *distributed)
 
 uint64_t cadre_step(const cadre_distributed_dataset *distributed)
 {
-    return distributed_is_registered(distributed) && is_entered(distributed) ? distributed->at.applied : 0;
+    return distributed_is_registered(distributed) && is_entered(distributed)
+               ? distributed->at.applied
+               : 0;
 }
 
 cadre_status cadre_distributed_spec(

@@ -72,8 +72,8 @@ struct comparing {
     char theirs[LINE_BYTES];
 };
 
-static cadre_status describe_difference(cadre_strategy *strategy, uint32_t local, uint32_t rank, void *data,
-    size_t bytes, struct cadre_error *error)
+static cadre_status describe_difference(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+    void *data, size_t bytes, struct cadre_error *error)
 {
     const struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
     return strategy->mesh->ops->broadcast(

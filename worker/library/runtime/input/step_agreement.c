@@ -193,7 +193,8 @@ static cadre_status gather_files(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer buffer = {
         .data = entries, .bytes = count * sizeof entries[0], .dtype = MESH_I64};
     CADRE_TRY(collective_sum(strategy, local, &buffer, 1, collective_key(key, 1), error));
-    return local == 0 ? get_entries(entries, count, &agreeing->step_agreement->all, error) : CADRE_OK;
+    return local == 0 ? get_entries(entries, count, &agreeing->step_agreement->all, error)
+                      : CADRE_OK;
 }
 
 static cadre_status agree_on_replica(
@@ -208,7 +209,8 @@ static cadre_status agree_on_replica(
     }
     uint64_t key = collective_key(agreeing->distributed->stream, agreeing->epoch);
     key = collective_key(key, agreeing->step);
-    const struct mesh_buffer buffer = {.data = &message, .bytes = sizeof message, .dtype = MESH_I64};
+    const struct mesh_buffer buffer = {
+        .data = &message, .bytes = sizeof message, .dtype = MESH_I64};
     CADRE_TRY(collective_sum(strategy, local, &buffer, 1, key, error));
     if (local == 0) {
         agreeing->theirs = (struct cadre_error){0};
@@ -217,13 +219,14 @@ static cadre_status agree_on_replica(
         agreeing->step_agreement->rows = (uint64_t)message.rows;
     }
     if (message.failed > 0) {
-        return collective_share_first_error(strategy, local, &agreeing->own, &agreeing->theirs, error);
+        return collective_share_first_error(
+            strategy, local, &agreeing->own, &agreeing->theirs, error);
     }
     return gather_files(strategy, local, agreeing, &message, key, error);
 }
 
-cadre_status step_agreement_make(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
-    const cadre_per_replica *held, bool keeps, struct distributed_batch *ret_batch,
+cadre_status step_agreement_make(cadre_distributed_dataset *distributed, uint64_t epoch,
+    uint64_t step, const cadre_per_replica *held, bool keeps, struct distributed_batch *ret_batch,
     struct step_agreement *ret_agreement, struct cadre_error *error)
 {
     struct agreeing agreeing = {.distributed = distributed,

@@ -22,8 +22,8 @@ void step_agreement_clear(struct step_agreement *step_agreement);
  * step that the program holds: while the input is cut as it was for it, it is not read
  * again; with `keeps` in no case. *ret_batch is empty then, else the caller's to clear. The error
  * of a task that could not read is given on all, ABORTED on the others. */
-cadre_status step_agreement_make(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
-    const cadre_per_replica *held, bool keeps, struct distributed_batch *ret_batch,
+cadre_status step_agreement_make(cadre_distributed_dataset *distributed, uint64_t epoch,
+    uint64_t step, const cadre_per_replica *held, bool keeps, struct distributed_batch *ret_batch,
     struct step_agreement *ret_agreement, struct cadre_error *error);
 
 #endif

@@ -29,7 +29,8 @@ static void end_with_process(void)
     STRATEGY_CALL call = {0};
     const char *under_way;
     cadre_strategy *strategy = strategy_registry_default();
-    if (getpid() == made_by && strategy_registry_acquire(strategy, "the end of the process", &call, &under_way)) {
+    if (getpid() == made_by &&
+        strategy_registry_acquire(strategy, "the end of the process", &call, &under_way)) {
         strategy_close(strategy);
     }
 }

@@ -66,8 +66,8 @@ static cadre_status write_strategy(const void *of, FILE *to, struct cadre_error 
     uint32_t tasks = strategy_tasks(strategy);
     uint32_t replicas = cadre_strategy_num_replicas_in_sync(strategy);
     const char *kind = strategy == strategy_registry_default() ? "the default strategy"
-                       : strategy->worker != NULL   ? kinds[STRATEGY_PARAMETER_SERVER]
-                                                    : kinds[strategy->kind];
+                       : strategy->worker != NULL              ? kinds[STRATEGY_PARAMETER_SERVER]
+                                                               : kinds[strategy->kind];
     fprintf(to, "%s: %u %s in sync, ", kind, replicas, replicas == 1 ? "replica" : "replicas");
     if (strategy->worker != NULL) {
         fprintf(to, "of worker %u\n", strategy->worker->ps_job->index);

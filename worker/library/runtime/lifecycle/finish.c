@@ -82,7 +82,8 @@ static cadre_status save_last(
         CADRE_TRY(digests_at_end(strategy, ret_digest, error));
         status = checkpoint_save(strategy, *ret_digest, error);
     }
-    return status == CADRE_OK || status == CADRE_ABORTED ? status : strategy_set_failed(strategy, error);
+    return status == CADRE_OK || status == CADRE_ABORTED ? status
+                                                         : strategy_set_failed(strategy, error);
 }
 
 /* In one generation. ABORTED and its like: another one may follow, and all meet again. */
@@ -138,8 +139,9 @@ static cadre_status end_in_order(
 static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
     cadre_status status = replica_devices_synchronize(strategy, error);
-    return status == CADRE_OK || strategy_is_peer_failure(status) ? CADRE_OK
-                                                           : strategy_set_failed(strategy, error);
+    return status == CADRE_OK || strategy_is_peer_failure(status)
+               ? CADRE_OK
+               : strategy_set_failed(strategy, error);
 }
 
 static cadre_status finish(

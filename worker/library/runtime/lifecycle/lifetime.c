@@ -56,7 +56,8 @@ void cadre_strategy_release(cadre_strategy *strategy)
         return;
     }
     cadre_status status = strategy_require(strategy, __func__, &call, &error);
-    if (status == CADRE_OK || call.registry_slot > 0) { /* or in another one's scope, which it ends from */
+    if (status == CADRE_OK ||
+        call.registry_slot > 0) { /* or in another one's scope, which it ends from */
         strategy_close(strategy);
     } else {
         api_return(status, &error);

@@ -33,8 +33,7 @@ cadre_status gradients_clip(
     const cadre_optimizer *optimizer, struct pending_update *turn, struct cadre_error *error);
 
 /* Brings each to where the component of a local replica is. */
-cadre_status gradients_move(
-    struct pending_update *turn, uint32_t local, struct cadre_error *error);
+cadre_status gradients_move(struct pending_update *turn, uint32_t local, struct cadre_error *error);
 
 /* The rows of a sparse gradient in growing order, each once: what came several times is summed, in
  * the order in which it came. Both are the caller's to release. In memory of the host. */

@@ -45,7 +45,8 @@ struct cadre_optimizer {
     double clip_global_norm;
     cadre_variable *learning_rate; /* f64; NULL: the rate is the rule's */
     struct optimizer_list *list;
-    struct pending_update **turns; /* [pending_lists] of each local replica; NULL: it has none yet */
+    struct pending_update *
+        *turns; /* [pending_lists] of each local replica; NULL: it has none yet */
     uint32_t pending_lists;
 };
 

@@ -25,7 +25,8 @@ void pending_update_release(struct pending_update *turn)
     turn->attempt = 0;
 }
 
-cadre_status pending_update_open(struct pending_update *turn, size_t count, struct cadre_error *error)
+cadre_status pending_update_open(
+    struct pending_update *turn, size_t count, struct cadre_error *error)
 {
     CADRE_ASSERT(turn->count == 0);
     if (count <= turn->capacity) {
@@ -54,8 +55,8 @@ void pending_update_close(struct pending_update *turn)
     turn->capacity = 0;
 }
 
-cadre_status pending_update_acquire(cadre_replica *replica, cadre_optimizer *optimizer, size_t count,
-    struct pending_update **ret_turn, struct cadre_error *error)
+cadre_status pending_update_acquire(cadre_replica *replica, cadre_optimizer *optimizer,
+    size_t count, struct pending_update **ret_turn, struct cadre_error *error)
 {
     CADRE_ASSERT(replica->local < optimizer->pending_lists);
     uint64_t now = attempt_now(replica);

@@ -2,9 +2,8 @@
  * One call of cadre_optimizer_apply by one replica, from the reduced gradients until the step
  * counts:
  *
- *   apply   pending_update_acquire ─▶ parts: gradient, rows ─▶ reduced ─▶ clipped ─▶ pending_update_schedule
- *                                                                            │ the step counts
- *   end of the step                          update_component of each part ◀─┘
+ *   apply   pending_update_acquire ─▶ parts: gradient, rows ─▶ reduced ─▶ clipped ─▶
+ * pending_update_schedule │ the step counts end of the step update_component of each part ◀─┘
  *
  * What a step that did not count left behind is found by the number of the attempt, and dropped
  * when the next one takes a turn. */
@@ -35,12 +34,13 @@ struct pending_update {
 
 /* Room for `count` parts, in one that is empty or zeroed; and no room any more. RESOURCE_EXHAUSTED.
  */
-cadre_status pending_update_open(struct pending_update *turn, size_t count, struct cadre_error *error);
+cadre_status pending_update_open(
+    struct pending_update *turn, size_t count, struct cadre_error *error);
 void pending_update_close(struct pending_update *turn);
 
 /* An empty one with room for `count` parts. RESOURCE_EXHAUSTED. */
-cadre_status pending_update_acquire(cadre_replica *replica, cadre_optimizer *optimizer, size_t count,
-    struct pending_update **ret_turn, struct cadre_error *error);
+cadre_status pending_update_acquire(cadre_replica *replica, cadre_optimizer *optimizer,
+    size_t count, struct pending_update **ret_turn, struct cadre_error *error);
 
 /* Drops what it holds; it may be taken again. */
 void pending_update_release(struct pending_update *turn);

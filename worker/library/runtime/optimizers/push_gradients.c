@@ -34,8 +34,8 @@ static double rate_of(const cadre_optimizer *optimizer)
     return rate == optimizer->rule.rate ? 0 : rate;
 }
 
-static cadre_status push_part(
-    const struct pending_update_part *part, const cadre_push_options *options, struct cadre_error *error)
+static cadre_status push_part(const struct pending_update_part *part,
+    const cadre_push_options *options, struct cadre_error *error)
 {
     cadre_tensor *gradient = NULL;
     struct variable_rows rows = {0};

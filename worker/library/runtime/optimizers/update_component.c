@@ -44,8 +44,8 @@ struct run {
     const void *gradient;
 };
 
-static cadre_status run_on_device(const struct operands *operands, const struct run *run, size_t offset,
-    void *const slots[OPTIMIZER_SLOTS], struct cadre_error *error)
+static cadre_status run_on_device(const struct operands *operands, const struct run *run,
+    size_t offset, void *const slots[OPTIMIZER_SLOTS], struct cadre_error *error)
 {
     _Static_assert(OPTIMIZER_SLOTS == CADRE_COUNT_OF(((struct device_update *)0)->slots), "");
     const struct update_terms terms =
@@ -73,18 +73,19 @@ static cadre_status do_run(const struct operands *operands, const struct run *ru
         return run_on_device(operands, run, offset, slots, error);
     }
     if (norms != NULL) {
-        optimizer_norms_add(operands->rule, operands->dtype, operands->updates, run->first, run->count,
-            operands->value + offset, run->gradient, slots, norms);
+        optimizer_norms_add(operands->rule, operands->dtype, operands->updates, run->first,
+            run->count, operands->value + offset, run->gradient, slots, norms);
     } else {
-        optimizer_apply(operands->rule, operands->dtype, operands->rate, operands->updates, run->count,
-            operands->value + offset, run->gradient, slots, operands->trust);
+        optimizer_apply(operands->rule, operands->dtype, operands->rate, operands->updates,
+            run->count, operands->value + offset, run->gradient, slots, operands->trust);
     }
     return CADRE_OK;
 }
 
 /* Rows that follow each other are one run. */
 static cadre_status do_rows(const struct operands *operands, const cadre_variable *variable,
-    const struct pending_update_part *part, struct optimizer_norms *norms, struct cadre_error *error)
+    const struct pending_update_part *part, struct optimizer_norms *norms,
+    struct cadre_error *error)
 {
     const int64_t *rows = cadre_tensor_const_data(part->rows);
     const char *gradient = cadre_tensor_const_data(part->gradient);
@@ -108,7 +109,8 @@ static cadre_status do_rows(const struct operands *operands, const cadre_variabl
 }
 
 static cadre_status do_all(const struct operands *operands, const cadre_variable *variable,
-    const struct pending_update_part *part, struct optimizer_norms *norms, struct cadre_error *error)
+    const struct pending_update_part *part, struct optimizer_norms *norms,
+    struct cadre_error *error)
 {
     if (part->rows != NULL) {
         return do_rows(operands, variable, part, norms, error);

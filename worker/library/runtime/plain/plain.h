@@ -52,11 +52,13 @@ bool plain_is_abort_watch(void);
 cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error);
 void plain_leave(struct plain *plain);
 /* The same for the last call, also when the program has failed. */
-cadre_status plain_enter_last(const char *function, struct plain **ret_plain, struct cadre_error *error);
+cadre_status plain_enter_last(
+    const char *function, struct plain **ret_plain, struct cadre_error *error);
 
 /* A collective of `plain` came to `status`: what is a peer's or the mesh's is final from now on,
  * and the coordinator hears of it. Returns the status. */
-cadre_status plain_end_collective(struct plain *plain, cadre_status status, struct cadre_error *error);
+cadre_status plain_end_collective(
+    struct plain *plain, cadre_status status, struct cadre_error *error);
 
 /* Waits for all tasks; they must be at a call of the same `key`, which reads `text` to those that
  * are at another one. */

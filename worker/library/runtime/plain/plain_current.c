@@ -56,7 +56,8 @@ bool plain_is_abort_watch(void)
 
 /* --- calls --- */
 
-cadre_status plain_enter_last(const char *function, struct plain **ret_plain, struct cadre_error *error)
+cadre_status plain_enter_last(
+    const char *function, struct plain **ret_plain, struct cadre_error *error)
 {
     struct plain *plain = atomic_load(&the_plain);
     const char *other = NULL;
@@ -90,7 +91,8 @@ void plain_leave(struct plain *plain)
     atomic_store(&plain->busy, NULL);
 }
 
-cadre_status plain_end_collective(struct plain *plain, cadre_status status, struct cadre_error *error)
+cadre_status plain_end_collective(
+    struct plain *plain, cadre_status status, struct cadre_error *error)
 {
     if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
         return status;
@@ -104,5 +106,6 @@ cadre_status plain_barrier(
     struct plain *plain, uint64_t key, const char *text, struct cadre_error *error)
 {
     const struct mesh_note note = {.key = key, .text = text};
-    return plain_end_collective(plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
+    return plain_end_collective(
+        plain, plain->mesh->ops->barrier(plain->mesh, 0, &note, error), error);
 }

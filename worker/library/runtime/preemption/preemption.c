@@ -220,8 +220,8 @@ cadre_status cadre_preempt(cadre_strategy *strategy)
     struct cadre_error error = {0};
     if (!strategy_is_registered(strategy)) {
         return api_return(cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-                          "cadre_preempt was called with a strategy that has ended; nothing is "
-                          "left to save"),
+                              "cadre_preempt was called with a strategy that has ended; nothing is "
+                              "left to save"),
             &error);
     }
     if (strategy->worker != NULL) {

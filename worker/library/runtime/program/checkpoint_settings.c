@@ -45,9 +45,8 @@ static bool is_same_folder(const char *left, const char *right)
 static void apply_in_job(struct environment *environment, const cadre_checkpoint_options *options)
 {
     bool shared = environment->checkpoint_folder[0] != '\0';
-    bool remote =
-        options->directory != NULL &&
-        !(shared && is_same_folder(environment->checkpoint_folder, options->directory));
+    bool remote = options->directory != NULL &&
+                  !(shared && is_same_folder(environment->checkpoint_folder, options->directory));
     if (environment->checkpoint_every == 0) {
         environment->checkpoint_every = options->every_steps;
     }
@@ -91,9 +90,9 @@ cadre_status checkpoint_settings_apply(struct environment *environment, bool clu
     }
     bool from_environment = environment->checkpoint_folder[0] != '\0';
     bool own = !from_environment && options->directory != NULL;
-    const char *folder = from_environment  ? environment->checkpoint_folder
-                         : own ? options->directory
-                               : environment->output_folder;
+    const char *folder = from_environment ? environment->checkpoint_folder
+                         : own            ? options->directory
+                                          : environment->output_folder;
     if (own) {
         CADRE_TRY(folder_make(folder, 0777, error));
     }

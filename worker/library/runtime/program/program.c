@@ -20,7 +20,7 @@
 static struct {
     bool initialised;
     struct environment environment;
-    struct ps_job threads;            /* of a crew that is made by hand */
+    struct ps_job threads;          /* of a crew that is made by hand */
     struct session *session;        /* connected and not yet taken */
     struct cluster_member *cluster; /* NULL: none */
     struct cluster_choice choice;   /* the parts of that, if it has ps tasks */
@@ -76,7 +76,8 @@ static void set_member(struct cluster_member *member)
     environment->role = member == NULL ? ROLE_NONE : member->role;
     bool in_ps_job = environment->role != ROLE_NONE;
     environment->ps_job = in_ps_job ? member->ps_job : program.threads;
-    environment->index = in_ps_job ? member->member_id - ps_job_first_slot(&member->ps_job, environment->role) : 0;
+    environment->index =
+        in_ps_job ? member->member_id - ps_job_first_slot(&member->ps_job, environment->role) : 0;
     environment->tasks = member == NULL || in_ps_job ? 1 : member->tasks; /* of the ledger */
     environment->tasks_min = environment->tasks;
     if (member != NULL) {

@@ -26,8 +26,9 @@ cadre_status ps_job_publish_step(uint64_t step, struct cadre_error *error)
         .name = PROGRESS_NOTE_NAME,
         .values = bytes,
         .rows = sizeof bytes};
-    return ps_job->client == NULL ? CADRE_OK
-                                : client_call(ps_job->client, &request, 1, ps_job_done_watermark(), error);
+    return ps_job->client == NULL
+               ? CADRE_OK
+               : client_call(ps_job->client, &request, 1, ps_job_done_watermark(), error);
 }
 
 static cadre_status read_step(

@@ -106,13 +106,15 @@ cadre_status ps_job_begin(struct ps_job_state **ret_ps_job, struct cadre_error *
     return CADRE_OK;
 }
 
-cadre_status ps_job_connect(struct ps_job_state *ps_job, bool (*unwanted)(void), struct cadre_error *error)
+cadre_status ps_job_connect(
+    struct ps_job_state *ps_job, bool (*unwanted)(void), struct cadre_error *error)
 {
     CADRE_ASSERT(ps_job->client == NULL);
     CADRE_ASSERT(unwanted != NULL);
     const struct directory_self *self = directory_self(ps_job->directory);
-    struct client_options options = {
-        .directory = ps_job->directory, .wait_timeout_us = ps_job->wait_timeout_us, .unwanted = unwanted};
+    struct client_options options = {.directory = ps_job->directory,
+        .wait_timeout_us = ps_job->wait_timeout_us,
+        .unwanted = unwanted};
     struct link_terms *terms = &ps_job->terms;
     CADRE_TRY(
         directory_await_key(ps_job->directory, UINT64_MAX, &terms->generation, terms->key, error));
@@ -129,8 +131,8 @@ cadre_status ps_job_await_servers(struct ps_job_state *ps_job, struct cadre_erro
     const struct ps_job *shape = &directory_self(ps_job->directory)->ps_job;
     struct directory_member member;
     for (uint32_t i = 0; i < shape->servers; i++) {
-        CADRE_TRY(
-            directory_await(ps_job->directory, ROLE_SERVER, i, 0, ps_job->wait_timeout_us, &member, error));
+        CADRE_TRY(directory_await(
+            ps_job->directory, ROLE_SERVER, i, 0, ps_job->wait_timeout_us, &member, error));
     }
     return CADRE_OK;
 }

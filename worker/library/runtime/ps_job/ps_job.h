@@ -38,12 +38,12 @@ struct ps_job_state {
     struct served_variables *served;
     struct scheduler *scheduler; /* of the chief */
     /* The crew's own. */
-    struct session *session;         /* until somebody says hello with it */
-    struct ps_task *ps_task;     /* of the tasks that have no strategy */
-    struct closure_numbers *numbers; /* of the chief */
-    _Atomic uint64_t step;           /* of the chief: that was noted last */
+    struct session *session;             /* until somebody says hello with it */
+    struct ps_task *ps_task;             /* of the tasks that have no strategy */
+    struct closure_numbers *numbers;     /* of the chief */
+    _Atomic uint64_t step;               /* of the chief: that was noted last */
     _Atomic uint64_t done_watermark;     /* of the others: what the chief said last */
-    struct local_servers *local_servers;        /* of a chief by hand: the threads that are the others */
+    struct local_servers *local_servers; /* of a chief by hand: the threads that are the others */
 };
 
 /* The calling thread's, of threads that stand for another task; else the process's. NULL before it
@@ -68,7 +68,8 @@ cadre_status ps_job_new(const struct directory_self *self, const char *host,
 /* Waits for the coordinator's word: who it is to the others from then on, and its client.
  * `unwanted`: whether what the calling thread does is not wanted any more, so that it waits for no
  * server that was lost. */
-cadre_status ps_job_connect(struct ps_job_state *ps_job, bool (*unwanted)(void), struct cadre_error *error);
+cadre_status ps_job_connect(
+    struct ps_job_state *ps_job, bool (*unwanted)(void), struct cadre_error *error);
 /* Waits for each server. */
 cadre_status ps_job_await_servers(struct ps_job_state *ps_job, struct cadre_error *error);
 /* Ends its connections, once its scheduler and its variables have ended; the directory is there
@@ -79,8 +80,8 @@ void ps_job_free(struct ps_job_state *ps_job);
 
 /* --- the numbers of closures and pushes --- */
 
-/* Closure numbers, for pushes: the chief's, from 1. Those below ps_job_done_watermark are done for good
- * (a worker knows it from the chief's last closure). Any thread. */
+/* Closure numbers, for pushes: the chief's, from 1. Those below ps_job_done_watermark are done for
+ * good (a worker knows it from the chief's last closure). Any thread. */
 uint64_t ps_job_next_closure(void);
 uint64_t ps_job_done_watermark(void);
 
@@ -92,7 +93,8 @@ void ps_job_raise_watermark(uint64_t below);
  * What was taken outside of closures is given back by ps_job_push_done, with ok once it is
  * acknowledged; a closure's by its end: on the chief, who calls it for closures too, in a thread
  * that runs none. */
-cadre_status ps_job_push_key(uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error);
+cadre_status ps_job_push_key(
+    uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error);
 void ps_job_push_done(uint64_t closure);
 /* In a closure: some shards refused that push as too old, and the others have it. The next one is
  * the same once more, so each shard takes it once, in whichever attempt; and a closure that is run

@@ -120,8 +120,8 @@ static void on_lost(const struct cadre_error *error, void *user)
 
 /* --- lifetime --- */
 
-cadre_status ps_task_open(const struct ps_task_options *options,
-    struct ps_task **ret_ps_task, struct cadre_error *error)
+cadre_status ps_task_open(
+    const struct ps_task_options *options, struct ps_task **ret_ps_task, struct cadre_error *error)
 {
     CADRE_ASSERT(options->session != NULL);
     CADRE_ASSERT(options->directory != NULL);

@@ -21,8 +21,8 @@ struct ps_task_options {
 };
 
 /* Says hello, now and on each new connection. */
-cadre_status ps_task_open(const struct ps_task_options *options,
-    struct ps_task **ret_ps_task, struct cadre_error *error);
+cadre_status ps_task_open(
+    const struct ps_task_options *options, struct ps_task **ret_ps_task, struct cadre_error *error);
 
 /* Its own program failed, for good: the job ends with it. */
 void ps_task_failed(struct ps_task *ps_task, const struct cadre_error *error);

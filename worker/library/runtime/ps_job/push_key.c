@@ -35,7 +35,7 @@ uint64_t ps_job_done_watermark(void)
     struct ps_job_state *ps_job = ps_job_current();
     return ps_job == NULL            ? 0
            : ps_job->numbers != NULL ? closure_numbers_watermark(ps_job->numbers)
-                                   : atomic_load(&ps_job->done_watermark);
+                                     : atomic_load(&ps_job->done_watermark);
 }
 
 void ps_job_raise_watermark(uint64_t below)
@@ -43,12 +43,14 @@ void ps_job_raise_watermark(uint64_t below)
     struct ps_job_state *ps_job = ps_job_current();
     if (ps_job != NULL) {
         uint64_t known = atomic_load(&ps_job->done_watermark);
-        while (known < below && !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, below)) {
+        while (known < below &&
+               !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, below)) {
         }
     }
 }
 
-cadre_status ps_job_push_key(uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error)
+cadre_status ps_job_push_key(
+    uint64_t *ret_closure, uint32_t *ret_ordinal, struct cadre_error *error)
 {
     struct ps_job_state *ps_job = ps_job_current();
     *ret_closure = running.closure;

@@ -160,7 +160,8 @@ static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op o
             .destinations = batch.destinations,
             .count = batch.taken,
             .batch = true};
-        status = custom_ops_reduce(strategy, "cadre_batch_reduce_to", op, &own, batch.results, error);
+        status =
+            custom_ops_reduce(strategy, "cadre_batch_reduce_to", op, &own, batch.results, error);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < batch.taken; i++) {
         ret_values[batch.from[i]] = batch.results[i];
@@ -185,7 +186,8 @@ static cadre_status batch_reduce(cadre_strategy *strategy, cadre_reduce_op op,
     }
     cadre_status status =
         custom_ops_apply(strategy, NULL, NULL)
-            ? reduce_batch_own(strategy, op, values, destinations, targets, count, ret_values, error)
+            ? reduce_batch_own(
+                  strategy, op, values, destinations, targets, count, ret_values, error)
             : reduce_batch(strategy, op, values, targets, count, ret_values, error);
     for (uint32_t i = 0; status != CADRE_OK && i < count; i++) {
         cadre_per_replica_release(ret_values[i]);

@@ -75,7 +75,7 @@ struct custom_call {
     uint32_t count;                   /* of components of values, each a value for the program */
     cadre_cross_device_value *values; /* [count] */
     uint32_t target_count;
-    cadre_tensor **targets;        /* all results, in order of the values */
+    cadre_tensor **targets;             /* all results, in order of the values */
     struct tensor_return_slots *frames; /* over them, so many each */
 };
 
@@ -98,7 +98,7 @@ static cadre_status call_open(struct custom_call *call, struct cadre_error *erro
     call->targets = calloc(call->target_count, sizeof(cadre_tensor *));
     call->frames = calloc(frames_of(call), sizeof *call->frames);
     return call->values != NULL && call->targets != NULL && call->frames != NULL ? CADRE_OK
-                                                                                : no_memory(error);
+                                                                                 : no_memory(error);
 }
 
 static void call_close(struct custom_call *call)
@@ -128,7 +128,8 @@ static void call_begin(struct custom_call *call)
     uint32_t frames = frames_of(call);
     for (uint32_t i = 0; i < frames; i++) {
         uint32_t left = call->target_count - i * TENSOR_RETURN_SLOTS_MAX;
-        tensor_return_slots_enter(&call->frames[i], call->targets + (size_t)i * TENSOR_RETURN_SLOTS_MAX,
+        tensor_return_slots_enter(&call->frames[i],
+            call->targets + (size_t)i * TENSOR_RETURN_SLOTS_MAX,
             left < TENSOR_RETURN_SLOTS_MAX ? left : TENSOR_RETURN_SLOTS_MAX);
     }
     CADRE_ASSERT(!call->strategy->reductions->custom_runs);
@@ -153,8 +154,8 @@ static cadre_status call_end(
                     : CADRE_OK;
 }
 
-static cadre_status check_result(const struct custom_call *call, const cadre_cross_device_value *value,
-    uint32_t target, bool reduces, struct cadre_error *error)
+static cadre_status check_result(const struct custom_call *call,
+    const cadre_cross_device_value *value, uint32_t target, bool reduces, struct cadre_error *error)
 {
     const cadre_tensor *is = value->ret_tensors[target];
     const cadre_tensor *from = value->tensors[0];

@@ -39,8 +39,8 @@ static void results_release(struct gathering *gathering)
 }
 
 /* The sizes along the axis of all replicas' tensors; *ret_sizes is the caller's to free. */
-static cadre_status exchange_sizes(cadre_strategy *strategy, uint32_t local, int64_t own, uint64_t key,
-    int64_t **ret_sizes, uint32_t *ret_count, struct cadre_error *error)
+static cadre_status exchange_sizes(cadre_strategy *strategy, uint32_t local, int64_t own,
+    uint64_t key, int64_t **ret_sizes, uint32_t *ret_count, struct cadre_error *error)
 {
     int64_t count = 1;
     *ret_sizes = NULL;
@@ -253,7 +253,8 @@ static cadre_status gather(
     }
     snprintf(what, sizeof what, "%s(axis %d) of %s", gathering->function, (int)gathering->axis,
         per_replica_text(gathering->value, shapes, sizeof shapes));
-    cadre_status status = strategy_between_steps(strategy, what, gather_on_replica, gathering, error);
+    cadre_status status =
+        strategy_between_steps(strategy, what, gather_on_replica, gathering, error);
     if (status != CADRE_OK) {
         results_release(gathering);
     }

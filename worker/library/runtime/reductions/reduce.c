@@ -267,7 +267,8 @@ static cadre_status reduce_checked(
     CADRE_TRY(values_on_host(given, &here, error));
     reduction->value = here;
     describe(reduction, what);
-    cadre_status status = strategy_between_steps(strategy, what, reduce_on_replica, reduction, error);
+    cadre_status status =
+        strategy_between_steps(strategy, what, reduce_on_replica, reduction, error);
     if (status != CADRE_OK) {
         results_release(reduction);
     }

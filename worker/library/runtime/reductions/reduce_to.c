@@ -105,8 +105,9 @@ cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
 }
 
 /* One value in the memory of the host: its results, one for each component. */
-static cadre_status reduce_on_replica(cadre_strategy *strategy, const char *function, cadre_reduce_op op,
-    const cadre_per_replica *value, cadre_tensor *ret_tensors[], struct cadre_error *error)
+static cadre_status reduce_on_replica(cadre_strategy *strategy, const char *function,
+    cadre_reduce_op op, const cadre_per_replica *value, cadre_tensor *ret_tensors[],
+    struct cadre_error *error)
 {
     cadre_cross_device_ops ops;
     CADRE_ASSERT(value->components > 0);
@@ -143,7 +144,8 @@ static cadre_status reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     CADRE_TRY(reduce_to_check(strategy, op, (cadre_per_replica *)(uintptr_t)value, error));
     CADRE_TRY(destinations_count(strategy, destinations, &targets, error));
     if (custom_ops_apply(strategy, value, destinations)) {
-        const struct custom_values own = {.values = &value, .destinations = destinations, .count = 1};
+        const struct custom_values own = {
+            .values = &value, .destinations = destinations, .count = 1};
         return custom_ops_reduce(strategy, function, op, &own, ret_value, error);
     }
     CADRE_TRY(reduce_to_one(strategy, function, op, value, tensors, error));

@@ -120,8 +120,8 @@ cadre_status between_steps_read(
     return CADRE_OK;
 }
 
-cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const void *from, size_t bytes,
-    struct cadre_error *error)
+cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const void *from,
+    size_t bytes, struct cadre_error *error)
 {
     struct record *record = &((struct between_steps_log *)log)->current;
     if (offset == 0) {

@@ -41,9 +41,10 @@ bool between_steps_known(const struct between_steps_log *log);
 /* A step is applied: nobody can ask for what was before it. */
 void between_steps_forget(cadre_strategy *strategy);
 
-/* The next strategy_between_steps ends with a broadcast of these bytes, from and into where they lie in
- * the host's memory: the log refers to them instead of keeping them twice. NULL: with none. Before
- * they are changed other than by a step they are settled, before they go they are dropped. */
+/* The next strategy_between_steps ends with a broadcast of these bytes, from and into where they
+ * lie in the host's memory: the log refers to them instead of keeping them twice. NULL: with none.
+ * Before they are changed other than by a step they are settled, before they go they are dropped.
+ */
 void between_steps_share(cadre_strategy *strategy, const void *value, size_t bytes);
 void between_steps_settle(cadre_strategy *strategy, const void *value);
 void between_steps_drop(cadre_strategy *strategy, const void *value);
@@ -53,8 +54,8 @@ void between_steps_drop(cadre_strategy *strategy, const void *value);
 uint64_t between_steps_bytes(const struct between_steps_log *log);
 cadre_status between_steps_read(
     void *log, size_t offset, void *into, size_t bytes, struct cadre_error *error);
-cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const void *from, size_t bytes,
-    struct cadre_error *error);
+cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const void *from,
+    size_t bytes, struct cadre_error *error);
 void between_steps_replay(struct between_steps_log *log);
 
 #endif

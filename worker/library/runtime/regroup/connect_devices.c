@@ -37,8 +37,8 @@ void connect_devices_reason(const cadre_strategy *strategy, char *text, size_t s
         snprintf(text, size, "the task of rank %u has no GPU for each of its replicas, or no NCCL",
             summary->cannot);
     } else if (summary->differs != UINT32_MAX) {
-        snprintf(
-            text, size, "the task of rank %u has another NCCL than that of rank 0", summary->differs);
+        snprintf(text, size, "the task of rank %u has another NCCL than that of rank 0",
+            summary->differs);
     } else {
         snprintf(text, size, "%s", mesh_device_reason(strategy->mesh));
     }

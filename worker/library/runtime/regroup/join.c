@@ -23,7 +23,8 @@ cadre_status join_job(cadre_strategy *strategy, uint32_t stream, join_passes pas
         cadre_status status = generation_next(strategy, error);
         if (status != CADRE_OK) {
             /* One that is no use to the job ends alone. */
-            return strategy->failed.code != CADRE_OK ? status : strategy_set_failed(strategy, error);
+            return strategy->failed.code != CADRE_OK ? status
+                                                     : strategy_set_failed(strategy, error);
         }
     }
     return sync_restore(strategy, error);

@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-void member_status_set_cursor(struct member_status *member_status, const struct cursor *cursor, const struct consumption *consumption)
+void member_status_set_cursor(struct member_status *member_status, const struct cursor *cursor,
+    const struct consumption *consumption)
 {
     member_status->stream = cursor->stream;
     member_status->epoch = cursor->epoch;
@@ -20,7 +21,8 @@ void member_status_set_cursor(struct member_status *member_status, const struct 
     member_status->provable = (uint64_t)consumption->files << 1 | (consumption->provable ? 1 : 0);
 }
 
-void member_status_get_cursor(const struct member_status *member_status, struct cursor *ret_cursor, struct consumption *ret_consumption)
+void member_status_get_cursor(const struct member_status *member_status, struct cursor *ret_cursor,
+    struct consumption *ret_consumption)
 {
     *ret_cursor = (struct cursor){.stream = (uint32_t)member_status->stream,
         .epoch = member_status->epoch,
@@ -53,13 +55,14 @@ struct device_summary member_status_devices(const struct member_status *statuses
 
 static bool has_state(const struct member_status *member_status, uint64_t resume)
 {
-    return (member_status->flags & (MEMBER_STATUS_WARM | MEMBER_STATUS_RESTORES)) == 0 && member_status->position == resume;
+    return (member_status->flags & (MEMBER_STATUS_WARM | MEMBER_STATUS_RESTORES)) == 0 &&
+           member_status->position == resume;
 }
 
 /* A member whose collectives outside of steps count: where nobody has the state yet, all that go on
  * from the checkpoint make them together. */
-static bool counts_between_steps(
-    const struct member_status *member_status, uint64_t resume, const struct sync_decision *decision)
+static bool counts_between_steps(const struct member_status *member_status, uint64_t resume,
+    const struct sync_decision *decision)
 {
     bool restores = (member_status->flags & MEMBER_STATUS_RESTORES) != 0;
     return has_state(member_status, resume) || (restores && decision->source == UINT32_MAX);
@@ -67,11 +70,12 @@ static bool counts_between_steps(
 
 bool member_status_adopts(const struct member_status *member_status, uint64_t resume)
 {
-    return (member_status->flags & (MEMBER_STATUS_WARM | MEMBER_STATUS_RESTORES)) == 0 && resume > 0 &&
-           member_status->position == resume - 1;
+    return (member_status->flags & (MEMBER_STATUS_WARM | MEMBER_STATUS_RESTORES)) == 0 &&
+           resume > 0 && member_status->position == resume - 1;
 }
 
-bool member_status_lacks_state(const struct member_status *member_status, uint64_t resume, bool somebody_has_it)
+bool member_status_lacks_state(
+    const struct member_status *member_status, uint64_t resume, bool somebody_has_it)
 {
     return somebody_has_it && !has_state(member_status, resume);
 }
@@ -90,7 +94,8 @@ static uint32_t choose_source(
     return UINT32_MAX;
 }
 
-uint32_t sync_layout_mismatch(const struct member_status *statuses, uint32_t count, uint64_t resume, uint32_t source)
+uint32_t sync_layout_mismatch(
+    const struct member_status *statuses, uint32_t count, uint64_t resume, uint32_t source)
 {
     uint32_t from = choose_source(statuses, count, resume, source);
     for (uint32_t rank = 0; from != UINT32_MAX && rank < count; rank++) {
@@ -101,8 +106,8 @@ uint32_t sync_layout_mismatch(const struct member_status *statuses, uint32_t cou
     return UINT32_MAX;
 }
 
-static cadre_status check_adoption(const struct member_status *statuses, uint32_t rank, uint32_t source,
-    uint64_t resume, struct cadre_error *error)
+static cadre_status check_adoption(const struct member_status *statuses, uint32_t rank,
+    uint32_t source, uint64_t resume, struct cadre_error *error)
 {
     const struct member_status *from = &statuses[source];
     if ((from->flags & MEMBER_STATUS_STEP) == 0) {
@@ -122,8 +127,8 @@ static cadre_status check_adoption(const struct member_status *statuses, uint32_
 }
 
 /* What one member lacks. */
-static cadre_status take_account(const struct member_status *statuses, uint32_t rank, uint64_t resume,
-    struct sync_decision *decision, struct cadre_error *error)
+static cadre_status take_account(const struct member_status *statuses, uint32_t rank,
+    uint64_t resume, struct sync_decision *decision, struct cadre_error *error)
 {
     const struct member_status *member_status = &statuses[rank];
     bool warm = (member_status->flags & (MEMBER_STATUS_WARM | MEMBER_STATUS_RESTORES)) != 0;
@@ -143,8 +148,8 @@ static cadre_status take_account(const struct member_status *statuses, uint32_t 
                       rank, member_status->position, resume);
 }
 
-static void find_between_steps(
-    const struct member_status *statuses, uint32_t count, uint64_t resume, struct sync_decision *decision)
+static void find_between_steps(const struct member_status *statuses, uint32_t count,
+    uint64_t resume, struct sync_decision *decision)
 {
     bool lacking = false;
     uint32_t knows = UINT32_MAX;
@@ -170,8 +175,8 @@ cadre_status sync_decide(const struct member_status *statuses, uint32_t count, u
 {
     CADRE_ASSERT(count > 0);
     struct sync_decision *decision = ret_decision;
-    *decision = (struct sync_decision){
-        .source = choose_source(statuses, count, resume, source), .between_steps_source = UINT32_MAX};
+    *decision = (struct sync_decision){.source = choose_source(statuses, count, resume, source),
+        .between_steps_source = UINT32_MAX};
     for (uint32_t rank = 0; rank < count; rank++) {
         CADRE_TRY(take_account(statuses, rank, resume, decision, error));
     }

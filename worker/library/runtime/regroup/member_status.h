@@ -16,9 +16,10 @@
 enum {
     MEMBER_STATUS_WARM = 1,     /* it comes from outside: has no state yet */
     MEMBER_STATUS_RESTORES = 2, /* the checkpoint that all go on from is not loaded yet */
-    MEMBER_STATUS_STEP = 4,     /* it applied the step before its position itself, and knows its outputs */
-    MEMBER_STATUS_BETWEEN_STEPS = 8,  /* it knows what its last outside collective gave */
-    MEMBER_STATUS_DEVICES = 16  /* some of its replicas are on devices */
+    MEMBER_STATUS_STEP =
+        4, /* it applied the step before its position itself, and knows its outputs */
+    MEMBER_STATUS_BETWEEN_STEPS = 8, /* it knows what its last outside collective gave */
+    MEMBER_STATUS_DEVICES = 16       /* some of its replicas are on devices */
 };
 
 /* As it travels: words only, no padding. */
@@ -42,16 +43,18 @@ struct member_status {
     uint64_t devices;  /* mesh_device_offer of its replicas; 0: they cannot be connected */
 };
 
-void member_status_set_cursor(struct member_status *member_status, const struct cursor *cursor, const struct consumption *consumption);
-void member_status_get_cursor(const struct member_status *member_status, struct cursor *ret_cursor, struct consumption *ret_consumption);
+void member_status_set_cursor(struct member_status *member_status, const struct cursor *cursor,
+    const struct consumption *consumption);
+void member_status_get_cursor(const struct member_status *member_status, struct cursor *ret_cursor,
+    struct consumption *ret_consumption);
 
 /* What is to be passed on. Ranks; UINT32_MAX: nobody. */
 struct sync_decision {
-    uint32_t source;         /* has the state of the plan's first position */
-    bool state;              /* somebody lacks it */
-    bool joins;              /* somebody comes from outside */
-    bool step;               /* somebody was frozen in the step before it, and gets its outputs */
-    uint64_t between_steps;        /* the most, of those that have the state */
+    uint32_t source;        /* has the state of the plan's first position */
+    bool state;             /* somebody lacks it */
+    bool joins;             /* somebody comes from outside */
+    bool step;              /* somebody was frozen in the step before it, and gets its outputs */
+    uint64_t between_steps; /* the most, of those that have the state */
     uint32_t between_steps_source; /* knows what the last one gave, which somebody lacks */
 };
 
@@ -66,7 +69,8 @@ struct device_summary member_status_devices(const struct member_status *statuses
 
 /* Whether the member lacks the state, was frozen in the step before, or in the last outside
  * collective. */
-bool member_status_lacks_state(const struct member_status *member_status, uint64_t resume, bool somebody_has_it);
+bool member_status_lacks_state(
+    const struct member_status *member_status, uint64_t resume, bool somebody_has_it);
 bool member_status_adopts(const struct member_status *member_status, uint64_t resume);
 
 /* Whether somebody lacks a state that does not have the layout of its own: then the source, whose

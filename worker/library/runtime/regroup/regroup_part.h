@@ -9,9 +9,9 @@ struct between_steps_log;
 
 struct regroup_part {
     struct between_steps_log *between_steps;
-    uint64_t between_steps_count;           /* outside collectives since the last step */
+    uint64_t between_steps_count;         /* outside collectives since the last step */
     struct device_summary device_summary; /* of all tasks of the generation */
-    uint64_t warned_devices; /* 1 + the generation of the last warning of them */
+    uint64_t warned_devices;              /* 1 + the generation of the last warning of them */
 };
 
 #endif

@@ -35,9 +35,10 @@ static struct member_status point_of(const cadre_strategy *strategy)
     memset(&member_status, 0, sizeof member_status);
     member_status.position = strategy_position(strategy);
     member_status.between_steps = strategy->regroup->between_steps_count;
-    member_status.flags = (strategy->state == STATE_WARM ? MEMBER_STATUS_WARM : 0) |
-                  (strategy->state == STATE_RESTORES ? MEMBER_STATUS_RESTORES : 0) |
-                  (between_steps_known(strategy->regroup->between_steps) ? MEMBER_STATUS_BETWEEN_STEPS : 0);
+    member_status.flags =
+        (strategy->state == STATE_WARM ? MEMBER_STATUS_WARM : 0) |
+        (strategy->state == STATE_RESTORES ? MEMBER_STATUS_RESTORES : 0) |
+        (between_steps_known(strategy->regroup->between_steps) ? MEMBER_STATUS_BETWEEN_STEPS : 0);
     member_status.collectives = strategy->step.collectives_begun;
     hooks_fill_status(strategy, &member_status);
     struct cursor cursor;
@@ -49,8 +50,8 @@ static struct member_status point_of(const cadre_strategy *strategy)
 }
 
 /* What all told; *ret_points is the caller's to free, one for each rank. */
-static cadre_status exchange(cadre_strategy *strategy, uint32_t local, const struct member_status *own,
-    struct member_status **ret_points, struct cadre_error *error)
+static cadre_status exchange(cadre_strategy *strategy, uint32_t local,
+    const struct member_status *own, struct member_status **ret_points, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT size_t *sizes = calloc(strategy->replica_count, sizeof sizes[0]);
     if (sizes == NULL) {
@@ -85,8 +86,8 @@ static void decide_what_passes(struct sync *sync)
         .step = decision->step,
         .takes_state = lacks,
         .takes_step = decision->step && lacks};
-    sync->takes_between_steps =
-        decision->between_steps_source != UINT32_MAX && !lacks && sync->own.between_steps < decision->between_steps;
+    sync->takes_between_steps = decision->between_steps_source != UINT32_MAX && !lacks &&
+                                sync->own.between_steps < decision->between_steps;
 }
 
 /* First all tell and decide; local replica 0 keeps it for the task. */
@@ -171,7 +172,8 @@ static bool is_accepted(const struct sync *sync)
     if (sync->decision.source != UINT32_MAX) {
         member_status_get_cursor(&sync->source, &cursor, &consumption);
     }
-    return task_synced(sync->strategy->task, sync->strategy->roster.generation, &cursor, &consumption);
+    return task_synced(
+        sync->strategy->task, sync->strategy->roster.generation, &cursor, &consumption);
 }
 
 static cadre_status frozen(struct cadre_error *error)

@@ -81,7 +81,8 @@ static uint32_t sleep_until(struct handoff *handoff, struct goal goal)
     return value;
 }
 
-static uint32_t await(struct handoff *handoff, struct goal goal, struct handoff_spin_budget *spin_budget)
+static uint32_t await(
+    struct handoff *handoff, struct goal goal, struct handoff_spin_budget *spin_budget)
 {
     int other = atomic_load_explicit(&handoff->changed_on, memory_order_relaxed);
     CADRE_ASSERT(spin_budget->now <= spin_budget->most);

@@ -25,8 +25,8 @@ struct replica_pool {
     void *user;
     bool stopping;
     struct handoff_spin_budget spin_budget; /* of the caller of run */
-    uint32_t thread_count;            /* that were started */
-    struct pool_thread *threads;      /* of local replicas 1, 2, ... */
+    uint32_t thread_count;                  /* that were started */
+    struct pool_thread *threads;            /* of local replicas 1, 2, ... */
 };
 
 static void *serve(void *argument)

@@ -54,8 +54,8 @@ struct step_text {
 /* What a replica does, as it says with a plain store in `doing`. */
 enum replica_activity {
     REPLICA_IDLE = 0, /* its part of the step is over, or not begun */
-    REPLICA_RUNNING,    /* its function runs, or what follows it in a step; collectives too */
-    REPLICA_IN_MERGE     /* in cadre_merge_call */
+    REPLICA_RUNNING,  /* its function runs, or what follows it in a step; collectives too */
+    REPLICA_IN_MERGE  /* in cadre_merge_call */
 };
 
 #define APPLY_MAX 8 /* functions of a replica in a step that the program may ask for */
@@ -91,7 +91,7 @@ struct cadre_replica {
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
     bool all_know;   /* its failure is one that every replica has seen in the same collective */
-    bool piggyback;       /* what it is fed, and its digest, were told in this step */
+    bool piggyback;  /* what it is fed, and its digest, were told in this step */
     uint64_t digest; /* of its state before this step, to be told; 0: it is not due */
     cadre_tensor *const *inputs;              /* of its function, while it runs */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */

@@ -41,7 +41,8 @@ static cadre_status make_each(struct local_servers *local_servers, struct cadre_
         const struct directory_self self = {.ps_job = *ps_job, .slot = i + 1, .incarnation = 1};
         struct local_server *local_server = &local_servers->each[i];
         local_server->local_servers = local_servers;
-        CADRE_TRY(ps_job_new(&self, i < local_servers->workers ? NULL : host, &local_server->ps_job, error));
+        CADRE_TRY(ps_job_new(
+            &self, i < local_servers->workers ? NULL : host, &local_server->ps_job, error));
         local_server->ps_job->wait_timeout_us = local_servers->chief->wait_timeout_us;
     }
     return CADRE_OK;
@@ -145,7 +146,8 @@ static void *work(void *user)
     return NULL;
 }
 
-cadre_status local_servers_start_workers(struct local_servers *local_servers, struct cadre_error *error)
+cadre_status local_servers_start_workers(
+    struct local_servers *local_servers, struct cadre_error *error)
 {
     /* Signals are the program's: they are taken by its own threads. */
     sigset_t all;
@@ -196,7 +198,8 @@ void local_servers_end_servers(struct local_servers *local_servers)
         return;
     }
     local_servers_end_workers(local_servers);
-    for (uint32_t i = local_servers->workers; i < local_servers->workers + local_servers->servers; i++) {
+    for (uint32_t i = local_servers->workers; i < local_servers->workers + local_servers->servers;
+         i++) {
         send_over(local_servers->each[i].ps_job);
         server_stop(local_servers->each[i].server);
         ps_job_free(local_servers->each[i].ps_job);

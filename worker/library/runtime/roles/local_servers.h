@@ -13,7 +13,8 @@ struct local_servers;
 cadre_status local_servers_open(struct ps_job_state *chief, struct cadre_error *error);
 
 /* The threads of its workers begin; one that fails ends the chief's directory. */
-cadre_status local_servers_start_workers(struct local_servers *local_servers, struct cadre_error *error);
+cadre_status local_servers_start_workers(
+    struct local_servers *local_servers, struct cadre_error *error);
 
 /* Both take NULL. Workers first: what they push is still served. The latter frees all. */
 void local_servers_end_workers(struct local_servers *local_servers);

@@ -69,7 +69,8 @@ static cadre_status serve_closures(struct ps_job_state *ps_job, struct cadre_err
 }
 
 /* The job may be over, in order or not, wherever it stands. */
-static cadre_status settle(struct ps_job_state *ps_job, cadre_status status, struct cadre_error *error)
+static cadre_status settle(
+    struct ps_job_state *ps_job, cadre_status status, struct cadre_error *error)
 {
     struct cadre_error ended = {0};
     if (directory_ended(ps_job->directory, &ended) == CADRE_OK) {
@@ -99,8 +100,8 @@ static cadre_status serve(struct cadre_error *error)
     cadre_status status = ps_task_open(&options, &ps_job->ps_task, error);
     if (status == CADRE_OK) {
         ps_job_set_current(ps_job);
-        status =
-            ps_job->role == ROLE_SERVER ? serve_parameters(ps_job, error) : serve_closures(ps_job, error);
+        status = ps_job->role == ROLE_SERVER ? serve_parameters(ps_job, error)
+                                             : serve_closures(ps_job, error);
         status = settle(ps_job, status, error);
     }
     served_end(ps_job);

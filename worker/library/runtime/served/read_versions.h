@@ -16,8 +16,8 @@ struct read_versions;
 struct read_versions *read_versions_new(uint64_t shards); /* NULL: no memory */
 void read_versions_free(struct read_versions *views);     /* NULL is allowed */
 
-/* Keeps those that are not READ_VERSION_NONE, beside what `closure` has read of other shards; closure 0:
- * the calling thread. A thread's next closure begins with none. Any thread. */
+/* Keeps those that are not READ_VERSION_NONE, beside what `closure` has read of other shards;
+ * closure 0: the calling thread. A thread's next closure begins with none. Any thread. */
 void read_versions_record(struct read_versions *views, uint64_t closure, const uint64_t *versions);
 
 /* Those of its last reads. False: it has read nothing, or so long ago that it is not known. */

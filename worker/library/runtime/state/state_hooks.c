@@ -197,8 +197,8 @@ static cadre_status make_variables(cadre_strategy *strategy, struct cadre_error 
     return manifest_make_variables(strategy, part->text, part->text_bytes, &made, error);
 }
 
-static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct sync_plan *sync_plan,
-    struct cadre_error *error)
+static cadre_status pass(cadre_strategy *strategy, uint32_t local,
+    const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     if (!sync_plan->state) {
         return CADRE_OK;

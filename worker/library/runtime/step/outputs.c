@@ -19,8 +19,8 @@ struct outputs_part {
     uint32_t count;
     const char *const *lists[CADRE_OUTPUTS_MAX]; /* the name of each that has had one, as a list */
     struct applied_step applied;
-    struct step_block passed; /* while a generation forms: what is given, or was taken ... */
-    struct adopted_step taken;  /* ... and read */
+    struct step_block passed;  /* while a generation forms: what is given, or was taken ... */
+    struct adopted_step taken; /* ... and read */
 };
 
 /* --- in a step --- */
@@ -271,8 +271,8 @@ static cadre_status write_block(void *user, uint64_t total, size_t offset, const
     return CADRE_OK;
 }
 
-static cadre_status pass(cadre_strategy *strategy, uint32_t local, const struct sync_plan *sync_plan,
-    struct cadre_error *error)
+static cadre_status pass(cadre_strategy *strategy, uint32_t local,
+    const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
     if (!sync_plan->step) {

@@ -160,7 +160,8 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
         if (end == STEP_FAILED) {
             *error = cause;
             strategy->undone = cause;
-            return run->lost ? strategy_set_failed(strategy, error) : strategy_fail(strategy, error);
+            return run->lost ? strategy_set_failed(strategy, error)
+                             : strategy_fail(strategy, error);
         }
         if (end == STEP_INTERRUPTED) {
             CADRE_TRY(regroup_before(strategy, &cause, error));

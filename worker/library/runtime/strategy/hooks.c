@@ -7,7 +7,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define MOMENT(member)                                                                             \
-    ((offsetof(struct strategy_hooks, member) - offsetof(struct strategy_hooks, open)) /                 \
+    ((offsetof(struct strategy_hooks, member) - offsetof(struct strategy_hooks, open)) /           \
         sizeof(void (*)(void)))
 
 void hooks_list(

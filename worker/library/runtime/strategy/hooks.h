@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One moment for all parts of a strategy (strategy_hooks.h), in the order that is said there. One that
- * fails is the last to be called, but for `undo`: that reaches all, and says whether it was well
- * with all of them. */
+ * One moment for all parts of a strategy (strategy_hooks.h), in the order that is said there. One
+ * that fails is the last to be called, but for `undo`: that reaches all, and says whether it was
+ * well with all of them. */
 #ifndef CADRE_RUNTIME_HOOKS_H
 #define CADRE_RUNTIME_HOOKS_H
 
 #include "worker/library/runtime/strategy/strategy_hooks.h"
 
 /* At most 32 parts, which stay the caller's. */
-void hooks_list(
-    const struct strategy_hooks *const parts[], uint32_t count, struct strategy_hook_list *ret_list);
+void hooks_list(const struct strategy_hooks *const parts[], uint32_t count,
+    struct strategy_hook_list *ret_list);
 
 cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error);
 void hooks_close(cadre_strategy *strategy);

@@ -32,7 +32,8 @@ struct scope scope_suspend(void)
     return aside;
 }
 
-cadre_status scope_resume(const struct scope *scope, const char *function, struct cadre_error *error)
+cadre_status scope_resume(
+    const struct scope *scope, const char *function, struct cadre_error *error)
 {
     CADRE_ASSERT(scope->depth == 0 || scope->strategy != NULL);
     const struct scope *left = scope_of_thread();

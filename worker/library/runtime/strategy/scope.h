@@ -23,7 +23,8 @@ struct scope {
 /* The thread's scopes are put aside, for a function of the program that begins with none; then they
  * come back. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened. */
 struct scope scope_suspend(void);
-cadre_status scope_resume(const struct scope *scope, const char *function, struct cadre_error *error);
+cadre_status scope_resume(
+    const struct scope *scope, const char *function, struct cadre_error *error);
 
 /* What is current as cadre_strategy_current sees it: NULL outside of everything, where that gives
  * the default strategy. */

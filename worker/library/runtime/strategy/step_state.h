@@ -27,9 +27,9 @@ struct step {
     int64_t global_rows;
     uint32_t input_count;
     const char *const *input_names; /* kept (component_names.h); NULL: none */
-    uint32_t collectives_begun; /* by a replica, at most; of the last attempt at a step */
-    struct step_consumption own;       /* of this task */
-    struct step_consumption whole;     /* of all tasks, once `consumption_known` */
+    uint32_t collectives_begun;     /* by a replica, at most; of the last attempt at a step */
+    struct step_consumption own;    /* of this task */
+    struct step_consumption whole;  /* of all tasks, once `consumption_known` */
     bool consumption_known;
     bool equal;               /* the digests of all replicas were told, and are */
     uint32_t compares_in;     /* steps from this one to the next that is compared: what the chief

@@ -30,9 +30,9 @@ enum strategy_kind {
 
 /* How a strategy came to be. */
 enum strategy_origin {
-    STRATEGY_CONSTRUCTED = 0,   /* a constructor made it for the program */
-    STRATEGY_DEFAULT, /* it is current outside of all scopes */
-    STRATEGY_OF_WORKER   /* of a crew's worker, for the functions that it runs: closures/ */
+    STRATEGY_CONSTRUCTED = 0, /* a constructor made it for the program */
+    STRATEGY_DEFAULT,         /* it is current outside of all scopes */
+    STRATEGY_OF_WORKER        /* of a crew's worker, for the functions that it runs: closures/ */
 };
 
 /* What this task has of the job's state. */
@@ -61,10 +61,10 @@ struct cadre_strategy {
     uint64_t number; /* of those that this process has made: no other ever has it */
     const struct environment *environment;
     struct strategy_hook_list hooks; /* its parts */
-    struct device_list devices;           /* of the local replicas */
-    struct device_list parameter;         /* central storage: where variables are; else none */
+    struct device_list devices;      /* of the local replicas */
+    struct device_list parameter;    /* central storage: where variables are; else none */
     struct task *task;
-    struct ps_job_state *ps_job;        /* of a crew's chief; else NULL */
+    struct ps_job_state *ps_job;    /* of a crew's chief; else NULL */
     struct worker_strategy *worker; /* STRATEGY_OF_WORKER; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
@@ -100,8 +100,8 @@ struct cadre_strategy {
     struct outputs_part *outputs;
     struct preemption *preemption;
     uint64_t random_key; /* random streams, in place of the position; 0: by that */
-    bool changes;      /* a variable between steps: a step of its own is no place of the loop */
-    bool catching_up;      /* it joined, and its program has not come to its first step */
+    bool changes;        /* a variable between steps: a step of its own is no place of the loop */
+    bool catching_up;    /* it joined, and its program has not come to its first step */
 };
 
 /* Those that its variables are on. */

@@ -28,8 +28,8 @@ struct sync_decision;
  * between these. */
 enum loop_point {
     LOOP_BETWEEN_STEPS = 0, /* outside of the next two */
-    LOOP_IN_NEXT,        /* in cadre_next, with a batch for the step at the position */
-    LOOP_IN_RUN          /* in cadre_run, with that step */
+    LOOP_IN_NEXT,           /* in cadre_next, with a batch for the step at the position */
+    LOOP_IN_RUN             /* in cadre_run, with that step */
 };
 
 /* A step as the program asked for it, from its first attempt until it is applied. */
@@ -38,13 +38,14 @@ struct step_order {
     uint64_t position;
     cadre_per_replica *input; /* a batch, or other values; NULL: none */
     cadre_per_replica *batch; /* the input, if it is a batch; else NULL */
-    bool consumes;               /* the batch, which was not run before */
+    bool consumes;            /* the batch, which was not run before */
     uint32_t n_outputs;
     cadre_per_replica **values;      /* [n_outputs] for its outputs; NULL once they are lent */
     cadre_per_replica **ret_outputs; /* the program's places for them */
     uint32_t stream;                 /* that feeds it; 0: none */
-    struct step_consumption own;            /* what this task feeds; the datasets fill it in, in `begin` */
-    struct consumption consumption; /* of the epoch with it, once it is applied; likewise in `commit` */
+    struct step_consumption own;     /* what this task feeds; the datasets fill it in, in `begin` */
+    struct consumption
+        consumption; /* of the epoch with it, once it is applied; likewise in `commit` */
 };
 
 /* What is passed on when a generation forms, as one task sees it. */
@@ -60,7 +61,7 @@ struct sync_plan {
 /* How a task comes to a state that was another's, or a checkpoint's. */
 enum install_mode {
     INSTALL_ADOPTED_STEP, /* it was frozen in the step that leads there, and goes its own way on */
-    INSTALL_JOINED      /* it comes from outside: is led to where the job stands */
+    INSTALL_JOINED        /* it comes from outside: is led to where the job stands */
 };
 
 struct strategy_hooks {
@@ -128,16 +129,16 @@ struct strategy_hooks {
     /* On every replica: the state of `rank` has another layout than that of some who are to get
      * it. CADRE_OK: they have less, and will have the rest; else why it does not fit. `differs`:
      * this task's is another one. */
-    cadre_status (*compare_layout)(cadre_strategy *strategy, uint32_t local, uint32_t rank, bool differs,
-        struct cadre_error *error);
+    cadre_status (*compare_layout)(cadre_strategy *strategy, uint32_t local, uint32_t rank,
+        bool differs, struct cadre_error *error);
     /* At rank 0 of a job that goes on from a checkpoint: loads what its program does not hold. */
     cadre_status (*load)(cadre_strategy *strategy, struct cadre_error *error);
     /* Down: prepares what this task gives or takes. What it takes lies beside what it has. */
     cadre_status (*prepare)(
         cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error);
     /* Down, on every replica of every task: passes it on. */
-    cadre_status (*pass)(cadre_strategy *strategy, uint32_t local, const struct sync_plan *sync_plan,
-        struct cadre_error *error);
+    cadre_status (*pass)(cadre_strategy *strategy, uint32_t local,
+        const struct sync_plan *sync_plan, struct cadre_error *error);
     /* Somebody comes from outside, and has the state of `rank` now. In every task. */
     cadre_status (*joined)(cadre_strategy *strategy, uint32_t rank, struct cadre_error *error);
     /* Up: looks at what was taken, which may be of any origin. */
@@ -154,7 +155,8 @@ struct strategy_hooks {
 };
 
 #define STRATEGY_HOOK_COUNT                                                                        \
-    ((sizeof(struct strategy_hooks) - offsetof(struct strategy_hooks, open)) / sizeof(void (*)(void)))
+    ((sizeof(struct strategy_hooks) - offsetof(struct strategy_hooks, open)) /                     \
+        sizeof(void (*)(void)))
 
 /* The parts of a strategy, from top to bottom, and for each moment those that have it: bit i is
  * parts[i]. A step asks them alone. */

@@ -6,23 +6,23 @@
 #include "common/pure/assert.h"
 
 #define SLOT_OF_DEFAULT STRATEGY_REGISTRY_MAX
-#define WORKERS_FIRST    (STRATEGY_REGISTRY_MAX + 1)
-#define PLACES           (WORKERS_FIRST + STRATEGY_REGISTRY_WORKERS_MAX)
+#define WORKERS_FIRST   (STRATEGY_REGISTRY_MAX + 1)
+#define PLACES          (WORKERS_FIRST + STRATEGY_REGISTRY_WORKERS_MAX)
 
 static _Atomic(cadre_strategy *) registry[PLACES];
 /* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
  * end a strategy while another thread begins one. Who takes a place acquires what the call before
  * left behind, and nobody else makes the strategy of a place live or end. */
 static _Atomic(const char *) under_way[PLACES];
-static _Atomic uint32_t registry_slot_used;  /* places that were ever taken */
-static _Atomic uint32_t workers_used; /* those from WORKERS_FIRST on, likewise */
+static _Atomic uint32_t registry_slot_used; /* places that were ever taken */
+static _Atomic uint32_t workers_used;       /* those from WORKERS_FIRST on, likewise */
 static _Atomic uint64_t numbers;
 /* Of the one before, so that its end does not make every task the first. */
 static _Atomic uint32_t last_rank;
 
 /* *ret_under_way: what it is in; NULL: nothing, and the place is taken. */
-static bool take_place(
-    uint32_t registry_slot, const char *function, struct strategy_call *call, const char **ret_under_way)
+static bool take_place(uint32_t registry_slot, const char *function, struct strategy_call *call,
+    const char **ret_under_way)
 {
     CADRE_ASSERT(call->registry_slot == 0); /* a call enters once */
     *ret_under_way = NULL;
@@ -75,11 +75,12 @@ static uint32_t registry_slot_of(const cadre_strategy *strategy)
     if (registry_slot == PLACES && strategy_registry_default() == strategy) {
         registry_slot = SLOT_OF_DEFAULT;
     }
-    return registry_slot == PLACES ? place_among(strategy, WORKERS_FIRST, &workers_used) : registry_slot;
+    return registry_slot == PLACES ? place_among(strategy, WORKERS_FIRST, &workers_used)
+                                   : registry_slot;
 }
 
-bool strategy_registry_acquire(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
-    const char **ret_under_way)
+bool strategy_registry_acquire(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, const char **ret_under_way)
 {
     uint32_t registry_slot = registry_slot_of(strategy);
     *ret_under_way = NULL;
@@ -97,7 +98,8 @@ const char *strategy_set_activity(const cadre_strategy *strategy, const char *wh
 {
     uint32_t registry_slot = registry_slot_of(strategy);
     CADRE_ASSERT(registry_slot < PLACES);
-    const char *before = atomic_exchange_explicit(&under_way[registry_slot], what, memory_order_relaxed);
+    const char *before =
+        atomic_exchange_explicit(&under_way[registry_slot], what, memory_order_relaxed);
     CADRE_ASSERT(before != NULL);
     return before;
 }
@@ -109,7 +111,8 @@ static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
     const char *ignored;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t registry_slot = first + i;
-        if (atomic_load(&registry[registry_slot]) != NULL || !take_place(registry_slot, function, call, &ignored)) {
+        if (atomic_load(&registry[registry_slot]) != NULL ||
+            !take_place(registry_slot, function, call, &ignored)) {
             continue;
         }
         if (atomic_load(&registry[registry_slot]) == NULL) {
@@ -124,8 +127,8 @@ static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
     return false;
 }
 
-cadre_status strategy_registry_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
-    struct cadre_error *error)
+cadre_status strategy_registry_add(cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->number == 0);
     const char *ignored;
@@ -137,9 +140,10 @@ cadre_status strategy_registry_add(cadre_strategy *strategy, const char *functio
     }
     bool of_worker = strategy->origin == STRATEGY_OF_WORKER;
     strategy->number = atomic_fetch_add(&numbers, 1) + 1;
-    bool added = of_worker ? add_among(strategy, WORKERS_FIRST, STRATEGY_REGISTRY_WORKERS_MAX, &workers_used,
-                                 function, call)
-                           : add_among(strategy, 0, STRATEGY_REGISTRY_MAX, &registry_slot_used, function, call);
+    bool added = of_worker ? add_among(strategy, WORKERS_FIRST, STRATEGY_REGISTRY_WORKERS_MAX,
+                                 &workers_used, function, call)
+                           : add_among(strategy, 0, STRATEGY_REGISTRY_MAX, &registry_slot_used,
+                                 function, call);
     return added ? CADRE_OK
                  : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                        "%d strategies live in this process already; end one with cadre_finish or "

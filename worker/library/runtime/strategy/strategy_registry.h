@@ -11,19 +11,20 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define STRATEGY_REGISTRY_MAX         64
-#define STRATEGY_REGISTRY_WORKERS_MAX 64 /* of workers, which by hand are threads of this process */
+#define STRATEGY_REGISTRY_WORKERS_MAX 64 /* of workers, which by hand are threads of this process  \
+                                          */
 
 /* Gives the strategy its number (0 for the default one, which has a place of its own, as those of
  * workers have) and makes it one that lives. Until `call` is left it is in `function`, which makes
  * it. RESOURCE_EXHAUSTED: STRATEGY_REGISTRY_MAX do. */
-cadre_status strategy_registry_add(cadre_strategy *strategy, const char *function, struct strategy_call *call,
-    struct cadre_error *error);
+cadre_status strategy_registry_add(cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, struct cadre_error *error);
 
 /* From now on, and until `call` is left, the strategy is in `function` (a string that stays).
  * False: it is in another call; *ret_under_way names that one, or is NULL: the strategy does not
  * live. It never looks into the strategy, which may be NULL, or gone. Any thread. */
-bool strategy_registry_acquire(const cadre_strategy *strategy, const char *function, struct strategy_call *call,
-    const char **ret_under_way);
+bool strategy_registry_acquire(const cadre_strategy *strategy, const char *function,
+    struct strategy_call *call, const char **ret_under_way);
 
 /* How many strategies were ever made, without the default one. */
 uint64_t strategy_registry_created(void);

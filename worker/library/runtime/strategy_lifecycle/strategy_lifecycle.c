@@ -41,11 +41,12 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
         session = ps_job->session;
         CADRE_ASSERT(session != NULL); /* ps_job_begin took it */
         ps_job->session = NULL;
-        return membership_open(session, ps_job->address, 1, ps_job->directory, &strategy->task, error);
+        return membership_open(
+            session, ps_job->address, 1, ps_job->directory, &strategy->task, error);
     }
     CADRE_TRY(membership_listen(strategy->environment, &strategy->listener, address, error));
     CADRE_TRY(strategy->origin == STRATEGY_CONSTRUCTED ? program_take_session(&session, error)
-                                                : session_local_open(0, &session, error));
+                                                       : session_local_open(0, &session, error));
     CADRE_TRY(
         membership_open(session, address, strategy->local_replicas, NULL, &strategy->task, error));
     if (strategy->environment->verify_losses) {

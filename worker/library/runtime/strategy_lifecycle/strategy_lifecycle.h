@@ -14,7 +14,7 @@ struct strategy_config {
     struct device_list parameter;
     struct ps_job_state *ps_job;
     enum strategy_origin origin;
-    const struct environment *environment;  /* what it is told; borrowed until its end */
+    const struct environment *environment;     /* what it is told; borrowed until its end */
     const struct strategy_hooks *const *parts; /* from top to bottom */
     uint32_t part_count;
     struct worker_strategy *worker; /* STRATEGY_OF_WORKER, whose it is; borrowed until its end */

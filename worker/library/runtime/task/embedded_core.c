@@ -38,7 +38,7 @@ struct embedded_core {
     uint64_t key_number;                    /* of the generation that `key` is of */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     struct task_member *members; /* [tasks]; of a crew */
-    bool ps_job_ends;              /* its chief was told that it may go: who leaves has ended */
+    bool ps_job_ends;            /* its chief was told that it may go: who leaves has ended */
     struct stream_position streams[LIMIT_STREAMS];
     char text[LIMIT_TEXT_BYTES];
 };
@@ -158,7 +158,8 @@ static void send_ps_job(
     struct embedded_core *inside, const struct core_action *action, const struct core_job_view *job)
 {
     enum core_message message = action->notify_job.message;
-    struct task_down down = {.type = message == CORE_MESSAGE_MEMBERS ? TASK_DOWN_MEMBERS : TASK_DOWN_GOODBYE,
+    struct task_down down = {
+        .type = message == CORE_MESSAGE_MEMBERS ? TASK_DOWN_MEMBERS : TASK_DOWN_GOODBYE,
         .generation = action->notify_job.generation};
     if (!job->formed || !generation_equal(job->generation, action->notify_job.generation)) {
         return; /* it is over, and its tasks are being started again */
@@ -220,7 +221,8 @@ static void notify_job(struct embedded_core *inside, const struct core_action *a
     send_members_down(inside, action, &job, &down);
     bool last = !ps_job_is_set(&job.ps_job); /* of a crew the servers are */
     inside->ps_job_ends = inside->ps_job_ends || (message == CORE_MESSAGE_GOODBYE && !last);
-    if (message == CORE_MESSAGE_GOODBYE && last && !action->notify_job.one && inside->events.done != NULL) {
+    if (message == CORE_MESSAGE_GOODBYE && last && !action->notify_job.one &&
+        inside->events.done != NULL) {
         inside->events.done(inside->events.user);
     }
 }
@@ -234,7 +236,8 @@ static void notify_task(struct embedded_core *inside, const struct core_action *
     }
     if (down.type == TASK_DOWN_REFUSED) {
         memcpy(inside->text, action->notify_task.text, sizeof inside->text);
-        down.refused = (struct task_refused){.code = action->notify_task.code, .text = inside->text};
+        down.refused =
+            (struct task_refused){.code = action->notify_task.code, .text = inside->text};
     } else if (down.type == TASK_DOWN_WARM) {
         uint32_t count = 0;
         while (count < LIMIT_STREAMS &&
@@ -247,7 +250,8 @@ static void notify_task(struct embedded_core *inside, const struct core_action *
         down.warm = (struct task_warm){
             .streams = inside->streams, .stream_count = count, .tasks = job.roster};
     }
-    inside->events.down(worker_index_of(inside, action->notify_task.link), &down, inside->events.user);
+    inside->events.down(
+        worker_index_of(inside, action->notify_task.link), &down, inside->events.user);
 }
 
 /* --- who is where --- */

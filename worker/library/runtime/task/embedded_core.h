@@ -34,7 +34,8 @@ struct embedded_core_events {
 
 struct embedded_core_options {
     uint32_t tasks;
-    struct ps_job ps_job; /* of a job with parameter servers: what its tasks are; no servers: none */
+    struct ps_job
+        ps_job; /* of a job with parameter servers: what its tasks are; no servers: none */
     /* Of each place: how people are told of it, 1 to LIMIT_NAME_BYTES - 1 bytes; copied by the
      * core when the place is taken. */
     const char *(*name)(uint32_t worker_index, void *user);

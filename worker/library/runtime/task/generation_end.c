@@ -22,7 +22,8 @@ static cadre_status over(const struct task *task, struct cadre_error *error)
     return task->core.phase == TASK_EXIT ? CADRE_OK : CADRE_PENDING;
 }
 
-cadre_status task_await_generation_end(struct task *task, const bool *stop, struct cadre_error *error)
+cadre_status task_await_generation_end(
+    struct task *task, const bool *stop, struct cadre_error *error)
 {
     cadre_status status;
     pthread_mutex_lock(&task->lock);

@@ -7,7 +7,8 @@
 
 /* Waits until this task's generation is over other than in order, and says why; or until `stop`
  * says that nobody waits any more, CADRE_OK. Any thread. */
-cadre_status task_await_generation_end(struct task *task, const bool *stop, struct cadre_error *error);
+cadre_status task_await_generation_end(
+    struct task *task, const bool *stop, struct cadre_error *error);
 
 /* Sets *stop and wakes who waits by it. */
 void task_cancel_await(struct task *task, bool *stop);

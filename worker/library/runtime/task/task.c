@@ -280,8 +280,9 @@ bool task_synced(struct task *task, struct generation generation, const struct c
     pthread_mutex_lock(&task->lock);
     bool due = task->core.phase == TASK_SYNC && generation_equal(task->core.generation, generation);
     if (due) {
-        task_step(task,
-            &(struct task_event){.type = TASK_EVENT_SYNCED, .cursor = *cursor, .consumption = *consumption});
+        task_step(
+            task, &(struct task_event){
+                      .type = TASK_EVENT_SYNCED, .cursor = *cursor, .consumption = *consumption});
     }
     pthread_mutex_unlock(&task->lock);
     return due;
@@ -316,12 +317,13 @@ void task_failed(struct task *task, const struct cadre_error *error)
         &(struct task_event){.type = TASK_EVENT_FAILED, .code = error->code, .text = error->text});
 }
 
-void task_ready(
-    struct task *task, const struct cursor *cursor, const struct consumption *consumption, uint64_t position)
+void task_ready(struct task *task, const struct cursor *cursor,
+    const struct consumption *consumption, uint64_t position)
 {
-    locked_step(task,
-        &(struct task_event){
-            .type = TASK_EVENT_READY, .position = position, .cursor = *cursor, .consumption = *consumption});
+    locked_step(task, &(struct task_event){.type = TASK_EVENT_READY,
+                          .position = position,
+                          .cursor = *cursor,
+                          .consumption = *consumption});
 }
 
 void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps)
@@ -333,8 +335,9 @@ void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64
 void task_applied(struct task *task, uint64_t position, const struct consumption *consumption)
 {
     CADRE_ASSERT(consumption != NULL);
-    locked_step(task,
-        &(struct task_event){.type = TASK_EVENT_APPLIED, .position = position, .consumption = *consumption});
+    locked_step(
+        task, &(struct task_event){
+                  .type = TASK_EVENT_APPLIED, .position = position, .consumption = *consumption});
 }
 
 void task_part(struct task *task, const struct task_part *part)

@@ -86,14 +86,15 @@ void task_sync_failed(struct task *task, struct generation generation, const cha
 
 /* The program begins the step where it stands, of the run `cursor`, whose input can be had below
  * `position`; `feed`: of the cursor's epoch so far. */
-void task_ready(
-    struct task *task, const struct cursor *cursor, const struct consumption *consumption, uint64_t position);
+void task_ready(struct task *task, const struct cursor *cursor,
+    const struct consumption *consumption, uint64_t position);
 
 /* The program found the end of an epoch whose length was not known: it has so many steps. */
 void task_end_of_data(struct task *task, uint32_t stream, uint64_t epoch, uint64_t steps);
 
 /* What the coordinator is told of the step where the task stands. */
-void task_get_reported(struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption);
+void task_get_reported(
+    struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption);
 
 /* Waits until a replica may enter the first collective of step `position`. Any thread. ABORTED:
  * this generation ends before it; CANCELLED, UNAVAILABLE: final. */
@@ -138,13 +139,13 @@ void task_hang(struct task *task, const struct task_hang *hang, uint64_t waited_
 void task_preempt(struct task *task, bool stops);
 
 /* The program begins a step: all that it does between two is done. Whether its job stops here, or
- * stands still for who joins or leaves. Then task_report_paused says that it does, with the digest of
- * its state (0: not known), unless the job goes on otherwise meanwhile. Where it has stopped the
+ * stands still for who joins or leaves. Then task_report_paused says that it does, with the digest
+ * of its state (0: not known), unless the job goes on otherwise meanwhile. Where it has stopped the
  * state is to be saved, and bye follows; where it stands still, another generation. */
 enum task_pause_point {
     TASK_CONTINUES = 0,
     TASK_PAUSES, /* before the step that was begun, and nobody was told: task_admit says ABORTED */
-    TASK_STOPS, /* here, and nobody was told */
+    TASK_STOPS,  /* here, and nobody was told */
     TASK_STOPPED
 };
 enum task_pause_point task_pause_point(struct task *task);

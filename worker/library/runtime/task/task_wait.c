@@ -295,9 +295,9 @@ enum task_pause_point task_pause_point(struct task *task)
 {
     pthread_mutex_lock(&task->lock);
     enum task_pause_point edge = task_core_halts_next(&task->core)   ? TASK_PAUSES
-                          : task_core_stops_next(&task->core) ? TASK_STOPS
-                          : task_core_stops(&task->core)      ? TASK_STOPPED
-                                                              : TASK_CONTINUES;
+                                 : task_core_stops_next(&task->core) ? TASK_STOPS
+                                 : task_core_stops(&task->core)      ? TASK_STOPPED
+                                                                     : TASK_CONTINUES;
     pthread_mutex_unlock(&task->lock);
     return edge;
 }
@@ -334,7 +334,8 @@ bool task_halted(struct task *task)
     return halted;
 }
 
-void task_get_reported(struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption)
+void task_get_reported(
+    struct task *task, struct cursor *ret_cursor, struct consumption *ret_consumption)
 {
     pthread_mutex_lock(&task->lock);
     *ret_cursor = task->core.cursor;

@@ -36,11 +36,11 @@ struct batch_source {
     uint64_t generation; /* in which all tasks agreed on the step; 0: in none */
     struct consumed_samples files; /* FILE: of this task ... */
     struct consumed_samples all;   /* ... and of all, as agreed on */
-    uint64_t samples;       /* that this task feeds */
-    struct digest consumed;      /* of them */
-    struct digest expected; /* provable: of all samples of the step, which the chief knows */
+    uint64_t samples;              /* that this task feeds */
+    struct digest consumed;        /* of them */
+    struct digest expected;        /* provable: of all samples of the step, which the chief knows */
     bool provable;
-    uint64_t cut;  /* of the dataset's input, that it is of */
+    uint64_t cut; /* of the dataset's input, that it is of */
     bool was_run; /* it was run already */
 };
 

@@ -140,7 +140,8 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
 }
 
 /* Under the argument's name, or as its own. */
-static void name_part(struct names_builder *made, const char *argument, const cadre_per_replica *part)
+static void name_part(
+    struct names_builder *made, const char *argument, const cadre_per_replica *part)
 {
     for (uint32_t i = 0; i < part->components; i++) {
         char number[16] = "";

@@ -237,7 +237,7 @@ static cadre_status assign_number(
     if (status == CADRE_OK) {
         assignment->value = tensor;
         status = remote ? assign_remote(replica, assignment, error)
-                           : assign_entered(replica, assignment, error);
+                        : assign_entered(replica, assignment, error);
     }
     if (status != CADRE_OK && !remote) {
         step_record_refusal(replica != NULL ? replica : step_current_replica(), error);

@@ -93,7 +93,8 @@ cadre_kind cadre_variable_kind(const cadre_variable *variable)
 
 bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre_variable *variable)
 {
-    if (variable_is_registered(variable) && variable->served != NULL) { /* as far as this task knows */
+    if (variable_is_registered(variable) &&
+        variable->served != NULL) { /* as far as this task knows */
         return strategy_is_registered(strategy) && strategy->kind == STRATEGY_PARAMETER_SERVER;
     }
     const cadre_strategy *its = strategy_is_default(strategy) ? NULL : strategy;
@@ -102,7 +103,7 @@ bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre
 
 uint32_t cadre_variable_components(const cadre_variable *variable)
 {
-    return !variable_is_registered(variable)         ? 0
+    return !variable_is_registered(variable) ? 0
            : variable->served != NULL        ? remote_variable_ops()->shards(variable)
            : variable->dtype == CADRE_STRING ? 1
                                              : variable->component_count;

@@ -86,8 +86,8 @@ struct variable_plan {
 
 cadre_kind variable_kind_of(const struct variable_plan *plan);
 
-/* With memory of its own, all zero, in no strategy's list yet, but known to variable_is_registered. Takes
- * plan->served over, also on error. INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
+/* With memory of its own, all zero, in no strategy's list yet, but known to variable_is_registered.
+ * Takes plan->served over, also on error. INVALID_ARGUMENT: no shape. RESOURCE_EXHAUSTED. */
 cadre_status variable_new(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 

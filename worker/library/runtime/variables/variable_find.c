@@ -56,14 +56,14 @@ static cadre_status find(const cadre_strategy *strategy, const char *name,
         return CADRE_OK;
     }
     if (remote_variable_ops() != NULL && (!attempts || !own || strategy->worker != NULL ||
-                                            strategy->kind == STRATEGY_PARAMETER_SERVER)) {
+                                             strategy->kind == STRATEGY_PARAMETER_SERVER)) {
         return remote_variable_ops()->find(name, ret_variable, error);
     }
     return attempts ? refuse(strategy, name, error)
-                 : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                       "cadre_variable_find('%.127s') was called outside of any strategy, where "
-                       "variables are the program's own; give a strategy",
-                       name);
+                    : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                          "cadre_variable_find('%.127s') was called outside of any strategy, where "
+                          "variables are the program's own; give a strategy",
+                          name);
 }
 
 cadre_status cadre_variable_find(

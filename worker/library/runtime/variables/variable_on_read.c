@@ -197,8 +197,8 @@ cadre_status on_read_fold(
 
 /* --- the fold of one variable, outside of steps --- */
 
-/* It may be played back in a generation of another size (between_steps.h): so the collective itself tells
- * how many replicas there were. */
+/* It may be played back in a generation of another size (between_steps.h): so the collective itself
+ * tells how many replicas there were. */
 static cadre_status fold_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {

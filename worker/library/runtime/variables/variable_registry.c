@@ -50,7 +50,8 @@ bool variable_registry_add(const cadre_variable *variable)
     if (room) {
         size_t at = registry_slot_of(variable);
         CADRE_ASSERT(at == registry.count || registry.all[at] != variable);
-        memmove(registry.all + at + 1, registry.all + at, (registry.count - at) * sizeof registry.all[0]);
+        memmove(registry.all + at + 1, registry.all + at,
+            (registry.count - at) * sizeof registry.all[0]);
         registry.all[at] = variable;
         registry.count++;
     }
@@ -64,7 +65,8 @@ void variable_registry_remove(const cadre_variable *variable)
     size_t at = registry_slot_of(variable);
     if (at < registry.count && registry.all[at] == variable) {
         registry.count--;
-        memmove(registry.all + at, registry.all + at + 1, (registry.count - at) * sizeof registry.all[0]);
+        memmove(registry.all + at, registry.all + at + 1,
+            (registry.count - at) * sizeof registry.all[0]);
     }
     if (registry.count == 0) {
         free(registry.all);
@@ -87,13 +89,14 @@ bool variable_is_registered(const cadre_variable *variable)
 cadre_status variable_require_registered(
     const cadre_variable *variable, const char *function, struct cadre_error *error)
 {
-    return variable_is_registered(variable) ? CADRE_OK
-                                    : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                                          "%s was called with a variable that is gone: its "
-                                          "strategy has ended, it was released, or the step that "
-                                          "created it was undone; call it before, and in a replica "
-                                          "function create it in each run",
-                                          function);
+    return variable_is_registered(variable)
+               ? CADRE_OK
+               : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                     "%s was called with a variable that is gone: its "
+                     "strategy has ended, it was released, or the step that "
+                     "created it was undone; call it before, and in a replica "
+                     "function create it in each run",
+                     function);
 }
 
 #define EITHER                                                                                     \

@@ -74,7 +74,8 @@ void variable_reset(cadre_variable *variable)
     CADRE_ASSERT(!atomic_load(&variable->strategy->step.running));
     cadre_strategy *strategy = variable->strategy;
     variable->reset->awaits = 1;
-    if (!variable->reset->done && !strategy_is_catching_up(strategy) && !strategy_is_warm(strategy)) {
+    if (!variable->reset->done && !strategy_is_catching_up(strategy) &&
+        !strategy_is_warm(strategy)) {
         set_back(variable);
     }
 }
@@ -115,7 +116,8 @@ void variable_resets_taken_over(cadre_strategy *strategy)
     }
 }
 
-uint64_t variable_resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32])
+uint64_t variable_resets_key(
+    const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32])
 {
     text[0] = '\0';
     for (uint32_t i = 0; i < strategy->variables->count; i++) {

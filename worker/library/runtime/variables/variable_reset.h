@@ -44,6 +44,7 @@ void variable_resets_applied(cadre_strategy *strategy);
 void variable_resets_taken_over(cadre_strategy *strategy);
 
 /* `key` with those that await the step at hand; `text` ("" without any) names the first. */
-uint64_t variable_resets_key(const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32]);
+uint64_t variable_resets_key(
+    const cadre_strategy *strategy, uint64_t key, char text[LIMIT_NAME_BYTES + 32]);
 
 #endif

@@ -37,8 +37,8 @@ cadre_status variable_share_begin(cadre_replica *replica, cadre_variable *variab
     return CADRE_OK;
 }
 
-cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
-    struct cadre_error *error)
+cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable,
+    cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK || !is_shared(replica, variable)) {
         return status;

@@ -17,7 +17,7 @@ cadre_status variable_share_begin(cadre_replica *replica, cadre_variable *variab
     struct variable_component **ret_component, struct cadre_error *error);
 
 /* After writing; `status` is that of it, and returned unless this fails. */
-cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable, cadre_status status,
-    struct cadre_error *error);
+cadre_status variable_share_end(cadre_replica *replica, const cadre_variable *variable,
+    cadre_status status, struct cadre_error *error);
 
 #endif

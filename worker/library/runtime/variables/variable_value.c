@@ -245,9 +245,10 @@ static cadre_status enter(struct reading *reading, const char *function,
     }
     CADRE_TRY(argument_require(reading->variable, function, "variable", error));
     CADRE_TRY(variable_require_registered(reading->variable, function, error));
-    return reading->variable->served != NULL ? CADRE_OK
-                                             : variable_view_get(reading->replica, reading->variable,
-                                                   function, &reading->view, error);
+    return reading->variable->served != NULL
+               ? CADRE_OK
+               : variable_view_get(
+                     reading->replica, reading->variable, function, &reading->view, error);
 }
 
 cadre_status cadre_variable_value(const cadre_replica *replica, cadre_variable *variable,

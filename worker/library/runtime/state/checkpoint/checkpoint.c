@@ -332,7 +332,8 @@ static cadre_status compare_on_replica(cadre_strategy *strategy, uint32_t local,
     const struct save_message *message, struct cadre_error *error)
 {
     bool equal = false;
-    CADRE_TRY(piggyback_compare(strategy, local, own, message->digests, message->count, &equal, error));
+    CADRE_TRY(
+        piggyback_compare(strategy, local, own, message->digests, message->count, &equal, error));
     if (equal && local == 0) {
         verified_position_record(strategy, strategy_position(strategy), own);
         checkpoint_agreed(strategy, strategy_position(strategy), own);
@@ -390,7 +391,8 @@ static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error
     cadre_status status = strategy_between_steps(
         strategy, wait ? "cadre_save(wait)" : "cadre_save", save_on_replica, &saving, error);
     if (status == CADRE_DATA_LOSS && strategy->failed.code == CADRE_OK) {
-        return strategy_set_failed(strategy, error); /* the replicas differ: nobody can repair that */
+        return strategy_set_failed(
+            strategy, error); /* the replicas differ: nobody can repair that */
     }
     if (status == CADRE_OK && saving.own.code != CADRE_OK) {
         *error = saving.own;

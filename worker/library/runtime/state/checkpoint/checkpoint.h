@@ -57,11 +57,11 @@ cadre_status checkpoint_verify_folder(
     struct cadre_strategy *strategy, uint32_t source, struct cadre_error *error);
 
 /* Fills the strategy's state from the manifest `path` and the file beside it: variables by name,
- * but those that hold it already (`restored`), registered states, positions. While strategy_is_warm.
- * DATA_LOSS: a block that does not match its checksum, or a tensor its hash; NOT_FOUND: a variable
- * that it does not hold; INVALID_ARGUMENT: another type or shape, or no manifest. What it holds and
- * the program does not is no matter. After an error the state is what it was, but for a tensor that
- * does not match its hash: that is found when all is taken over. */
+ * but those that hold it already (`restored`), registered states, positions. While
+ * strategy_is_warm. DATA_LOSS: a block that does not match its checksum, or a tensor its hash;
+ * NOT_FOUND: a variable that it does not hold; INVALID_ARGUMENT: another type or shape, or no
+ * manifest. What it holds and the program does not is no matter. After an error the state is what
+ * it was, but for a tensor that does not match its hash: that is found when all is taken over. */
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     uint64_t *ret_position, struct cadre_error *error);
 

@@ -46,7 +46,8 @@ void checkpoint_agreed(const struct cadre_strategy *strategy, uint64_t position,
         add(checkpointer, checkpointer->held);
     }
     bool news = !checkpointer->writing && checkpointer->written == copy->position &&
-                !checkpointer->part.compared && checkpoint_agreed_on(checkpointer, checkpointer->part.digest);
+                !checkpointer->part.compared &&
+                checkpoint_agreed_on(checkpointer, checkpointer->part.digest);
     checkpointer->part.compared |= news;
     part = checkpointer->part;
     pthread_mutex_unlock(&checkpointer->lock);

@@ -87,7 +87,8 @@ static cadre_status list_all(
     listing->first = (struct first_task){.function = list_first,
         .user = listing,
         .key = collective_key(strategy_position(strategy), UINT64_MAX - 6)};
-    CADRE_TRY(strategy_between_steps(strategy, "cadre_checkpoints", list_on_replica, listing, error));
+    CADRE_TRY(
+        strategy_between_steps(strategy, "cadre_checkpoints", list_on_replica, listing, error));
     return first_task_result(&listing->first, error);
 }
 

@@ -87,9 +87,9 @@ static cadre_status probe_on_replica(
         probing->failures = failures;
     }
     if (status != CADRE_OK || failures != 0) {
-        return status == CADRE_OK
-                   ? collective_share_error(strategy, local, 0, &probing->own, &probing->theirs, error)
-                   : status;
+        return status == CADRE_OK ? collective_share_error(
+                                        strategy, local, 0, &probing->own, &probing->theirs, error)
+                                  : status;
     }
     struct mesh_buffer name = {.data = run, .bytes = sizeof run, .dtype = MESH_U8};
     status = strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &name, 1, NULL, error);
@@ -185,7 +185,8 @@ cadre_status checkpoint_verify_folder(
     if (leaves) {
         memcpy(proving.run, checkpointer->run, sizeof proving.run);
     }
-    cadre_status status = strategy_each_replica(strategy, verify_folder_on_replica, &proving, error);
+    cadre_status status =
+        strategy_each_replica(strategy, verify_folder_on_replica, &proving, error);
     if (leaves) {
         checkpoint_token_remove(checkpointer->folder, checkpointer->run);
     }

@@ -25,7 +25,7 @@ struct checkpointer {
     uint64_t restored_at;         /* POSITION_NONE: the state did not come from a checkpoint */
     uint64_t tried_at;            /* of the newest copy that was tried or left out at a step */
     uint64_t tidied;              /* published when old ones were deleted last */
-    bool late_reported;               /* that one was left out */
+    bool late_reported;           /* that one was left out */
     struct checkpoint_copy copy;  /* the writer's while `writing` */
 
     pthread_mutex_t lock; /* over what follows */

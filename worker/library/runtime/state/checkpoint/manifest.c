@@ -133,8 +133,8 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
         restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
     /* What waits for its place is the state still. */
     enum loop_point loop_point = strategy->state_part->captured_at != LOOP_BETWEEN_STEPS
-                                ? strategy->state_part->captured_at
-                                : strategy->state_part->loop_point;
+                                     ? strategy->state_part->captured_at
+                                     : strategy->state_part->loop_point;
     int failed = json_object_set_new(manifest->root, "place", json_integer(loop_point));
     failed |= json_object_set_new(manifest->root, "variables", manifest_variables(strategy));
     if (manifest->root == NULL || failed != 0) {

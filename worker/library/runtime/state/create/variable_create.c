@@ -161,7 +161,8 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
         sharing->replicas = replicas;
     }
     if (status == CADRE_OK && failures != 0) {
-        return collective_share_error(strategy, local, 0, &sharing->value.own, &sharing->theirs, error);
+        return collective_share_error(
+            strategy, local, 0, &sharing->value.own, &sharing->theirs, error);
     }
     if (status == CADRE_OK && variable->dtype == CADRE_STRING && sharing->value.restored) {
         return restore_share_strings(strategy, local, variable, sharing->value.strings, error);
@@ -262,7 +263,8 @@ static cadre_status initialize(
         status = evaluate_alone(&sharing, error);
     } else if (status == CADRE_OK) {
         bool refers = variable->kind == CADRE_VARIABLE_MIRRORED && variable->host == NULL;
-        between_steps_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
+        between_steps_share(
+            strategy, refers ? variable->components[0].value : NULL, variable->bytes);
         status = share_out(strategy, &sharing, error);
     }
     if (sharing.value.own.code != CADRE_OK || status == CADRE_OK) {

@@ -27,7 +27,8 @@ static cadre_status evaluate(
 {
     CADRE_TRY(initial_value_find(variable, &in_step->value, error));
     if (variable->component_count > 0) {
-        CADRE_TRY(component_edit_begin(variable, &variable->components[0], &in_step->values, error));
+        CADRE_TRY(
+            component_edit_begin(variable, &variable->components[0], &in_step->values, error));
         in_step->staged = variable->components[0].device != NULL;
     }
     if (initial_value_evaluate(variable, &in_step->value, in_step->values) != CADRE_OK) {

@@ -129,7 +129,8 @@ cadre_status variable_name_in_function(const cadre_replica *replica, const char 
             return too_long(name, number, error);
         }
         cadre_variable *there = variable_lookup(strategy, ret_name);
-        bool others = there != NULL ? !there->origin.in_function : has_checkpoint_name(strategy, ret_name);
+        bool others =
+            there != NULL ? !there->origin.in_function : has_checkpoint_name(strategy, ret_name);
         if (!others && left == 0) {
             *ret_existing = there;
             return CADRE_OK;

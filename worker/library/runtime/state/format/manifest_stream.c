@@ -81,10 +81,11 @@ static bool read_pair(const json_t *object, const char *name, uint64_t ret_pair[
 static json_t *consumption_of(const struct consumption *consumption)
 {
     return json_pack("{s:o, s:o, s:[o, o], s:[o, o], s:b, s:i}", "steps",
-        manifest_number(consumption->steps), "samples", manifest_number(consumption->samples), "fed",
-        manifest_digits(consumption->consumed[0]), manifest_digits(consumption->consumed[1]), "expected",
-        manifest_digits(consumption->expected[0]), manifest_digits(consumption->expected[1]), "provable",
-        consumption->provable ? 1 : 0, "files", (int)consumption->files);
+        manifest_number(consumption->steps), "samples", manifest_number(consumption->samples),
+        "fed", manifest_digits(consumption->consumed[0]), manifest_digits(consumption->consumed[1]),
+        "expected", manifest_digits(consumption->expected[0]),
+        manifest_digits(consumption->expected[1]), "provable", consumption->provable ? 1 : 0,
+        "files", (int)consumption->files);
 }
 
 static json_t *bytes_of(const uint8_t *bytes, size_t count)
@@ -200,7 +201,8 @@ static bool read_consumption(const json_t *object, struct consumption *consumpti
     consumption->files = (enum consumed_files)files;
     return manifest_read_count(object, "steps", &consumption->steps) &&
            manifest_read_number(object, "samples", &consumption->samples) &&
-           read_pair(object, "fed", consumption->consumed) && read_pair(object, "expected", consumption->expected) &&
+           read_pair(object, "fed", consumption->consumed) &&
+           read_pair(object, "expected", consumption->expected) &&
            manifest_read_bool(object, "provable", &consumption->provable);
 }
 
@@ -283,5 +285,6 @@ bool manifest_read_stream(const json_t *object, struct saved_stream *ret_saved)
            manifest_read_count(object, "applied", &at->applied) &&
            manifest_read_bool(object, "open", &at->open) &&
            manifest_read_count(object, "serial", &at->serial) &&
-           read_consumption(json_object_get(object, "feed"), &at->consumption) && read_more(object, ret_saved);
+           read_consumption(json_object_get(object, "feed"), &at->consumption) &&
+           read_more(object, ret_saved);
 }

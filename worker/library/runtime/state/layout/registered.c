@@ -65,7 +65,8 @@ void registered_received(cadre_strategy *strategy)
 
 void registered_deliver(cadre_strategy *strategy, enum loop_point loop_point)
 {
-    if (strategy->state_part->captured_at == LOOP_BETWEEN_STEPS || loop_point < strategy->state_part->captured_at) {
+    if (strategy->state_part->captured_at == LOOP_BETWEEN_STEPS ||
+        loop_point < strategy->state_part->captured_at) {
         return;
     }
     for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {

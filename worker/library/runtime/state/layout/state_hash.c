@@ -242,13 +242,14 @@ cadre_status state_hash_shared(const cadre_strategy *strategy, struct state_hash
     }
     for (uint32_t i = variables; i < hashes->count; i++) {
         const struct registered_state *state = &strategy->state_part->registered[i - variables];
-        hash_on_replica(hashes, i, registered_data(state), state->size, turn_of(&hashes->kept[i], whole));
+        hash_on_replica(
+            hashes, i, registered_data(state), state->size, turn_of(&hashes->kept[i], whole));
     }
     return hash_pieces(hashes, error);
 }
 
-cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local, struct state_hash_turn turn,
-    struct state_hashes *hashes, struct cadre_error *error)
+cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local,
+    struct state_hash_turn turn, struct state_hashes *hashes, struct cadre_error *error)
 {
     CADRE_ASSERT(local < strategy->local_replicas);
     for (uint32_t i = 0; i < strategy->variables->count; i++) {

@@ -64,8 +64,8 @@ struct state_hash_turn {
  * does, or for want of memory to read one. */
 cadre_status state_hash_shared(const cadre_strategy *strategy, struct state_hash_turn turn,
     struct state_hashes *hashes, struct cadre_error *error);
-cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local, struct state_hash_turn turn,
-    struct state_hashes *hashes, struct cadre_error *error);
+cadre_status state_hash_own(const cadre_strategy *strategy, uint32_t local,
+    struct state_hash_turn turn, struct state_hashes *hashes, struct cadre_error *error);
 
 /* Takes over from another local replica what is the task's. */
 void state_hash_share(

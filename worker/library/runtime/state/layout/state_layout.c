@@ -146,8 +146,8 @@ static cadre_status write_text(void *user, uint64_t total, size_t offset, const 
     return CADRE_OK;
 }
 
-cadre_status state_layout_compare(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
-    struct cadre_error *error)
+cadre_status state_layout_compare(cadre_strategy *strategy, uint32_t local, uint32_t source,
+    bool differs, struct cadre_error *error)
 {
     bool takes = differs && local == 0;
     bool sends = strategy->roster.rank == source && local == 0;

@@ -9,8 +9,8 @@
  * `source`, which all tasks hear: INVALID_ARGUMENT, or another error. CADRE_OK: all that differ
  * lack only what steps have created there, and will make it. `differs`: this task's layout does. A
  * part of a strategy_function: every local replica of every task calls it, with the same source. */
-cadre_status state_layout_compare(cadre_strategy *strategy, uint32_t local, uint32_t source, bool differs,
-    struct cadre_error *error);
+cadre_status state_layout_compare(cadre_strategy *strategy, uint32_t local, uint32_t source,
+    bool differs, struct cadre_error *error);
 
 /* Fills `error`: the first line that differs, but for variables that are missing here. `rank` has
  * `own`, `source` has `theirs`. */

@@ -25,12 +25,12 @@ struct state_part {
     struct streamed *streamed;           /* borrowed; on servers, in its checkpoints too; or NULL */
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
-    enum loop_point loop_point;    /* where the program's loop stands */
+    enum loop_point loop_point;  /* where the program's loop stands */
     enum loop_point captured_at; /* where registered state was taken that was not given there yet */
     /* While a generation forms: the positions and strings that are given, or were taken. */
     char *text; /* owned; or NULL */
     size_t text_bytes;
-    bool receiving;              /* state_receive was called, and neither its commit nor its undo */
+    bool receiving; /* state_receive was called, and neither its commit nor its undo */
     struct variable_in_step in_step; /* of a variable that the step at hand creates */
     struct requested_names *asked;   /* [local_replicas] by replica functions */
 };

@@ -30,7 +30,8 @@ static cadre_status check(const cadre_strategy *strategy, const char *name, cons
         return status;
     }
     snprintf(has_checkpoint_name, sizeof has_checkpoint_name, REGISTERED_PREFIX "%s", name);
-    if (registered_has_name(strategy, has_checkpoint_name) || variable_lookup(strategy, has_checkpoint_name) != NULL) {
+    if (registered_has_name(strategy, has_checkpoint_name) ||
+        variable_lookup(strategy, has_checkpoint_name) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "the name '%s' is taken, by another registered state or by the variable '%s'; choose "
             "another",
@@ -64,8 +65,8 @@ static struct state_tensor tensor_of(const struct registered_state *state)
     return tensor;
 }
 
-static cadre_status restore_on_replica(cadre_strategy *strategy, const struct registered_state *state,
-    struct meeting *meeting, void *bytes)
+static cadre_status restore_on_replica(cadre_strategy *strategy,
+    const struct registered_state *state, struct meeting *meeting, void *bytes)
 {
     CADRE_ASSERT(strategy->state == STATE_RESTORES || meeting->from != NULL);
     CADRE_ASSERT(strategy->roster.rank == 0);
@@ -87,7 +88,8 @@ static cadre_status share_restored(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the %zu bytes of the registered state '%s'", state->size, state->name);
     }
-    int64_t failures = reads && restore_on_replica(strategy, state, meeting, bytes) != CADRE_OK ? 1 : 0;
+    int64_t failures =
+        reads && restore_on_replica(strategy, state, meeting, bytes) != CADRE_OK ? 1 : 0;
     const struct mesh_buffer flag = {
         .data = &failures, .bytes = sizeof failures, .dtype = MESH_I64};
     CADRE_TRY(collective_sum(strategy, local, &flag, 1, state->size, error));

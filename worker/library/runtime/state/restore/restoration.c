@@ -189,7 +189,8 @@ struct opening {
     struct first_task first;
 };
 
-/* Path, then tensors. They may be those of an attempt that others had completed (between_steps.h). */
+/* Path, then tensors. They may be those of an attempt that others had completed (between_steps.h).
+ */
 struct restoration_sizes {
     uint64_t path;
     uint64_t tensors;
@@ -259,8 +260,9 @@ static cadre_status meet_on_replica(
             "%s('%.200s'): another task does something else; all tasks name the same file",
             opening->function, opening->path);
     }
-    return status != CADRE_OK || code != CADRE_OK ? status
-                                                  : send_on_replica(strategy, local, opening, error);
+    return status != CADRE_OK || code != CADRE_OK
+               ? status
+               : send_on_replica(strategy, local, opening, error);
 }
 
 static cadre_status open_by_all(
