@@ -54,7 +54,7 @@ cadre_status cadre_error_set(struct cadre_error *error, cadre_status code, const
 }
 
 /* Appends ": <tail>" to what the text holds. */
-static void append(struct cadre_error *error, const char *tail)
+static void error_append(struct cadre_error *error, const char *tail)
 {
     size_t used = strlen(error->text);
     int length = snprintf(error->text + used, sizeof error->text - used, ": %s", tail);
@@ -72,7 +72,7 @@ cadre_status cadre_error_wrap(struct cadre_error *error, cadre_status code, cons
         va_start(arguments, format);
         write_text(error, format, arguments);
         va_end(arguments);
-        append(error, inner);
+        error_append(error, inner);
         error->code = code;
     }
     return code;
@@ -135,7 +135,8 @@ cadre_status cadre_error_errno(struct cadre_error *error, int errnum, const char
         va_start(arguments, format);
         write_text(error, format, arguments);
         va_end(arguments);
-        append(error, strerror_r(errnum, reason, sizeof reason)); /* GNU's form: returns the text */
+        error_append(
+            error, strerror_r(errnum, reason, sizeof reason)); /* GNU's form: returns the text */
         error->code = code;
     }
     return code;

@@ -28,7 +28,7 @@ static const char *part_fault(const char *part, size_t length)
 }
 
 /* What may be shown of a bad name: its start, with everything odd replaced. */
-static void show(const char *name, char ret_text[64])
+static void file_name_show(const char *name, char ret_text[64])
 {
     size_t length = strnlen(name, 60);
     for (size_t i = 0; i < length; i++) {
@@ -60,7 +60,7 @@ cadre_status file_name_check(const char *name, struct cadre_error *error)
         return CADRE_OK;
     }
     char shown[64];
-    show(name, shown);
+    file_name_show(name, shown);
     return cadre_error_set(
         error, CADRE_INVALID_ARGUMENT, "the file name \"%s\" is refused: %s", shown, fault);
 }

@@ -17,7 +17,7 @@
 #include "common/base/fault.h"
 
 /* True when the call `result` stands for failed, or a test wants it to. */
-static bool failed(const char *point, int result)
+static bool files_failed(const char *point, int result)
 {
     if (result >= 0 && fault_point(point)) {
         errno = EIO;
@@ -33,7 +33,7 @@ cadre_status file_open_regular(
      * file. */
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat facts;
-    if (failed("file.open", fd) || fstat(fd, &facts) != 0) {
+    if (files_failed("file.open", fd) || fstat(fd, &facts) != 0) {
         return cadre_error_errno(error, errno, "cannot open %s", path);
     }
     if (!S_ISREG(facts.st_mode)) {
@@ -71,7 +71,7 @@ static cadre_status read_all(const char *path, int fd, size_t limit_bytes, size_
             bytes = grown;
         }
         ssize_t count = read(fd, bytes + used, room - used - 1);
-        if (failed("file.read", count < 0 ? -1 : 0)) {
+        if (files_failed("file.read", count < 0 ? -1 : 0)) {
             if (errno == EINTR) {
                 continue;
             }
@@ -122,7 +122,7 @@ cadre_status file_write_all(
     size_t sent = 0;
     while (sent < size) {
         ssize_t count = write(fd, from + sent, size - sent);
-        if (failed("file.write", count < 0 ? -1 : 0)) {
+        if (files_failed("file.write", count < 0 ? -1 : 0)) {
             if (errno == EINTR) {
                 continue;
             }
@@ -155,18 +155,18 @@ static bool folder_of(const char *path, char ret_folder[PATH_MAX])
 cadre_status folder_sync(const char *folder, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || failed("file.fsync-folder", fsync(fd))) {
+    if (fd < 0 || files_failed("file.fsync-folder", fsync(fd))) {
         return cadre_error_errno(error, errno, "cannot make folder %s durable", folder);
     }
     return CADRE_OK;
 }
 
 /* Fills the temporary file, which the caller removes when this fails. */
-static cadre_status fill(int fd, const char *path, const void *bytes, size_t size, mode_t mode,
-    struct cadre_error *error)
+static cadre_status files_fill(int fd, const char *path, const void *bytes, size_t size,
+    mode_t mode, struct cadre_error *error)
 {
     CADRE_TRY(file_write_all(fd, path, bytes, size, error));
-    if (fchmod(fd, mode) != 0 || failed("file.fsync", fsync(fd))) {
+    if (fchmod(fd, mode) != 0 || files_failed("file.fsync", fsync(fd))) {
         return cadre_error_errno(error, errno, "cannot make %s durable", path);
     }
     return CADRE_OK;
@@ -189,7 +189,7 @@ cadre_status file_write_atomic(
         }
         return cadre_error_errno(error, errnum, "cannot create a file beside %s", path);
     }
-    cadre_status status = fill(fd, path, bytes, size, mode, error);
+    cadre_status status = files_fill(fd, path, bytes, size, mode, error);
     if (status == CADRE_OK &&
         (fault_point("file.rename") ? (errno = EIO, -1) : rename(temporary, path)) != 0) {
         status = cadre_error_errno(error, errno, "cannot put %s in place", path);
@@ -257,7 +257,7 @@ cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_err
 cadre_status lock_file_acquire(const char *path, int *ret_fd, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (failed("file.lock", fd)) {
+    if (files_failed("file.lock", fd)) {
         return cadre_error_errno(error, errno, "cannot open lock file %s", path);
     }
     char text[32];

@@ -84,7 +84,7 @@ bool log_enabled(enum log_level level)
     return (unsigned)level >= logger.level;
 }
 
-static void put(struct line *line, const char *bytes, size_t size)
+static void log_put(struct line *line, const char *bytes, size_t size)
 {
     if (size <= LINE_BYTES - LINE_RESERVE - line->used) {
         memcpy(line->bytes + line->used, bytes, size);
@@ -94,7 +94,7 @@ static void put(struct line *line, const char *bytes, size_t size)
 
 static void put_text(struct line *line, const char *text)
 {
-    put(line, text, strlen(text));
+    log_put(line, text, strlen(text));
 }
 
 __attribute__((format(printf, 2, 3))) static void put_format(
@@ -106,7 +106,7 @@ __attribute__((format(printf, 2, 3))) static void put_format(
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (length > 0 && (size_t)length < sizeof text) {
-        put(line, text, (size_t)length);
+        log_put(line, text, (size_t)length);
     }
 }
 
@@ -142,7 +142,7 @@ static void put_escaped(struct line *line, const char *text, bool json)
         if (length == 0 || text[at] == '"' || text[at] == '\\') {
             put_escape(line, text[at++], json);
         } else {
-            put(line, text + at, length);
+            log_put(line, text + at, length);
             at += length;
         }
     }
@@ -253,7 +253,7 @@ static void build_json(struct line *line, enum log_level level, const char *comp
         put_quoted(&field, fields->key, true);
         put_text(&field, ":");
         put_value(&field, fields, true);
-        put(line, field.bytes,
+        log_put(line, field.bytes,
             field.used); /* whole or not at all, so that the object stays well formed */
     }
     memcpy(line->bytes + line->used, "}\n", 2);
@@ -286,11 +286,11 @@ static void add_field(struct journal_entry *entry, const struct log_field *field
     for (const char *key = field->key; *key != '\0'; key++) {
         bool lower = *key >= 'a' && *key <= 'z';
         bool kept = (*key >= 'A' && *key <= 'Z') || (*key >= '0' && *key <= '9');
-        put(&entry->text, lower ? &(char){(char)(*key - 'a' + 'A')} : kept ? key : "_", 1);
+        log_put(&entry->text, lower ? &(char){(char)(*key - 'a' + 'A')} : kept ? key : "_", 1);
     }
     put_text(&entry->text, "=");
     if (field->type == LOG_FIELD_TEXT && field->value.text != NULL) {
-        put(&entry->text, field->value.text, strnlen(field->value.text, VALUE_BYTES));
+        log_put(&entry->text, field->value.text, strnlen(field->value.text, VALUE_BYTES));
     } else {
         put_value(&entry->text, field, false);
     }
@@ -306,7 +306,7 @@ static bool send_to_journal(enum log_level level, const char *component,
     entry.count = 0;
     message.used = 0;
     put_text(&message, "MESSAGE=");
-    put(&message, line->bytes + 3, line->used - 4); /* without "<6>" and the newline */
+    log_put(&message, line->bytes + 3, line->used - 4); /* without "<6>" and the newline */
     entry.fields[entry.count++] = (struct iovec){message.bytes, message.used};
     put_format(&entry.text, "PRIORITY=%c", levels[level].priority);
     end_field(&entry, 0);

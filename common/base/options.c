@@ -24,7 +24,7 @@ struct command {
 };
 
 /* Levenshtein's distance of two short words, with one row of the table in memory. */
-static size_t distance(const char *a, const char *b)
+static size_t base_options_distance(const char *a, const char *b)
 {
     size_t row[NAME_BYTES_MAX + 1];
     size_t length = strnlen(b, NAME_BYTES_MAX);
@@ -50,7 +50,7 @@ const char *options_nearest(const char *word, const char *const *candidates)
     size_t length = strlen(word);
     size_t best_distance = length < 4 ? 2 : 3; /* fewer changes than this count as near */
     for (; length > 0 && length <= NAME_BYTES_MAX && *candidates != NULL; candidates++) {
-        size_t changes = distance(word, *candidates);
+        size_t changes = base_options_distance(word, *candidates);
         bool start = length >= 3 && strncmp(*candidates, word, length) == 0;
         if (changes < best_distance || (start && best == NULL)) {
             best = *candidates;
@@ -192,7 +192,7 @@ static cadre_status parse_short_options(struct command *command, const char *let
 
 /* Moves argv[from], ..., argv[to - 1] one place back, and the word at `to` to their front: options
  * end up before the words that are none, each group in its order. */
-static void rotate(char **argv, int from, int to)
+static void base_options_rotate(char **argv, int from, int to)
 {
     char *word = argv[to];
     memmove(argv + from + 1, argv + from, (size_t)(to - from) * sizeof *argv);
@@ -220,7 +220,7 @@ static cadre_status parse_arguments(struct command *command)
                                      : parse_short_options(command, word + 1));
         }
         for (int moved = start; moved < command->next; moved++) {
-            rotate(command->argv, moved - kept, moved);
+            base_options_rotate(command->argv, moved - kept, moved);
         }
         if (end) {
             break;

@@ -8,7 +8,7 @@
 #include "common/base/options_internal.h"
 
 /* Cuts white space off both ends, in place. */
-static char *trim(char *text)
+static char *options_file_trim(char *text)
 {
     text += strspn(text, " \t\r");
     size_t length = strlen(text);
@@ -21,7 +21,7 @@ static char *trim(char *text)
 static cadre_status read_line(const struct option_table *table, const char *path, unsigned number,
     char *line, void *values, struct option_result *result, struct cadre_error *error)
 {
-    line = trim(line);
+    line = options_file_trim(line);
     if (line[0] == '\0' || line[0] == '#') {
         return CADRE_OK;
     }
@@ -31,8 +31,8 @@ static cadre_status read_line(const struct option_table *table, const char *path
             "%s:%u: \"%.64s\" is not of the form key = value", path, number, line);
     }
     *equals = '\0';
-    const char *key = trim(line);
-    char *value = trim(equals + 1);
+    const char *key = options_file_trim(line);
+    char *value = options_file_trim(equals + 1);
     size_t row = option_find(table, key, strlen(key));
     if (row == table->row_count) {
         char hint[96];

@@ -45,7 +45,7 @@ static void print_wrapped(FILE *out, const char *text, const char *lead, size_t 
 
 /* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when there is nothing to
  * tell. */
-static void describe(const struct option_row *row, char *text, size_t size)
+static void options_help_describe(const struct option_row *row, char *text, size_t size)
 {
     size_t used = 0;
     text[0] = '\0';
@@ -82,7 +82,7 @@ void option_print_description(
 {
     char facts[256];
     char text[1024];
-    describe(row, facts, sizeof facts);
+    options_help_describe(row, facts, sizeof facts);
     snprintf(text, sizeof text, "%s %s", row->help, facts);
     print_wrapped(out, text, lead, width);
 }

@@ -14,7 +14,8 @@ struct line {
     size_t used;
 };
 
-__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void progress_bar_add(
+    struct line *line, const char *format, ...)
 {
     size_t room = PROGRESS_BAR_TEXT_BYTES - line->used;
     va_list arguments;
@@ -30,7 +31,7 @@ static void add_name(struct line *line, const char *name)
 {
     for (size_t i = 0; name[i] != '\0' && i < 64; i++) {
         bool plain = (unsigned char)name[i] >= ' ' && name[i] != 0x7f;
-        add(line, "%c", plain ? name[i] : '?');
+        progress_bar_add(line, "%c", plain ? name[i] : '?');
     }
 }
 
@@ -38,18 +39,18 @@ static void add_counts(struct line *line, const struct progress_bar *progress)
 {
     if (progress->stream != NULL && progress->stream[0] != '\0') {
         add_name(line, progress->stream);
-        add(line, "  ");
+        progress_bar_add(line, "  ");
     }
     bool epochs = progress->epochs > 0 || line->used > 0;
     if (epochs) { /* a program without datasets has none */
-        add(line, "epoch %" PRIu64, progress->epoch + 1);
+        progress_bar_add(line, "epoch %" PRIu64, progress->epoch + 1);
     }
     if (progress->epochs > 0) {
-        add(line, "/%" PRIu64, progress->epochs);
+        progress_bar_add(line, "/%" PRIu64, progress->epochs);
     }
-    add(line, "%sstep %" PRIu64, epochs ? "  " : "", progress->step);
+    progress_bar_add(line, "%sstep %" PRIu64, epochs ? "  " : "", progress->step);
     if (progress->steps > 0) {
-        add(line, "/%" PRIu64, progress->steps);
+        progress_bar_add(line, "/%" PRIu64, progress->steps);
     }
 }
 
@@ -60,19 +61,19 @@ static void add_bar(struct line *line, uint64_t done, uint64_t whole, unsigned c
     }
     uint64_t part = done < whole ? done : whole;
     unsigned full = (unsigned)((double)part / (double)whole * cells);
-    add(line, " [");
+    progress_bar_add(line, " [");
     for (unsigned i = 0; i < cells; i++) {
-        add(line, "%c", i < full ? '=' : (i == full ? '>' : ' '));
+        progress_bar_add(line, "%c", i < full ? '=' : (i == full ? '>' : ' '));
     }
-    add(line, "]");
+    progress_bar_add(line, "]");
 }
 
 static void add_metrics(struct line *line, const struct progress_bar *progress)
 {
     for (size_t i = 0; i < progress->metric_count && i < PROGRESS_BAR_METRICS_MAX; i++) {
-        add(line, "  ");
+        progress_bar_add(line, "  ");
         add_name(line, progress->metrics[i].name);
-        add(line, " %.4g", progress->metrics[i].value);
+        progress_bar_add(line, " %.4g", progress->metrics[i].value);
     }
 }
 
@@ -87,7 +88,7 @@ static void add_rate(struct line *line, double samples_per_s)
         samples_per_s /= 1000;
         unit++;
     }
-    add(line, "  %.3g%s samples/s", samples_per_s, units[unit]);
+    progress_bar_add(line, "  %.3g%s samples/s", samples_per_s, units[unit]);
 }
 
 static void add_left(struct line *line, double left_s)
@@ -97,10 +98,10 @@ static void add_left(struct line *line, double left_s)
     }
     uint64_t seconds = (uint64_t)(left_s + 0.5);
     if (seconds >= 3600) {
-        add(line, "  %" PRIu64 ":%02u:%02u left", seconds / 3600, (unsigned)(seconds / 60 % 60),
-            (unsigned)(seconds % 60));
+        progress_bar_add(line, "  %" PRIu64 ":%02u:%02u left", seconds / 3600,
+            (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
     } else {
-        add(line, "  %" PRIu64 ":%02u left", seconds / 60, (unsigned)(seconds % 60));
+        progress_bar_add(line, "  %" PRIu64 ":%02u left", seconds / 60, (unsigned)(seconds % 60));
     }
 }
 
@@ -126,16 +127,16 @@ static size_t render_part(const void *progress, unsigned cells, char text[PROGRE
     const struct progress_work *part = progress;
     struct line line = {.text = text};
     text[0] = '\0';
-    add(&line, "%s  %" PRIu64, part->doing, part->done);
+    progress_bar_add(&line, "%s  %" PRIu64, part->doing, part->done);
     if (part->whole > 0) {
-        add(&line, "/%" PRIu64, part->whole);
+        progress_bar_add(&line, "/%" PRIu64, part->whole);
     }
-    add(&line, " %s", part->units);
+    progress_bar_add(&line, " %s", part->units);
     add_bar(&line, part->done, part->whole, cells);
     return line.used;
 }
 
-static const char *fit(
+static const char *progress_bar_fit(
     render_fn *render, const void *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
 {
     size_t used = render(progress, BAR_CELLS, text);
@@ -153,13 +154,13 @@ static const char *fit(
 const char *progress_bar_render(
     const struct progress_bar *progress, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
 {
-    return fit(render_training, progress, columns, text);
+    return progress_bar_fit(render_training, progress, columns, text);
 }
 
 const char *progress_bar_render_work(
     const struct progress_work *part, unsigned columns, char text[PROGRESS_BAR_TEXT_BYTES])
 {
-    return fit(render_part, part, columns, text);
+    return progress_bar_fit(render_part, part, columns, text);
 }
 
 const char *progress_bar_render_epoch(

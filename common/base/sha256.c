@@ -15,7 +15,7 @@ struct sha256_stream {
     EVP_MD_CTX *context;
 };
 
-static cadre_status refused(struct cadre_error *error)
+static cadre_status sha256_refused(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "libcrypto could not compute a SHA-256 hash; memory is short or it is set up without it");
@@ -25,7 +25,7 @@ cadre_status sha256_of(
     const void *bytes, size_t size, struct sha256 *ret_hash, struct cadre_error *error)
 {
     if (EVP_Digest(bytes, size, ret_hash->bytes, NULL, EVP_sha256(), NULL) != 1) {
-        return refused(error);
+        return sha256_refused(error);
     }
     return CADRE_OK;
 }
@@ -39,7 +39,7 @@ cadre_status sha256_open(struct sha256_stream **ret_stream, struct cadre_error *
     if (stream == NULL || stream->context == NULL ||
         EVP_DigestInit_ex(stream->context, EVP_sha256(), NULL) != 1) {
         sha256_close(stream);
-        return refused(error);
+        return sha256_refused(error);
     }
     *ret_stream = stream;
     return CADRE_OK;
@@ -48,14 +48,14 @@ cadre_status sha256_open(struct sha256_stream **ret_stream, struct cadre_error *
 cadre_status sha256_add(
     struct sha256_stream *stream, const void *bytes, size_t size, struct cadre_error *error)
 {
-    return EVP_DigestUpdate(stream->context, bytes, size) == 1 ? CADRE_OK : refused(error);
+    return EVP_DigestUpdate(stream->context, bytes, size) == 1 ? CADRE_OK : sha256_refused(error);
 }
 
 cadre_status sha256_finish(
     struct sha256_stream *stream, struct sha256 *ret_hash, struct cadre_error *error)
 {
     return EVP_DigestFinal_ex(stream->context, ret_hash->bytes, NULL) == 1 ? CADRE_OK
-                                                                           : refused(error);
+                                                                           : sha256_refused(error);
 }
 
 void sha256_close(struct sha256_stream *stream)
@@ -95,7 +95,7 @@ cadre_status sha256_of_fd(
 {
     CADRE_FREE_AT_EXIT void *buffer = malloc(READ_BYTES);
     if (buffer == NULL) {
-        return refused(error);
+        return sha256_refused(error);
     }
     struct sha256_stream *stream = NULL;
     CADRE_TRY(sha256_open(&stream, error));

@@ -45,7 +45,7 @@ static char *path_of(const char *folder, const char *name)
 }
 
 /* A disk that cannot be read may work again. */
-static cadre_status unreadable(cadre_status status, struct cadre_error *error)
+static cadre_status choose_unreadable(cadre_status status, struct cadre_error *error)
 {
     if (status == CADRE_DATA_LOSS) {
         error->code = CADRE_UNAVAILABLE;
@@ -66,7 +66,7 @@ static cadre_status read_block(int fd, const struct checkpoint_content *content,
             continue;
         }
         if (got < 0) {
-            return unreadable(
+            return choose_unreadable(
                 cadre_error_errno(error, errno, "cannot read %s", content->file_name), error);
         }
         if (got == 0) {
@@ -129,7 +129,7 @@ static cadre_status read_manifest(
     if (status == CADRE_NOT_FOUND) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s is missing", strrchr(path, '/') + 1);
     }
-    return status == CADRE_OK ? CADRE_OK : unreadable(status, error);
+    return status == CADRE_OK ? CADRE_OK : choose_unreadable(status, error);
 }
 
 static cadre_status parse_manifest(const char *path, const char *text, size_t size,
@@ -142,7 +142,7 @@ static cadre_status parse_manifest(const char *path, const char *text, size_t si
 }
 
 /* DATA_LOSS names the file and what is wrong with it. */
-static cadre_status check(
+static cadre_status choose_check(
     const char *folder, uint64_t position, char **ret_path, struct cadre_error *error)
 {
     char name[NAME_BYTES];
@@ -228,7 +228,7 @@ static bool is_name(const char *name, uint64_t *ret_position)
     return errno == 0 && (strcmp(name, text) == 0 || strcmp(name, tensors) == 0);
 }
 
-static bool add(struct found *found, uint64_t position)
+static bool choose_add(struct found *found, uint64_t position)
 {
     if (found->count == found->room) {
         size_t room = found->room > 0 ? found->room * 2 : 64;
@@ -251,7 +251,7 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* A manifest and its tensors are told twice. */
-static cadre_status list(const char *folder, struct found *found, struct cadre_error *error)
+static cadre_status choose_list(const char *folder, struct found *found, struct cadre_error *error)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *dir = opendir(folder);
     const struct dirent *entry;
@@ -260,7 +260,7 @@ static cadre_status list(const char *folder, struct found *found, struct cadre_e
         return cadre_error_errno(error, errno, "cannot look into the folder %s", folder);
     }
     while ((entry = readdir(dir)) != NULL) {
-        if (is_name(entry->d_name, &position) && !add(found, position)) {
+        if (is_name(entry->d_name, &position) && !choose_add(found, position)) {
             return no_memory(error);
         }
     }
@@ -274,14 +274,14 @@ bool checkpoint_exists(const char *folder, uint64_t *ret_position)
 {
     struct found found = {0};
     struct cadre_error ignored;
-    bool held = list(folder, &found, &ignored) == CADRE_OK && found.count > 0;
+    bool held = choose_list(folder, &found, &ignored) == CADRE_OK && found.count > 0;
     *ret_position = held ? found.positions[0] : 0;
     free(found.positions);
     return held;
 }
 
 /* The first that is whole. `first` is what is wrong with the newest, when that is not. */
-static cadre_status choose(const char *folder, const struct found *found,
+static cadre_status choose_choose(const char *folder, const struct found *found,
     struct checkpoint_choice *choice, struct cadre_error *first, uint32_t *ret_suppressed,
     struct cadre_error *error)
 {
@@ -289,7 +289,7 @@ static cadre_status choose(const char *folder, const struct found *found,
         if (i > 0 && found->positions[i] == found->positions[i - 1]) {
             continue;
         }
-        cadre_status status = check(folder, found->positions[i], &choice->path, error);
+        cadre_status status = choose_check(folder, found->positions[i], &choice->path, error);
         if (status == CADRE_OK) {
             choice->position = found->positions[i];
             return CADRE_OK;
@@ -314,13 +314,13 @@ cadre_status checkpoint_choose(
     struct cadre_error first = {0};
     uint32_t left_out = 0;
     *ret_choice = (struct checkpoint_choice){0};
-    cadre_status status = list(folder, &found, error);
+    cadre_status status = choose_list(folder, &found, error);
     if (status == CADRE_OK && found.count == 0) {
         status = cadre_error_set(error, CADRE_NOT_FOUND,
             "the folder %s holds no checkpoint (checkpoint-STEP.json and .safetensors)", folder);
     }
     if (status == CADRE_OK) {
-        status = choose(folder, &found, ret_choice, &first, &left_out, error);
+        status = choose_choose(folder, &found, ret_choice, &first, &left_out, error);
     }
     if (status == CADRE_OK && left_out > 0) {
         char more[64] = "";

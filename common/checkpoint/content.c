@@ -14,7 +14,7 @@
 #define FORMAT  "cadre-checkpoint"
 #define VERSION 1
 
-static cadre_status malformed(struct cadre_error *error, const char *what)
+static cadre_status checkpoint_content_malformed(struct cadre_error *error, const char *what)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "this is no manifest of a checkpoint that can be read here: %s", what);
@@ -56,16 +56,17 @@ static cadre_status parse_file(
     const char *name = json_string_value(json_object_get(file, "name"));
     if (name == NULL || strchr(name, '/') != NULL || file_name_check(name, NULL) != CADRE_OK ||
         strlen(name) >= sizeof content->file_name) {
-        return malformed(error, "\"file\" has no \"name\" that a file beside it could have");
+        return checkpoint_content_malformed(
+            error, "\"file\" has no \"name\" that a file beside it could have");
     }
     memcpy(content->file_name, name, strlen(name) + 1);
     if (!parse_number(file, "bytes", &content->file_bytes) ||
         content->file_bytes > LIMIT_BLOB_BYTES) {
-        return malformed(error, "\"file\" has no \"bytes\" that can be");
+        return checkpoint_content_malformed(error, "\"file\" has no \"bytes\" that can be");
     }
     return parse_hash(file, content->file_sha256)
                ? CADRE_OK
-               : malformed(error, "\"file\" has no \"sha256\" of 64 digits");
+               : checkpoint_content_malformed(error, "\"file\" has no \"sha256\" of 64 digits");
 }
 
 static cadre_status parse_blocks(
@@ -73,7 +74,7 @@ static cadre_status parse_blocks(
 {
     const json_t *list = json_object_get(root, "blocks");
     if (!json_is_array(list)) {
-        return malformed(error, "\"blocks\" is no list");
+        return checkpoint_content_malformed(error, "\"blocks\" is no list");
     }
     size_t count = json_array_size(list);
     content->blocks = calloc(count > 0 ? count : 1, sizeof *content->blocks);
@@ -96,24 +97,26 @@ static cadre_status parse_blocks(
         next += block->bytes;
         content->block_count++;
     }
-    return next == content->file_bytes ? CADRE_OK
-                                       : malformed(error, "its blocks are not as long as its file");
+    return next == content->file_bytes
+               ? CADRE_OK
+               : checkpoint_content_malformed(error, "its blocks are not as long as its file");
 }
 
-static cadre_status take(
+static cadre_status checkpoint_content_take(
     const json_t *root, struct checkpoint_content *content, struct cadre_error *error)
 {
     const char *format = json_string_value(json_object_get(root, "format"));
     uint64_t version = 0;
     if (format == NULL || strcmp(format, FORMAT) != 0) {
-        return malformed(error, "\"format\" is not \"" FORMAT "\"");
+        return checkpoint_content_malformed(error, "\"format\" is not \"" FORMAT "\"");
     }
     if (!parse_number(root, "version", &version) || version != VERSION) {
-        return malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
+        return checkpoint_content_malformed(
+            error, "its \"version\" is not 1: a newer Cadre wrote it");
     }
     if (!parse_number(root, "position", &content->position) ||
         content->position >= LIMIT_POSITION) {
-        return malformed(error, "\"position\" is no count of steps");
+        return checkpoint_content_malformed(error, "\"position\" is no count of steps");
     }
     CADRE_TRY(parse_file(root, content, error));
     return parse_blocks(root, content, error);
@@ -130,9 +133,9 @@ cadre_status checkpoint_content_read(const char *text, size_t size,
     json_error_t where;
     json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL) {
-        return malformed(error, where.text);
+        return checkpoint_content_malformed(error, where.text);
     }
-    cadre_status status = take(root, ret_content, error);
+    cadre_status status = checkpoint_content_take(root, ret_content, error);
     json_decref(root);
     if (status != CADRE_OK) {
         checkpoint_content_free(ret_content);

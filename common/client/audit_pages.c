@@ -14,7 +14,8 @@ static cadre_status no_memory(struct cadre_error *error)
 }
 
 /* By (stream, epoch). */
-static int compare(uint32_t stream, uint64_t epoch, uint32_t other_stream, uint64_t other_epoch)
+static int audit_pages_compare(
+    uint32_t stream, uint64_t epoch, uint32_t other_stream, uint64_t other_epoch)
 {
     if (stream != other_stream) {
         return stream < other_stream ? -1 : 1;
@@ -26,7 +27,7 @@ static int compare_epochs(const void *a, const void *b)
 {
     const struct verify_epoch *one = a;
     const struct verify_epoch *other = b;
-    return compare(one->stream, one->cursor.epoch, other->stream, other->cursor.epoch);
+    return audit_pages_compare(one->stream, one->cursor.epoch, other->stream, other->cursor.epoch);
 }
 
 static int compare_verified(const void *a, const void *b)
@@ -180,7 +181,7 @@ static cadre_status restart_pages(struct audit_pages *pages, struct cadre_error 
 
 static bool is_after(const struct verify_from *next, const struct verify_from *from)
 {
-    int epochs = compare(next->stream, next->epoch, from->stream, from->epoch);
+    int epochs = audit_pages_compare(next->stream, next->epoch, from->stream, from->epoch);
     return epochs >= 0 && next->generation >= from->generation &&
            next->position >= from->position &&
            (epochs > 0 || next->generation > from->generation || next->position > from->position);

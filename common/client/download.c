@@ -59,7 +59,8 @@ static void download_release(struct operation *operation)
 static const struct operation_kind download_kind = {
     .message = download_message, .call_ended = download_ended, .release = download_release};
 
-static cadre_status start(struct download *download, uint64_t job, struct cadre_error *error)
+static cadre_status download_start(
+    struct download *download, uint64_t job, struct cadre_error *error)
 {
     const struct operation_call call = {.path = METHOD_JOBS_GET_OUTPUT, .server_streams = true};
     const struct get_output_request request = {.id = {job}, .path = download->path};
@@ -80,5 +81,5 @@ cadre_status cadre_client_get_output(
     download->path = strdup(path != NULL ? path : "");
     download->fd = fd;
     struct cadre_error error = {0};
-    return operation_launch(&download->base, start(download, job, &error), &error, then);
+    return operation_launch(&download->base, download_start(download, job, &error), &error, then);
 }

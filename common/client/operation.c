@@ -38,7 +38,7 @@ static void unlink_operation(struct operation *operation)
 }
 
 /* With a `then` the operation is gone afterwards; else it waits for operation_launch(). */
-static void end(struct operation *operation, cadre_status status)
+static void operation_end(struct operation *operation, cadre_status status)
 {
     operation->ended = true;
     operation->restart_us = 0;
@@ -108,7 +108,7 @@ static const char *forbidden_socket(const char *address)
     return path != NULL && access(path, W_OK) != 0 && errno == EACCES ? path : NULL;
 }
 
-static void explain(struct operation *operation, cadre_status status, const char *text)
+static void operation_explain(struct operation *operation, cadre_status status, const char *text)
 {
     const char *address = operation->client->address;
     struct cadre_error *error = &operation->error;
@@ -181,7 +181,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     } else if (operation->stopped) {
         status = CADRE_OK;
     } else if (status != CADRE_OK) {
-        explain(operation, status, text);
+        operation_explain(operation, status, text);
     }
     if (wait_for_restart(operation, status)) {
         return;
@@ -191,7 +191,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         status = operation->kind->call_ended(operation, status, error);
     }
     if (status != CADRE_PENDING) {
-        end(operation, status);
+        operation_end(operation, status);
     }
 }
 
@@ -351,7 +351,7 @@ static uint64_t restart_due(struct cadre_client *client)
             wire_buffer_clear(&client->packed);
             cadre_status status = operation->kind->restart(operation, &operation->error);
             if (status != CADRE_OK) {
-                end(operation, status);
+                operation_end(operation, status);
                 return now_us; /* `done` may have changed the list */
             }
         } else if (operation->restart_us != 0 && operation->restart_us < next_us) {

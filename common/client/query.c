@@ -80,7 +80,7 @@ static struct query *query_new(
     return query;
 }
 
-static cadre_status ask(struct query *query, const char *path, const cadre_then *then)
+static cadre_status query_ask(struct query *query, const char *path, const cadre_then *then)
 {
     struct cadre_error error = {0};
     const struct operation_call call = {.path = path, .has_timeout = true};
@@ -176,7 +176,8 @@ cadre_status cadre_client_jobs(
     cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then)
 {
     struct query *query = query_new(client, read_jobs, (void **)ret_jobs, then);
-    return query != NULL ? ask(query, METHOD_JOBS_LIST, then) : operation_new_status(client, then);
+    return query != NULL ? query_ask(query, METHOD_JOBS_LIST, then)
+                         : operation_new_status(client, then);
 }
 
 /* ---- outputs ---- */
@@ -326,5 +327,5 @@ cadre_status cadre_client_version(
         return operation_new_status(client, then);
     }
     query->learn = remember_version;
-    return ask(query, METHOD_JOBS_VERSION, then);
+    return query_ask(query, METHOD_JOBS_VERSION, then);
 }

@@ -81,7 +81,7 @@ static void mark_missing(struct submit *submit, const uint8_t hash[LIMIT_SHA256_
 
 /* ---- uploading one ---- */
 
-static cadre_status changed(const struct submit *submit, struct cadre_error *error)
+static cadre_status client_changed(const struct submit *submit, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_ABORTED,
         "file %s changed while it was being uploaded: submit again when nothing writes to it",
@@ -100,7 +100,7 @@ static cadre_status read_chunk(struct submit *submit, size_t want, struct cadre_
             return cadre_error_errno(error, errno, "cannot read %s", submit->content->path);
         }
         if (got == 0) {
-            return changed(submit, error);
+            return client_changed(submit, error);
         }
         have += (size_t)got;
     }
@@ -111,7 +111,7 @@ static cadre_status check_content(struct submit *submit, struct cadre_error *err
 {
     struct sha256 made;
     CADRE_TRY(sha256_finish(submit->hash, &made, error));
-    return sha256_equal(&made, &submit->content->hash) ? CADRE_OK : changed(submit, error);
+    return sha256_equal(&made, &submit->content->hash) ? CADRE_OK : client_changed(submit, error);
 }
 
 static cadre_status send_chunk(struct submit *submit, struct cadre_error *error)
@@ -137,7 +137,7 @@ static cadre_status send_chunk(struct submit *submit, struct cadre_error *error)
                                      : status; /* the coordinator ended it: it says why */
 }
 
-static cadre_status pump(struct submit *submit, struct cadre_error *error)
+static cadre_status client_pump(struct submit *submit, struct cadre_error *error)
 {
     bool last = submit->header_sent && submit->left_bytes == 0;
     for (int i = 0; i < CHUNKS_SENT && !last; i++) {
@@ -168,11 +168,11 @@ static cadre_status start_upload(
             error, CADRE_ABORTED, "it changed while the job was being submitted");
     }
     if (size_bytes != content->size_bytes) {
-        return changed(submit, error);
+        return client_changed(submit, error);
     }
     CADRE_TRY(sha256_open(&submit->hash, error));
     CADRE_TRY(operation_call(&submit->base, &call, error));
-    status = pump(submit, error);
+    status = client_pump(submit, error);
     if (status != CADRE_OK) {
         submit->base.failed = true;
         submit->base.error = *error;
@@ -238,7 +238,7 @@ static cadre_status submit_drained(struct operation *operation, struct cadre_err
     struct submit *submit = (struct submit *)operation;
     bool sending =
         submit->stage == STAGE_UPLOAD && !(submit->header_sent && submit->left_bytes == 0);
-    return sending ? pump(submit, error) : CADRE_OK;
+    return sending ? client_pump(submit, error) : CADRE_OK;
 }
 
 static cadre_status submit_ended(
@@ -282,7 +282,7 @@ static const struct operation_kind submit_kind = {.message = submit_message,
     .call_ended = submit_ended,
     .release = submit_release};
 
-static cadre_status start(
+static cadre_status client_start(
     struct submit *submit, const cadre_submit_options *options, struct cadre_error *error)
 {
     submit->chunk = malloc(CHUNK_BYTES);
@@ -305,5 +305,5 @@ cadre_status cadre_client_submit(cadre_client *client, const cadre_submit_option
     submit->on_upload = options->on_upload;
     submit->user = options->user;
     struct cadre_error error = {0};
-    return operation_launch(&submit->base, start(submit, options, &error), &error, then);
+    return operation_launch(&submit->base, client_start(submit, options, &error), &error, then);
 }

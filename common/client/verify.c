@@ -16,7 +16,7 @@ struct verify {
     cadre_verification **ret_verification;
 };
 
-static cadre_status ask(struct verify *verify, struct cadre_error *error)
+static cadre_status client_ask(struct verify *verify, struct cadre_error *error)
 {
     struct wire_buffer *packed = &verify->base.client->packed;
     const struct operation_call call = {.path = METHOD_JOBS_VERIFY, .has_timeout = true};
@@ -54,7 +54,7 @@ static cadre_status verify_ended(
             "the coordinator answered nothing about job %" PRIu64 ": ask again", verify->job);
     }
     if (!verify->pages.whole) {
-        status = ask(verify, error);
+        status = client_ask(verify, error);
         return status == CADRE_OK ? CADRE_PENDING : status;
     }
     cadre_verification *verification = audit_pages_result(&verify->pages);
@@ -87,6 +87,6 @@ cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
     verify->job = job;
     verify->options = options != NULL ? *options : (cadre_verify_options){0};
     verify->ret_verification = ret_verification;
-    cadre_status status = ask(verify, &error);
+    cadre_status status = client_ask(verify, &error);
     return operation_launch(&verify->base, status, &error, then);
 }

@@ -40,7 +40,7 @@ static bool is_listed(const struct host_gpus *gpus, const char *bus)
     return false;
 }
 
-static void explain(
+static void host_gpus_explain(
     const struct host_gpus *gpus, const struct pci_gpu *card, bool visible, struct host_gpu *gpu)
 {
     if (card->driver[0] == '\0') {
@@ -70,7 +70,7 @@ void host_gpus_add_bus(struct host_gpus *gpus, const char *pci_folder, bool visi
             *gpu = (struct host_gpu){.memory_bytes = 0};
             snprintf(gpu->name, sizeof gpu->name, "NVIDIA GPU 10de:%04x", cards[i].device);
             snprintf(gpu->bus, sizeof gpu->bus, "%s", cards[i].bus);
-            explain(gpus, &cards[i], visible, gpu);
+            host_gpus_explain(gpus, &cards[i], visible, gpu);
             gpus->count++;
         }
     }

@@ -36,7 +36,7 @@ static bool make_room(struct exposition *out, size_t size)
     return !out->failed;
 }
 
-static void put(struct exposition *out, const char *bytes, size_t size)
+static void exposition_put(struct exposition *out, const char *bytes, size_t size)
 {
     if (make_room(out, size)) {
         memcpy(out->text + out->size, bytes, size);
@@ -52,7 +52,7 @@ void exposition_text(struct exposition *out, const char *format, ...)
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     CADRE_ASSERT(length >= 0);
-    put(out, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    exposition_put(out, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
 }
 
 void exposition_family(
@@ -73,9 +73,9 @@ static void put_value(struct exposition *out, const char *text)
     for (size_t at = 0; at < size;) {
         size_t length = utf8_printable(text + at, size - at);
         if (text[at] == '"' || text[at] == '\\') {
-            put(out, "\\", 1);
+            exposition_put(out, "\\", 1);
         }
-        put(out,
+        exposition_put(out,
             text[at] == '\n' ? "\\n"
             : length > 0     ? text + at
                              : "?",
@@ -91,10 +91,10 @@ static void put_labels(struct exposition *out, const struct exposition_label *la
     for (size_t i = 0; i < count; i++) {
         exposition_text(out, "%s%s=\"", i == 0 ? "{" : ",", labels[i].name);
         put_value(out, labels[i].value);
-        put(out, "\"", 1);
+        exposition_put(out, "\"", 1);
     }
     if (count > 0) {
-        put(out, "}", 1);
+        exposition_put(out, "}", 1);
     }
 }
 

@@ -19,7 +19,7 @@ static cadre_status no_address(const char *address, struct cadre_error *error)
         address);
 }
 
-static cadre_status refused(const char *address, int number, struct cadre_error *error)
+static cadre_status listen_refused(const char *address, int number, struct cadre_error *error)
 {
     if (number == EADDRINUSE) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
@@ -46,12 +46,12 @@ cadre_status http_listen(const char *address, bool anywhere, int *ret_fd, int *r
     struct sockaddr *name = (struct sockaddr *)&where.socket_address;
     int fd = socket(name->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) {
-        return refused(address, errno, error);
+        return listen_refused(address, errno, error);
     }
     (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(fd, name, where.socket_address_bytes) != 0 || listen(fd, BACKLOG) != 0 ||
         getsockname(fd, name, &where.socket_address_bytes) != 0) {
-        cadre_status status = refused(address, errno, error);
+        cadre_status status = listen_refused(address, errno, error);
         close(fd);
         return status;
     }

@@ -41,7 +41,7 @@ struct http_server {
 
 /* ---- the answer ---- */
 
-static enum MHD_Result reply(
+static enum MHD_Result http_server_reply(
     struct MHD_Connection *connection, unsigned status, const char *type, struct exposition *body)
 {
     const char *text = body->text != NULL ? body->text : "";
@@ -152,7 +152,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     } else {
         exposition_text(&body, "There is no such page: / lists them.\n");
     }
-    return reply(connection, status, type, &body);
+    return http_server_reply(connection, status, type, &body);
 }
 
 /* ---- connections that last too long ---- */
@@ -199,7 +199,7 @@ static void close_slow_connections(struct http_server *server)
 
 static void on_timer(uv_timer_t *timer);
 
-static void run(struct http_server *server)
+static void http_server_run(struct http_server *server)
 {
     do { /* a place that became free is offered only by the next run */
         server->closed_some = false;
@@ -221,14 +221,14 @@ static void run(struct http_server *server)
 static void on_timer(uv_timer_t *timer)
 {
     close_slow_connections(timer->data);
-    run(timer->data);
+    http_server_run(timer->data);
 }
 
 static void on_ready(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    run(poll->data);
+    http_server_run(poll->data);
 }
 
 __attribute__((format(printf, 2, 0))) static void on_fault(
@@ -244,7 +244,7 @@ __attribute__((format(printf, 2, 0))) static void on_fault(
 
 /* ---- open and close ---- */
 
-static cadre_status start(struct http_server *server, int fd, struct cadre_error *error)
+static cadre_status http_server_start(struct http_server *server, int fd, struct cadre_error *error)
 {
     const struct tls_material *tls = server->options.tls;
     struct MHD_OptionItem tls_items[] = {
@@ -305,7 +305,7 @@ static cadre_status open_on(struct uv_loop_s *loop, const struct http_options *o
     }
     server->options = *options;
     server->loop = loop;
-    cadre_status status = start(server, fd, error);
+    cadre_status status = http_server_start(server, fd, error);
     const union MHD_DaemonInfo *info =
         status == CADRE_OK ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
     if (status == CADRE_OK &&

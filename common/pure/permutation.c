@@ -41,7 +41,7 @@ void permutation_init(
 
 /* One pass of the network: a permutation of [0, 2^bits). Even rounds change the upper half by the
  * lower one, odd rounds the other way round, so the halves need not be equally wide. */
-static uint64_t encipher(const struct permutation *permutation, uint64_t value)
+static uint64_t permutation_encipher(const struct permutation *permutation, uint64_t value)
 {
     uint64_t low = value & permutation->low_mask;
     uint64_t high = value >> permutation->low_bits;
@@ -55,10 +55,10 @@ static uint64_t encipher(const struct permutation *permutation, uint64_t value)
 uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
 {
     CADRE_ASSERT(index < permutation->count);
-    uint64_t value = encipher(permutation, index);
+    uint64_t value = permutation_encipher(permutation, index);
     /* Following the cycle of `index` comes back to `index` at the latest, so this ends. */
     while (value >= permutation->count) {
-        value = encipher(permutation, value);
+        value = permutation_encipher(permutation, value);
     }
     return value;
 }

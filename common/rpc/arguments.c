@@ -22,13 +22,13 @@
 #define FRAMING_BYTES         1024
 #define COMPRESSION_NONE_ONLY 1
 
-static int clip(uint64_t value)
+static int arguments_clip(uint64_t value)
 {
     return value > INT_MAX ? INT_MAX : (int)value;
 }
 
 /* gRPC takes the keys as non-const strings and does not write to them. */
-static void add(struct rpc_arguments *arguments, const char *key, int value)
+static void arguments_add(struct rpc_arguments *arguments, const char *key, int value)
 {
     CADRE_ASSERT(arguments->args.num_args < RPC_ARGUMENTS_MAX);
     arguments->list[arguments->args.num_args++] = (grpc_arg){
@@ -43,23 +43,25 @@ static void add_keepalive(
 {
     uint64_t idle_us = given->idle_us != 0 ? given->idle_us : usual.idle_us;
     uint64_t timeout_us = given->timeout_us != 0 ? given->timeout_us : usual.timeout_us;
-    add(arguments, GRPC_ARG_KEEPALIVE_TIME_MS, clip(idle_us / CADRE_US_PER_MS));
-    add(arguments, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, clip(timeout_us / CADRE_US_PER_MS));
+    arguments_add(arguments, GRPC_ARG_KEEPALIVE_TIME_MS, arguments_clip(idle_us / CADRE_US_PER_MS));
+    arguments_add(
+        arguments, GRPC_ARG_KEEPALIVE_TIMEOUT_MS, arguments_clip(timeout_us / CADRE_US_PER_MS));
 }
 
 static void add_common(
     struct rpc_arguments *arguments, size_t message_bytes_max, size_t metadata_bytes_max)
 {
     arguments->args = (grpc_channel_args){.args = arguments->list};
-    add(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-    add(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    add(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
-        clip((uint64_t)message_bytes_max + FRAMING_BYTES));
-    add(arguments, GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
-    add(arguments, GRPC_ARG_MAX_METADATA_SIZE, clip(metadata_bytes_max));
+    arguments_add(arguments, GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    arguments_add(arguments, GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    arguments_add(arguments, GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH,
+        arguments_clip((uint64_t)message_bytes_max + FRAMING_BYTES));
+    arguments_add(arguments, GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
+    arguments_add(arguments, GRPC_ARG_MAX_METADATA_SIZE, arguments_clip(metadata_bytes_max));
     /* A compressed message can be a thousand times its size on the wire: none is accepted. */
-    add(arguments, GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, COMPRESSION_NONE_ONLY);
-    add(arguments, GRPC_ARG_ENABLE_CHANNELZ, 0);
+    arguments_add(
+        arguments, GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, COMPRESSION_NONE_ONLY);
+    arguments_add(arguments, GRPC_ARG_ENABLE_CHANNELZ, 0);
 }
 
 void rpc_arguments_server(struct rpc_arguments *ret_arguments,
@@ -70,16 +72,16 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     add_keepalive(ret_arguments, keepalive,
         (struct rpc_keepalive){RPC_KEEPALIVE_SERVER_IDLE_US, RPC_KEEPALIVE_SERVER_TIMEOUT_US});
     /* Any client may ping as often as it likes; a stranger's library must not be cut for it. */
-    add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
-    add(ret_arguments, GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-    add(ret_arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS, clip(streams_max));
-    add(ret_arguments, GRPC_ARG_ALLOW_REUSEPORT,
+    arguments_add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
+    arguments_add(ret_arguments, GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
+    arguments_add(ret_arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS, arguments_clip(streams_max));
+    arguments_add(ret_arguments, GRPC_ARG_ALLOW_REUSEPORT,
         0); /* two servers on one port must not both start */
     /* What a client may send of a call before it is read. gRPC would widen it by what it measures,
      * for whoever sends much, to gigabytes. */
-    add(ret_arguments, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, WINDOW_BYTES);
-    add(ret_arguments, GRPC_ARG_HTTP2_BDP_PROBE, 0);
-    add(ret_arguments, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS);
+    arguments_add(ret_arguments, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, WINDOW_BYTES);
+    arguments_add(ret_arguments, GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    arguments_add(ret_arguments, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS);
 }
 
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
@@ -88,11 +90,13 @@ void rpc_arguments_client(struct rpc_arguments *ret_arguments,
     add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
     add_keepalive(ret_arguments, keepalive,
         (struct rpc_keepalive){RPC_KEEPALIVE_IDLE_US, RPC_KEEPALIVE_TIMEOUT_US});
-    add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
-    add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS);
-    add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);
-    add(ret_arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-    add(ret_arguments, GRPC_ARG_ENABLE_RETRIES, 0); /* the program decides what is sent twice */
-    add(ret_arguments, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
-    add(ret_arguments, GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); /* a connection per channel */
+    arguments_add(ret_arguments, GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, BACKOFF_INITIAL_MS);
+    arguments_add(ret_arguments, GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS);
+    arguments_add(ret_arguments, GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, BACKOFF_MAX_MS);
+    arguments_add(ret_arguments, GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments_add(
+        ret_arguments, GRPC_ARG_ENABLE_RETRIES, 0); /* the program decides what is sent twice */
+    arguments_add(ret_arguments, GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+    arguments_add(
+        ret_arguments, GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1); /* a connection per channel */
 }

@@ -14,7 +14,7 @@
 
 static void send_done(void *owner, bool ok);
 static void read_done(void *owner, bool ok);
-static void progress(void *owner);
+static void call_progress(void *owner);
 
 void rpc_call_init(
     struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end_ops *end, grpc_call *grpc)
@@ -23,7 +23,7 @@ void rpc_call_init(
     call->end = end;
     call->grpc = grpc;
     call->refs = 1;
-    call->progress = (struct rpc_deferred){.run = progress, .owner = call};
+    call->progress = (struct rpc_deferred){.run = call_progress, .owner = call};
     call->send_tag = (struct rpc_tag){.complete = send_done, .owner = call};
     call->read_tag = (struct rpc_tag){.complete = read_done, .owner = call};
 }
@@ -240,7 +240,7 @@ static void start_read(struct rpc_call *call)
     rpc_loop_start(call->loop, call->grpc, &op, 1, &call->read_tag);
 }
 
-static void deliver(struct rpc_call *call, grpc_byte_buffer *bytes)
+static void call_deliver(struct rpc_call *call, grpc_byte_buffer *bytes)
 {
     size_t length = grpc_byte_buffer_length(bytes);
     call->read_any = true;
@@ -288,7 +288,7 @@ static void read_done(void *owner, bool ok)
     } else if (call->paused) {
         call->held = bytes;
     } else {
-        deliver(call, bytes);
+        call_deliver(call, bytes);
     }
     rpc_call_schedule(call);
     rpc_call_unref(call);
@@ -307,7 +307,7 @@ void rpc_call_resume(struct rpc_call *call)
 
 /* ---- both ---- */
 
-static void progress(void *owner)
+static void call_progress(void *owner)
 {
     struct rpc_call *call = owner;
     if (drops_unread(call)) {
@@ -316,7 +316,7 @@ static void progress(void *owner)
     if (call->held != NULL && !call->paused) {
         grpc_byte_buffer *bytes = call->held;
         call->held = NULL;
-        deliver(call, bytes);
+        call_deliver(call, bytes);
     }
     start_send(call);
     start_read(call);

@@ -91,7 +91,7 @@ static void copy_tls(struct rpc_diagnosis_request *request, struct rpc_tls *tls)
     request->target.ca_file = rpc_tls_ca_file(tls);
 }
 
-static void ask(struct rpc_channel *channel)
+static void channel_diagnose_ask(struct rpc_channel *channel)
 {
     struct rpc_diagnosis_request *request = gpr_zalloc(sizeof *request);
     request->work.data = request;
@@ -141,7 +141,7 @@ enum rpc_diagnosis rpc_channel_diagnose(
         return channel->diagnosis_found ? RPC_DIAGNOSIS_FOUND : RPC_DIAGNOSIS_NONE;
     }
     channel->diagnosed_generation = connection->generation;
-    ask(channel);
+    channel_diagnose_ask(channel);
     return RPC_DIAGNOSIS_PENDING;
 }
 

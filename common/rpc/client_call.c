@@ -79,7 +79,7 @@ static void report_status(struct rpc_client_call *call)
 
 /* ---- what the shared part asks for ---- */
 
-static void message(struct rpc_call *base, const void *data, size_t length)
+static void client_call_message(struct rpc_call *base, const void *data, size_t length)
 {
     struct rpc_client_call *call = client_call(base);
     if (call->ops->on_message != NULL) {
@@ -101,7 +101,7 @@ static void too_long(struct rpc_call *base, size_t length)
     rpc_call_abort(base, CADRE_RESOURCE_EXHAUSTED, text);
 }
 
-static void drained(struct rpc_call *base)
+static void client_call_drained(struct rpc_call *base)
 {
     struct rpc_client_call *call = client_call(base);
     if (call->ops->on_drained != NULL) {
@@ -109,7 +109,7 @@ static void drained(struct rpc_call *base)
     }
 }
 
-static size_t opening(struct rpc_call *base, grpc_op *ops)
+static size_t client_call_opening(struct rpc_call *base, grpc_op *ops)
 {
     struct rpc_client_call *call = client_call(base);
     ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
@@ -122,7 +122,7 @@ static size_t opening(struct rpc_call *base, grpc_op *ops)
     return 1;
 }
 
-static size_t ending(struct rpc_call *base, grpc_op *ops)
+static size_t client_call_ending(struct rpc_call *base, grpc_op *ops)
 {
     (void)base;
     ops[0].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
@@ -138,7 +138,7 @@ static void free_metadata(grpc_metadata *metadata, size_t count)
     gpr_free(metadata);
 }
 
-static void destroy(struct rpc_call *base)
+static void client_call_destroy(struct rpc_call *base)
 {
     struct rpc_client_call *call = client_call(base);
     struct rpc_channel *channel = call->channel;
@@ -160,16 +160,16 @@ static void destroy(struct rpc_call *base)
 }
 
 static const struct rpc_end_ops client_end = {
-    .message = message,
+    .message = client_call_message,
     .read_end = read_end,
     .too_long = too_long,
-    .drained = drained,
-    .opening = opening,
-    .ending = ending,
-    .destroy = destroy,
+    .drained = client_call_drained,
+    .opening = client_call_opening,
+    .ending = client_call_ending,
+    .destroy = client_call_destroy,
 };
 
-static void end(struct rpc_client_call *call)
+static void client_call_end(struct rpc_client_call *call)
 {
     call->ended = true;
     report_status(call);
@@ -199,7 +199,7 @@ void rpc_client_call_diagnosed(struct rpc_client_call *call)
     if (call->channel->diagnosis_found) {
         use_diagnosis(call);
     }
-    end(call);
+    client_call_end(call);
 }
 
 /* gRPC's words when it knows no address: dialing for a diagnosis would ask again, and as vainly. */
@@ -238,7 +238,7 @@ static void status_done(void *owner, bool ok)
             use_diagnosis(call);
         }
     }
-    end(call);
+    client_call_end(call);
 }
 
 /* ---- opening ---- */

@@ -122,7 +122,7 @@ static bool is_connection(
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int handshake_log_compare(const void *a, const void *b)
 {
     return memcmp(a, b, sizeof(struct peer));
 }
@@ -153,7 +153,7 @@ static struct peers scan_sockets(const struct rpc_handshake_log *handshake_log)
         closedir(folder);
     }
     if (peers.count > 0) {
-        qsort(peers.list, peers.count, sizeof *peers.list, compare);
+        qsort(peers.list, peers.count, sizeof *peers.list, handshake_log_compare);
     }
     return peers;
 }
@@ -161,7 +161,7 @@ static struct peers scan_sockets(const struct rpc_handshake_log *handshake_log)
 /* ---- telling ---- */
 
 /* OpenSSL's words in ours. */
-static const char *explain(const char *reason)
+static const char *handshake_log_explain(const char *reason)
 {
     static const struct {
         const char *word, *text;
@@ -216,11 +216,11 @@ static void log_failure(struct rpc_handshake_log *handshake_log, const struct fa
     size_t length = 0;
     size_t gone = 0;
     bool tellable = false;
-    const char *why = explain(failure->reason);
+    const char *why = handshake_log_explain(failure->reason);
     for (size_t i = 0; i < failure->before.count; i++) {
         const struct peer *peer = &failure->before.list[i];
-        bool there = after->count > 0 &&
-                     bsearch(peer, after->list, after->count, sizeof *after->list, compare) != NULL;
+        bool there = after->count > 0 && bsearch(peer, after->list, after->count,
+                                             sizeof *after->list, handshake_log_compare) != NULL;
         if (!there && gone++ < CANDIDATES_MAX) {
             write_peer(peer, peer_text);
             tellable = is_new(handshake_log, peer_text, why) || tellable;
@@ -311,7 +311,7 @@ void rpc_handshake_log_add_port(struct rpc_handshake_log *handshake_log, int por
     }
 }
 
-static void closed(uv_handle_t *handle)
+static void handshake_log_closed(uv_handle_t *handle)
 {
     struct rpc_handshake_log *handshake_log = handle->data;
     for (size_t i = 0; i < handshake_log->failure_count; i++) {
@@ -329,5 +329,5 @@ void rpc_handshake_log_close(struct rpc_handshake_log *handshake_log)
     pthread_mutex_lock(&lock);
     watched = NULL;
     pthread_mutex_unlock(&lock);
-    uv_close((uv_handle_t *)&handshake_log->async, closed);
+    uv_close((uv_handle_t *)&handshake_log->async, handshake_log_closed);
 }

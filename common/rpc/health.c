@@ -64,7 +64,7 @@ static cadre_status send_state(struct rpc_call *call, enum serving state)
 
 /* ---- the calls ---- */
 
-static struct service *find(struct rpc_health *health, const char *name)
+static struct service *rpc_health_find(struct rpc_health *health, const char *name)
 {
     for (size_t i = 0; i < health->service_count; i++) {
         if (strcmp(health->services[i].name, name) == 0) {
@@ -87,7 +87,7 @@ static void check_message(struct rpc_call *call, const void *data, size_t length
         refuse_request(call);
         return;
     }
-    const struct service *service = find(user, name);
+    const struct service *service = rpc_health_find(user, name);
     if (service == NULL) {
         rpc_call_finish(call, CADRE_NOT_FOUND, "HealthCheckRequest.service: no such service here");
     } else if (send_state(call, service->state) == CADRE_OK) {
@@ -112,7 +112,7 @@ static void watch_message(struct rpc_call *call, const void *data, size_t length
     }
     health->watches = watch;
     rpc_call_set_user(call, watch);
-    const struct service *service = find(health, name);
+    const struct service *service = rpc_health_find(health, name);
     send_state(call, service != NULL ? service->state : SERVICE_UNKNOWN);
 }
 
@@ -184,7 +184,7 @@ cadre_status rpc_health_set(
     struct rpc_health *health, const char *name, bool serving, struct cadre_error *error)
 {
     enum serving state = serving ? SERVING : NOT_SERVING;
-    struct service *service = find(health, name);
+    struct service *service = rpc_health_find(health, name);
     if (service == NULL) {
         if (strlen(name) > RPC_HEALTH_NAME_MAX) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -72,7 +72,7 @@ static void random_next(void)
 }
 
 /* A client that guessed it would refuse its own message, and nothing else. */
-static const uint8_t *secret(void)
+static const uint8_t *http2_filter_secret(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, random_next);
@@ -81,7 +81,7 @@ static const uint8_t *secret(void)
 
 static void write_refusal(const struct message *message, uint8_t out[RPC_REFUSAL_BYTES])
 {
-    memcpy(out, secret(), SECRET_BYTES);
+    memcpy(out, http2_filter_secret(), SECRET_BYTES);
     out[SECRET_BYTES] = (uint8_t)message->refusal;
     for (unsigned i = 0; i < 4; i++) {
         out[SECRET_BYTES + 1 + i] = (uint8_t)(message->length >> (24 - 8 * i));
@@ -91,7 +91,7 @@ static void write_refusal(const struct message *message, uint8_t out[RPC_REFUSAL
 enum rpc_refusal rpc_refusal_read(const void *data, size_t length, uint64_t *ret_bytes)
 {
     const uint8_t *bytes = data;
-    if (length != RPC_REFUSAL_BYTES || memcmp(bytes, secret(), SECRET_BYTES) != 0) {
+    if (length != RPC_REFUSAL_BYTES || memcmp(bytes, http2_filter_secret(), SECRET_BYTES) != 0) {
         return RPC_REFUSAL_NONE;
     }
     *ret_bytes = 0;
@@ -112,7 +112,7 @@ struct rpc_http2_filter *rpc_http2_filter_open(struct rpc_caller *caller)
     return filter;
 }
 
-static struct message *find(struct rpc_http2_filter *filter, uint32_t stream)
+static struct message *http2_filter_find(struct rpc_http2_filter *filter, uint32_t stream)
 {
     for (uint32_t i = 0; i < filter->message_count; i++) {
         if (filter->messages[i].stream == stream) {
@@ -122,7 +122,7 @@ static struct message *find(struct rpc_http2_filter *filter, uint32_t stream)
     return NULL;
 }
 
-static struct message *begin(struct rpc_http2_filter *filter, uint32_t stream)
+static struct message *http2_filter_begin(struct rpc_http2_filter *filter, uint32_t stream)
 {
     if (filter->message_count == STREAMS_MAX) {
         return NULL;
@@ -141,7 +141,7 @@ static struct message *begin(struct rpc_http2_filter *filter, uint32_t stream)
     return message;
 }
 
-static void end(struct rpc_http2_filter *filter, struct message *message)
+static void http2_filter_end(struct rpc_http2_filter *filter, struct message *message)
 {
     if (message != NULL) {
         filter->caller->announced_bytes -= message->announced_bytes;
@@ -156,7 +156,7 @@ void rpc_http2_filter_close(struct rpc_http2_filter *filter)
         return;
     }
     while (filter->message_count > 0) {
-        end(filter, &filter->messages[0]);
+        http2_filter_end(filter, &filter->messages[0]);
     }
     free(filter->ended);
     free(filter->messages);
@@ -263,14 +263,14 @@ static uint32_t parse_content(struct message *message, uint8_t *bytes, uint32_t 
 static bool parse_data(
     struct rpc_http2_filter *filter, uint32_t stream, uint8_t *bytes, uint32_t count)
 {
-    struct message *message = find(filter, stream);
+    struct message *message = http2_filter_find(filter, stream);
     bool small = count < FRAGMENT_BYTES;
     if (count == 0 || (message == NULL && was_ended(filter, stream))) {
         return true;
     }
     while (count > 0) {
         uint32_t taken = 1;
-        if (message == NULL && (message = begin(filter, stream)) == NULL) {
+        if (message == NULL && (message = http2_filter_begin(filter, stream)) == NULL) {
             return false;
         }
         if (message->header_bytes < MESSAGE_HEADER_BYTES) {
@@ -281,7 +281,7 @@ static bool parse_data(
         bytes += taken;
         count -= taken;
         if (message->header_bytes == MESSAGE_HEADER_BYTES && message->left == 0) {
-            end(filter, message);
+            http2_filter_end(filter, message);
             message = NULL;
         }
     }
@@ -362,7 +362,7 @@ static bool parse_frames(struct rpc_http2_filter *filter, uint8_t *bytes, size_t
         count -= taken;
         if (frame->header_bytes == FRAME_HEADER_BYTES && frame->left == 0) {
             if (ends_stream(frame)) {
-                end(filter, find(filter, frame->stream));
+                http2_filter_end(filter, http2_filter_find(filter, frame->stream));
             }
             frame->header_bytes = 0;
         }
@@ -396,7 +396,7 @@ void rpc_http2_filter_sent(struct rpc_http2_filter *filter, const uint8_t *bytes
         count -= taken;
         if (frame->header_bytes == FRAME_HEADER_BYTES && frame->left == 0) {
             if (frame->type == FRAME_RESET) {
-                end(filter, find(filter, frame->stream));
+                http2_filter_end(filter, http2_filter_find(filter, frame->stream));
                 remember_ended(filter, frame->stream);
             }
             frame->header_bytes = 0;

@@ -115,7 +115,7 @@ static struct connection *connection_of(int fd)
     return fd >= 0 && fd < DESCRIPTORS_MAX ? atomic_load(&by_descriptor[fd]) : NULL;
 }
 
-static void forget(int fd)
+static void io_hooks_forget(int fd)
 {
     if (connection_of(fd) != NULL) {
         connection_close(atomic_exchange(&by_descriptor[fd], NULL));
@@ -126,7 +126,7 @@ void rpc_io_hooks_watch(int fd)
 {
     static const struct tls_identity nobody;
     pthread_mutex_lock(&lock);
-    forget(fd);
+    io_hooks_forget(fd);
     if (message_bytes_max > 0 && fd < DESCRIPTORS_MAX) {
         atomic_store(&by_descriptor[fd], connection_open(&nobody));
     }
@@ -170,7 +170,7 @@ ssize_t rpc_recvmsg(int fd, struct msghdr *message, int flags)
         got = -1;
         errno = ECONNRESET;
     } else if (connection != NULL && !rpc_http2_filter_is_active(connection->filter)) {
-        forget(fd);
+        io_hooks_forget(fd);
     }
     pthread_mutex_unlock(&lock);
     return got;
@@ -200,7 +200,7 @@ int rpc_close(int fd)
 {
     if (connection_of(fd) != NULL) {
         pthread_mutex_lock(&lock);
-        forget(fd);
+        io_hooks_forget(fd);
         pthread_mutex_unlock(&lock);
     }
     return (int)syscall(SYS_close, fd);

@@ -127,7 +127,7 @@ static void run_deferred(struct rpc_loop *loop)
 
 /* ---- waking ---- */
 
-static void watch(struct rpc_loop *loop, int how, int fd, uint32_t events)
+static void rpc_loop_watch(struct rpc_loop *loop, int how, int fd, uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.fd = fd};
     int failed = epoll_ctl(loop->watch_fd, how, fd, &event);
@@ -172,7 +172,7 @@ static void run_uv(struct rpc_loop *loop)
     uv_run(&loop->uv, UV_RUN_NOWAIT);
     if (loop->is_ready) {
         loop->is_ready = false;
-        watch(loop, EPOLL_CTL_MOD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
+        rpc_loop_watch(loop, EPOLL_CTL_MOD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
     }
 }
 
@@ -233,7 +233,7 @@ static grpc_event next_event(struct rpc_loop *loop, gpr_timespec until)
                                       : grpc_completion_queue_next(loop->queue, until, NULL);
 }
 
-static void dispatch(struct rpc_loop *loop, grpc_event event)
+static void rpc_loop_dispatch(struct rpc_loop *loop, grpc_event event)
 {
     struct rpc_tag *tag = event.tag;
     RPC_TAG_ACQUIRE(tag);
@@ -248,7 +248,7 @@ static bool run_turn(struct rpc_loop *loop, gpr_timespec until)
     int handled = 0;
     grpc_event event = next_event(loop, until);
     while (event.type == GRPC_OP_COMPLETE) {
-        dispatch(loop, event);
+        rpc_loop_dispatch(loop, event);
         if (++handled == RPC_EVENTS_PER_TURN_MAX) {
             break;
         }
@@ -283,7 +283,7 @@ static gpr_timespec wait_until(struct rpc_loop *loop, uint64_t deadline_us)
 }
 
 /* Whoever polls the loop is told of nothing that was there: it is handled first, or stays told. */
-static void settle(struct rpc_loop *loop)
+static void rpc_loop_settle(struct rpc_loop *loop)
 {
     if (loop->queue_thread == NULL) {
         return;
@@ -317,7 +317,7 @@ cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_
         may_wait = run_turn(
             loop, may_wait ? wait_until(loop, deadline_us) : gpr_inf_past(GPR_CLOCK_MONOTONIC));
     }
-    settle(loop);
+    rpc_loop_settle(loop);
     loop->running = false;
     return status;
 }
@@ -376,7 +376,7 @@ static void close_queue(struct rpc_loop *loop)
         if (event.type == GRPC_QUEUE_SHUTDOWN) {
             break;
         }
-        dispatch(loop, event);
+        rpc_loop_dispatch(loop, event);
     }
     if (loop->queue_thread != NULL) {
         rpc_queue_thread_close(loop->queue_thread);
@@ -438,8 +438,8 @@ cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error
     pthread_mutex_init(&loop->post_lock, NULL);
     open_queue(loop);
     run_uv(loop); /* hands the anchor's descriptor to the kernel */
-    watch(loop, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
-    watch(loop, EPOLL_CTL_ADD, loop->quit_fd, EPOLLIN);
+    rpc_loop_watch(loop, EPOLL_CTL_ADD, uv_backend_fd(&loop->uv), EPOLLIN | EPOLLONESHOT);
+    rpc_loop_watch(loop, EPOLL_CTL_ADD, loop->quit_fd, EPOLLIN);
     failed = -start_watcher(loop);
     if (failed != 0) {
         cadre_error_errno(error, -failed, "event loop: its thread does not start");

@@ -96,7 +96,8 @@ static struct reply not_found(const char *what, const struct question *question)
     return reply;
 }
 
-static struct reply answer(const struct reflection_index *index, const struct question *question)
+static struct reply reflection_answer(
+    const struct reflection_index *index, const struct question *question)
 {
     const struct symbol *symbol = reflection_symbol(index, question->text, question->text_size);
     switch (question->id) {
@@ -191,7 +192,7 @@ static void info_message(struct rpc_call *call, const void *data, size_t length,
             call, CADRE_INVALID_ARGUMENT, "ServerReflectionRequest: not such a message");
         return;
     }
-    const struct reply reply = answer(&reflection->index, &question);
+    const struct reply reply = reflection_answer(&reflection->index, &question);
     struct field_writer writer = {0};
     struct rpc_buffer buffer;
     put_response(&writer, &reflection->index, &question, &reply);

@@ -64,7 +64,7 @@ static void too_many(struct rpc_call *base, size_t length)
     rpc_call_finish(base, CADRE_RESOURCE_EXHAUSTED, text);
 }
 
-static void message(struct rpc_call *base, const void *data, size_t length)
+static void server_call_message(struct rpc_call *base, const void *data, size_t length)
 {
     struct rpc_server_call *call = server_call(base);
     const struct rpc_method *method = call->method;
@@ -96,7 +96,7 @@ static void read_end(struct rpc_call *base, bool failed)
     }
 }
 
-static void drained(struct rpc_call *base)
+static void server_call_drained(struct rpc_call *base)
 {
     const struct rpc_method *method = server_call(base)->method;
     if (method != NULL && method->ops->on_drained != NULL) {
@@ -104,14 +104,14 @@ static void drained(struct rpc_call *base)
     }
 }
 
-static size_t opening(struct rpc_call *base, grpc_op *ops)
+static size_t server_call_opening(struct rpc_call *base, grpc_op *ops)
 {
     (void)base;
     ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
     return 1;
 }
 
-static size_t ending(struct rpc_call *base, grpc_op *ops)
+static size_t server_call_ending(struct rpc_call *base, grpc_op *ops)
 {
     struct rpc_server_call *call = server_call(base);
     ops[0].op = GRPC_OP_SEND_STATUS_FROM_SERVER;
@@ -120,7 +120,7 @@ static size_t ending(struct rpc_call *base, grpc_op *ops)
     return 1;
 }
 
-static void destroy(struct rpc_call *base)
+static void server_call_destroy(struct rpc_call *base)
 {
     struct rpc_server_call *call = server_call(base);
     struct rpc_server *server = call->server;
@@ -140,13 +140,13 @@ static void destroy(struct rpc_call *base)
 }
 
 static const struct rpc_end_ops server_end = {
-    .message = message,
+    .message = server_call_message,
     .read_end = read_end,
     .too_long = too_long,
-    .drained = drained,
-    .opening = opening,
-    .ending = ending,
-    .destroy = destroy,
+    .drained = server_call_drained,
+    .opening = server_call_opening,
+    .ending = server_call_ending,
+    .destroy = server_call_destroy,
 };
 
 /* ---- beginning and end ---- */

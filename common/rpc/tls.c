@@ -71,7 +71,7 @@ void rpc_tls_report_refused(struct rpc_tls *tls, const char *text)
 
 /* ---- the files ---- */
 
-static void look(const struct rpc_tls *tls, struct stamp ret_stamps[FILES])
+static void tls_look(const struct rpc_tls *tls, struct stamp ret_stamps[FILES])
 {
     memset(ret_stamps, 0, FILES * sizeof *ret_stamps);
     for (size_t i = 0; i < FILES; i++) {
@@ -109,11 +109,11 @@ static cadre_status check_identity(
     return CADRE_OK;
 }
 
-static cadre_status load(struct rpc_tls *tls, struct cadre_error *error)
+static cadre_status tls_load(struct rpc_tls *tls, struct cadre_error *error)
 {
     struct tls_files files = {tls->paths[0], tls->paths[1], tls->paths[2]};
     struct tls_material material;
-    look(tls, tls->loaded);
+    tls_look(tls, tls->loaded);
     memcpy(tls->seen, tls->loaded, sizeof tls->seen);
     CADRE_TRY(tls_material_read(&files, &material, error));
     cadre_status status = check_identity(tls, &material.identity, error);
@@ -134,7 +134,7 @@ void rpc_tls_reload(struct rpc_tls *tls)
     if (tls == NULL) {
         return;
     }
-    if (load(tls, &error) != CADRE_OK) {
+    if (tls_load(tls, &error) != CADRE_OK) {
         report_event(tls, RPC_TLS_RELOAD_FAILED, error.text);
         return;
     }
@@ -150,7 +150,7 @@ void rpc_tls_reload(struct rpc_tls *tls)
 static void check_for_changes(struct rpc_tls *tls)
 {
     struct stamp now[FILES];
-    look(tls, now);
+    tls_look(tls, now);
     if (memcmp(now, tls->loaded, sizeof now) != 0 && memcmp(now, tls->seen, sizeof now) == 0) {
         rpc_tls_reload(tls);
     } else {
@@ -270,7 +270,7 @@ cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *o
     *tls = (struct rpc_tls){.users = 1, .role = role, .on_event = on_event, .user = user};
     cadre_status status = choose_paths(tls, options, error);
     if (status == CADRE_OK) {
-        status = load(tls, error);
+        status = tls_load(tls, error);
     }
     if (status != CADRE_OK) {
         rpc_tls_unref(tls);

@@ -17,7 +17,7 @@
 
 /* ---- servers ---- */
 
-static grpc_ssl_certificate_config_reload_status fetch(
+static grpc_ssl_certificate_config_reload_status tls_credentials_fetch(
     void *user, grpc_ssl_server_certificate_config **ret_config)
 {
     struct rpc_tls_port *port = user;
@@ -36,13 +36,14 @@ grpc_server_credentials *rpc_tls_server_credentials(struct rpc_tls_port *port)
 {
     return grpc_ssl_server_credentials_create_with_options(
         grpc_ssl_server_credentials_create_options_using_config_fetcher(
-            GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, fetch, port));
+            GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY, tls_credentials_fetch,
+            port));
 }
 
 /* ---- channels ---- */
 
 /* After OpenSSL found the server's certificate to be of the CA and valid: is it a coordinator's? */
-static int verify(void *user, grpc_tls_custom_verification_check_request *request,
+static int tls_credentials_verify(void *user, grpc_tls_custom_verification_check_request *request,
     grpc_tls_on_custom_verification_check_done_cb callback, void *callback_arg,
     grpc_status_code *ret_status, char **ret_details)
 {
@@ -82,7 +83,7 @@ static void verify_gone(void *user)
 grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls)
 {
     static grpc_tls_certificate_verifier_external coordinator_only = {
-        .verify = verify, .cancel = verify_cancelled, .destruct = verify_gone};
+        .verify = tls_credentials_verify, .cancel = verify_cancelled, .destruct = verify_gone};
     const struct tls_material *material = rpc_tls_material(tls);
     grpc_tls_identity_pairs *pairs = grpc_tls_identity_pairs_create();
     grpc_tls_identity_pairs_add_pair(pairs, material->key_pem, material->cert_pem);

@@ -23,7 +23,7 @@ void rpc_tune_malloc(void)
     mallopt(M_TOP_PAD, TOP_PAD_BYTES);
 }
 
-static void route(gpr_log_func_args *line)
+static void tune_route(gpr_log_func_args *line)
 {
     rpc_log_fn *fn = atomic_load(&log_fn);
     rpc_handshake_log_line(line->message);
@@ -42,10 +42,10 @@ static void route(gpr_log_func_args *line)
 void rpc_tune_log(rpc_log_fn *fn)
 {
     atomic_store(&log_fn, fn);
-    gpr_set_log_function(route);
+    gpr_set_log_function(tune_route);
 }
 
 void rpc_tune_log_default(void)
 {
-    gpr_set_log_function(route);
+    gpr_set_log_function(tune_route);
 }

@@ -26,7 +26,7 @@ void tls_key_pair_free(struct tls_key_pair *pair)
     *pair = (struct tls_key_pair){NULL, NULL};
 }
 
-static cadre_status fail(const char *what, struct cadre_error *error)
+static cadre_status authority_fail(const char *what, struct cadre_error *error)
 {
     char reason[160];
     ERR_error_string_n(ERR_peek_last_error(), reason, sizeof reason);
@@ -61,7 +61,7 @@ static cadre_status write_pair(
     BIO_free(key_bio);
     if (ret_pair->cert_pem == NULL || ret_pair->key_pem == NULL) {
         tls_key_pair_free(ret_pair);
-        return fail("the text of a certificate", error);
+        return authority_fail("the text of a certificate", error);
     }
     return CADRE_OK;
 }
@@ -104,7 +104,7 @@ static bool add_extension(X509 *certificate, X509 *issuer, int kind, const char 
     return done;
 }
 
-static bool begin(X509 *certificate, EVP_PKEY *key, const struct tls_validity *validity)
+static bool authority_begin(X509 *certificate, EVP_PKEY *key, const struct tls_validity *validity)
 {
     return certificate != NULL && key != NULL &&
            X509_set_version(certificate, X509_VERSION_3) == 1 && set_serial(certificate) &&
@@ -118,18 +118,19 @@ cadre_status tls_authority_make(
     uint32_t tag = 0;
     char name[32];
     if (RAND_bytes((unsigned char *)&tag, sizeof tag) != 1) {
-        return fail("random bytes", error);
+        return authority_fail("random bytes", error);
     }
     snprintf(name, sizeof name, "Cadre CA %08x", tag);
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *ca = X509_new();
-    bool made = begin(ca, key, validity) && set_subject(ca, name) &&
+    bool made = authority_begin(ca, key, validity) && set_subject(ca, name) &&
                 X509_set_issuer_name(ca, X509_get_subject_name(ca)) == 1 &&
                 add_extension(ca, ca, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
                 add_extension(ca, ca, NID_key_usage, "critical,keyCertSign,cRLSign") &&
                 add_extension(ca, ca, NID_subject_key_identifier, "hash") &&
                 X509_sign(ca, key, EVP_sha256()) > 0;
-    cadre_status status = made ? write_pair(ca, key, ret_ca, error) : fail("an authority", error);
+    cadre_status status =
+        made ? write_pair(ca, key, ret_ca, error) : authority_fail("an authority", error);
     X509_free(ca);
     EVP_PKEY_free(key);
     return status;
@@ -173,7 +174,7 @@ static cadre_status add_names(
     }
     if (status == CADRE_OK &&
         !(made && X509_add1_ext_i2d(certificate, NID_subject_alt_name, names, 0, 0) == 1)) {
-        status = fail("the names of a certificate", error);
+        status = authority_fail("the names of a certificate", error);
     }
     GENERAL_NAMES_free(names);
     return status;
@@ -205,7 +206,7 @@ static cadre_status check_request(
     return CADRE_OK;
 }
 
-static cadre_status fill(X509 *certificate, EVP_PKEY *key, X509 *issuer,
+static cadre_status authority_fill(X509 *certificate, EVP_PKEY *key, X509 *issuer,
     const struct tls_request *request, struct cadre_error *error)
 {
     enum tls_role role = request->identity.role;
@@ -213,7 +214,7 @@ static cadre_status fill(X509 *certificate, EVP_PKEY *key, X509 *issuer,
     char common_name[64]; /* of X.520's ub-common-name */
     snprintf(
         common_name, sizeof common_name, "%s/%.50s", tls_role_name(role), request->identity.name);
-    bool made = begin(certificate, key, &request->validity) &&
+    bool made = authority_begin(certificate, key, &request->validity) &&
                 set_subject(certificate, common_name) &&
                 X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) == 1 &&
                 add_extension(certificate, issuer, NID_basic_constraints, "critical,CA:FALSE") &&
@@ -222,7 +223,7 @@ static cadre_status fill(X509 *certificate, EVP_PKEY *key, X509 *issuer,
                     serves ? "serverAuth,clientAuth" : "clientAuth") &&
                 add_extension(certificate, issuer, NID_subject_key_identifier, "hash") &&
                 add_extension(certificate, issuer, NID_authority_key_identifier, "keyid:always");
-    return made ? add_names(certificate, request, error) : fail("a certificate", error);
+    return made ? add_names(certificate, request, error) : authority_fail("a certificate", error);
 }
 
 cadre_status tls_authority_issue(const struct tls_key_pair *ca, const struct tls_request *request,
@@ -244,10 +245,10 @@ cadre_status tls_authority_issue(const struct tls_key_pair *ca, const struct tls
             "the authority's key is no PEM private key, or not that of its certificate");
     }
     if (status == CADRE_OK) {
-        status = fill(certificate, key, issuer, request, error);
+        status = authority_fill(certificate, key, issuer, request, error);
     }
     if (status == CADRE_OK && X509_sign(certificate, issuer_key, EVP_sha256()) <= 0) {
-        status = fail("a signature", error);
+        status = authority_fail("a signature", error);
     }
     if (status == CADRE_OK) {
         status = write_pair(certificate, key, ret_pair, error);

@@ -150,7 +150,7 @@ static cadre_status ca_time_fault(
         what, ca->subject, when);
 }
 
-static cadre_status explain(
+static cadre_status certificate_explain(
     const X509_STORE_CTX *check, const char *what, const char *ca, struct cadre_error *error)
 {
     int reason = X509_STORE_CTX_get_error(check);
@@ -191,7 +191,8 @@ cadre_status tls_certificate_check(X509 *certificate, STACK_OF(X509) * between,
             cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to check it", what);
     } else {
         X509_STORE_CTX_set0_trusted_stack(check, roots);
-        status = X509_verify_cert(check) == 1 ? CADRE_OK : explain(check, what, ca, error);
+        status =
+            X509_verify_cert(check) == 1 ? CADRE_OK : certificate_explain(check, what, ca, error);
     }
     X509_STORE_CTX_free(check);
     ERR_clear_error();

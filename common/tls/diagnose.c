@@ -64,7 +64,7 @@ static bool connect_one(struct attempt *attempt, const struct addrinfo *address)
     return connected;
 }
 
-static bool dial(struct attempt *attempt)
+static bool diagnose_dial(struct attempt *attempt)
 {
     char port[16];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -119,7 +119,7 @@ static bool use_material(SSL_CTX *context, const struct tls_material *material)
 }
 
 /* Runs one step of TLS until it is through: SSL_ERROR_NONE, or why not. */
-static int drive(const struct attempt *attempt, int (*step)(SSL *ssl))
+static int diagnose_drive(const struct attempt *attempt, int (*step)(SSL *ssl))
 {
     for (;;) {
         ERR_clear_error();
@@ -149,7 +149,7 @@ static int do_handshake(struct attempt *attempt)
         SSL_set_alpn_protos(attempt->ssl, protocols, sizeof protocols) != 0) {
         return SSL_ERROR_SYSCALL;
     }
-    return drive(attempt, SSL_connect);
+    return diagnose_drive(attempt, SSL_connect);
 }
 
 static int send_preface(SSL *ssl)
@@ -245,7 +245,7 @@ static bool explain_own_certificate(const struct attempt *attempt, struct cadre_
     return true;
 }
 
-static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error)
+static bool diagnose_judge(struct attempt *attempt, int shaken, struct cadre_error *error)
 {
     const struct tls_target *target = attempt->target;
     unsigned long reason = ERR_peek_error();
@@ -253,8 +253,8 @@ static bool judge(struct attempt *attempt, int shaken, struct cadre_error *error
     if (met && explain_server_certificate(attempt, error)) {
         return true;
     }
-    if (shaken == SSL_ERROR_NONE && drive(attempt, send_preface) == SSL_ERROR_NONE) {
-        int answer = drive(attempt, read_settings);
+    if (shaken == SSL_ERROR_NONE && diagnose_drive(attempt, send_preface) == SSL_ERROR_NONE) {
+        int answer = diagnose_drive(attempt, read_settings);
         /* Since TLS 1.3 a server looks at our certificate only when we believe all is done. */
         return answer != SSL_ERROR_NONE && answer != SSL_ERROR_WANT_READ &&
                explain_own_certificate(attempt, error);
@@ -323,10 +323,10 @@ bool tls_diagnose(
     bool found = false;
     sigset_t before;
     block_sigpipe(&before);
-    if (dial(&attempt)) {
+    if (diagnose_dial(&attempt)) {
         int shaken = do_handshake(&attempt);
         if (attempt.ssl != NULL) {
-            found = target->material != NULL ? judge(&attempt, shaken, ret_error)
+            found = target->material != NULL ? diagnose_judge(&attempt, shaken, ret_error)
                                              : explain_plain_server(&attempt, shaken, ret_error);
         }
     }

@@ -36,7 +36,7 @@ static void set_expiry(const struct parsed *parsed, struct tls_material *materia
     material->not_after_s = roots_s < material->not_after_s ? roots_s : material->not_after_s;
 }
 
-static cadre_status check(
+static cadre_status material_check(
     struct parsed *parsed, struct tls_material *material, struct cadre_error *error)
 {
     CADRE_TRY(tls_certificates_parse(material->cert_pem, parsed->cert, &parsed->chain, error));
@@ -77,7 +77,7 @@ cadre_status tls_material_read(
         status = tls_file_read(files->ca, parsed.ca, false, &ret_material->ca_pem, error);
     }
     if (status == CADRE_OK) {
-        status = check(&parsed, ret_material, error);
+        status = material_check(&parsed, ret_material, error);
     }
     sk_X509_pop_free(parsed.chain, X509_free);
     sk_X509_pop_free(parsed.roots, X509_free);

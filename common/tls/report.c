@@ -15,7 +15,7 @@
 #define WHAT_BYTES 320
 
 /* The path of the file `name` in the folder of `path`, allocated; NULL when memory is out. */
-static char *beside(const char *path, const char *name)
+static char *tls_report_beside(const char *path, const char *name)
 {
     const char *slash = strrchr(path, '/');
     size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
@@ -30,7 +30,7 @@ static char *beside(const char *path, const char *name)
 /* NULL: there is no such file, or it holds none. */
 static STACK_OF(X509) * certificates_beside(const char *path, const char *name)
 {
-    CADRE_FREE_AT_EXIT char *other = beside(path, name);
+    CADRE_FREE_AT_EXIT char *other = tls_report_beside(path, name);
     CADRE_FREE_AT_EXIT char *text = NULL;
     STACK_OF(X509) *list = NULL;
     if (other != NULL && tls_file_read(other, other, false, &text, NULL) == CADRE_OK) {

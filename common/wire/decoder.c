@@ -167,7 +167,7 @@ void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData
 }
 
 /* The start of a value as it can be shown: odd bytes become "?". */
-static const char *shown(const char *value, char *buffer)
+static const char *decoder_shown(const char *value, char *buffer)
 {
     size_t used = 0;
     for (size_t at = 0; value[at] != '\0';) {
@@ -190,7 +190,8 @@ static void fail_string(
     struct decoder *decoder, const char *field, const char *value, const char *fault)
 {
     char buffer[SHOWN_BYTES];
-    decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "\"%s\" %s", shown(value, buffer), fault);
+    decoder_fail(
+        decoder, CADRE_INVALID_ARGUMENT, field, "\"%s\" %s", decoder_shown(value, buffer), fault);
 }
 
 /* protobuf-c ends a string at its first NUL and says nothing. It takes one byte more than came over
@@ -206,7 +207,7 @@ static bool decode_length(
     if (size >= limit) {
         char buffer[SHOWN_BYTES];
         decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, field,
-            "\"%s\" has %zu bytes; at most %zu are accepted", shown(value, buffer), size,
+            "\"%s\" has %zu bytes; at most %zu are accepted", decoder_shown(value, buffer), size,
             limit - 1);
         return false;
     }

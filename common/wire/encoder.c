@@ -69,7 +69,7 @@ char *encoder_text(struct encoder *encoder, const char *text)
     return clean;
 }
 
-static cadre_status pack(
+static cadre_status encoder_pack(
     struct encoder *encoder, const ProtobufCMessage *message, size_t limit_bytes)
 {
     const char *name = message->descriptor->short_name;
@@ -95,7 +95,7 @@ cadre_status encoder_finish(
     struct encoder *encoder, const ProtobufCMessage *message, size_t limit_bytes)
 {
     if (encoder->status == CADRE_OK) {
-        encoder->status = pack(encoder, message, limit_bytes);
+        encoder->status = encoder_pack(encoder, message, limit_bytes);
     }
     wire_arena_free(encoder->scratch);
     encoder->scratch = NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool begins(const char *word, const char *with)
+static bool argv_scrub_begins(const char *word, const char *with)
 {
     return strncmp(word, with, strlen(with)) == 0;
 }
@@ -19,15 +19,16 @@ static void wipe_value(char *assignment)
 }
 
 /* Words that may belong to the program are wiped as well: the copy has them. */
-static void wipe(int argc, char **argv)
+static void argv_scrub_wipe(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         bool next = strcmp(argv[i], "--env") == 0 || strcmp(argv[i], "-e") == 0;
         if (next && i + 1 < argc) {
             wipe_value(argv[++i]);
-        } else if (begins(argv[i], "--env=")) {
+        } else if (argv_scrub_begins(argv[i], "--env=")) {
             wipe_value(argv[i] + strlen("--env="));
-        } else if (begins(argv[i], "-") && !begins(argv[i], "--") && strchr(argv[i], 'e') != NULL) {
+        } else if (argv_scrub_begins(argv[i], "-") && !argv_scrub_begins(argv[i], "--") &&
+                   strchr(argv[i], 'e') != NULL) {
             wipe_value(argv[i]); /* -eNAME=VALUE, perhaps behind other letters */
         }
     }
@@ -43,7 +44,7 @@ char **argv_scrub(int argc, char **argv)
             argv_copy = NULL;
         }
     }
-    wipe(argc, argv);
+    argv_scrub_wipe(argc, argv);
     return argv_copy;
 }
 

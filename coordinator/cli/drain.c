@@ -28,7 +28,7 @@ static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_t
     return found;
 }
 
-static int drain(const struct invocation *invocation, cadre_client *client)
+static int cli_drain_drain(const struct invocation *invocation, cadre_client *client)
 {
     const char *worker = invocation_argument(invocation, 0);
     uint32_t tasks = 0;
@@ -54,7 +54,7 @@ static int drain(const struct invocation *invocation, cadre_client *client)
     return CLI_DONE;
 }
 
-static int undrain(const struct invocation *invocation, cadre_client *client)
+static int cli_drain_undrain(const struct invocation *invocation, cadre_client *client)
 {
     const char *worker = invocation_argument(invocation, 0);
     cadre_status status = cadre_client_undrain(client, worker, NULL);
@@ -112,7 +112,7 @@ int verb_drain(const struct cli *cli, int argc, char **argv)
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 1};
     struct drain_values values = {0};
-    return run_verb(cli, &table, &values, argc, argv, drain);
+    return run_verb(cli, &table, &values, argc, argv, cli_drain_drain);
 }
 
 int verb_undrain(const struct cli *cli, int argc, char **argv)
@@ -128,5 +128,5 @@ int verb_undrain(const struct cli *cli, int argc, char **argv)
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 1};
     struct cli_common options = {0};
-    return run_verb(cli, &table, &options, argc, argv, undrain);
+    return run_verb(cli, &table, &options, argc, argv, cli_drain_undrain);
 }

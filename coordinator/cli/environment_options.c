@@ -12,7 +12,7 @@
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 /* It may be a secret. */
-static void forget(char *item)
+static void environment_options_forget(char *item)
 {
     explicit_bzero(item, strlen(item));
     free(item);
@@ -21,7 +21,7 @@ static void forget(char *item)
 void environment_list_free(struct environment_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
-        forget(list->items[i]);
+        environment_options_forget(list->items[i]);
     }
     free(list->items);
     *list = (struct environment_list){0};
@@ -35,7 +35,8 @@ static bool no_memory(const struct invocation *invocation, int *ret_exit)
 }
 
 /* Where `name` is in the list, or its end. */
-static size_t find(const struct environment_list *list, const char *name, size_t length)
+static size_t environment_options_find(
+    const struct environment_list *list, const char *name, size_t length)
 {
     size_t at = 0;
     while (at < list->count &&
@@ -46,20 +47,20 @@ static size_t find(const struct environment_list *list, const char *name, size_t
 }
 
 /* Takes over `item`. */
-static bool put(struct environment_list *list, char *item)
+static bool environment_options_put(struct environment_list *list, char *item)
 {
     if (item == NULL) {
         return false;
     }
-    size_t at = find(list, item, strcspn(item, "="));
+    size_t at = environment_options_find(list, item, strcspn(item, "="));
     if (at < list->count) {
-        forget(list->items[at]);
+        environment_options_forget(list->items[at]);
         list->items[at] = item;
         return true;
     }
     char **items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items == NULL) {
-        forget(item);
+        environment_options_forget(item);
         return false;
     }
     list->items = items;
@@ -68,8 +69,8 @@ static bool put(struct environment_list *list, char *item)
 }
 
 /* "NAME=value", or "NAME" with the value of our own. `where` is what an error calls it. */
-static bool take(const struct invocation *invocation, const char *entry, const char *where,
-    struct environment_list *list, int *ret_exit)
+static bool environment_options_take(const struct invocation *invocation, const char *entry,
+    const char *where, struct environment_list *list, int *ret_exit)
 {
     char *item = NULL;
     if (entry[0] == '\0') {
@@ -91,7 +92,7 @@ static bool take(const struct invocation *invocation, const char *entry, const c
         }
         item = asprintf(&item, "%s=%s", entry, value) < 0 ? NULL : item;
     }
-    return put(list, item) || no_memory(invocation, ret_exit);
+    return environment_options_put(list, item) || no_memory(invocation, ret_exit);
 }
 
 static bool take_file(const struct invocation *invocation, const char *path,
@@ -120,7 +121,7 @@ static bool take_file(const struct invocation *invocation, const char *path,
         at[strcspn(at, "\r")] = '\0';
         snprintf(where, sizeof where, "--env-file %.400s, line %u", path, line);
         if (at[0] != '\0' && at[0] != '#') {
-            done = take(invocation, at, where, list, ret_exit);
+            done = environment_options_take(invocation, at, where, list, ret_exit);
         }
         at = end != NULL ? end + 1 : NULL;
     }
@@ -137,7 +138,7 @@ bool environment_options_make(const struct invocation *invocation,
         done = take_file(invocation, files->items[i], ret_list, ret_exit);
     }
     for (size_t i = 0; i < entries->count && done; i++) {
-        done = take(invocation, entries->items[i], "--env", ret_list, ret_exit);
+        done = environment_options_take(invocation, entries->items[i], "--env", ret_list, ret_exit);
     }
     return done;
 }
@@ -145,7 +146,7 @@ bool environment_options_make(const struct invocation *invocation,
 bool environment_options_verify(const struct invocation *invocation, const char *verify_state,
     bool verify_losses, struct environment_list *list, int *ret_exit)
 {
-    if (verify_losses && !put(list, strdup("CADRE_VERIFY_LOSSES=on"))) {
+    if (verify_losses && !environment_options_put(list, strdup("CADRE_VERIFY_LOSSES=on"))) {
         return no_memory(invocation, ret_exit);
     }
     if (verify_state == NULL) {
@@ -163,5 +164,5 @@ bool environment_options_verify(const struct invocation *invocation, const char 
     }
     char *item = NULL;
     item = asprintf(&item, "CADRE_VERIFY_STATE=%s", verify_state) < 0 ? NULL : item;
-    return put(list, item) || no_memory(invocation, ret_exit);
+    return environment_options_put(list, item) || no_memory(invocation, ret_exit);
 }

@@ -65,7 +65,7 @@ struct fetch {
     size_t count;
 };
 
-static int fail(const struct fetch *fetch, const struct cadre_error *error)
+static int get_fail(const struct fetch *fetch, const struct cadre_error *error)
 {
     return invocation_fail_with(fetch->invocation, CADRE_UNKNOWN, error->text);
 }
@@ -76,14 +76,14 @@ static int fetch_one(struct fetch *fetch, const char *path)
     struct cadre_error error = {0};
     int code = CLI_DONE;
     if (output_file_open(fetch->root_fd, path, fetch->force, &output_file, &error) != CADRE_OK) {
-        return fail(fetch, &error);
+        return get_fail(fetch, &error);
     }
     cadre_status status =
         cadre_client_get_output(fetch->client, fetch->job, path, output_file.fd, NULL);
     if (status != CADRE_OK) {
         code = invocation_fail(fetch->invocation, status);
     } else if (output_file_commit(&output_file, path, fetch->force, &error) != CADRE_OK) {
-        code = fail(fetch, &error);
+        code = get_fail(fetch, &error);
     } else {
         printf("%s/", fetch->folder);
         terminal_print(stdout, path);
@@ -130,17 +130,17 @@ static int open_root(struct fetch *fetch)
 {
     struct cadre_error error = {0};
     if (folder_make(fetch->folder, 0755, &error) != CADRE_OK) {
-        return fail(fetch, &error);
+        return get_fail(fetch, &error);
     }
     fetch->root_fd = open(fetch->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fetch->root_fd < 0) {
         cadre_error_errno(&error, errno, "cannot open the folder %s", fetch->folder);
-        return fail(fetch, &error);
+        return get_fail(fetch, &error);
     }
     return CLI_DONE;
 }
 
-static int get(const struct invocation *invocation, cadre_client *client, uint64_t job)
+static int get_get(const struct invocation *invocation, cadre_client *client, uint64_t job)
 {
     const struct get_options *options = invocation->values;
     const char *wanted =
@@ -187,7 +187,7 @@ int verb_get(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &get_table, &options, argc, argv, &code) &&
         invocation_job(&invocation, 0, &job, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = invocation_end(&invocation, get(&invocation, client, job));
+        code = invocation_end(&invocation, get_get(&invocation, client, job));
     }
     cadre_client_release(client);
     invocation_close(&invocation);

@@ -100,7 +100,7 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
 }
 
 /* What stood behind the verb, else what stood before it, else what the environment says. */
-static const char *choose(
+static const char *invocation_choose(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
 {
     bool given = invocation->result.sources[row] == OPTION_COMMAND_LINE;
@@ -110,7 +110,7 @@ static const char *choose(
 const char *invocation_address(const struct invocation *invocation)
 {
     const struct cli_common *common = invocation->values;
-    return choose(invocation, 0, invocation->cli->coordinator, common->coordinator);
+    return invocation_choose(invocation, 0, invocation->cli->coordinator, common->coordinator);
 }
 
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
@@ -120,10 +120,10 @@ bool invocation_connect(const struct invocation *invocation, const cadre_client_
     cadre_client_options own = options != NULL ? *options : (cadre_client_options){0};
     const struct cli *cli = invocation->cli;
     own.address = invocation_address(invocation);
-    own.tls_dir = choose(invocation, 1, cli->tls.dir, common->tls.dir);
-    own.tls_cert = choose(invocation, 2, cli->tls.cert, common->tls.cert);
-    own.tls_key = choose(invocation, 3, cli->tls.key, common->tls.key);
-    own.tls_ca = choose(invocation, 4, cli->tls.ca, common->tls.ca);
+    own.tls_dir = invocation_choose(invocation, 1, cli->tls.dir, common->tls.dir);
+    own.tls_cert = invocation_choose(invocation, 2, cli->tls.cert, common->tls.cert);
+    own.tls_key = invocation_choose(invocation, 3, cli->tls.key, common->tls.key);
+    own.tls_ca = invocation_choose(invocation, 4, cli->tls.ca, common->tls.ca);
     cadre_status status = cadre_client_connect(&own, ret_client);
     if (status != CADRE_OK) {
         *ret_exit = invocation_fail(invocation, status);

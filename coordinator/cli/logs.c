@@ -34,7 +34,7 @@ struct reader {
     bool closed; /* standard output takes no more */
 };
 
-static void emit(uint32_t task, const char *line, size_t size, void *user)
+static void verb_emit(uint32_t task, const char *line, size_t size, void *user)
 {
     (void)task;
     struct reader *reader = user;
@@ -46,15 +46,15 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
 {
     char cleaned[ESCAPER_GROWTH * 1024 + 16];
     if (!reader->clean) {
-        emit(log->task, log->bytes, log->size, reader);
+        verb_emit(log->task, log->bytes, log->size, reader);
         return;
     }
     size_t at = 0;
     do {
         size_t take = log->size - at < 1024 ? log->size - at : 1024;
         bool end = log->end && at + take == log->size;
-        emit(log->task, cleaned, escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned),
-            reader);
+        verb_emit(log->task, cleaned,
+            escaper_add(&reader->escaper, log->bytes + at, take, end, cleaned), reader);
         at += take;
     } while (at < log->size);
 }
@@ -147,7 +147,7 @@ static int read_logs(const struct invocation *invocation, cadre_client *client, 
     reader.task_positions =
         common->json ? calloc(job->workers + 1U, sizeof *reader.task_positions) : NULL;
     if (!line_splitter_open(&reader.line_splitter, job->workers, &text_style,
-            common->json ? emit_json : emit, &reader) ||
+            common->json ? emit_json : verb_emit, &reader) ||
         (common->json && reader.task_positions == NULL)) {
         struct cadre_error error = {0};
         cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory for the logs");

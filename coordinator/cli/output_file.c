@@ -39,7 +39,7 @@ static int open_folder(int root_fd, const char *path, char ret_name[256])
     return fd;
 }
 
-static cadre_status exists(const char *path, struct cadre_error *error)
+static cadre_status output_file_exists(const char *path, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_ALREADY_EXISTS,
         "%s is there already: --force replaces it, -o FOLDER puts the files elsewhere", path);
@@ -60,7 +60,7 @@ cadre_status output_file_open(int root_fd, const char *path, bool force,
         return cadre_error_errno(error, errno, "cannot make the folder for %s", path);
     }
     if (!force && fstatat(ret_file->folder_fd, ret_file->name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
-        code = exists(path, error);
+        code = output_file_exists(path, error);
         output_file_close(ret_file);
         return code;
     }
@@ -93,7 +93,7 @@ cadre_status output_file_commit(
             output_file->name);
     }
     if (rc != 0) {
-        return errno == EEXIST ? exists(path, error)
+        return errno == EEXIST ? output_file_exists(path, error)
                                : cadre_error_errno(error, errno, "cannot write %s", path);
     }
     output_file->temporary[0] = '\0';

@@ -24,7 +24,7 @@ static struct tls_validity validity_of(uint64_t days)
     return (struct tls_validity){now_s - EARLIER_S, now_s + days * DAY_S};
 }
 
-static cadre_status join(
+static cadre_status pki_join(
     const char *folder, const char *name, char **ret_path, struct cadre_error *error)
 {
     if (asprintf(ret_path, "%s/%s", folder, name) < 0) {
@@ -36,13 +36,13 @@ static cadre_status join(
 
 /* Writes DIR/NAME, whole or not at all. One that stands there before keeps its owner, its group and
  * what they may do: a daemon that could read the old key reads the new one. */
-static cadre_status put(
+static cadre_status pki_put(
     const char *folder, const char *name, const char *text, mode_t mode, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
     CADRE_FREE_AT_EXIT char *fresh = NULL;
     struct stat old;
-    CADRE_TRY(join(folder, name, &path, error));
+    CADRE_TRY(pki_join(folder, name, &path, error));
     if (stat(path, &old) != 0) {
         return file_write_atomic(path, text, strlen(text), mode, error);
     }
@@ -65,7 +65,7 @@ static cadre_status refuse_old(
     const char *folder, const char *name, const char *why, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *path = NULL;
-    CADRE_TRY(join(folder, name, &path, error));
+    CADRE_TRY(pki_join(folder, name, &path, error));
     if (access(path, F_OK) == 0) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS, "%s exists: %s", path, why);
     }
@@ -74,7 +74,7 @@ static cadre_status refuse_old(
 
 /* ---- init ---- */
 
-static cadre_status init(const char *folder, uint64_t days, struct cadre_error *error)
+static cadre_status cli_pki_init(const char *folder, uint64_t days, struct cadre_error *error)
 {
     static const char why[] =
         "with a new authority every certificate of the old one is worthless; choose another folder";
@@ -84,9 +84,9 @@ static cadre_status init(const char *folder, uint64_t days, struct cadre_error *
     CADRE_TRY(refuse_old(folder, "ca-key.pem", why, error));
     CADRE_TRY(folder_make_durable(folder, 0700, error));
     CADRE_TRY(tls_authority_make(&validity, &ca, error));
-    cadre_status status = put(folder, "ca-key.pem", ca.key_pem, 0600, error);
+    cadre_status status = pki_put(folder, "ca-key.pem", ca.key_pem, 0600, error);
     if (status == CADRE_OK) {
-        status = put(folder, "ca.pem", ca.cert_pem, 0644, error);
+        status = pki_put(folder, "ca.pem", ca.cert_pem, 0644, error);
     }
     tls_key_pair_free(&ca);
     return status;
@@ -120,7 +120,8 @@ int pki_init(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
         if (invocation_argument_count(&invocation) == 0) {
             code = invocation_usage(&invocation, "which folder? `cadre pki init DIR`");
-        } else if (init(invocation_argument(&invocation, 0), options.days, &error) != CADRE_OK) {
+        } else if (cli_pki_init(invocation_argument(&invocation, 0), options.days, &error) !=
+                   CADRE_OK) {
             code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             const char *folder = invocation_argument(&invocation, 0);
@@ -148,8 +149,8 @@ static cadre_status read_authority(
 {
     CADRE_FREE_AT_EXIT char *cert = NULL;
     CADRE_FREE_AT_EXIT char *key = NULL;
-    CADRE_TRY(join(folder, "ca.pem", &cert, error));
-    CADRE_TRY(join(folder, "ca-key.pem", &key, error));
+    CADRE_TRY(pki_join(folder, "ca.pem", &cert, error));
+    CADRE_TRY(pki_join(folder, "ca-key.pem", &key, error));
     CADRE_TRY(tls_file_read(cert, cert, false, &ca->cert_pem, error));
     return tls_file_read(key, key, true, &ca->key_pem, error);
 }
@@ -158,12 +159,12 @@ static cadre_status put_pair(const struct issue_options *options, const struct t
     const char *ca_pem, struct cadre_error *error)
 {
     CADRE_TRY(folder_make_durable(options->out, 0700, error));
-    CADRE_TRY(put(options->out, "key.pem", pair->key_pem, 0600, error));
-    CADRE_TRY(put(options->out, "cert.pem", pair->cert_pem, 0644, error));
-    return put(options->out, "ca.pem", ca_pem, 0644, error);
+    CADRE_TRY(pki_put(options->out, "key.pem", pair->key_pem, 0600, error));
+    CADRE_TRY(pki_put(options->out, "cert.pem", pair->cert_pem, 0644, error));
+    return pki_put(options->out, "ca.pem", ca_pem, 0644, error);
 }
 
-static cadre_status issue(const char *folder, const char *role, const char *name,
+static cadre_status cli_pki_issue(const char *folder, const char *role, const char *name,
     const struct issue_options *options, struct cadre_error *error)
 {
     static const char why[] = "--force replaces it, to renew or to change it";
@@ -242,8 +243,9 @@ int pki_issue(const struct cli *cli, int argc, char **argv)
         if (invocation_argument_count(&invocation) != 3) {
             code = invocation_usage(
                 &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
-        } else if (issue(invocation_argument(&invocation, 0), invocation_argument(&invocation, 1),
-                       invocation_argument(&invocation, 2), &options, &error) != CADRE_OK) {
+        } else if (cli_pki_issue(invocation_argument(&invocation, 0),
+                       invocation_argument(&invocation, 1), invocation_argument(&invocation, 2),
+                       &options, &error) != CADRE_OK) {
             code = invocation_fail(&invocation, cadre_error_publish(&error));
         } else {
             printf("%s/cert.pem, key.pem and ca.pem are those of %s \"%s\" for %u days\n",

@@ -38,7 +38,7 @@ static void print_certificate(const struct tls_certificate_info *facts)
 }
 
 /* False: something is wrong with it. */
-static bool show(const char *path)
+static bool pki_show_show(const char *path)
 {
     struct tls_report report;
     struct cadre_error error = {0};
@@ -70,7 +70,7 @@ static bool show_all(const char *path)
     bool any = false;
     bool good = true;
     if (stat(path, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-        return show(path);
+        return pki_show_show(path);
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         CADRE_FREE_AT_EXIT char *file = NULL;
@@ -78,7 +78,7 @@ static bool show_all(const char *path)
             file = NULL;
         } else if (access(file, F_OK) == 0) {
             any = true;
-            good = show(file) && good;
+            good = pki_show_show(file) && good;
         }
     }
     if (!any) {

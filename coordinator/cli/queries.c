@@ -18,8 +18,8 @@ static const struct option_row plain_rows[] = {
 typedef int act_fn(const struct invocation *invocation, cadre_client *client, uint64_t job);
 
 /* What four of the five have in common: read the words, connect, then `act`. */
-static int query(const struct cli *cli, const struct option_table *table, void *values, int argc,
-    char **argv, act_fn *act)
+static int queries_query(const struct cli *cli, const struct option_table *table, void *values,
+    int argc, char **argv, act_fn *act)
 {
     struct invocation invocation;
     cadre_client *client = NULL;
@@ -80,7 +80,7 @@ int verb_jobs(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {
         .program = "cadre jobs", .summary = "Lists the jobs, newest first.", ROWS(rows)};
     struct jobs_options options = {0};
-    return query(cli, &table, &options, argc, argv, act_jobs);
+    return queries_query(cli, &table, &options, argc, argv, act_jobs);
 }
 
 /* ---- job and cancel ---- */
@@ -145,7 +145,7 @@ int verb_job(const struct cli *cli, int argc, char **argv)
         ROWS(rows),
         .positionals_max = 1};
     struct job_options options = {0};
-    return query(cli, &table, &options, argc, argv, act_job);
+    return queries_query(cli, &table, &options, argc, argv, act_job);
 }
 
 static int act_cancel(const struct invocation *invocation, cadre_client *client, uint64_t id)
@@ -175,7 +175,7 @@ int verb_cancel(const struct cli *cli, int argc, char **argv)
         ROWS(plain_rows),
         .positionals_max = 1};
     struct cli_common options = {0};
-    return query(cli, &table, &options, argc, argv, act_cancel);
+    return queries_query(cli, &table, &options, argc, argv, act_cancel);
 }
 
 static int act_checkpoint(const struct invocation *invocation, cadre_client *client, uint64_t id)
@@ -201,7 +201,7 @@ int verb_checkpoint(const struct cli *cli, int argc, char **argv)
         ROWS(plain_rows),
         .positionals_max = 1};
     struct cli_common options = {0};
-    return query(cli, &table, &options, argc, argv, act_checkpoint);
+    return queries_query(cli, &table, &options, argc, argv, act_checkpoint);
 }
 
 /* ---- version ---- */

@@ -75,7 +75,7 @@ static void print_upload_note(const struct invocation *invocation, const cadre_s
     }
 }
 
-static int detach(const struct invocation *invocation, const cadre_submitted *submitted)
+static int verb_detach(const struct invocation *invocation, const cadre_submitted *submitted)
 {
     const struct cli_common *common = invocation->values;
     print_upload_note(invocation, submitted);
@@ -96,7 +96,8 @@ static void print_submitted(const cadre_submitted *submitted)
     fputc('\n', stderr);
 }
 
-static int submit(const struct invocation *invocation, const struct submit_request *request)
+static int cli_submit_submit(
+    const struct invocation *invocation, const struct submit_request *request)
 {
     const struct submit_options *options = invocation->values;
     struct session session = {0};
@@ -113,7 +114,7 @@ static int submit(const struct invocation *invocation, const struct submit_reque
     if (invocation_connect(invocation, &connection, &client, &code)) {
         code = send_job(invocation, client, request, &session);
         if (code == CLI_DONE && options->detach) {
-            code = detach(invocation, &session.submitted);
+            code = verb_detach(invocation, &session.submitted);
         } else if (code == CLI_DONE) {
             print_upload_note(invocation, &session.submitted);
             print_submitted(&session.submitted);
@@ -133,7 +134,7 @@ int verb_submit(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &submit_table, &options, argc, argv, &code)) {
         struct submit_request request;
         if (submit_request_make(&invocation, &request, &code)) {
-            code = invocation_end(&invocation, submit(&invocation, &request));
+            code = invocation_end(&invocation, cli_submit_submit(&invocation, &request));
         }
         submit_request_free(&request);
     }

@@ -64,7 +64,7 @@ static void poll_input(struct top *top, uint64_t wait_us)
 }
 
 /* Asks both, and goes on looking at keys meanwhile. */
-static cadre_status ask(struct top *top)
+static cadre_status top_ask(struct top *top)
 {
     cadre_job_list *jobs = NULL;
     cadre_worker_list *workers = NULL;
@@ -128,7 +128,7 @@ static bool print_frame(const struct top *top, const struct text_style *text_sty
     return good;
 }
 
-static bool draw(const struct top *top)
+static bool top_draw(const struct top *top)
 {
     char *text = NULL;
     size_t size = 0;
@@ -150,19 +150,19 @@ static void wait_until(struct top *top, uint64_t until_us)
         poll_input(top, left_us < POLL_US ? left_us : POLL_US);
         if (top->resized) {
             top->resized = false;
-            (void)draw(top);
+            (void)top_draw(top);
         }
     }
 }
 
-static int follow(struct top *top)
+static int top_follow(struct top *top)
 {
     const struct top_options *options = top->invocation->values;
     const struct text_style text_style = terminal_style_of(stdout);
     bool goes_on = top->live || (options->common.json && !options->once);
     do {
         uint64_t began_us = clock_monotonic_us();
-        cadre_status status = ask(top);
+        cadre_status status = top_ask(top);
         if (top->quits) {
             break;
         }
@@ -170,7 +170,7 @@ static int follow(struct top *top)
             full_screen_close();
             return invocation_fail(top->invocation, cadre_error_publish(&top->trouble));
         }
-        if (!(top->live ? draw(top) : print_frame(top, &text_style, stdout))) {
+        if (!(top->live ? top_draw(top) : print_frame(top, &text_style, stdout))) {
             return CLI_FAILED; /* the reader went away */
         }
         if (goes_on) {
@@ -193,7 +193,7 @@ static int run_top(const struct invocation *invocation, cadre_client *client)
     top->client = client;
     interrupt_watch();
     top->live = !options->once && !options->common.json && full_screen_open();
-    int code = follow(top);
+    int code = top_follow(top);
     full_screen_close();
     cadre_client_release(top->client);
     cadre_result_release(top->jobs);

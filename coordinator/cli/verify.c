@@ -41,7 +41,7 @@ static void on_progress(const cadre_verify_progress *progress, void *user)
 }
 
 /* CLI_DONE, or what to exit with: 1 is for what was found. */
-static int ask(const struct invocation *invocation, cadre_client *client, uint64_t job,
+static int verb_ask(const struct invocation *invocation, cadre_client *client, uint64_t job,
     bool unjudged, cadre_verification **ret_verification)
 {
     struct bar bar = {.drawn_us = clock_monotonic_us()};
@@ -70,7 +70,7 @@ static int audit_job(const struct invocation *invocation, cadre_client *client, 
         [CONCLUSION_NOTHING] = VERIFY_NOTHING,
         [CONCLUSION_DIFFERS] = VERIFY_DIFFERS};
     cadre_verification *verification = NULL;
-    int failed = ask(invocation, client, job, false, &verification);
+    int failed = verb_ask(invocation, client, job, false, &verification);
     if (failed != CLI_DONE) {
         return failed;
     }
@@ -101,13 +101,13 @@ static int print_comparison(
     return invocation_print_status(invocation, good) == CLI_DONE ? code : VERIFY_NOTHING;
 }
 
-static int compare(
+static int verb_compare(
     const struct invocation *invocation, cadre_client *client, uint64_t job, uint64_t other)
 {
     cadre_verification *a = NULL;
     cadre_verification *b = NULL;
-    int code = ask(invocation, client, job, true, &a);
-    code = code == CLI_DONE ? ask(invocation, client, other, true, &b) : code;
+    int code = verb_ask(invocation, client, job, true, &a);
+    code = code == CLI_DONE ? verb_ask(invocation, client, other, true, &b) : code;
     code = code == CLI_DONE ? print_comparison(invocation, a, b) : code;
     cadre_result_release(a);
     cadre_result_release(b);
@@ -175,7 +175,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         read_jobs(&invocation, &job, &other, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
         code = other == 0 ? audit_job(&invocation, client, job)
-                          : compare(&invocation, client, job, other);
+                          : verb_compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
         code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
     }

@@ -16,7 +16,7 @@ static bool print_workers(const cadre_worker_list *list, bool one, bool json)
                : render_workers(list, clock_wall_us(), &text_style, stdout);
 }
 
-static int workers(const struct invocation *invocation, cadre_client *client)
+static int cli_workers_workers(const struct invocation *invocation, cadre_client *client)
 {
     const struct cli_common *common = invocation->values;
     bool one = invocation_argument_count(invocation) > 0;
@@ -53,7 +53,7 @@ int verb_workers(const struct cli *cli, int argc, char **argv)
     int code = CLI_DONE;
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code) &&
         invocation_connect(&invocation, NULL, &client, &code)) {
-        code = invocation_end(&invocation, workers(&invocation, client));
+        code = invocation_end(&invocation, cli_workers_workers(&invocation, client));
     }
     cadre_client_release(client);
     invocation_close(&invocation);

@@ -86,7 +86,7 @@ static void check_orphans(const struct daemon *daemon, const struct agent_hello 
 }
 
 /* What an operator reads of it. */
-static void note(const struct daemon *daemon, const struct agent_up *up)
+static void agents_note(const struct daemon *daemon, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_HELLO) {
         check_orphans(daemon, &up->hello);
@@ -127,7 +127,7 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
         take_log(daemon, link, &up.log);
         return;
     }
-    note(daemon, &up);
+    agents_note(daemon, &up);
     if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_PART) {
         if (!engine_task_on_link(daemon->engine, up.relay_up.task, link)) {
             return; /* of a task that is not wanted any more */

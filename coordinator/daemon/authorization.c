@@ -52,7 +52,7 @@ static const struct rule prefixes[] = {
     {"/grpc.reflection.", ANY_WITH_ONE},
 };
 
-static const struct rule *find(const char *method)
+static const struct rule *authorization_find(const char *method)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         if (strcmp(method, rules[i].method) == 0) {
@@ -69,13 +69,13 @@ static const struct rule *find(const char *method)
 
 bool authorization_knows(const char *method)
 {
-    return find(method) != NULL;
+    return authorization_find(method) != NULL;
 }
 
 cadre_status authorize(
     const struct tls_identity *identity, const char *method, struct cadre_error *error)
 {
-    const struct rule *rule = find(method);
+    const struct rule *rule = authorization_find(method);
     bool allowed = identity->role == TLS_ROLE_LOCAL ||
                    (rule != NULL && (rule->roles & (1U << identity->role)) != 0);
     if (allowed) {

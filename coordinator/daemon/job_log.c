@@ -31,7 +31,7 @@ static size_t index_of(const struct daemon *daemon, struct job_id job)
     return low;
 }
 
-static struct logged_job *find(const struct daemon *daemon, struct job_id job)
+static struct logged_job *job_log_find(const struct daemon *daemon, struct job_id job)
 {
     size_t at = index_of(daemon, job);
     bool found = at < daemon->logged_count && daemon->logged_jobs[at].id.n == job.n;
@@ -39,7 +39,7 @@ static struct logged_job *find(const struct daemon *daemon, struct job_id job)
 }
 
 /* NULL: no memory. */
-static struct logged_job *add(struct daemon *daemon, struct logged_job logged)
+static struct logged_job *job_log_add(struct daemon *daemon, struct logged_job logged)
 {
     if (daemon->logged_count == daemon->logged_capacity) {
         size_t capacity = daemon->logged_capacity > 0 ? daemon->logged_capacity * 2 : 64;
@@ -58,7 +58,7 @@ static struct logged_job *add(struct daemon *daemon, struct logged_job logged)
     return made;
 }
 
-static void forget(struct daemon *daemon, struct logged_job *logged)
+static void job_log_forget(struct daemon *daemon, struct logged_job *logged)
 {
     daemon->logged_count--;
     memmove(logged, logged + 1,
@@ -77,14 +77,14 @@ static void log_end(const struct job_info *info)
 void job_log_changed(struct daemon *daemon, struct job_id job)
 {
     struct job_info info;
-    struct logged_job *logged = find(daemon, job);
+    struct logged_job *logged = job_log_find(daemon, job);
     if (!engine_job_basics(daemon->engine, job, &info)) {
         return;
     }
     if (logged == NULL && job_state_is_final(info.state)) {
         return; /* it was said, or there was no memory */
     }
-    if (logged == NULL && (logged = add(daemon, (struct logged_job){.id = job})) != NULL) {
+    if (logged == NULL && (logged = job_log_add(daemon, (struct logged_job){.id = job})) != NULL) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job was submitted", LOG_U64("job", job.n),
             LOG_STR("name", info.name), LOG_STR("program", info.program),
             LOG_U64("tasks", info.workers), LOG_I64("priority", info.priority));
@@ -100,7 +100,7 @@ void job_log_changed(struct daemon *daemon, struct job_id job)
     }
     if (job_state_is_final(info.state)) {
         log_end(&info);
-        forget(daemon, logged);
+        job_log_forget(daemon, logged);
     } else if (info.state != logged->state) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job changes its state", LOG_U64("job", job.n),
             LOG_STR("state", job_state_name(info.state)));
@@ -110,7 +110,7 @@ void job_log_changed(struct daemon *daemon, struct job_id job)
 
 void job_log_known(struct daemon *daemon, const struct job_info *info)
 {
-    (void)add(daemon,
+    (void)job_log_add(daemon,
         (struct logged_job){.id = info->id, .state = info->state, .generation = info->generation});
 }
 

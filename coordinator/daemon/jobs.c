@@ -31,7 +31,7 @@ struct pending_call {
     bool undrains; /* it ends one */
 };
 
-static struct pending_call *pend(
+static struct pending_call *daemon_jobs_pend(
     struct daemon *daemon, struct rpc_call *call, enum answer_kind kind)
 {
     struct cadre_error error = {0};
@@ -180,7 +180,8 @@ static cadre_status check_files(const struct daemon *daemon, const struct job_sp
     return CADRE_OK;
 }
 
-static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length);
+static void daemon_jobs_submit(
+    struct daemon *daemon, struct rpc_call *call, const void *data, size_t length);
 
 static void sync_in_thread(void *user)
 {
@@ -203,7 +204,7 @@ static void after_sync(void *user)
     if (submission->call != NULL && submission->error.code != CADRE_OK) {
         rpc_call_fail(submission->call, &submission->error);
     } else if (submission->call != NULL) {
-        submit(daemon, submission->call, submission->message, submission->length);
+        daemon_jobs_submit(daemon, submission->call, submission->message, submission->length);
     }
     free(submission);
 }
@@ -227,7 +228,8 @@ static void sync_and_submit(
     file_work_start(&submission->work, &daemon->file_pool, sync_in_thread, after_sync, submission);
 }
 
-static void submit(struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)
+static void daemon_jobs_submit(
+    struct daemon *daemon, struct rpc_call *call, const void *data, size_t length)
 {
     struct cadre_error error = {0};
     struct job_spec spec;
@@ -252,7 +254,7 @@ static void submit(struct daemon *daemon, struct rpc_call *call, const void *dat
             call, CADRE_UNAVAILABLE, "the coordinator is shutting down: submit again later");
         return;
     }
-    struct pending_call *pending = pend(daemon, call, ANSWER_SUBMITTED);
+    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_SUBMITTED);
     if (pending != NULL) {
         engine_submit(daemon->engine, clock_monotonic_us(), pending->id, &spec);
     }
@@ -260,7 +262,7 @@ static void submit(struct daemon *daemon, struct rpc_call *call, const void *dat
 
 static void submit_message(struct rpc_call *call, const void *data, size_t length, void *user)
 {
-    submit(user, call, data, length);
+    daemon_jobs_submit(user, call, data, length);
 }
 
 static void submit_closed(struct rpc_call *call, bool cancelled, void *user)
@@ -302,7 +304,7 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
         answer_job(daemon, call, job); /* it stays as it is */
         return;
     }
-    struct pending_call *pending = pend(daemon, call, ANSWER_JOB);
+    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_JOB);
     if (pending != NULL) {
         engine_cancel(daemon->engine, clock_monotonic_us(), pending->id, job);
     }
@@ -318,7 +320,7 @@ static void checkpoint_message(struct rpc_call *call, const void *data, size_t l
     if (!take_job_request(daemon, call, data, length, &job)) {
         return;
     }
-    struct pending_call *pending = pend(daemon, call, ANSWER_JOB);
+    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_JOB);
     if (pending != NULL) {
         engine_checkpoint_now(daemon->engine, clock_monotonic_us(), pending->id, job);
     }
@@ -344,7 +346,7 @@ static void drain_message(struct rpc_call *call, const void *data, size_t length
         rpc_call_fail(call, &error);
         return;
     }
-    struct pending_call *pending = pend(daemon, call, ANSWER_EMPTY);
+    struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_EMPTY);
     if (pending != NULL) {
         snprintf(pending->drained, sizeof pending->drained, "%s", request.worker);
         snprintf(pending->drained_by, sizeof pending->drained_by, "%s", name_of_caller(call));

@@ -410,7 +410,7 @@ static void write_status(void *user, char *ret_text, size_t size)
         run, wait);
 }
 
-static int run(void *user)
+static int daemon_main_run(void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
@@ -448,6 +448,6 @@ int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
     log_set_journal(journal_send);
-    return daemon_main(
-        &coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
+    return daemon_main(&coordinator_option_table, argc, argv, &daemon.options, &daemon.options.log,
+        daemon_main_run, &daemon);
 }

@@ -19,7 +19,8 @@ static void send_new_term(struct daemon *daemon, struct link_id but)
     }
 }
 
-static void supersede(struct daemon *daemon, struct link_id link, const struct agent_hello *hello)
+static void terms_supersede(
+    struct daemon *daemon, struct link_id link, const struct agent_hello *hello)
 {
     engine_supersede(daemon->engine, hello->seen.start);
     log_event(LOG_LEVEL_WARNING, "agents", "this coordinator supersedes the one that a worker knew",
@@ -28,8 +29,8 @@ static void supersede(struct daemon *daemon, struct link_id link, const struct a
     send_new_term(daemon, link);
 }
 
-static cadre_status refuse(const struct agent_hello *hello, const struct term *own, bool duplicate,
-    struct cadre_error *error)
+static cadre_status terms_refuse(const struct agent_hello *hello, const struct term *own,
+    bool duplicate, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "worker %s has obeyed %s start %llu of this cluster's coordinator, and this is start %llu: "
@@ -78,8 +79,8 @@ cadre_status terms_check(struct daemon *daemon, struct link_id link,
         break;
     }
     if (!daemon->options.supersede) {
-        return refuse(hello, &own, verdict == TERM_DUPLICATE, error);
+        return terms_refuse(hello, &own, verdict == TERM_DUPLICATE, error);
     }
-    supersede(daemon, link, hello);
+    terms_supersede(daemon, link, hello);
     return CADRE_OK;
 }

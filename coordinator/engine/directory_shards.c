@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Puts the text behind what is used of the memory. */
-static const char *put(char **end, const char *text)
+static const char *directory_shards_put(char **end, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     const char *start = memcpy(*end, text, bytes);
@@ -14,7 +14,7 @@ static const char *put(char **end, const char *text)
 }
 
 /* A copy in one piece of memory that begins with the files, so that freeing those frees it. */
-static bool copy(const struct shards_report *value, struct shards_report *ret_copy)
+static bool directory_shards_copy(const struct shards_report *value, struct shards_report *ret_copy)
 {
     size_t bytes = (value->shown_count + 1) * sizeof(struct shard_file);
     size_t texts = strlen(value->name) + strlen(value->policy) + 2;
@@ -28,16 +28,16 @@ static bool copy(const struct shards_report *value, struct shards_report *ret_co
     char *end = (char *)files + bytes;
     *ret_copy = *value;
     ret_copy->shown = files;
-    ret_copy->name = put(&end, value->name);
-    ret_copy->policy = put(&end, value->policy);
+    ret_copy->name = directory_shards_put(&end, value->name);
+    ret_copy->policy = directory_shards_put(&end, value->policy);
     for (size_t i = 0; i < value->shown_count; i++) {
         files[i] = value->shown[i];
-        files[i].name = put(&end, value->shown[i].name);
+        files[i].name = directory_shards_put(&end, value->shown[i].name);
     }
     return true;
 }
 
-static void drop(struct shards_report *dataset)
+static void directory_shards_drop(struct shards_report *dataset)
 {
     free((void *)(uintptr_t)dataset->shown);
 }
@@ -49,20 +49,20 @@ void directory_shards_set(struct directory_shards *shards, const struct shards_r
     while (at < shards->count && strcmp(shards->datasets[at].name, value->name) != 0) {
         at++;
     }
-    if (at == LIMIT_STREAMS || !copy(value, &fresh)) {
+    if (at == LIMIT_STREAMS || !directory_shards_copy(value, &fresh)) {
         return;
     }
     if (at == shards->count) {
         struct shards_report *grown =
             realloc(shards->datasets, (at + 1) * sizeof shards->datasets[0]);
         if (grown == NULL) {
-            drop(&fresh);
+            directory_shards_drop(&fresh);
             return;
         }
         shards->datasets = grown;
         shards->count++;
     } else {
-        drop(&shards->datasets[at]);
+        directory_shards_drop(&shards->datasets[at]);
     }
     shards->datasets[at] = fresh;
 }
@@ -70,7 +70,7 @@ void directory_shards_set(struct directory_shards *shards, const struct shards_r
 void directory_shards_free(struct directory_shards *shards)
 {
     for (size_t i = 0; i < shards->count; i++) {
-        drop(&shards->datasets[i]);
+        directory_shards_drop(&shards->datasets[i]);
     }
     free(shards->datasets);
     *shards = (struct directory_shards){0};

@@ -123,7 +123,7 @@ static void begin_term(struct engine *engine, uint64_t above)
     engine->term_unstored = true;
 }
 
-static cadre_status restore(struct engine *engine, struct cadre_error *error)
+static cadre_status engine_restore(struct engine *engine, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->drains(engine->store, restore_drain, engine, error));
     CADRE_TRY(engine->store->ops->culprits(engine->store, restore_culprit, engine, error));
@@ -158,7 +158,7 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     engine->surplus_of_all = true;
     engine->surplus = true; /* a start may come between a checkpoint and the end of an older one */
     store->ops->secret(store, engine->secret);
-    cadre_status status = restore(engine, error);
+    cadre_status status = engine_restore(engine, error);
     if (status == CADRE_OK && engine->broken != CADRE_OK) {
         *error = engine->broken_error;
         status = engine->broken;
@@ -244,7 +244,8 @@ static bool is_for_people(const struct agent_up *up)
            (up->relay_up.up.type == TASK_UP_PROGRESS || up->relay_up.up.type == TASK_UP_SHARDS);
 }
 
-static void show(struct engine *engine, struct link_id link, const struct agent_relay_up *relay_up)
+static void engine_show(
+    struct engine *engine, struct link_id link, const struct agent_relay_up *relay_up)
 {
     struct directory_entry *entry = directory_find(&engine->directory, relay_up->task.job);
     if (entry == NULL || !engine_task_on_link(engine, relay_up->task, link)) {
@@ -278,7 +279,7 @@ void engine_agent_up(
 {
     engine->now_us = now_us;
     if (is_for_people(up)) {
-        show(engine, link, &up->relay_up);
+        engine_show(engine, link, &up->relay_up);
         return;
     }
     if (up->type == AGENT_UP_TASK_GONE && up->gone.damaged_step > 0 &&

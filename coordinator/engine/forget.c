@@ -3,7 +3,8 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
-static cadre_status forget(struct engine *engine, struct job_id job, struct cadre_error *error)
+static cadre_status forget_forget(
+    struct engine *engine, struct job_id job, struct cadre_error *error)
 {
     CADRE_TRY(engine->store->ops->forget(engine->store, job, error));
     directory_remove(&engine->directory, job);
@@ -15,7 +16,7 @@ cadre_status engine_forget_surplus(struct engine *engine, struct cadre_error *er
 {
     struct directory_entry *oldest;
     while ((oldest = directory_surplus(&engine->directory, engine->options.keep_jobs)) != NULL) {
-        CADRE_TRY(forget(engine, oldest->id, error));
+        CADRE_TRY(forget_forget(engine, oldest->id, error));
     }
     return CADRE_OK;
 }
@@ -30,7 +31,7 @@ bool engine_job_may_go(const struct engine *engine, struct job_id job)
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error)
 {
     CADRE_ASSERT(engine_job_may_go(engine, job));
-    cadre_status status = forget(engine, job, error);
+    cadre_status status = forget_forget(engine, job, error);
     if (status != CADRE_OK) {
         engine_break(engine, error);
     }

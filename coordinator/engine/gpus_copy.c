@@ -11,7 +11,7 @@ static size_t text_size(const char *text)
     return text != NULL ? strlen(text) + 1 : 1;
 }
 
-static const char *put(char **end, const char *text)
+static const char *gpus_copy_put(char **end, const char *text)
 {
     size_t size = text_size(text);
     char *at = *end;
@@ -41,15 +41,15 @@ struct gpus *gpus_copy(const struct gpus *gpus)
     char *end = (char *)(devices + gpus->count);
     *copy = *gpus;
     copy->devices = devices;
-    copy->driver = put(&end, gpus->driver);
-    copy->runtime = put(&end, gpus->runtime);
-    copy->reason = put(&end, gpus->reason);
+    copy->driver = gpus_copy_put(&end, gpus->driver);
+    copy->runtime = gpus_copy_put(&end, gpus->runtime);
+    copy->reason = gpus_copy_put(&end, gpus->reason);
     for (size_t i = 0; i < gpus->count; i++) {
         devices[i] = gpus->devices[i];
-        devices[i].name = put(&end, gpus->devices[i].name);
-        devices[i].uuid = put(&end, gpus->devices[i].uuid);
-        devices[i].bus = put(&end, gpus->devices[i].bus);
-        devices[i].unused = put(&end, gpus->devices[i].unused);
+        devices[i].name = gpus_copy_put(&end, gpus->devices[i].name);
+        devices[i].uuid = gpus_copy_put(&end, gpus->devices[i].uuid);
+        devices[i].bus = gpus_copy_put(&end, gpus->devices[i].bus);
+        devices[i].unused = gpus_copy_put(&end, gpus->devices[i].unused);
     }
     return copy;
 }

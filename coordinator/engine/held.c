@@ -3,7 +3,7 @@
 #include "coordinator/engine/engine_state.h"
 
 /* The records of the turn are no news to readers any more. */
-static void show(struct engine *engine)
+static void held_show(struct engine *engine)
 {
     for (size_t i = 0; i < engine->turn.count; i++) {
         const struct core_action *action = &engine->turn.items[i];
@@ -22,7 +22,7 @@ static void show(struct engine *engine)
 
 void engine_note_stored(struct engine *engine)
 {
-    show(engine);
+    held_show(engine);
     hold_ends(&engine->hold, engine->now_us);
 }
 

@@ -257,7 +257,8 @@ static void notify_task(const struct sender *sender, const struct core_action *a
 }
 
 /* To one worker, or (0) to all that are connected. */
-static void forget(const struct sender *sender, struct job_id job, struct link_id link)
+static void engine_messages_forget(
+    const struct sender *sender, struct job_id job, struct link_id link)
 {
     struct agent_down down = {.type = AGENT_DOWN_FORGET, .forget = job};
     struct core_worker_view worker;
@@ -305,7 +306,7 @@ cadre_status messages_dispatch(
         notify_task(sender, action);
         break;
     case CORE_ACTION_FORGET_JOB:
-        forget(sender, action->forget_job.job, action->forget_job.link);
+        engine_messages_forget(sender, action->forget_job.job, action->forget_job.link);
         break;
     case CORE_ACTION_ANSWER:
     case CORE_ACTION_REFUSE:

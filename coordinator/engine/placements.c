@@ -15,7 +15,7 @@ static bool make_room(struct placements *placements, uint32_t tasks)
     return false;
 }
 
-static void add(
+static void placements_add(
     struct placements *placements, const struct core_task_view *task, const char *worker)
 {
     char *name = placements->workers[placements->count];
@@ -50,7 +50,7 @@ bool placements_keep(
     for (uint32_t i = 0; i < count; i++) {
         core_job_task(core, record->job, roster ? core_job_member(core, record->job, i) : i, &task);
         if (roster || task.worker.n != 0) {
-            add(ret_placements, &task, roster ? "" : task.worker_name);
+            placements_add(ret_placements, &task, roster ? "" : task.worker_name);
         }
     }
     return true;

@@ -159,7 +159,7 @@ static cadre_status find_origin(const struct engine *engine, const struct job_sp
     return CADRE_OK;
 }
 
-static cadre_status prepare(struct engine *engine, const struct job_spec *spec,
+static cadre_status engine_prepare(struct engine *engine, const struct job_spec *spec,
     const struct core_checkpoint *origin, struct core_submit *submit, char note[LIMIT_TEXT_BYTES],
     struct cadre_error *error)
 {
@@ -178,7 +178,7 @@ static cadre_status prepare(struct engine *engine, const struct job_spec *spec,
     return CADRE_OK;
 }
 
-static void submit(struct engine *engine, uint64_t now_us, struct call_id call,
+static void engine_submit_submit(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *origin)
 {
     struct cadre_error error = {0};
@@ -186,7 +186,7 @@ static void submit(struct engine *engine, uint64_t now_us, struct call_id call,
     struct core_event event = {
         .type = CORE_EVENT_SUBMIT, .now_us = now_us, .submit = {.call = call}};
     engine->now_us = now_us;
-    if (prepare(engine, spec, origin, &event.submit, note, &error) != CADRE_OK) {
+    if (engine_prepare(engine, spec, origin, &event.submit, note, &error) != CADRE_OK) {
         engine_answer(engine, call, error.code, error.text);
         return;
     }
@@ -198,11 +198,11 @@ static void submit(struct engine *engine, uint64_t now_us, struct call_id call,
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec)
 {
-    submit(engine, now_us, call, spec, NULL);
+    engine_submit_submit(engine, now_us, call, spec, NULL);
 }
 
 void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *checkpoint)
 {
-    submit(engine, now_us, call, spec, checkpoint);
+    engine_submit_submit(engine, now_us, call, spec, checkpoint);
 }

@@ -151,7 +151,7 @@ static void note_synced(struct engine *engine, bool synced)
 }
 
 /* One transaction for every record of the turn. */
-static cadre_status commit(struct engine *engine, struct cadre_error *error)
+static cadre_status engine_commit(struct engine *engine, struct cadre_error *error)
 {
     bool sync = engine_sync_due_us(engine) <= engine->now_us;
     size_t count = 0;
@@ -188,7 +188,7 @@ static cadre_status store_turn(struct engine *engine, struct cadre_error *error)
         CADRE_TRY(engine->store->ops->begin_term(engine->store, engine->term.start, error));
         engine->term_unstored = false;
     }
-    return commit(engine, error);
+    return engine_commit(engine, error);
 }
 
 static struct newest_messages *newest_messages(void *user, struct job_id job)

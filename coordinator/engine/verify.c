@@ -175,7 +175,7 @@ static void name_epochs(struct audit *audit)
     }
 }
 
-static cadre_status gather(struct engine *engine, const struct verify_request *request,
+static cadre_status engine_gather(struct engine *engine, const struct verify_request *request,
     struct gathering *gathering, struct cadre_error *error)
 {
     const struct verify_from *from = &request->from;
@@ -222,7 +222,7 @@ cadre_status engine_verify(struct engine *engine, const struct verify_request *r
     }
     struct audit *audit = &engine->audit;
     struct gathering gathering = {.audit = audit, .next = request->from};
-    CADRE_TRY(gather(engine, request, &gathering, error));
+    CADRE_TRY(engine_gather(engine, request, &gathering, error));
     name_epochs(audit);
     *ret_response = (struct verify_response){.generations = audit->generations,
         .generation_count = audit->generation_count,

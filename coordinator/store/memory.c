@@ -62,16 +62,16 @@ static struct held_job **place_of(struct memory_store *memory, struct job_id id)
     return at;
 }
 
-static struct held_job *find(struct memory_store *memory, struct job_id id)
+static struct held_job *store_memory_find(struct memory_store *memory, struct job_id id)
 {
     struct held_job *job = *place_of(memory, id);
     return job != NULL && job->id.n == id.n ? job : NULL;
 }
 
-static cadre_status get(struct memory_store *memory, struct job_id id, struct held_job **ret_job,
-    struct cadre_error *error)
+static cadre_status store_memory_get(struct memory_store *memory, struct job_id id,
+    struct held_job **ret_job, struct cadre_error *error)
 {
-    *ret_job = find(memory, id);
+    *ret_job = store_memory_find(memory, id);
     return *ret_job != NULL ? CADRE_OK
                             : cadre_error_set(error, CADRE_NOT_FOUND, "the store has no job %llu",
                                   (unsigned long long)id.n);
@@ -102,7 +102,7 @@ static void remove_job(struct memory_store *memory, struct job_id id)
     free_job(job);
 }
 
-static void *allocate(size_t count, size_t size)
+static void *memory_allocate(size_t count, size_t size)
 {
     return fault_point("store.allocate") ? NULL : calloc(count, size);
 }
@@ -119,12 +119,12 @@ static cadre_status add_job(
     struct memory_store *memory, const struct store_record *record, struct cadre_error *error)
 {
     struct job_id id = record->record->job;
-    if (find(memory, id) != NULL) {
+    if (store_memory_find(memory, id) != NULL) {
         return cadre_error_set(
             error, CADRE_INTERNAL, "the store has job %llu already", (unsigned long long)id.n);
     }
-    struct held_job *job = allocate(1, sizeof *job);
-    void *spec = allocate(1, record->spec_bytes + 1);
+    struct held_job *job = memory_allocate(1, sizeof *job);
+    void *spec = memory_allocate(1, record->spec_bytes + 1);
     if (job == NULL || spec == NULL) {
         free(job);
         free(spec);
@@ -146,7 +146,7 @@ static cadre_status keep_durable(struct held_job *job, struct cadre_error *error
     if (!job->synced || job->durable != NULL) {
         return CADRE_OK;
     }
-    struct memory_job *durable = allocate(1, sizeof *durable);
+    struct memory_job *durable = memory_allocate(1, sizeof *durable);
     if (durable == NULL || !memory_job_copy(&job->now, durable)) {
         free(durable);
         return no_memory(job->id, error);
@@ -235,7 +235,7 @@ static void apply_drain(struct memory_store *memory, const struct core_record *r
     }
 }
 
-static cadre_status prepare(struct memory_store *memory, const struct store_record *record,
+static cadre_status memory_prepare(struct memory_store *memory, const struct store_record *record,
     bool sync, struct cadre_error *error)
 {
     struct job_id id = record->record->job;
@@ -245,7 +245,7 @@ static cadre_status prepare(struct memory_store *memory, const struct store_reco
     if (record->record->type == CORE_RECORD_JOB) {
         return add_job(memory, record, error);
     }
-    struct held_job *job = find(memory, id);
+    struct held_job *job = store_memory_find(memory, id);
     if (job == NULL) {
         return cadre_error_set(error, CADRE_INTERNAL,
             "a record names job %llu, which the store does not have", (unsigned long long)id.n);
@@ -256,7 +256,7 @@ static cadre_status prepare(struct memory_store *memory, const struct store_reco
     return memory_job_prepare(&job->now, record, error);
 }
 
-static void apply(struct memory_store *memory, const struct store_record *record)
+static void memory_apply(struct memory_store *memory, const struct store_record *record)
 {
     if (is_drain(record)) {
         apply_drain(memory, record->record);
@@ -266,16 +266,16 @@ static void apply(struct memory_store *memory, const struct store_record *record
         apply_culprit(memory, &record->record->culprit);
         return;
     }
-    struct held_job *job = find(memory, record->record->job);
+    struct held_job *job = store_memory_find(memory, record->record->job);
     memory_job_apply(&job->now, record);
     if (job->id.n > memory->job_id_max) {
         memory->job_id_max = job->id.n;
     }
 }
 
-static void settle(struct memory_store *memory, const struct store_record *record)
+static void memory_settle(struct memory_store *memory, const struct store_record *record)
 {
-    struct held_job *job = find(memory, record->record->job);
+    struct held_job *job = store_memory_find(memory, record->record->job);
     if (job != NULL) {
         memory_job_settle(&job->now);
     }
@@ -298,11 +298,11 @@ static cadre_status memory_commit(struct store *store, const struct store_record
     status = status == CADRE_OK ? prepare_culprit(memory, count, error) : status;
     size_t prepared = 0;
     while (status == CADRE_OK && prepared < count) {
-        status = prepare(memory, &records[prepared], sync, error);
+        status = memory_prepare(memory, &records[prepared], sync, error);
         prepared += status == CADRE_OK ? 1 : 0;
     }
     for (size_t i = 0; i < count && status == CADRE_OK; i++) {
-        apply(memory, &records[i]);
+        memory_apply(memory, &records[i]);
     }
     for (size_t i = prepared; i > 0; i--) {
         if (status != CADRE_OK && records[i - 1].record->type == CORE_RECORD_JOB) {
@@ -310,7 +310,7 @@ static cadre_status memory_commit(struct store *store, const struct store_record
         }
     }
     for (size_t i = 0; i < count; i++) {
-        settle(memory, &records[i]);
+        memory_settle(memory, &records[i]);
     }
     if (status == CADRE_OK && sync) {
         sync_all(memory);
@@ -362,7 +362,7 @@ static cadre_status memory_task_exits(struct store *store, struct job_id id,
     struct cadre_error *error)
 {
     struct held_job *job;
-    CADRE_TRY(get(memory_of(store), id, &job, error));
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
     const struct rows *exits = &job->now.tables[TABLE_EXITS];
     for (size_t i = 0; i < exits->count; i++) {
         visit(user, rows_at(exits, i));
@@ -374,7 +374,7 @@ static cadre_status memory_ledger(
     struct store *store, struct job_id id, const struct store_walk *walk, struct cadre_error *error)
 {
     struct held_job *job;
-    CADRE_TRY(get(memory_of(store), id, &job, error));
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
     memory_job_walk(&job->now, walk);
     return CADRE_OK;
 }
@@ -384,7 +384,7 @@ static cadre_status memory_checkpoints(struct store *store, struct job_id id,
     struct cadre_error *error)
 {
     struct held_job *job;
-    CADRE_TRY(get(memory_of(store), id, &job, error));
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
     const struct rows *checkpoints = &job->now.tables[TABLE_CHECKPOINTS];
     for (size_t i = 0; i < checkpoints->count; i++) {
         visit(user, rows_at(checkpoints, i));
@@ -396,7 +396,7 @@ static cadre_status memory_drop_checkpoint(
     struct store *store, struct job_id id, uint64_t position, struct cadre_error *error)
 {
     struct held_job *job;
-    CADRE_TRY(get(memory_of(store), id, &job, error));
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
     CADRE_TRY(keep_durable(job, error));
     if (!memory_job_drop_checkpoint(&job->now, position)) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
@@ -409,7 +409,7 @@ static cadre_status memory_drop_checkpoint(
 static cadre_status memory_forget(struct store *store, struct job_id id, struct cadre_error *error)
 {
     struct held_job *job;
-    CADRE_TRY(get(memory_of(store), id, &job, error));
+    CADRE_TRY(store_memory_get(memory_of(store), id, &job, error));
     remove_job(memory_of(store), id);
     return CADRE_OK;
 }

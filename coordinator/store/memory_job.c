@@ -187,7 +187,7 @@ cadre_status memory_job_prepare(
 
 /* ---- what cannot ---- */
 
-static void place(struct memory_job *job, const struct store_placement *where)
+static void memory_job_place(struct memory_job *job, const struct store_placement *where)
 {
     struct placement_row row = {.slot = where->slot,
         .incarnation = where->incarnation,
@@ -409,19 +409,19 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         restore->started = true;
         restore->incarnation_max = core->incarnation_max;
         for (size_t i = 0; i < record->target_count; i++) {
-            place(job, &record->placements[i]);
+            memory_job_place(job, &record->placements[i]);
         }
         break;
     case CORE_RECORD_QUEUED:
         apply_queued(job);
         break;
     case CORE_RECORD_TASK:
-        place(job, &(struct store_placement){.slot = core->task.slot,
-                       .incarnation = core->task.incarnation,
-                       .attempts = core->task.attempts,
-                       .attempts_generation = core->task.attempts_generation,
-                       .backed_by = core->task.backed_by,
-                       .worker = core->task.worker});
+        memory_job_place(job, &(struct store_placement){.slot = core->task.slot,
+                                  .incarnation = core->task.incarnation,
+                                  .attempts = core->task.attempts,
+                                  .attempts_generation = core->task.attempts_generation,
+                                  .backed_by = core->task.backed_by,
+                                  .worker = core->task.worker});
         break;
     case CORE_RECORD_BACKED:
         apply_backed(job, core);

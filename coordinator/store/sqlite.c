@@ -223,7 +223,7 @@ static cadre_status make_private(const char *path, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static cadre_status prepare(
+static cadre_status sqlite_prepare(
     struct sqlite_store *sqlite, const char *path, struct cadre_error *error)
 {
     CADRE_TRY(make_private(path, error));
@@ -248,7 +248,7 @@ cadre_status store_sqlite_open(
     }
     sqlite->base.ops = &sqlite_ops;
     sqlite->full = true; /* what statements_open leaves */
-    cadre_status status = prepare(sqlite, path, error);
+    cadre_status status = sqlite_prepare(sqlite, path, error);
     if (status != CADRE_OK) {
         sqlite_close(&sqlite->base);
         return status;

@@ -24,8 +24,8 @@ struct loader {
     uint64_t ending;   /* committed when it was being ended */
 };
 
-static cadre_status damaged(const struct loader *loader, struct job_id job, const char *what,
-    long long value, struct cadre_error *error)
+static cadre_status sqlite_load_damaged(const struct loader *loader, struct job_id job,
+    const char *what, long long value, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "store %s: job %llu has %s %lld, which cannot be: it is damaged", loader->statements->path,
@@ -294,22 +294,23 @@ static cadre_status check_job(
     const struct core_restore_job *restore = &job->restore;
     const struct core_job_spec *spec = &restore->spec;
     if (restore->job.n == 0 || restore->job.n > INT64_MAX) {
-        return damaged(loader, restore->job, "number", (long long)restore->job.n, error);
+        return sqlite_load_damaged(
+            loader, restore->job, "number", (long long)restore->job.n, error);
     }
     if (job->state != JOB_QUEUED && !job_state_is_final(job->state)) {
-        return damaged(loader, restore->job, "state", job->state, error);
+        return sqlite_load_damaged(loader, restore->job, "state", job->state, error);
     }
     if (job->state > JOB_PREEMPTED) {
-        return damaged(loader, restore->job, "state", job->state, error);
+        return sqlite_load_damaged(loader, restore->job, "state", job->state, error);
     }
     if (!code_is_good(job->code)) {
-        return damaged(loader, restore->job, "code", job->code, error);
+        return sqlite_load_damaged(loader, restore->job, "code", job->code, error);
     }
     if (spec->tasks < 1 || spec->tasks > LIMIT_TASKS_PER_JOB) {
-        return damaged(loader, restore->job, "tasks", spec->tasks, error);
+        return sqlite_load_damaged(loader, restore->job, "tasks", spec->tasks, error);
     }
     if (spec->tasks_min < 1 || spec->tasks_min > spec->tasks) {
-        return damaged(loader, restore->job, "fewest tasks", spec->tasks_min, error);
+        return sqlite_load_damaged(loader, restore->job, "fewest tasks", spec->tasks_min, error);
     }
     return CADRE_OK;
 }
@@ -321,15 +322,15 @@ static cadre_status check_tasks(
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *task = &restore->tasks[i];
         if (task->slot >= restore->spec.tasks || (i > 0 && task->slot <= task[-1].slot)) {
-            return damaged(loader, restore->job, "a task", task->slot, error);
+            return sqlite_load_damaged(loader, restore->job, "a task", task->slot, error);
         }
         if (task->incarnation == 0 || task->incarnation > restore->incarnation_max) {
-            return damaged(
+            return sqlite_load_damaged(
                 loader, restore->job, "a task of incarnation", (long long)task->incarnation, error);
         }
     }
     if (restore->roster > restore->spec.tasks) {
-        return damaged(loader, restore->job, "a roster of", restore->roster, error);
+        return sqlite_load_damaged(loader, restore->job, "a roster of", restore->roster, error);
     }
     return CADRE_OK;
 }
@@ -340,14 +341,16 @@ static cadre_status check_halt(
 {
     bool unsaved = restore->halt_kind == HALT_STOP && restore->halt_at == 0;
     if ((unsigned)restore->halt_kind > HALT_STOP) {
-        return damaged(loader, restore->job, "a halt of kind", restore->halt_kind, error);
+        return sqlite_load_damaged(
+            loader, restore->job, "a halt of kind", restore->halt_kind, error);
     }
     if (restore->halt_stream > LIMIT_STREAMS && restore->halt_stream != STREAM_ANY) {
-        return damaged(loader, restore->job, "a halt of dataset", restore->halt_stream, error);
+        return sqlite_load_damaged(
+            loader, restore->job, "a halt of dataset", restore->halt_stream, error);
     }
     if (restore->has_control && !unsaved && restore->released > restore->halt_at) {
-        return damaged(loader, restore->job, "a step that was let in beyond its halt at",
-            (long long)restore->halt_at, error);
+        return sqlite_load_damaged(loader, restore->job,
+            "a step that was let in beyond its halt at", (long long)restore->halt_at, error);
     }
     return CADRE_OK;
 }
@@ -361,17 +364,18 @@ static cadre_status check_parts(
     CADRE_TRY(check_halt(loader, restore, error));
     if (restore->resume >= LIMIT_POSITION || restore->released >= LIMIT_POSITION) {
         bool resume = restore->resume >= LIMIT_POSITION;
-        return damaged(loader, restore->job, "a position",
+        return sqlite_load_damaged(loader, restore->job, "a position",
             (long long)(resume ? restore->resume : restore->released), error);
     }
     if (job->state == JOB_QUEUED && restore->started && restore->generation.number > 0 &&
         restore->has_checkpoint && restore->checkpoint.position > restore->released) {
-        return damaged(loader, restore->job, "a checkpoint of a step that was not let in,",
-            (long long)restore->checkpoint.position, error);
+        return sqlite_load_damaged(loader, restore->job,
+            "a checkpoint of a step that was not let in,", (long long)restore->checkpoint.position,
+            error);
     }
     if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_PREEMPTED ||
                                !code_is_good(ending->code))) {
-        return damaged(loader, restore->job, "an ending as", ending->state, error);
+        return sqlite_load_damaged(loader, restore->job, "an ending as", ending->state, error);
     }
     return CADRE_OK;
 }

@@ -174,8 +174,8 @@ cadre_status statements_update_meta(
     return statements_run(statements, STATEMENT_META_SUM, error);
 }
 
-static cadre_status create(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
-    struct cadre_error *error)
+static cadre_status sqlite_schema_create(struct statements *statements,
+    const uint8_t fresh[STORE_SECRET_BYTES], struct cadre_error *error)
 {
     CADRE_TRY(statements_execute(statements, "make its tables", "BEGIN IMMEDIATE", error));
     CADRE_TRY(statements_execute(statements, "make its tables", schema, error));
@@ -276,7 +276,7 @@ cadre_status schema_open(struct statements *statements, const uint8_t fresh[STOR
     int version = 0;
     CADRE_TRY(count_tables(statements, &tables, &meta, error));
     if (tables == 0) {
-        CADRE_TRY(create(statements, fresh, error));
+        CADRE_TRY(sqlite_schema_create(statements, fresh, error));
         memcpy(ret_secret, fresh, STORE_SECRET_BYTES);
         return CADRE_OK;
     }

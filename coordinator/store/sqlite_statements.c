@@ -105,7 +105,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
 };
 
 /* What the code means for us, and the next step as the end of the sentence. */
-static cadre_status translate(int code, const char **ret_hint)
+static cadre_status sqlite_statements_translate(int code, const char **ret_hint)
 {
     *ret_hint = "";
     switch (code & 0xff) {
@@ -154,7 +154,7 @@ cadre_status statements_fail(
             sqlite3_errmsg(statements->database));
     }
     const char *hint;
-    cadre_status status = translate(code, &hint);
+    cadre_status status = sqlite_statements_translate(code, &hint);
     return cadre_error_set(error, status, "store %s: %s: %s%s", statements->path, doing,
         sqlite3_errmsg(statements->database), hint);
 }
@@ -328,8 +328,8 @@ static void keep_query(struct statements *statements, const char *sql, sqlite3_s
     sqlite3_finalize(rows);
 }
 
-static cadre_status each(struct statements *statements, const char *doing, sqlite3_stmt *rows,
-    const uint64_t *values,
+static cadre_status sqlite_statements_each(struct statements *statements, const char *doing,
+    sqlite3_stmt *rows, const uint64_t *values,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error)
 {
@@ -357,7 +357,8 @@ cadre_status statements_each_of(struct statements *statements, const char *doing
     if (rows == NULL) {
         return statements_fail(statements, doing, error);
     }
-    cadre_status status = each(statements, doing, rows, values, visit, user, error);
+    cadre_status status =
+        sqlite_statements_each(statements, doing, rows, values, visit, user, error);
     keep_query(statements, sql, rows);
     return status;
 }
@@ -379,7 +380,8 @@ cadre_status statements_each_once(struct statements *statements, const char *doi
     if (sqlite3_prepare_v2(statements->database, sql, -1, &rows, NULL) != SQLITE_OK) {
         return statements_fail(statements, doing, error);
     }
-    cadre_status status = each(statements, doing, rows, &job.n, visit, user, error);
+    cadre_status status =
+        sqlite_statements_each(statements, doing, rows, &job.n, visit, user, error);
     sqlite3_finalize(rows);
     return status;
 }

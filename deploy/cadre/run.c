@@ -174,7 +174,7 @@ static void print_sentence(const struct invocation *invocation, const char *sent
     (void)invocation_fail_with(invocation, CADRE_UNKNOWN, sentence);
 }
 
-static int run(const struct invocation *invocation, const struct local_options *options)
+static int cadre_run_run(const struct invocation *invocation, const struct local_options *options)
 {
     static const struct local_watch watch = {
         .output = on_output, .changed = on_changed, .warn = on_warning};
@@ -272,7 +272,7 @@ static int run_program(const struct invocation *invocation)
         .checkpoints_kept = (uint32_t)values->checkpoints_kept,
         .checkpoint_folder = values->checkpoint_folder,
         .restore_path = values->restore_path};
-    code = run(invocation, &options);
+    code = cadre_run_run(invocation, &options);
     environment_list_free(&environment);
     return invocation_end(invocation, code);
 }

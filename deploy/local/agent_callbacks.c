@@ -59,7 +59,7 @@ static cadre_status look_at(struct local *local, const struct agent_start *start
     return CADRE_DATA_LOSS;
 }
 
-static cadre_status prepare(
+static cadre_status agent_callbacks_prepare(
     struct local *local, const struct agent_start *start, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *output = output_of(local, start->task.slot);
@@ -95,7 +95,7 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
 {
     struct local *local = user;
     struct cadre_error error = {0};
-    if (prepare(local, start, &error) != CADRE_OK) {
+    if (agent_callbacks_prepare(local, start, &error) != CADRE_OK) {
         agent_task_failed(local->agent, start->task, 126, error.text);
     }
 }

@@ -57,7 +57,7 @@ _Noreturn static void be_guard(int fd, const char *folder)
 /* ---- its creator ---- */
 
 /* Through a process between, so that it is nobody's child. */
-static int start(const char *folder, const int fds[2])
+static int guard_start(const char *folder, const int fds[2])
 {
     pid_t between = fork();
     if (between < 0) {
@@ -83,7 +83,7 @@ cadre_status guard_open(const char *folder, int *ret_fd, struct cadre_error *err
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
         return cadre_error_errno(error, errno, "cannot start the guard of the tasks");
     }
-    int failed = start(folder, fds);
+    int failed = guard_start(folder, fds);
     close(fds[0]);
     if (failed != 0) {
         close(fds[1]);

@@ -59,7 +59,7 @@ static void arm_tick(struct local *local)
 }
 
 /* Commits and delivers until nothing is left to say. */
-static void settle(struct local *local)
+static void local_settle(struct local *local)
 {
     struct cadre_error error = {0};
     do {
@@ -75,7 +75,7 @@ static void settle(struct local *local)
 static void on_turn(uv_prepare_t *turn)
 {
     struct local *local = turn->data;
-    settle(local);
+    local_settle(local);
     if (local->ended) {
         uv_stop(&local->loop);
     }
@@ -187,7 +187,7 @@ static cadre_status find_checkpoint(
     return status;
 }
 
-static cadre_status submit(struct local *local, struct cadre_error *error)
+static cadre_status local_submit(struct local *local, struct cadre_error *error)
 {
     const struct local_options *options = local->options;
     struct stat status;
@@ -245,7 +245,7 @@ static void close_handles(struct local *local)
     uv_loop_close(&local->loop);
 }
 
-static void release(struct local *local)
+static void local_release(struct local *local)
 {
     engine_close(local->engine);
     local_drop_messages(local);
@@ -257,7 +257,7 @@ static void release(struct local *local)
     local_checkpoints_close(&local->checkpoints);
 }
 
-static cadre_status run(struct local *local, struct cadre_error *error)
+static cadre_status local_local_run(struct local *local, struct cadre_error *error)
 {
     uint32_t tasks = local->options->tasks;
     if (tasks < 1 || tasks > LIMIT_SLOTS_PER_WORKER) {
@@ -289,7 +289,7 @@ static cadre_status run(struct local *local, struct cadre_error *error)
         status = open_agent(local, error);
     }
     if (status == CADRE_OK) {
-        status = submit(local, error);
+        status = local_submit(local, error);
     }
     if (status == CADRE_OK) {
         uv_run(&local->loop, UV_RUN_DEFAULT);
@@ -305,7 +305,7 @@ cadre_status local_run(const struct local_options *options, const struct local_w
 {
     struct local local = {.options = options, .watch = *watch, .watch_user = user, .guard_fd = -1};
     local.downs_tail = &local.downs;
-    cadre_status status = run(&local, error);
+    cadre_status status = local_local_run(&local, error);
     if (status == CADRE_OK && local.broken) {
         *error = local.error;
         status = local.error.code;
@@ -314,6 +314,6 @@ cadre_status local_run(const struct local_options *options, const struct local_w
         *ret_exit_code = local.exit_code;
         memcpy(ret_message, local.message, LIMIT_TEXT_BYTES);
     }
-    release(&local);
+    local_release(&local);
     return status;
 }

@@ -10,7 +10,7 @@
 
 #include "common/base/cleanup.h"
 
-static cadre_status check(
+static cadre_status program_path_check(
     const char *program, const char *path, char **ret_path, struct cadre_error *error)
 {
     struct stat status;
@@ -35,7 +35,7 @@ static cadre_status check(
 cadre_status program_path(const char *program, char **ret_path, struct cadre_error *error)
 {
     if (strchr(program, '/') != NULL) {
-        return check(program, program, ret_path, error);
+        return program_path_check(program, program, ret_path, error);
     }
     const char *path = getenv("PATH");
     CADRE_FREE_AT_EXIT char *list = strdup(path != NULL ? path : "/usr/local/bin:/usr/bin:/bin");
@@ -50,7 +50,7 @@ cadre_status program_path(const char *program, char **ret_path, struct cadre_err
             candidate = NULL;
             continue;
         }
-        if (check(program, candidate, ret_path, NULL) == CADRE_OK) {
+        if (program_path_check(program, candidate, ret_path, NULL) == CADRE_OK) {
             return CADRE_OK;
         }
     }

@@ -154,7 +154,7 @@ const char *agent_core_invariant(const struct agent_core *core)
     return NULL;
 }
 
-static uint64_t mix(uint64_t digest, uint64_t value)
+static uint64_t agent_check_mix(uint64_t digest, uint64_t value)
 {
     return prng_mix(digest ^ prng_mix(value));
 }
@@ -162,35 +162,36 @@ static uint64_t mix(uint64_t digest, uint64_t value)
 uint64_t agent_core_digest(const struct agent_core *core)
 {
     CADRE_ASSERT(core->entries == AGENT_ENTRIES(core->options.slots));
-    uint64_t digest = mix(core->now_us, core->entries);
-    digest = mix(digest, (core->link_up ? 1U : 0U) + (core->linked ? 2U : 0U) +
-                             (core->draining ? 4U : 0U) + (core->left ? 8U : 0U));
-    digest = mix(digest, core->heartbeat_at_us);
-    digest = mix(digest, core->orphan_at_us);
+    uint64_t digest = agent_check_mix(core->now_us, core->entries);
+    digest = agent_check_mix(digest, (core->link_up ? 1U : 0U) + (core->linked ? 2U : 0U) +
+                                         (core->draining ? 4U : 0U) + (core->left ? 8U : 0U));
+    digest = agent_check_mix(digest, core->heartbeat_at_us);
+    digest = agent_check_mix(digest, core->orphan_at_us);
     for (uint32_t i = 0; i < core->entries; i++) {
         const struct agent_task *task = &core->tasks[i];
-        digest = mix(digest, (uint64_t)task->phase);
+        digest = agent_check_mix(digest, (uint64_t)task->phase);
         if (task->phase == AGENT_TASK_NONE) {
             continue;
         }
-        digest = mix(digest, task->ref.job.n);
-        digest = mix(digest, task->ref.slot);
-        digest = mix(digest, task->ref.incarnation);
-        digest = mix(digest, task->pid);
-        digest = mix(digest,
+        digest = agent_check_mix(digest, task->ref.job.n);
+        digest = agent_check_mix(digest, task->ref.slot);
+        digest = agent_check_mix(digest, task->ref.incarnation);
+        digest = agent_check_mix(digest, task->pid);
+        digest = agent_check_mix(digest,
             (task->connected ? 1U : 0U) + (task->adopted ? 2U : 0U) + (task->over ? 4U : 0U));
-        digest = mix(digest, task->up_to);
-        digest = mix(digest, task->applied);
-        digest = mix(digest, task->consumption.samples);
-        digest = mix(
+        digest = agent_check_mix(digest, task->up_to);
+        digest = agent_check_mix(digest, task->applied);
+        digest = agent_check_mix(digest, task->consumption.samples);
+        digest = agent_check_mix(
             digest, task->group == GROUP_NONE ? 0 : core->groups[task->group].generation.number);
         const struct agent_resend *resend = &core->resend[i];
-        digest = mix(digest, (resend->has_join ? 1U : 0U) + (resend->has_report ? 2U : 0U) +
-                                 (resend->has_part ? 4U : 0U) + (resend->publishing ? 8U : 0U));
+        digest = agent_check_mix(
+            digest, (resend->has_join ? 1U : 0U) + (resend->has_report ? 2U : 0U) +
+                        (resend->has_part ? 4U : 0U) + (resend->publishing ? 8U : 0U));
     }
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
-        digest = mix(digest, core->streams[i].job.n);
-        digest = mix(digest, core->streams[i].stream.stream);
+        digest = agent_check_mix(digest, core->streams[i].job.n);
+        digest = agent_check_mix(digest, core->streams[i].stream.stream);
     }
     return digest;
 }

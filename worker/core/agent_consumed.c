@@ -8,7 +8,8 @@
 
 #include "common/pure/assert.h"
 
-static void keep(struct agent_group *group, const struct agent_consumed *consumed)
+static void core_agent_consumed_keep(
+    struct agent_group *group, const struct agent_consumed *consumed)
 {
     CADRE_ASSERT(group->consumed_count <= AGENT_CONSUMED_MAX);
     CADRE_ASSERT(consumed->cursor.stream != 0);
@@ -47,7 +48,7 @@ void agent_consumed_keep(
     struct agent_consumed consumed = {
         .cursor = *from, .applied = task->applied, .consumption = task->consumption};
     consumed.cursor.begin = consumed.applied; /* of the line it claims nothing */
-    keep(group, &consumed);
+    core_agent_consumed_keep(group, &consumed);
 }
 
 void agent_consumed_inherit(
@@ -57,7 +58,7 @@ void agent_consumed_inherit(
     CADRE_ASSERT(before->consumed_count <= AGENT_CONSUMED_MAX);
     for (uint32_t i = 0; i < before->consumed_count; i++) {
         if (before->consumed[i].applied <= resume) {
-            keep(group, &before->consumed[i]);
+            core_agent_consumed_keep(group, &before->consumed[i]);
         }
     }
 }

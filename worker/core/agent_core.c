@@ -10,7 +10,7 @@
 
 #define NEVER UINT64_MAX
 
-static size_t aligned(size_t bytes)
+static size_t agent_core_aligned(size_t bytes)
 {
     CADRE_ASSERT(bytes <= SIZE_MAX - 15);
     return (bytes + 15) / 16 * 16;
@@ -20,9 +20,10 @@ size_t agent_core_bytes(uint32_t slots)
 {
     CADRE_ASSERT(slots >= 1 && slots <= LIMIT_SLOTS_PER_WORKER);
     size_t entries = AGENT_ENTRIES((size_t)slots);
-    return aligned(sizeof(struct agent_core)) + aligned(entries * sizeof(struct agent_task)) +
-           aligned(entries * sizeof(struct agent_resend)) +
-           aligned(entries * sizeof(struct agent_group)) +
+    return agent_core_aligned(sizeof(struct agent_core)) +
+           agent_core_aligned(entries * sizeof(struct agent_task)) +
+           agent_core_aligned(entries * sizeof(struct agent_resend)) +
+           agent_core_aligned(entries * sizeof(struct agent_group)) +
            AGENT_STREAMS((size_t)slots) * sizeof(struct agent_stream);
 }
 
@@ -38,13 +39,13 @@ struct agent_core *agent_core_init(void *memory, const struct agent_options *opt
     core->heartbeat_at_us = NEVER;
     core->orphan_at_us = NEVER;
     core->drain_at_us = NEVER;
-    char *next = (char *)memory + aligned(sizeof(*core));
+    char *next = (char *)memory + agent_core_aligned(sizeof(*core));
     core->tasks = (struct agent_task *)(void *)next;
-    next += aligned(core->entries * sizeof(*core->tasks));
+    next += agent_core_aligned(core->entries * sizeof(*core->tasks));
     core->resend = (struct agent_resend *)(void *)next;
-    next += aligned(core->entries * sizeof(*core->resend));
+    next += agent_core_aligned(core->entries * sizeof(*core->resend));
     core->groups = (struct agent_group *)(void *)next;
-    next += aligned(core->entries * sizeof(*core->groups));
+    next += agent_core_aligned(core->entries * sizeof(*core->groups));
     core->streams = (struct agent_stream *)(void *)next;
     next += AGENT_STREAMS(options->slots) * sizeof(*core->streams);
     CADRE_ASSERT(next == (char *)memory + agent_core_bytes(options->slots));
@@ -111,7 +112,7 @@ static void resend_all(struct agent_core *core, struct agent_actions *out)
     }
 }
 
-static void welcome(
+static void agent_core_welcome(
     struct agent_core *core, const struct agent_welcome *message, struct agent_actions *out)
 {
     if (!core->link_up || core->linked) {
@@ -134,7 +135,7 @@ static void on_down(
     struct agent_core *core, const struct agent_down *down, struct agent_actions *out)
 {
     if (down->type == AGENT_DOWN_WELCOME) {
-        welcome(core, &down->welcome, out);
+        agent_core_welcome(core, &down->welcome, out);
         return;
     }
     if (!core->linked) {
@@ -163,7 +164,7 @@ static void on_down(
 
 /* ---- time and drain ---- */
 
-static void drain(struct agent_core *core, struct agent_actions *out)
+static void agent_core_drain(struct agent_core *core, struct agent_actions *out)
 {
     if (core->draining) {
         return;
@@ -275,7 +276,7 @@ void agent_core_step(
         task_closed(core, event->task);
         break;
     case AGENT_EVENT_DRAIN:
-        drain(core, out);
+        agent_core_drain(core, out);
         break;
     }
     on_time(core, out);

@@ -113,7 +113,7 @@ void agent_send_arrived(
 
 /* The minima over the members, and who stands at them. What was fed is told by the member that has
  * applied least; of those the one that stands in the earliest run, whose epoch is the cursor's. */
-static void fold(struct agent_core *core, uint32_t index)
+static void agent_fold_fold(struct agent_core *core, uint32_t index)
 {
     struct agent_group *group = &core->groups[index];
     CADRE_ASSERT(!group->broken);
@@ -221,7 +221,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     bool first = !group->folded;
     bool due = first ? group->arrived == group->members : moved;
     if (due && !group->broken) {
-        fold(core, task->group);
+        agent_fold_fold(core, task->group);
     }
     /* Where nobody moves on, as when all save, nothing else would tell it. */
     if ((due || wants_more || (compared && group->folded)) && !group->broken) {

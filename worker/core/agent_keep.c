@@ -9,7 +9,7 @@
 
 /* ---- checkpoints ---- */
 
-static void keep(struct agent_part *kept, const struct task_part *part)
+static void agent_keep_keep(struct agent_part *kept, const struct task_part *part)
 {
     CADRE_ASSERT(part->path != kept->path);
     agent_copy_text(kept->path, sizeof(kept->path), part->path);
@@ -28,7 +28,7 @@ static void send_part(struct agent_core *core, struct agent_task *task,
 {
     CADRE_ASSERT(agent_is_current(core, task, part->generation));
     struct agent_resend *resend = agent_resend_of(core, task);
-    keep(&resend->part, part);
+    agent_keep_keep(&resend->part, part);
     resend->has_part = true;
     struct task_up up = {.type = TASK_UP_PART, .part = resend->part.part};
     agent_send_relay(core, task->ref, &up, out);
@@ -46,7 +46,7 @@ void agent_on_part(struct agent_core *core, struct agent_task *task, const struc
     }
     CADRE_ASSERT(!part->shared); /* a shared one can be read from everywhere */
     bool known = resend->publishing && same_content(&resend->next.part, part);
-    keep(&resend->next, part);
+    agent_keep_keep(&resend->next, part);
     resend->publishing = true;
     if (!known) {
         agent_append(out, AGENT_ACTION_PUBLISH, task->ref)->part = &resend->next.part;
@@ -71,7 +71,7 @@ void agent_published(
     if (agent_is_current(core, task, resend->next.part.generation)) {
         send_part(core, task, &resend->next.part, out);
     } else {
-        keep(&resend->part, &resend->next.part);
+        agent_keep_keep(&resend->part, &resend->next.part);
         resend->has_part = false;
     }
 }
@@ -103,7 +103,7 @@ void agent_keep_stream(struct agent_core *core, struct job_id job, const struct 
     }
 }
 
-static const struct agent_task *speaker(const struct agent_core *core, struct job_id job)
+static const struct agent_task *agent_keep_speaker(const struct agent_core *core, struct job_id job)
 {
     for (uint32_t i = 0; i < core->entries; i++) {
         if (core->tasks[i].connected && core->tasks[i].ref.job.n == job.n) {
@@ -120,7 +120,8 @@ void agent_send_streams(const struct agent_core *core, struct agent_actions *out
 {
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
         const struct agent_stream *kept = &core->streams[i];
-        const struct agent_task *task = kept->job.n == 0 ? NULL : speaker(core, kept->job);
+        const struct agent_task *task =
+            kept->job.n == 0 ? NULL : agent_keep_speaker(core, kept->job);
         if (task != NULL) {
             CADRE_ASSERT(kept->stream.name == kept->name);
             struct task_up up = {.type = TASK_UP_STREAM, .stream = kept->stream};

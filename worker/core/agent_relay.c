@@ -8,7 +8,7 @@
 
 /* ---- up ---- */
 
-static void refuse(struct agent_actions *out, struct task_ref ref, const char *why)
+static void agent_relay_refuse(struct agent_actions *out, struct task_ref ref, const char *why)
 {
     CADRE_ASSERT(why[0] != '\0');
     struct agent_action *action = agent_append(out, AGENT_ACTION_REFUSE, ref);
@@ -107,12 +107,12 @@ static void on_task_hello(struct agent_core *core, struct agent_task *task,
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
     CADRE_ASSERT(!task->adopted || !task->connected);
     if (task->connected) {
-        refuse(out, task->ref, "the task said hello twice on one connection");
+        agent_relay_refuse(out, task->ref, "the task said hello twice on one connection");
         task->connected = false;
         return;
     }
     if (up->hello.frame_version != TASK_FRAME_VERSION) {
-        refuse(out, task->ref,
+        agent_relay_refuse(out, task->ref,
             "the program's libcadre speaks another version than this worker: rebuild it");
         return;
     }
@@ -144,14 +144,14 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
 {
     struct agent_task *task = agent_find(core, ref);
     if (task == NULL || task->phase < AGENT_TASK_RUNNING) {
-        refuse(out, ref, "no such task runs on this worker");
+        agent_relay_refuse(out, ref, "no such task runs on this worker");
         return;
     }
     if (task->phase >= AGENT_TASK_GONE) {
         return; /* left in its socket; how it ended is told already */
     }
     if (up->type != TASK_UP_HELLO && !task->connected) {
-        refuse(out, ref, "the task has to say hello before anything else");
+        agent_relay_refuse(out, ref, "the task has to say hello before anything else");
         return;
     }
     CADRE_ASSERT(task->connected || up->type == TASK_UP_HELLO);
@@ -207,7 +207,7 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
 
 /* ---- down ---- */
 
-static bool accepts(const struct agent_task *task)
+static bool agent_relay_accepts(const struct agent_task *task)
 {
     CADRE_ASSERT(!task->connected || task->phase >= AGENT_TASK_RUNNING);
     return task->connected &&
@@ -216,7 +216,7 @@ static bool accepts(const struct agent_task *task)
 
 static void pass_on(const struct agent_task *task, struct agent_actions *out)
 {
-    if (accepts(task)) {
+    if (agent_relay_accepts(task)) {
         agent_append(out, AGENT_ACTION_DELIVER, task->ref);
     }
     CADRE_ASSERT(!task->connected || !task->adopted);
@@ -239,7 +239,8 @@ static void move_on(struct agent_resend *resend, const struct task_plan *plan)
 }
 
 /* Whether the plan counts the task in, or already has; false: it is in a newer generation. */
-static bool enlist(struct agent_core *core, struct agent_task *task, const struct task_plan *plan)
+static bool agent_relay_enlist(
+    struct agent_core *core, struct agent_task *task, const struct task_plan *plan)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING);
     if (agent_is_current(core, task, plan->generation)) {
@@ -291,7 +292,7 @@ static void relay_plan(struct agent_core *core, struct job_id job, const struct 
             if (older) {
                 agent_group_remove(core, task);
             }
-        } else if (enlist(core, task, plan) && accepts(task) &&
+        } else if (agent_relay_enlist(core, task, plan) && agent_relay_accepts(task) &&
                    (one == NULL || task_ref_equal(*one, task->ref))) {
             move_on(agent_resend_of(core, task), plan);
             agent_append(out, AGENT_ACTION_DELIVER, task->ref);
@@ -320,7 +321,8 @@ static void notify_task(struct agent_core *core, struct agent_task *task,
         return;
     }
     struct task_hello *hello = &agent_resend_of(core, task)->hello;
-    if (down->type == TASK_DOWN_RELEASE && accepts(task) && down->release.up_to > hello->released) {
+    if (down->type == TASK_DOWN_RELEASE && agent_relay_accepts(task) &&
+        down->release.up_to > hello->released) {
         hello->released = down->release.up_to;
     }
     pass_on(task, out);

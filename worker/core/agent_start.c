@@ -27,7 +27,8 @@ static void refuse_start(
 
 /* Ends what is left of older incarnations. false: this one is itself older than one that is here.
  */
-static bool supersede(struct agent_core *core, struct task_ref ref, struct agent_actions *out)
+static bool agent_start_supersede(
+    struct agent_core *core, struct task_ref ref, struct agent_actions *out)
 {
     for (uint32_t i = 0; i < core->entries; i++) {
         if (agent_is_of_slot(&core->tasks[i], ref) &&
@@ -59,7 +60,7 @@ static const char *start_fault(
         return "the worker is draining and takes no new tasks";
     }
     CADRE_ASSERT(!core->left);
-    if (!supersede(core, ref, out)) {
+    if (!agent_start_supersede(core, ref, out)) {
         return "a newer incarnation of this task is on this worker already";
     }
     return NULL;

@@ -8,7 +8,7 @@
 
 /* ---- what the program does ---- */
 
-static void connect(struct task_core *core, struct task_actions *out)
+static void task_core_connect(struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_EXIT);
     core->connected = true;
@@ -111,7 +111,8 @@ static void keep_part(
 }
 
 /* Whatever was being done has failed for good. */
-static void fail(struct task_core *core, const struct task_event *event, struct task_actions *out)
+static void task_core_fail(
+    struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     CADRE_ASSERT(event->code != CADRE_OK);
     if (core->code != CADRE_OK) {
@@ -128,7 +129,8 @@ static void fail(struct task_core *core, const struct task_event *event, struct 
     }
 }
 
-static void join(struct task_core *core, const struct cursor *reported, struct task_actions *out)
+static void task_core_join(
+    struct task_core *core, const struct cursor *reported, struct task_actions *out)
 {
     if (core->phase != TASK_JOIN) {
         return;
@@ -149,7 +151,7 @@ static void sync_failed(struct task_core *core, const char *text, struct task_ac
     }
 }
 
-static void edge(struct task_core *core, uint64_t digest, struct task_actions *out)
+static void task_core_edge(struct task_core *core, uint64_t digest, struct task_actions *out)
 {
     bool stops = task_core_stops_next(core);
     if (stops || task_core_halts_next(core)) {
@@ -159,7 +161,7 @@ static void edge(struct task_core *core, uint64_t digest, struct task_actions *o
     }
 }
 
-static void preempt(
+static void task_core_preempt(
     struct task_core *core, const struct task_preempt *reported, struct task_actions *out)
 {
     CADRE_ASSERT(reported != NULL);
@@ -170,7 +172,7 @@ static void preempt(
 
 /* Of another generation than this one nothing is known: the shell says it under the lock in which
  * it saw which one it is in. */
-static void verify(
+static void task_core_verify(
     struct task_core *core, const struct verified *verified, struct task_actions *out)
 {
     CADRE_ASSERT(verified->digest != 0);
@@ -183,7 +185,7 @@ static void verify(
     }
 }
 
-static void diverge(
+static void task_core_diverge(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     CADRE_ASSERT(event->divergence->verified <= event->divergence->position);
@@ -203,7 +205,7 @@ static void diverge(
     }
 }
 
-static void finish(struct task_core *core, uint64_t digest, struct task_actions *out)
+static void task_core_finish(struct task_core *core, uint64_t digest, struct task_actions *out)
 {
     core->finished = true;
     core->digest = digest;
@@ -212,7 +214,7 @@ static void finish(struct task_core *core, uint64_t digest, struct task_actions 
 }
 
 /* One that is done waits for those that are not. */
-static void stall(
+static void task_core_stall(
     const struct task_core *core, const struct task_stall *reported, struct task_actions *out)
 {
     CADRE_ASSERT(reported != NULL);
@@ -239,7 +241,7 @@ void task_core_step(
     }
     switch (event->type) {
     case TASK_EVENT_CONNECTED:
-        connect(core, out);
+        task_core_connect(core, out);
         break;
     case TASK_EVENT_DISCONNECTED:
         break;
@@ -268,16 +270,16 @@ void task_core_step(
         peer_error(core, event->text, out);
         break;
     case TASK_EVENT_FAILED:
-        fail(core, event, out);
+        task_core_fail(core, event, out);
         break;
     case TASK_EVENT_JOIN:
-        join(core, &event->cursor, out);
+        task_core_join(core, &event->cursor, out);
         break;
     case TASK_EVENT_STREAM:
         task_send_stream(core, event->stream, out);
         break;
     case TASK_EVENT_STALL:
-        stall(core, event->stall, out);
+        task_core_stall(core, event->stall, out);
         break;
     case TASK_EVENT_FLUSH:
         task_on_flush(core, out);
@@ -289,22 +291,22 @@ void task_core_step(
         task_on_end(core, &event->cursor, out);
         break;
     case TASK_EVENT_PAUSE_POINT:
-        edge(core, event->digest, out);
+        task_core_edge(core, event->digest, out);
         break;
     case TASK_EVENT_PREEMPT:
-        preempt(core, event->preempt, out);
+        task_core_preempt(core, event->preempt, out);
         break;
     case TASK_EVENT_PART:
         keep_part(core, event->part, out);
         break;
     case TASK_EVENT_FINISH:
-        finish(core, event->digest, out);
+        task_core_finish(core, event->digest, out);
         break;
     case TASK_EVENT_VERIFIED:
-        verify(core, &event->verified, out);
+        task_core_verify(core, &event->verified, out);
         break;
     case TASK_EVENT_DIVERGED:
-        diverge(core, event, out);
+        task_core_diverge(core, event, out);
         break;
     }
     CADRE_ASSERT(core->generation.number >= generation);

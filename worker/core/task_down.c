@@ -65,7 +65,7 @@ void task_settle(struct task_core *core, struct task_actions *out)
     }
 }
 
-static void leave(
+static void task_down_leave(
     struct task_core *core, enum task_action_type how, const char *text, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_EXIT);
@@ -178,7 +178,7 @@ static void on_plan(struct task_core *core, const struct task_plan *plan, struct
     }
     const char *fault = plan_fault(core, plan, rank);
     if (fault != NULL) {
-        leave(core, TASK_ACTION_EXIT_VOID, fault, out);
+        task_down_leave(core, TASK_ACTION_EXIT_VOID, fault, out);
         return;
     }
     bool keeps = keeps_state(core, plan, rank);
@@ -255,7 +255,7 @@ static void on_goodbye(
     if (done && generation_equal(down->generation, core->generation)) {
         CADRE_ASSERT(!core->applying);
         CADRE_ASSERT(core->clean); /* in order: its state is whole */
-        leave(core, TASK_ACTION_EXIT_OK, "", out);
+        task_down_leave(core, TASK_ACTION_EXIT_OK, "", out);
     }
 }
 
@@ -273,16 +273,18 @@ void task_on_down(struct task_core *core, const struct task_down *down, struct t
         on_abort(core, down, out);
         break;
     case TASK_DOWN_RESET:
-        leave(core, TASK_ACTION_EXIT_VOID, "its state is void: a new incarnation takes over", out);
+        task_down_leave(
+            core, TASK_ACTION_EXIT_VOID, "its state is void: a new incarnation takes over", out);
         break;
     case TASK_DOWN_GOODBYE:
         on_goodbye(core, down, out);
         break;
     case TASK_DOWN_SUPERSEDED:
-        leave(core, TASK_ACTION_EXIT_VOID, "the job goes on or has ended without this task", out);
+        task_down_leave(
+            core, TASK_ACTION_EXIT_VOID, "the job goes on or has ended without this task", out);
         break;
     case TASK_DOWN_REFUSED:
-        leave(core, TASK_ACTION_EXIT_VOID, down->refused.text, out);
+        task_down_leave(core, TASK_ACTION_EXIT_VOID, down->refused.text, out);
         break;
     case TASK_DOWN_WARM:
         on_warm(core, out);

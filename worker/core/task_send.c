@@ -30,7 +30,7 @@ void task_copy_text(char *to, size_t size, const char *from)
 /* ---- what it says ---- */
 
 /* A task without a connection says nothing: what it would have said is in its next hello. */
-static struct task_up *say(
+static struct task_up *task_send_say(
     const struct task_core *core, struct task_actions *out, enum task_up_type type)
 {
     if (!core->connected) {
@@ -44,7 +44,7 @@ static struct task_up *say(
 
 void task_send_hello(const struct task_core *core, struct task_actions *out)
 {
-    struct task_up *up = say(core, out, TASK_UP_HELLO);
+    struct task_up *up = task_send_say(core, out, TASK_UP_HELLO);
     CADRE_ASSERT(up != NULL); /* it is what a connection begins with */
     up->hello = (struct task_hello){
         .frame_version = TASK_FRAME_VERSION,
@@ -72,7 +72,7 @@ void task_send_arrive(struct task_core *core, struct task_actions *out)
     core->sent_applied = core->position;
     core->verified_sent = true;
     core->wanted_sent = core->wanted;
-    struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+    struct task_up *up = task_send_say(core, out, TASK_UP_ARRIVE);
     if (up != NULL) {
         up->arrive = (struct task_arrive){
             .generation = core->generation,
@@ -92,7 +92,7 @@ void task_send_consumed(const struct task_core *core, struct task_actions *out)
     for (uint32_t i = 0; i < core->consumed_count; i++) {
         const struct task_consumed *consumed = &core->consumed[i];
         CADRE_ASSERT(consumed->applied <= core->position); /* in this generation */
-        struct task_up *up = say(core, out, TASK_UP_ARRIVE);
+        struct task_up *up = task_send_say(core, out, TASK_UP_ARRIVE);
         if (up != NULL) {
             up->arrive = (struct task_arrive){.generation = core->generation,
                 .up_to = consumed->applied,
@@ -109,7 +109,8 @@ void task_send_part(const struct task_core *core, struct task_actions *out)
     CADRE_ASSERT(
         core->part.path == NULL || generation_equal(core->part.generation, core->generation));
     bool known = core->published != POSITION_NONE && core->published >= core->part.position;
-    struct task_up *up = core->part.path == NULL || known ? NULL : say(core, out, TASK_UP_PART);
+    struct task_up *up =
+        core->part.path == NULL || known ? NULL : task_send_say(core, out, TASK_UP_PART);
     if (up != NULL) {
         up->part = core->part;
         up->part.path = core->part_path;
@@ -120,7 +121,7 @@ void task_send_join(const struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase == TASK_JOIN);
     CADRE_ASSERT(core->joins);
-    struct task_up *up = say(core, out, TASK_UP_JOIN);
+    struct task_up *up = task_send_say(core, out, TASK_UP_JOIN);
     if (up != NULL) {
         up->join = (struct task_join){.stream = core->join_stream, .epoch = core->join_epoch};
     }
@@ -128,7 +129,7 @@ void task_send_join(const struct task_core *core, struct task_actions *out)
 
 void task_send_preempt(const struct task_core *core, struct task_actions *out)
 {
-    struct task_up *up = core->preempted ? say(core, out, TASK_UP_PREEMPT) : NULL;
+    struct task_up *up = core->preempted ? task_send_say(core, out, TASK_UP_PREEMPT) : NULL;
     if (up != NULL) {
         up->preempt = core->preempt;
     }
@@ -138,7 +139,7 @@ void task_send_stream(
     const struct task_core *core, const struct task_stream *stream, struct task_actions *out)
 {
     CADRE_ASSERT(stream != NULL);
-    struct task_up *up = say(core, out, TASK_UP_STREAM);
+    struct task_up *up = task_send_say(core, out, TASK_UP_STREAM);
     if (up != NULL) {
         up->stream = *stream;
     }
@@ -148,7 +149,7 @@ void task_send_stall(
     const struct task_core *core, const struct task_stall *stall, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase != TASK_JOIN);
-    struct task_up *up = say(core, out, TASK_UP_STALL);
+    struct task_up *up = task_send_say(core, out, TASK_UP_STALL);
     if (up != NULL) {
         up->stall = *stall;
         up->stall.generation = core->generation;
@@ -168,7 +169,7 @@ void task_send_report(struct task_core *core, struct task_actions *out)
     if (core->position > core->sent_applied || unreported) {
         task_send_arrive(core, out);
     }
-    struct task_up *up = say(core, out, TASK_UP_REPORT);
+    struct task_up *up = task_send_say(core, out, TASK_UP_REPORT);
     if (up != NULL) {
         up->report = (struct task_report){
             .generation = core->generation,
@@ -204,7 +205,7 @@ static uint64_t epoch_end(const struct task_core *core)
 
 /* How far batches can be claimed now. Never less than was claimed: a watermark is not taken back.
  */
-static uint64_t reachable(const struct task_core *core)
+static uint64_t task_send_reachable(const struct task_core *core)
 {
     CADRE_ASSERT(core->position <= core->released);
     CADRE_ASSERT(core->released <= core->arrived);
@@ -252,7 +253,7 @@ bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
     if (over) {
         adapt_window(core);
     }
-    uint64_t up_to = reachable(core);
+    uint64_t up_to = task_send_reachable(core);
     bool more = up_to > core->arrived;
     bool due =
         over || (unsent && (core->position == epoch_end(core) || core->position == core->ready));

@@ -38,13 +38,13 @@ const char *difference_name(enum difference difference)
     return "unknown";
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t comparison_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Keeps the place that comes first by position. */
-__attribute__((format(printf, 3, 4))) static void offer(
+__attribute__((format(printf, 3, 4))) static void comparison_offer(
     struct comparison *comparison, const struct comparison_point *point, const char *format, ...)
 {
     struct comparison_point *kept = &comparison->point;
@@ -79,7 +79,7 @@ static struct comparison_point point_of(
     struct comparison_point point = {.stream = a->stream,
         .name = a->name,
         .epoch = a->epoch,
-        .position = least(a->first, b->first),
+        .position = comparison_least(a->first, b->first),
         .steps = 1};
     if (strcmp(a->name, b->name) != 0) {
         point.difference = DIFFERENCE_DATASET;
@@ -90,7 +90,7 @@ static struct comparison_point point_of(
         point.steps = a->steps;
     } else if (ended_before(a, b) || ended_before(b, a)) {
         point.difference = DIFFERENCE_LENGTH;
-        point.step = least(a->steps, b->steps);
+        point.step = comparison_least(a->steps, b->steps);
         point.position += point.step;
     }
     return point;
@@ -107,25 +107,25 @@ static void offer_epoch(struct comparison *comparison, const cadre_verified_epoc
     case DIFFERENCE_STATE: /* is none of an epoch */
         return;
     case DIFFERENCE_DATASET:
-        offer(comparison, point,
+        comparison_offer(comparison, point,
             "dataset %" PRIu32 " is %s in job %" PRIu64 ", and %s in job %" PRIu64, a->stream,
             a->name, one, b->name, other);
         return;
     case DIFFERENCE_BEGIN:
-        offer(comparison, point,
+        comparison_offer(comparison, point,
             "epoch %" PRIu64 " of %s begins at step %" PRIu64 " of job %" PRIu64
             ", and at step %" PRIu64 " of job %" PRIu64,
             epoch, a->name, a->first, one, b->first, other);
         return;
     case DIFFERENCE_LENGTH:
-        offer(comparison, point,
+        comparison_offer(comparison, point,
             "epoch %" PRIu64 " of %s ends after %" PRIu64 " steps in job %" PRIu64
             ", and goes on in job %" PRIu64,
             epoch, a->name, point->step, ended_before(a, b) ? one : other,
             ended_before(a, b) ? other : one);
         return;
     case DIFFERENCE_CONSUMED:
-        offer(comparison, point,
+        comparison_offer(comparison, point,
             "in epoch %" PRIu64 " of %s, the steps %" PRIu64 " to %" PRIu64 ", job %" PRIu64
             " was fed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
             epoch, a->name, a->first, a->first + a->steps, one, a->samples, other,
@@ -169,7 +169,8 @@ static void count_equal(struct comparison *comparison)
         }
         bool first = comparison->epochs++ == 0;
         comparison->steps += epoch->steps;
-        comparison->begin = first ? epoch->first : least(comparison->begin, epoch->first);
+        comparison->begin =
+            first ? epoch->first : comparison_least(comparison->begin, epoch->first);
         comparison->end = end > comparison->end ? end : comparison->end;
     }
 }
@@ -213,7 +214,7 @@ static void compare_states(struct comparison *comparison)
         if (one->digest != other->digest) {
             const struct comparison_point point = {
                 .difference = DIFFERENCE_STATE, .position = one->position, .name = ""};
-            offer(comparison, &point,
+            comparison_offer(comparison, &point,
                 "state differs at step %" PRIu64 ": its digest is %016" PRIx64 " in job %" PRIu64
                 ", and %016" PRIx64 " in job %" PRIu64
                 "; with equal numbers of replicas and the same program there should be none",

@@ -6,7 +6,7 @@
 #include "common/base/utf8.h"
 
 /* "\x1b" */
-static size_t escape(char byte, char *out)
+static size_t escaper_escape(char byte, char *out)
 {
     static const char digits[] = "0123456789abcdef";
     unsigned value = (unsigned char)byte;
@@ -20,7 +20,7 @@ static size_t flush_partial(struct escaper *escaper, char *out)
 {
     size_t used = 0;
     for (size_t i = 0; i < escaper->count; i++) {
-        used += escape(escaper->held[i], out + used);
+        used += escaper_escape(escaper->held[i], out + used);
     }
     escaper->count = 0;
     return used;
@@ -47,7 +47,7 @@ static size_t escape_byte(struct escaper *escaper, char byte, char *out)
             out[used] = byte;
             return used + 1;
         }
-        return used + escape(byte, out + used);
+        return used + escaper_escape(byte, out + used);
     }
     escaper->held[escaper->count++] = byte;
     if (escaper->count < whole_length(escaper->held[0])) {

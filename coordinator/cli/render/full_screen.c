@@ -23,7 +23,7 @@ static struct {
     struct termios before;
 } screen;
 
-static void put(const char *text, size_t size)
+static void full_screen_put(const char *text, size_t size)
 {
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, text, size);
@@ -39,7 +39,7 @@ void full_screen_close(void)
 {
     if (screen.open != 0) {
         screen.open = 0;
-        put(leave, sizeof leave - 1);
+        full_screen_put(leave, sizeof leave - 1);
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
     }
 }
@@ -61,27 +61,27 @@ static void on_end(int number)
 /* Put in the background and taken back: as it was, then as it shall be. */
 static void on_stop(int number)
 {
-    put(leave, sizeof leave - 1);
+    full_screen_put(leave, sizeof leave - 1);
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.before);
     (void)number;
     raise(SIGSTOP);
 }
 
-static void take(void)
+static void full_screen_take(void)
 {
     struct termios raw = screen.before;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     raw.c_cc[VMIN] = 0;
     raw.c_cc[VTIME] = 0;
     (void)tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-    put(enter, sizeof enter - 1);
+    full_screen_put(enter, sizeof enter - 1);
 }
 
 static void on_continue(int number)
 {
     (void)number;
     if (screen.open != 0) {
-        take();
+        full_screen_take();
         screen.resized = 1;
     }
 }
@@ -95,7 +95,7 @@ bool full_screen_open(void)
         return false;
     }
     screen.open = 1;
-    take();
+    full_screen_take();
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         (void)sigaction(ends[i], &(struct sigaction){.sa_handler = on_end}, NULL);
     }
@@ -113,18 +113,18 @@ void full_screen_show(const char *text, size_t size)
     unsigned rows =
         ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row > 0 ? window.ws_row : 24;
     const char *end = text + size;
-    put("\033[H", 3);
+    full_screen_put("\033[H", 3);
     for (unsigned row = 0; row < rows && text < end; row++) {
         const char *newline = memchr(text, '\n', (size_t)(end - text));
         size_t length = newline != NULL ? (size_t)(newline - text) : (size_t)(end - text);
-        put(text, length);
-        put("\033[K", 3);
+        full_screen_put(text, length);
+        full_screen_put("\033[K", 3);
         if (row + 1 < rows) {
-            put("\r\n", 2);
+            full_screen_put("\r\n", 2);
         }
         text += length + 1;
     }
-    put("\033[J", 3);
+    full_screen_put("\033[J", 3);
 }
 
 int full_screen_key(uint64_t wait_us, bool *ret_resized)

@@ -11,18 +11,18 @@
 
 #include "common/base/utf8.h"
 
-static json_t *number(uint64_t value)
+static json_t *json_number(uint64_t value)
 {
     return json_integer((json_int_t)value);
 }
 
 /* JSON has no infinity and no NaN. */
-static json_t *real(double value)
+static json_t *render_json_real(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-static json_t *text(const char *value)
+static json_t *json_text(const char *value)
 {
     json_t *json = json_string(value);
     return json != NULL ? json : json_null(); /* not UTF-8, which no border lets through */
@@ -32,17 +32,18 @@ static json_t *of_progress(const cadre_job_progress *progress)
 {
     json_t *metrics = json_object();
     for (size_t i = 0; i < progress->metric_count; i++) {
-        json_object_set_new(metrics, progress->metrics[i].name, real(progress->metrics[i].value));
+        json_object_set_new(
+            metrics, progress->metrics[i].name, render_json_real(progress->metrics[i].value));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "stream", text(progress->stream));
-    json_object_set_new(json, "epoch", number(progress->epoch));
-    json_object_set_new(json, "epochs", number(progress->epochs));
-    json_object_set_new(json, "step", number(progress->step));
-    json_object_set_new(json, "steps", number(progress->steps));
-    json_object_set_new(json, "samples_per_s", real(progress->samples_per_s));
+    json_object_set_new(json, "stream", json_text(progress->stream));
+    json_object_set_new(json, "epoch", json_number(progress->epoch));
+    json_object_set_new(json, "epochs", json_number(progress->epochs));
+    json_object_set_new(json, "step", json_number(progress->step));
+    json_object_set_new(json, "steps", json_number(progress->steps));
+    json_object_set_new(json, "samples_per_s", render_json_real(progress->samples_per_s));
     json_object_set_new(
-        json, "left_s", progress->left_s >= 0 ? real(progress->left_s) : json_null());
+        json, "left_s", progress->left_s >= 0 ? render_json_real(progress->left_s) : json_null());
     json_object_set_new(json, "metrics", metrics);
     return json;
 }
@@ -50,22 +51,22 @@ static json_t *of_progress(const cadre_job_progress *progress)
 static json_t *of_task(const cadre_job *job, const cadre_job_task *task)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "task", number(task->task));
+    json_object_set_new(json, "task", json_number(task->task));
     if (job->servers > 0) {
-        json_object_set_new(json, "type", text(task->type));
-        json_object_set_new(json, "index", number(task->index));
+        json_object_set_new(json, "type", json_text(task->type));
+        json_object_set_new(json, "index", json_number(task->index));
     }
-    json_object_set_new(json, "state", text(cadre_task_state_name(task->state)));
-    json_object_set_new(json, "worker", text(task->worker));
-    json_object_set_new(json, "incarnation", number(task->incarnation));
-    json_object_set_new(json, "pid", number(task->pid));
+    json_object_set_new(json, "state", json_text(cadre_task_state_name(task->state)));
+    json_object_set_new(json, "worker", json_text(task->worker));
+    json_object_set_new(json, "incarnation", json_number(task->incarnation));
+    json_object_set_new(json, "pid", json_number(task->pid));
     bool exited = task->has_exit && task->exit_signal == 0;
     json_object_set_new(json, "exit_code", exited ? json_integer(task->exit_code) : json_null());
     json_object_set_new(json, "exit_signal",
         task->has_exit && task->exit_signal != 0 ? json_integer(task->exit_signal) : json_null());
-    json_object_set_new(json, "exit_text", text(task->exit_text));
+    json_object_set_new(json, "exit_text", json_text(task->exit_text));
     json_object_set_new(json, "uses_cadre", json_boolean(task->uses_cadre));
-    json_object_set_new(json, "log_bytes", number(task->log_bytes));
+    json_object_set_new(json, "log_bytes", json_number(task->log_bytes));
     return json;
 }
 
@@ -84,21 +85,21 @@ static json_t *of_shards(const cadre_job_shards *shards)
     for (size_t i = 0; i < shards->shown; i++) {
         const cadre_job_file *file = &shards->files[i];
         json_t *json = json_object();
-        json_object_set_new(json, "name", text(file->name));
-        json_object_set_new(json, "rank", file->is_read ? json_null() : number(file->rank));
-        json_object_set_new(json, "read", number(file->read));
-        json_object_set_new(
-            json, "total", file->total > 0 || file->is_read ? number(file->total) : json_null());
+        json_object_set_new(json, "name", json_text(file->name));
+        json_object_set_new(json, "rank", file->is_read ? json_null() : json_number(file->rank));
+        json_object_set_new(json, "read", json_number(file->read));
+        json_object_set_new(json, "total",
+            file->total > 0 || file->is_read ? json_number(file->total) : json_null());
         json_array_append_new(files, json);
     }
     json_t *json = json_object();
-    json_object_set_new(json, "dataset", text(shards->dataset));
-    json_object_set_new(json, "policy", text(shards->policy));
-    json_object_set_new(json, "epoch", number(shards->epoch));
-    json_object_set_new(json, "step", number(shards->step));
-    json_object_set_new(json, "readers", number(shards->readers));
-    json_object_set_new(json, "file_count", number(shards->file_count));
-    json_object_set_new(json, "files_read", number(shards->files_read));
+    json_object_set_new(json, "dataset", json_text(shards->dataset));
+    json_object_set_new(json, "policy", json_text(shards->policy));
+    json_object_set_new(json, "epoch", json_number(shards->epoch));
+    json_object_set_new(json, "step", json_number(shards->step));
+    json_object_set_new(json, "readers", json_number(shards->readers));
+    json_object_set_new(json, "file_count", json_number(shards->file_count));
+    json_object_set_new(json, "files_read", json_number(shards->files_read));
     json_object_set_new(json, "files", files);
     return json;
 }
@@ -110,7 +111,7 @@ json_t *json_of_shards(const cadre_job *job)
         json_array_append_new(datasets, of_shards(&job->shards[i]));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "id", number(job->id));
+    json_object_set_new(json, "id", json_number(job->id));
     json_object_set_new(json, "datasets", datasets);
     return json;
 }
@@ -121,48 +122,48 @@ static json_t *of_verified(uint64_t position, uint64_t digest)
     char words[24];
     json_t *json = json_object();
     snprintf(words, sizeof words, "%016" PRIx64, digest);
-    json_object_set_new(json, "position", number(position));
-    json_object_set_new(json, "digest", text(words));
+    json_object_set_new(json, "position", json_number(position));
+    json_object_set_new(json, "digest", json_text(words));
     return json;
 }
 
 json_t *json_of_job(const cadre_job *job)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "id", number(job->id));
-    json_object_set_new(json, "name", text(job->name));
-    json_object_set_new(json, "program", text(job->program));
-    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "id", json_number(job->id));
+    json_object_set_new(json, "name", json_text(job->name));
+    json_object_set_new(json, "program", json_text(job->program));
+    json_object_set_new(json, "state", json_text(cadre_job_state_name(job->state)));
     json_object_set_new(json, "final", json_boolean(cadre_job_state_is_final(job->state)));
-    json_object_set_new(json, "code", text(cadre_status_name(job->code)));
-    json_object_set_new(json, "message", text(job->message));
+    json_object_set_new(json, "code", json_text(cadre_status_name(job->code)));
+    json_object_set_new(json, "message", json_text(job->message));
     json_object_set_new(json, "exit_code", json_integer(job->exit_code));
-    json_object_set_new(json, "workers", number(job->workers));
-    json_object_set_new(json, "workers_min", number(job->workers_min));
-    json_object_set_new(json, "roster", number(job->roster));
-    json_object_set_new(json, "restarts", number(job->restarts));
-    json_object_set_new(json, "replicas", number(job->replicas));
+    json_object_set_new(json, "workers", json_number(job->workers));
+    json_object_set_new(json, "workers_min", json_number(job->workers_min));
+    json_object_set_new(json, "roster", json_number(job->roster));
+    json_object_set_new(json, "restarts", json_number(job->restarts));
+    json_object_set_new(json, "replicas", json_number(job->replicas));
     json_object_set_new(json, "priority", json_integer(job->priority));
-    json_object_set_new(json, "memory_bytes", number(job->memory_bytes));
-    json_object_set_new(json, "cpu_thousandths", number(job->cpu_thousandths));
-    json_object_set_new(json, "pids", number(job->pids));
-    json_object_set_new(json, "time_limit_us", number(job->time_limit_us));
-    json_object_set_new(json, "submitted_us", number(job->submitted_us));
-    json_object_set_new(json, "started_us", number(job->started_us));
-    json_object_set_new(json, "ended_us", number(job->ended_us));
-    json_object_set_new(json, "position", number(job->position));
+    json_object_set_new(json, "memory_bytes", json_number(job->memory_bytes));
+    json_object_set_new(json, "cpu_thousandths", json_number(job->cpu_thousandths));
+    json_object_set_new(json, "pids", json_number(job->pids));
+    json_object_set_new(json, "time_limit_us", json_number(job->time_limit_us));
+    json_object_set_new(json, "submitted_us", json_number(job->submitted_us));
+    json_object_set_new(json, "started_us", json_number(job->started_us));
+    json_object_set_new(json, "ended_us", json_number(job->ended_us));
+    json_object_set_new(json, "position", json_number(job->position));
     json_object_set_new(json, "verified",
         job->verified_digest != 0 ? of_verified(job->verified_position, job->verified_digest)
                                   : json_null());
-    json_object_set_new(json, "generation", number(job->generation));
-    json_object_set_new(json, "checkpoint", text(job->checkpoint));
+    json_object_set_new(json, "generation", json_number(job->generation));
+    json_object_set_new(json, "checkpoint", json_text(job->checkpoint));
     json_object_set_new(
         json, "progress", job->has_progress ? of_progress(&job->progress) : json_null());
     if (job->servers > 0) {
         json_t *ps_job = json_object();
-        json_object_set_new(ps_job, "workers", number(job->worker_tasks));
-        json_object_set_new(ps_job, "servers", number(job->servers));
-        json_object_set_new(ps_job, "evaluators", number(job->evaluators));
+        json_object_set_new(ps_job, "workers", json_number(job->worker_tasks));
+        json_object_set_new(ps_job, "servers", json_number(job->servers));
+        json_object_set_new(ps_job, "evaluators", json_number(job->evaluators));
         json_object_set_new(json, "crew", ps_job);
         json_object_set_new(
             json, "evaluation", job->has_evaluation ? of_progress(&job->evaluation) : json_null());
@@ -188,27 +189,27 @@ json_t *json_of_jobs(const cadre_job_list *list)
 static json_t *of_epoch(const cadre_verified_epoch *epoch)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "stream", number(epoch->stream));
-    json_object_set_new(json, "name", text(epoch->name));
-    json_object_set_new(json, "epoch", number(epoch->epoch));
-    json_object_set_new(json, "steps", number(epoch->steps));
-    json_object_set_new(json, "steps_whole", number(epoch->steps_whole));
-    json_object_set_new(json, "samples", number(epoch->samples));
-    json_object_set_new(json, "source_samples", number(epoch->source_samples));
-    json_object_set_new(json, "verdict", text(cadre_verdict_name(epoch->verdict)));
-    json_object_set_new(json, "text", text(epoch->text));
+    json_object_set_new(json, "stream", json_number(epoch->stream));
+    json_object_set_new(json, "name", json_text(epoch->name));
+    json_object_set_new(json, "epoch", json_number(epoch->epoch));
+    json_object_set_new(json, "steps", json_number(epoch->steps));
+    json_object_set_new(json, "steps_whole", json_number(epoch->steps_whole));
+    json_object_set_new(json, "samples", json_number(epoch->samples));
+    json_object_set_new(json, "source_samples", json_number(epoch->source_samples));
+    json_object_set_new(json, "verdict", json_text(cadre_verdict_name(epoch->verdict)));
+    json_object_set_new(json, "text", json_text(epoch->text));
     return json;
 }
 
 static json_t *of_generation(const cadre_verified_generation *generation)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "number", number(generation->number));
-    json_object_set_new(json, "first", number(generation->first));
-    json_object_set_new(json, "end", number(generation->end));
-    json_object_set_new(json, "tasks", number(generation->tasks));
+    json_object_set_new(json, "number", json_number(generation->number));
+    json_object_set_new(json, "first", json_number(generation->first));
+    json_object_set_new(json, "end", json_number(generation->end));
+    json_object_set_new(json, "tasks", json_number(generation->tasks));
     json_object_set_new(json, "restarted", json_boolean(generation->restarted));
-    json_object_set_new(json, "planned_us", number(generation->planned_us));
+    json_object_set_new(json, "planned_us", json_number(generation->planned_us));
     return json;
 }
 
@@ -228,18 +229,19 @@ json_t *json_of_verification(const cadre_verification *verification)
         json_array_append_new(generations, of_generation(&verification->generations[i]));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "id", number(verification->job));
-    json_object_set_new(json, "name", text(verification->job_name));
-    json_object_set_new(json, "state", text(cadre_job_state_name(verification->state)));
-    json_object_set_new(json, "conclusion", text(conclusion_name(conclusion_of(verification))));
-    json_object_set_new(json, "committed", number(verification->committed));
-    json_object_set_new(json, "steps_proved", number(verification->steps_proved));
+    json_object_set_new(json, "id", json_number(verification->job));
+    json_object_set_new(json, "name", json_text(verification->job_name));
+    json_object_set_new(json, "state", json_text(cadre_job_state_name(verification->state)));
+    json_object_set_new(
+        json, "conclusion", json_text(conclusion_name(conclusion_of(verification))));
+    json_object_set_new(json, "committed", json_number(verification->committed));
+    json_object_set_new(json, "steps_proved", json_number(verification->steps_proved));
     json_object_set_new(json, "tiled", json_boolean(verification->tiled));
-    json_object_set_new(json, "tiling", text(verification->tiling));
-    json_object_set_new(json, "exact", number(verification->exact));
-    json_object_set_new(json, "as_defined", number(verification->as_defined));
-    json_object_set_new(json, "differing", number(verification->differing));
-    json_object_set_new(json, "not_provable", number(verification->not_provable));
+    json_object_set_new(json, "tiling", json_text(verification->tiling));
+    json_object_set_new(json, "exact", json_number(verification->exact));
+    json_object_set_new(json, "as_defined", json_number(verification->as_defined));
+    json_object_set_new(json, "differing", json_number(verification->differing));
+    json_object_set_new(json, "not_provable", json_number(verification->not_provable));
     json_object_set_new(json, "epochs", epochs);
     json_object_set_new(json, "generations", generations);
     json_object_set_new(json, "more", json_boolean(verification->more));
@@ -250,11 +252,11 @@ json_t *json_of_verification(const cadre_verification *verification)
 static json_t *of_compared(const cadre_verification *job)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "id", number(job->job));
-    json_object_set_new(json, "name", text(job->job_name));
-    json_object_set_new(json, "program", text(job->program));
-    json_object_set_new(json, "state", text(cadre_job_state_name(job->state)));
-    json_object_set_new(json, "committed", number(job->committed));
+    json_object_set_new(json, "id", json_number(job->job));
+    json_object_set_new(json, "name", json_text(job->job_name));
+    json_object_set_new(json, "program", json_text(job->program));
+    json_object_set_new(json, "state", json_text(cadre_job_state_name(job->state)));
+    json_object_set_new(json, "committed", json_number(job->committed));
     json_object_set_new(json, "more", json_boolean(job->more));
     return json;
 }
@@ -265,14 +267,14 @@ static json_t *of_point(const struct comparison_point *point)
         return json_null();
     }
     json_t *json = json_object();
-    json_object_set_new(json, "what", text(difference_name(point->difference)));
-    json_object_set_new(json, "position", number(point->position));
-    json_object_set_new(json, "stream", number(point->stream));
-    json_object_set_new(json, "name", text(point->name));
-    json_object_set_new(json, "epoch", number(point->epoch));
-    json_object_set_new(json, "step", number(point->step));
-    json_object_set_new(json, "steps", number(point->steps));
-    json_object_set_new(json, "text", text(point->text));
+    json_object_set_new(json, "what", json_text(difference_name(point->difference)));
+    json_object_set_new(json, "position", json_number(point->position));
+    json_object_set_new(json, "stream", json_number(point->stream));
+    json_object_set_new(json, "name", json_text(point->name));
+    json_object_set_new(json, "epoch", json_number(point->epoch));
+    json_object_set_new(json, "step", json_number(point->step));
+    json_object_set_new(json, "steps", json_number(point->steps));
+    json_object_set_new(json, "text", json_text(point->text));
     return json;
 }
 
@@ -283,15 +285,15 @@ json_t *json_of_comparison(const struct comparison *comparison)
     json_array_append_new(jobs, of_compared(comparison->jobs[1]));
     json_t *json = json_object();
     json_object_set_new(json, "jobs", jobs);
-    json_object_set_new(json, "outcome", text(comparison_outcome_name(comparison->outcome)));
-    json_object_set_new(json, "epochs", number(comparison->epochs));
-    json_object_set_new(json, "steps", number(comparison->steps));
-    json_object_set_new(json, "begin", number(comparison->begin));
-    json_object_set_new(json, "end", number(comparison->end));
+    json_object_set_new(json, "outcome", json_text(comparison_outcome_name(comparison->outcome)));
+    json_object_set_new(json, "epochs", json_number(comparison->epochs));
+    json_object_set_new(json, "steps", json_number(comparison->steps));
+    json_object_set_new(json, "begin", json_number(comparison->begin));
+    json_object_set_new(json, "end", json_number(comparison->end));
     json_object_set_new(json, "difference", of_point(&comparison->point));
-    json_object_set_new(json, "states", number(comparison->states));
+    json_object_set_new(json, "states", json_number(comparison->states));
     json_object_set_new(
-        json, "state", comparison->states > 0 ? number(comparison->state) : json_null());
+        json, "state", comparison->states > 0 ? json_number(comparison->state) : json_null());
     return json;
 }
 
@@ -309,13 +311,13 @@ static json_t *json_of_gpus(const cadre_worker *worker)
     for (size_t i = 0; i < worker->gpu_count; i++) {
         const cadre_gpu *gpu = &worker->gpus[i];
         json_t *json = json_object();
-        json_object_set_new(json, "name", text(gpu->name));
-        json_object_set_new(json, "uuid", text(gpu->uuid));
-        json_object_set_new(json, "bus", text(gpu->bus));
-        json_object_set_new(json, "memory_bytes", number(gpu->memory_bytes));
-        json_object_set_new(json, "compute_major", number(gpu->compute_major));
-        json_object_set_new(json, "compute_minor", number(gpu->compute_minor));
-        json_object_set_new(json, "unused", text(gpu->unused));
+        json_object_set_new(json, "name", json_text(gpu->name));
+        json_object_set_new(json, "uuid", json_text(gpu->uuid));
+        json_object_set_new(json, "bus", json_text(gpu->bus));
+        json_object_set_new(json, "memory_bytes", json_number(gpu->memory_bytes));
+        json_object_set_new(json, "compute_major", json_number(gpu->compute_major));
+        json_object_set_new(json, "compute_minor", json_number(gpu->compute_minor));
+        json_object_set_new(json, "unused", json_text(gpu->unused));
         json_array_append_new(gpus, json);
     }
     return gpus;
@@ -327,26 +329,26 @@ json_t *json_of_workers(const cadre_worker_list *list)
     for (size_t i = 0; i < list->count; i++) {
         const cadre_worker *worker = &list->workers[i];
         json_t *json = json_object();
-        json_object_set_new(json, "id", number(worker->id));
-        json_object_set_new(json, "name", text(worker->name));
-        json_object_set_new(json, "state", text(worker_state(worker)));
-        json_object_set_new(json, "drained_by", text(worker->drained_by));
-        json_object_set_new(json, "drained_why", text(worker->drained_why));
-        json_object_set_new(json, "host", text(worker->host));
-        json_object_set_new(json, "version", text(worker->version));
-        json_object_set_new(json, "slots", number(worker->slots));
-        json_object_set_new(json, "slots_used", number(worker->slots_used));
-        json_object_set_new(json, "cpus", number(worker->cpus));
-        json_object_set_new(json, "memory_bytes", number(worker->memory_bytes));
-        json_object_set_new(json, "joined_us", number(worker->joined_us));
+        json_object_set_new(json, "id", json_number(worker->id));
+        json_object_set_new(json, "name", json_text(worker->name));
+        json_object_set_new(json, "state", json_text(worker_state(worker)));
+        json_object_set_new(json, "drained_by", json_text(worker->drained_by));
+        json_object_set_new(json, "drained_why", json_text(worker->drained_why));
+        json_object_set_new(json, "host", json_text(worker->host));
+        json_object_set_new(json, "version", json_text(worker->version));
+        json_object_set_new(json, "slots", json_number(worker->slots));
+        json_object_set_new(json, "slots_used", json_number(worker->slots_used));
+        json_object_set_new(json, "cpus", json_number(worker->cpus));
+        json_object_set_new(json, "memory_bytes", json_number(worker->memory_bytes));
+        json_object_set_new(json, "joined_us", json_number(worker->joined_us));
         json_object_set_new(json, "gpus", json_of_gpus(worker));
-        json_object_set_new(json, "gpus_usable", number(worker->gpus_usable));
-        json_object_set_new(json, "gpus_omitted", number(worker->gpus_omitted));
-        json_object_set_new(json, "gpu_driver", text(worker->gpu_driver));
-        json_object_set_new(json, "gpu_runtime", text(worker->gpu_runtime));
-        json_object_set_new(json, "nccl", number(worker->nccl));
-        json_object_set_new(json, "gpu_reason", text(worker->gpu_reason));
-        json_object_set_new(json, "certificate_ends_us", number(worker->certificate_ends_us));
+        json_object_set_new(json, "gpus_usable", json_number(worker->gpus_usable));
+        json_object_set_new(json, "gpus_omitted", json_number(worker->gpus_omitted));
+        json_object_set_new(json, "gpu_driver", json_text(worker->gpu_driver));
+        json_object_set_new(json, "gpu_runtime", json_text(worker->gpu_runtime));
+        json_object_set_new(json, "nccl", json_number(worker->nccl));
+        json_object_set_new(json, "gpu_reason", json_text(worker->gpu_reason));
+        json_object_set_new(json, "certificate_ends_us", json_number(worker->certificate_ends_us));
         json_array_append_new(workers, json);
     }
     json_t *json = json_object();
@@ -359,8 +361,8 @@ json_t *json_of_outputs(const cadre_output_list *list)
     json_t *outputs = json_array();
     for (size_t i = 0; i < list->count; i++) {
         json_t *json = json_object();
-        json_object_set_new(json, "path", text(list->outputs[i].path));
-        json_object_set_new(json, "size_bytes", number(list->outputs[i].size_bytes));
+        json_object_set_new(json, "path", json_text(list->outputs[i].path));
+        json_object_set_new(json, "size_bytes", json_number(list->outputs[i].size_bytes));
         json_array_append_new(outputs, json);
     }
     json_t *json = json_object();
@@ -396,10 +398,10 @@ json_t *json_of_log_line(
     bool whole = size > 0 && line[size - 1] == '\n';
     json_t *words = text_of_bytes(line, whole ? size - 1 : size);
     json_t *json = words != NULL ? json_object() : NULL;
-    json_object_set_new(json, "job", number(job));
-    json_object_set_new(json, "task", number(task));
-    json_object_set_new(json, "offset", number(offset));
-    json_object_set_new(json, "left_out", number(left_out));
+    json_object_set_new(json, "job", json_number(job));
+    json_object_set_new(json, "task", json_number(task));
+    json_object_set_new(json, "offset", json_number(offset));
+    json_object_set_new(json, "left_out", json_number(left_out));
     json_object_set_new(json, "text", words);
     json_object_set_new(json, "partial", json_boolean(!whole));
     return json;
@@ -408,17 +410,17 @@ json_t *json_of_log_line(
 json_t *json_of_drained(const char *worker, const uint32_t *tasks)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "worker", text(worker));
-    json_object_set_new(json, "tasks", tasks != NULL ? number(*tasks) : json_null());
+    json_object_set_new(json, "worker", json_text(worker));
+    json_object_set_new(json, "tasks", tasks != NULL ? json_number(*tasks) : json_null());
     return json;
 }
 
 json_t *json_of_submitted(const cadre_submitted *submitted)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "id", number(submitted->job));
-    json_object_set_new(json, "queued_before", number(submitted->queued_before));
-    json_object_set_new(json, "note", text(submitted->note));
+    json_object_set_new(json, "id", json_number(submitted->job));
+    json_object_set_new(json, "queued_before", json_number(submitted->queued_before));
+    json_object_set_new(json, "note", json_text(submitted->note));
     return json;
 }
 
@@ -427,15 +429,15 @@ json_t *json_of_version(const cadre_coordinator_version *version)
     json_t *coordinator = NULL;
     if (version != NULL) {
         coordinator = json_object();
-        json_object_set_new(coordinator, "version", text(version->version));
-        json_object_set_new(coordinator, "agent_protocol", number(version->agent_protocol));
-        json_object_set_new(coordinator, "task_frame", number(version->task_frame));
-        json_object_set_new(coordinator, "started_us", number(version->started_us));
-        json_object_set_new(coordinator, "jobs_live", number(version->jobs_live));
-        json_object_set_new(coordinator, "workers", number(version->workers));
+        json_object_set_new(coordinator, "version", json_text(version->version));
+        json_object_set_new(coordinator, "agent_protocol", json_number(version->agent_protocol));
+        json_object_set_new(coordinator, "task_frame", json_number(version->task_frame));
+        json_object_set_new(coordinator, "started_us", json_number(version->started_us));
+        json_object_set_new(coordinator, "jobs_live", json_number(version->jobs_live));
+        json_object_set_new(coordinator, "workers", json_number(version->workers));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "client", text(CADRE_VERSION));
+    json_object_set_new(json, "client", json_text(CADRE_VERSION));
     json_object_set_new(json, "coordinator", coordinator != NULL ? coordinator : json_null());
     return json;
 }

@@ -70,7 +70,7 @@ static void emit_clean(
 }
 
 /* Emits the line in hand, and a newline when it has none. */
-static void emit(struct line_splitter *line_splitter, uint32_t task)
+static void line_splitter_emit(struct line_splitter *line_splitter, uint32_t task)
 {
     struct task_line *line = &line_splitter->tasks[task];
     char prefix[PREFIX_BYTES];
@@ -114,7 +114,7 @@ void line_splitter_add(
         bytes += take;
         size -= take;
         if (line->used == LINE_PIECE_BYTES || bytes[-1] == '\n') {
-            emit(line_splitter, task);
+            line_splitter_emit(line_splitter, task);
         }
     }
 }
@@ -122,6 +122,6 @@ void line_splitter_add(
 void line_splitter_end(struct line_splitter *line_splitter, uint32_t task)
 {
     if (task < line_splitter->task_count && line_splitter->tasks[task].used > 0) {
-        emit(line_splitter, task);
+        line_splitter_emit(line_splitter, task);
     }
 }

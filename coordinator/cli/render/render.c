@@ -128,7 +128,7 @@ bool render_bar(const cadre_job *job, struct progress_bar_metric metrics[PROGRES
 
 /* ---- tables ---- */
 
-static uint64_t span(uint64_t from_us, uint64_t to_us)
+static uint64_t render_span(uint64_t from_us, uint64_t to_us)
 {
     return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
 }
@@ -151,7 +151,7 @@ static void add_job(struct table *table, const cadre_job *job, uint64_t now_us)
     } else {
         table_add(table, COLOUR_NONE, "%" PRIu32, job->workers);
     }
-    table_add(table, COLOUR_NONE, "%s", render_age(span(job->submitted_us, now_us), text));
+    table_add(table, COLOUR_NONE, "%s", render_age(render_span(job->submitted_us, now_us), text));
     bool apart = job->message[0] != '\0' && job->state != CADRE_JOB_SUCCEEDED &&
                  job->state != CADRE_JOB_CANCELLED;
     table_add(
@@ -262,7 +262,8 @@ static void print_time(FILE *out, const char *title, uint64_t time_us, uint64_t 
         return;
     }
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
-    fprintf(out, "  %-11s %s, %s ago\n", title, date, render_age(span(time_us, now_us), text));
+    fprintf(
+        out, "  %-11s %s, %s ago\n", title, date, render_age(render_span(time_us, now_us), text));
 }
 
 static void print_text(FILE *out, const char *title, const char *text)
@@ -379,7 +380,7 @@ bool render_job(
     print_time(out, "ended", job->ended_us, now_us);
     if (job->started_us != 0 && job->ended_us != 0) {
         fprintf(out, "  %-11s %s\n", "took",
-            render_duration(span(job->started_us, job->ended_us), text));
+            render_duration(render_span(job->started_us, job->ended_us), text));
     }
     print_progress(job, out);
     char evaluation[RENDER_EVALUATION_BYTES];
@@ -437,11 +438,11 @@ void render_outcome(const cadre_job *job, const struct text_style *text_style, F
         was ? "was " : "", cadre_job_state_name(job->state), colour_end(text_style, colour));
     uint64_t from_us = job->started_us != 0 ? job->started_us : job->submitted_us;
     if (job->state == CADRE_JOB_SUCCEEDED) {
-        fprintf(out, " in %s", render_duration(span(from_us, job->ended_us), text));
+        fprintf(out, " in %s", render_duration(render_span(from_us, job->ended_us), text));
     } else if (job->message[0] != '\0' && job->state != CADRE_JOB_CANCELLED) {
         fputs(": ", out);
         text_print(out, job->message, 0);
     } else {
-        fprintf(out, " after %s", render_duration(span(from_us, job->ended_us), text));
+        fprintf(out, " after %s", render_duration(render_span(from_us, job->ended_us), text));
     }
 }

@@ -6,7 +6,7 @@
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/table.h"
 
-static const char *meaning(const cadre_job_shards *shards)
+static const char *render_shards_meaning(const cadre_job_shards *shards)
 {
     if (shards->file_count > 0) {
         return "whole files";
@@ -20,8 +20,8 @@ static void print_head(const cadre_job_shards *shards, FILE *out)
     fputs("dataset ", out);
     text_print(out, shards->dataset, 0);
     fprintf(out, "  %s: %s, by %" PRIu32 " task%s; epoch %" PRIu64 ", step %" PRIu64,
-        shards->policy, meaning(shards), shards->readers, shards->readers == 1 ? "" : "s",
-        shards->epoch, shards->step);
+        shards->policy, render_shards_meaning(shards), shards->readers,
+        shards->readers == 1 ? "" : "s", shards->epoch, shards->step);
     if (shards->file_count > 0) {
         fprintf(
             out, "; %" PRIu64 " of %" PRIu64 " files read", shards->files_read, shards->file_count);

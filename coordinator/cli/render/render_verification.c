@@ -73,7 +73,7 @@ static bool print_epochs(
     return good;
 }
 
-static const char *plural(uint64_t count)
+static const char *render_verification_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
@@ -82,7 +82,7 @@ static void print_difference(const cadre_verification *verification, FILE *out)
 {
     if (verification->differing > 0) {
         fprintf(out, "%zu epoch%s differ%s from what the dataset defines\n",
-            verification->differing, plural(verification->differing),
+            verification->differing, render_verification_plural(verification->differing),
             verification->differing == 1 ? "s" : "");
     } else {
         fprintf(out, "%s\n", verification->tiling);
@@ -94,15 +94,16 @@ static void print_audited(const cadre_verification *verification, FILE *out)
     uint64_t others = steps_unknown(verification);
     if (verification->exact > 0 || verification->as_defined == 0) {
         fprintf(out, "%zu epoch%s fed every sample exactly once", verification->exact,
-            plural(verification->exact));
+            render_verification_plural(verification->exact));
     }
     if (verification->as_defined > 0) {
         fprintf(out, "%s%zu epoch%s fed exactly what the dataset defines",
             verification->exact > 0 ? ", " : "", verification->as_defined,
-            plural(verification->as_defined));
+            render_verification_plural(verification->as_defined));
     }
     if (others > 0) { /* also those of which no feed was recorded */
-        fprintf(out, "; nothing is known of the other %" PRIu64 " step%s", others, plural(others));
+        fprintf(out, "; nothing is known of the other %" PRIu64 " step%s", others,
+            render_verification_plural(others));
     }
     fprintf(out, "\n");
 }
@@ -144,7 +145,7 @@ static void print_states(const cadre_verification *verification, FILE *out)
         fprintf(out,
             "states verified at %zu position%s, the newest step %" PRIu64 " with digest %016" PRIx64
             "\n",
-            count, plural(count), newest->position, newest->digest);
+            count, render_verification_plural(count), newest->position, newest->digest);
     }
 }
 
@@ -162,7 +163,8 @@ bool render_verification(
         fprintf(out, "The steps before are of the job from whose checkpoint it went on.\n");
     }
     fprintf(out, "%" PRIu64 " of %" PRIu64 " committed step%s %s in epochs that are proved\n",
-        verification->steps_proved, verification->committed, plural(verification->committed),
+        verification->steps_proved, verification->committed,
+        render_verification_plural(verification->committed),
         verification->committed == 1 ? "is" : "are");
     print_states(verification, out);
     if (verification->more) {

@@ -10,7 +10,7 @@
 /* Of the notes below a table: more are not read. */
 #define NOTES_MAX 8
 
-static uint64_t span(uint64_t from_us, uint64_t to_us)
+static uint64_t render_workers_span(uint64_t from_us, uint64_t to_us)
 {
     return to_us > from_us ? to_us - from_us : 0;
 }
@@ -35,7 +35,8 @@ static const char *render_joined(
     if (worker->joined_us == 0) {
         return "-";
     }
-    snprintf(text, RENDER_BYTES, "%s ago", render_age(span(worker->joined_us, now_us), age));
+    snprintf(text, RENDER_BYTES, "%s ago",
+        render_age(render_workers_span(worker->joined_us, now_us), age));
     return text;
 }
 

@@ -13,7 +13,7 @@ void screen_open(struct screen *screen, FILE *out, FILE *err)
     screen->live = screen->err_style.columns > 0;
 }
 
-static void erase(struct screen *screen)
+static void screen_erase(struct screen *screen)
 {
     if (screen->drawn) {
         fputs("\r\033[K", screen->err);
@@ -22,7 +22,7 @@ static void erase(struct screen *screen)
     }
 }
 
-static void draw(struct screen *screen)
+static void screen_draw(struct screen *screen)
 {
     if (!screen->live || screen->status[0] == '\0') {
         return;
@@ -36,17 +36,17 @@ static void draw(struct screen *screen)
 
 void screen_close(struct screen *screen)
 {
-    erase(screen);
+    screen_erase(screen);
     screen->status[0] = '\0';
 }
 
 void screen_write(struct screen *screen, int stream, const char *bytes, size_t size)
 {
     FILE *to = stream == 2 ? screen->err : screen->out;
-    erase(screen);
+    screen_erase(screen);
     fwrite(bytes, 1, size, to);
     fflush(to);
-    draw(screen);
+    screen_draw(screen);
 }
 
 void screen_note(struct screen *screen, const char *format, ...)
@@ -54,13 +54,13 @@ void screen_note(struct screen *screen, const char *format, ...)
     char text[SCREEN_NOTE_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    erase(screen);
+    screen_erase(screen);
     vsnprintf(text, sizeof text, format, arguments);
     terminal_print(screen->err, text);
     fputc('\n', screen->err);
     fflush(screen->err);
     va_end(arguments);
-    draw(screen);
+    screen_draw(screen);
 }
 
 void screen_status(struct screen *screen, const char *text)
@@ -70,8 +70,8 @@ void screen_status(struct screen *screen, const char *text)
     }
     snprintf(screen->status, sizeof screen->status, "%s", text);
     if (text[0] == '\0') {
-        erase(screen);
+        screen_erase(screen);
     } else {
-        draw(screen);
+        screen_draw(screen);
     }
 }

@@ -23,7 +23,7 @@ void table_close(struct table *table)
     *table = (struct table){0};
 }
 
-static bool reserve(struct table *table)
+static bool table_reserve(struct table *table)
 {
     if (table->cell_count < table->cell_capacity) {
         return true;
@@ -45,7 +45,7 @@ void table_add(struct table *table, enum colour colour, const char *format, ...)
     va_start(arguments, format);
     int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (length < 0 || !reserve(table)) {
+    if (length < 0 || !table_reserve(table)) {
         table->out_of_memory = true;
         if (length >= 0) {
             free(text);

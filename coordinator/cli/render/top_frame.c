@@ -71,7 +71,7 @@ struct sums {
     size_t queued;
 };
 
-static struct sums sum(const struct top_frame *frame)
+static struct sums top_frame_sum(const struct top_frame *frame)
 {
     struct sums sums = {0};
     for (size_t i = 0; i < frame->workers->count; i++) {
@@ -95,7 +95,7 @@ static void render_cluster(
     const struct top_frame *frame, const struct text_style *text_style, FILE *out)
 {
     char text[512];
-    const struct sums sums = sum(frame);
+    const struct sums sums = top_frame_sum(frame);
     int length = snprintf(text, sizeof text,
         "%s: %" PRIu32 " worker%s%s, %" PRIu32 " of %" PRIu32 " slots used, %" PRIu32
         " GPUs; jobs: %zu run, %zu wait",
@@ -201,7 +201,7 @@ static json_t *json_of_rates(const struct top_frame *frame)
 
 json_t *top_frame_json(const struct top_frame *frame)
 {
-    const struct sums sums = sum(frame);
+    const struct sums sums = top_frame_sum(frame);
     json_t *jobs = json_array();
     json_t *workers = json_of_workers(frame->workers);
     for (size_t i = 0; jobs != NULL && i < frame->jobs->count; i++) {

@@ -54,7 +54,7 @@ void ending_finish(struct core *core, struct job *job)
     CADRE_ASSERT(job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT);
 }
 
-static void succeed(struct core *core, struct job *job)
+static void ending_succeed(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
@@ -139,7 +139,7 @@ void ending_decide(struct core *core, struct job *job)
     if (job->outcome == 0 && preempted) {
         preempted_gone(core, job);
     } else if (outcome_is_success(job)) {
-        succeed(core, job);
+        ending_succeed(core, job);
     }
     if (job->outcome == 0) {
         return;

@@ -21,7 +21,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-static bool stays(const struct core *core, const struct job *job, const struct task *task,
+static bool plan_stays(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
     CADRE_ASSERT(task->rank == NONE || task->rank < job->roster);
@@ -29,7 +29,7 @@ static bool stays(const struct core *core, const struct job *job, const struct t
            !(choice->drains && task_drains(core, job, task));
 }
 
-static bool comes(const struct core *core, const struct job *job, const struct task *task,
+static bool plan_comes(const struct core *core, const struct job *job, const struct task *task,
     const struct plan_choice *choice)
 {
     CADRE_ASSERT(!choice->first || !choice->joins);
@@ -60,7 +60,7 @@ static void seat_old(const struct core *core, const struct job *job,
     CADRE_ASSERT(count > 0 && count <= job->tasks);
     for (uint32_t rank = 0; rank < job->roster; rank++) {
         const struct task *task = job_task(core, job, members[rank]);
-        if (task->rank != rank || !stays(core, job, task, choice)) {
+        if (task->rank != rank || !plan_stays(core, job, task, choice)) {
             members[rank] = NONE;
         }
     }
@@ -88,12 +88,12 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
     CADRE_ASSERT(job->roster <= job->tasks);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        count += stays(core, job, task, choice) || comes(core, job, task, choice);
+        count += plan_stays(core, job, task, choice) || plan_comes(core, job, task, choice);
     }
     seat_old(core, job, choice, count);
     uint32_t free_rank = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
-        if (comes(core, job, job_task(core, job, slot), choice)) {
+        if (plan_comes(core, job, job_task(core, job, slot), choice)) {
             free_rank = next_free_rank(members, free_rank);
             members[free_rank] = slot;
         }
@@ -109,7 +109,8 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
     CADRE_ASSERT(count > 0);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
-        bool leaves = task_is_usable(task) && task->rank != NONE && !stays(core, job, task, choice);
+        bool leaves =
+            task_is_usable(task) && task->rank != NONE && !plan_stays(core, job, task, choice);
         if (leaves) {
             task_dismiss(core, job, slot, DISMISSED_SUPERSEDED);
         }

@@ -11,7 +11,7 @@
 #include "coordinator/core/state/states.h"
 
 /* All that ran before the coordinator was started again have said who they are, or are gone. */
-static bool recalled(const struct core *core, struct job *job)
+static bool ps_job_decide_recalled(const struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->recalls);
     for (; job->recalled < job->tasks; job->recalled++) {
@@ -25,7 +25,7 @@ static bool recalled(const struct core *core, struct job *job)
 }
 
 /* Who said no hello yet has nothing to end in order. */
-static void leave(struct core *core, struct job *job)
+static void ps_job_decide_leave(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_DONE);
     if (job->ps_shutdown == PS_SHUTDOWN_NONE) {
@@ -50,7 +50,7 @@ void ps_job_decide(struct core *core, struct job *job)
     if (!ps_job_is_set(&job->ps_job) || job->stopped) {
         return;
     }
-    if (job->recalls && recalled(core, job)) {
+    if (job->recalls && ps_job_decide_recalled(core, job)) {
         job->recalls = false;
         job_due(core, job, DUE_MEMBERS);
         if (job->phase != PHASE_DONE) {
@@ -60,7 +60,7 @@ void ps_job_decide(struct core *core, struct job *job)
     bool lacks = job->ps_task_counts[ROLE_SERVER] < job->ps_job.servers ||
                  job->ps_task_counts[ROLE_WORKER] == 0;
     if (job->phase == PHASE_DONE) {
-        leave(core, job);
+        ps_job_decide_leave(core, job);
     } else if (job->phase == PHASE_RUN && job->outcome == 0 && lacks && job->present > 0) {
         abort_arm_wait(core, job);
     } else if (job->phase == PHASE_RUN) {

@@ -74,7 +74,7 @@ static void note_loss(struct job *job, uint64_t position, uint32_t survivors)
 }
 
 /* `why`: "", or why those that have a state do not go on from it. */
-static void restart(struct core *core, struct job *job, const char *why)
+static void decide_regroup_restart(struct core *core, struct job *job, const char *why)
 {
     bool voided = ps_job_is_set(&job->ps_job) || job->diverged;
     CADRE_ASSERT(job->outcome == 0);
@@ -98,7 +98,7 @@ static void restart(struct core *core, struct job *job, const char *why)
 
 void regroup_restart(struct core *core, struct job *job)
 {
-    restart(core, job, "");
+    decide_regroup_restart(core, job, "");
 }
 
 /* All that there will be for now have said hello. */
@@ -217,7 +217,7 @@ static bool has_progressed(
 
 /* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
  * that was lost is nobody's failure, and whoever gave up because of it only followed. */
-static bool account(struct core *core, struct job *job, bool progressed)
+static bool decide_regroup_account(struct core *core, struct job *job, bool progressed)
 {
     bool allowed = true;
     CADRE_ASSERT(job->phase == PHASE_REGROUP);
@@ -258,7 +258,7 @@ static void decide_reported(struct core *core, struct job *job)
     CADRE_ASSERT(job->phase == PHASE_REGROUP);
     CADRE_ASSERT(job->reported == job->present);
     bool unsure = resume_point.source != NONE && verified_lacks(core, job, resume_point.position);
-    if (!account(core, job, has_progressed(job, &resume_point, unsure))) {
+    if (!decide_regroup_account(core, job, has_progressed(job, &resume_point, unsure))) {
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
@@ -266,7 +266,8 @@ static void decide_reported(struct core *core, struct job *job)
      * gave to all was, where that is to be known; attendants are of one generation. */
     if (resume_point.source == NONE || job->diverged || ps_job_is_set(&job->ps_job) || unsure) {
         bool voided = job->diverged || ps_job_is_set(&job->ps_job);
-        restart(core, job, unsure && !voided ? "; what it held was not compared" : "");
+        decide_regroup_restart(
+            core, job, unsure && !voided ? "; what it held was not compared" : "");
         return;
     }
     if (resume_point.position < job->resume) {

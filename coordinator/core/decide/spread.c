@@ -104,7 +104,7 @@ static void spread_many(struct core *core, struct job *job, uint32_t tasks,
 }
 
 /* The worker of the next slot; it is found, or put, in its place among the shares. */
-static uint32_t pick(
+static uint32_t spread_pick(
     struct core *core, const struct job *job, struct share shares[FEW_TASKS], uint32_t count)
 {
     uint32_t worker = offers_best(core, job->gpus);
@@ -136,7 +136,7 @@ static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     uint32_t slot = 0;
     CADRE_ASSERT(tasks <= FEW_TASKS);
     for (uint32_t i = 0; i < tasks; i++) {
-        count = pick(core, job, shares, count);
+        count = spread_pick(core, job, shares, count);
     }
     for (uint32_t i = 0; i < count; i++) { /* task_place() takes them */
         core->workers[shares[i].worker].counted_free += shares[i].slots;

@@ -32,13 +32,13 @@ static void fresh_add(struct core *core, struct job *job, uint32_t slot)
 }
 
 /* It begins, or begins again: none of its tasks has a state that would be lost with its place. */
-static bool begins(const struct job *job)
+static bool vacancy_begins(const struct job *job)
 {
     return job->phase == PHASE_JOIN;
 }
 
 /* Slots that the job cannot go on without and that are not free. */
-static uint32_t lacks(const struct core *core, const struct job *job)
+static uint32_t vacancy_lacks(const struct core *core, const struct job *job)
 {
     uint32_t count = underfilled_count(job);
     uint32_t needed = underfilled_lack(core, job);
@@ -47,7 +47,7 @@ static uint32_t lacks(const struct core *core, const struct job *job)
     return count > room ? count - room : 0;
 }
 
-static void fill(struct core *core, struct job *job, bool grow)
+static void vacancy_fill(struct core *core, struct job *job, bool grow)
 {
     uint32_t count = underfilled_count(job);
     uint32_t needed = underfilled_lack(core, job);
@@ -72,8 +72,8 @@ void vacancy_run(struct core *core, bool grow)
         while (index != LIST_NONE && core->slots_free[0] > 0) {
             struct job *job = &core->jobs[index];
             index = core->underfilled.nodes[index].next; /* it may leave the list */
-            if (begins(job) == (turn == 1)) {
-                fill(core, job, grow);
+            if (vacancy_begins(job) == (turn == 1)) {
+                vacancy_fill(core, job, grow);
             }
         }
     }
@@ -98,7 +98,7 @@ static uint32_t give_back(
     struct core *core, struct job *job, const struct job *other, uint32_t count)
 {
     uint32_t given = 0;
-    CADRE_ASSERT(begins(job) && job != other);
+    CADRE_ASSERT(vacancy_begins(job) && job != other);
     for (uint32_t slot = job->tasks; slot-- > 0 && given < count;) {
         const struct task *task = job_task(core, job, slot);
         bool waits = task_is_usable(task) && task->joined;
@@ -119,12 +119,12 @@ static uint32_t give_back(
  * the one that is to have them. */
 static bool take_for(struct core *core, struct job *job, uint32_t count)
 {
-    uint32_t end = begins(job) ? job_index(core, job) : LIST_NONE;
+    uint32_t end = vacancy_begins(job) ? job_index(core, job) : LIST_NONE;
     CADRE_ASSERT(job->underfilled && count > 0);
     for (uint32_t i = core->underfilled.last; i != end; i = core->underfilled.nodes[i].prev) {
         struct job *giver = &core->jobs[i];
-        if (begins(giver) && giver->preempt == PREEMPT_NOT && lacks(core, giver) > 0 &&
-            give_back(core, giver, job, count) > 0) {
+        if (vacancy_begins(giver) && giver->preempt == PREEMPT_NOT &&
+            vacancy_lacks(core, giver) > 0 && give_back(core, giver, job, count) > 0) {
             return true;
         }
     }
@@ -143,7 +143,7 @@ void vacancy_concentrate(struct core *core)
         for (uint32_t i = core->underfilled.first; i != LIST_NONE;
              i = core->underfilled.nodes[i].next) {
             struct job *job = &core->jobs[i];
-            uint32_t count = begins(job) == (turn == 1) ? lacks(core, job) : 0;
+            uint32_t count = vacancy_begins(job) == (turn == 1) ? vacancy_lacks(core, job) : 0;
             if (count == 0 || job->gpus >= gpus_least) {
                 continue;
             }

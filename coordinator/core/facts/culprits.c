@@ -10,7 +10,7 @@
 
 #define DRAINED_AT 2 /* times */
 
-static void record(struct core *core, const struct core_culprit *culprit)
+static void culprits_record(struct core *core, const struct core_culprit *culprit)
 {
     struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
     record->type = CORE_RECORD_CULPRIT;
@@ -33,7 +33,7 @@ static struct core_culprit *place_of(struct core *core, const char *name)
         gone = core->culprit_count++;
     } else if (gone != NONE) {
         core->culprits[gone].times = 0;
-        record(core, &core->culprits[gone]);
+        culprits_record(core, &core->culprits[gone]);
     }
     struct core_culprit *culprit = gone == NONE ? NULL : &core->culprits[gone];
     if (culprit != NULL) {
@@ -76,7 +76,7 @@ void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint3
         return;
     }
     culprit->times++;
-    record(core, culprit);
+    culprits_record(core, culprit);
     if (culprit->times >= DRAINED_AT && !w->drained && drain_has_room(core, w->name)) {
         drain_culprit(core, job, slot, culprit);
         CADRE_ASSERT(w->drained);

@@ -107,7 +107,7 @@ static void note_last(struct core *core, struct job *job, uint64_t position)
 }
 
 /* `detail`: what is known besides; "": nothing. */
-static void diverges(
+static void facts_divergence_diverges(
     struct core *core, struct job *job, const struct divergence *divergence, const char *detail)
 {
     char sentence[LIMIT_TEXT_BYTES];
@@ -163,7 +163,8 @@ void divergence_reported(
         job_fail(core, job, CADRE_INTERNAL, 1, sentence);
         return;
     }
-    diverges(core, job, &report->divergence, report->text == NULL ? "" : report->text);
+    facts_divergence_diverges(
+        core, job, &report->divergence, report->text == NULL ? "" : report->text);
 }
 
 void divergence_restored(struct core *core, struct job *job)
@@ -171,7 +172,8 @@ void divergence_restored(struct core *core, struct job *job)
     const struct divergence known = {.position = job->diverged_last.position};
     CADRE_ASSERT(job->outcome == 0 && job->generation.number > 0);
     if (is_known(job)) {
-        diverges(core, job, &known, "that was found before the coordinator was started again");
+        facts_divergence_diverges(
+            core, job, &known, "that was found before the coordinator was started again");
     }
 }
 
@@ -322,7 +324,7 @@ bool divergence_compare(struct core *core, struct job *job)
     struct divergence divergence = {
         .position = reported_states.position, .verified = job->verified.position};
     find_culprits(&reported_states, &tally, &divergence);
-    diverges(core, job, &divergence,
+    facts_divergence_diverges(core, job, &divergence,
         job->finished > 0 ? "the digests that they told at their end differ"
                           : "the digests that they told where they stood still differ");
     return true;

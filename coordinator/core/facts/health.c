@@ -86,7 +86,7 @@ static void stall_begins(struct core *core, struct job *job)
 }
 
 /* Whether some task says that one of its own replicas holds it up. */
-static bool hangs(const struct core *core, const struct job *job)
+static bool facts_health_hangs(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->hang_reported_us <= core->now_us);
     CADRE_ASSERT(job->hang_slot == NONE || job->hang_slot < job->tasks);
@@ -101,7 +101,7 @@ static bool hangs(const struct core *core, const struct job *job)
 static void hang_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
-    bool news = !hangs(core, job);
+    bool news = !facts_health_hangs(core, job);
     CADRE_ASSERT(job->stalled);
     CADRE_ASSERT(stall->hang.at != HANG_NONE);
     if (!news && job->hang_slot != slot) {
@@ -210,11 +210,11 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
 }
 
 /* Who is waited for in the end; NONE: that cannot be told. */
-static uint32_t culprit(const struct core *core, const struct job *job)
+static uint32_t facts_health_culprit(const struct core *core, const struct job *job)
 {
     uint32_t slot = job->stall_slot;
     CADRE_ASSERT(job->stall_slot == NONE || job->stall_slot < job->tasks);
-    if (hangs(core, job)) {
+    if (facts_health_hangs(core, job)) {
         return job->hang_slot;
     }
     for (uint32_t i = 0; i < CHAIN_MAX && slot != NONE; i++) {
@@ -305,7 +305,7 @@ static uint32_t misses_halt(const struct core *core, const struct job *job)
  * in, and tells of them later. */
 static uint64_t step_of(const struct core *core, const struct job *job)
 {
-    bool later = hangs(core, job) && job->hang_position > job->applied.least;
+    bool later = facts_health_hangs(core, job) && job->hang_position > job->applied.least;
     CADRE_ASSERT(job->phase == PHASE_RUN);
     return later ? job->hang_position : job->applied.least;
 }
@@ -352,7 +352,7 @@ void health_stall_timeout(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN || (!job->stalled && !halted)) {
         return;
     }
-    uint32_t slot = halted ? misses_halt(core, job) : culprit(core, job);
+    uint32_t slot = halted ? misses_halt(core, job) : facts_health_culprit(core, job);
     if (slot == NONE && (halted || !all_wait(core, job))) {
         deadline_set(core, job, DEADLINE_STALL, core->now_us + job->stall_us);
         return;
@@ -366,7 +366,7 @@ void health_stall_timeout(struct core *core, struct job *job)
         generation_abort(core, job, sentence, false);
         return;
     }
-    if (!halted && hangs(core, job)) {
+    if (!halted && facts_health_hangs(core, job)) {
         text_hang(core, job, &text);
         text_add(&text, " in step ");
     } else {
@@ -389,7 +389,7 @@ static void text_blame(
     uint32_t by = stall_counts(job, task) ? task->waited_by : 0;
     CADRE_ASSERT(by < job->roster);
     text_add(text, ": ");
-    if (hangs(core, job)) {
+    if (facts_health_hangs(core, job)) {
         text_hang(core, job, text);
         if (by > 0) {
             text_add(text, "; ");
@@ -411,7 +411,7 @@ bool health_text(const struct core *core, const struct job *job, char sentence[L
     if (!job->slow || job->phase != PHASE_RUN) {
         return false;
     }
-    uint32_t slot = culprit(core, job);
+    uint32_t slot = facts_health_culprit(core, job);
     text_add(&text, "step ");
     text_add_u64(&text, step_of(core, job));
     text_add(&text, " has not ended for ");

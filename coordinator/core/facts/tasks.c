@@ -60,14 +60,14 @@ static void count_usable(struct job *job, const struct task *task, uint32_t by)
 }
 
 /* Takes the task out of the counts before it is changed, and puts it back afterwards. */
-static void uncount(struct job *job, const struct task *task)
+static void facts_tasks_uncount(struct job *job, const struct task *task)
 {
     if (task_is_usable(task)) {
         count_usable(job, task, UINT32_MAX);
     }
 }
 
-static void recount(struct job *job, const struct task *task)
+static void facts_tasks_recount(struct job *job, const struct task *task)
 {
     if (task_is_usable(task)) {
         count_usable(job, task, 1);
@@ -78,11 +78,11 @@ void task_move(struct job *job, struct task *task, enum task_state state)
 {
     CADRE_ASSERT(state <= TASK_LOST);
     CADRE_ASSERT((task_moves[task->state].may_become >> state & 1) != 0);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     count_state(job, task->state, UINT32_MAX);
     task->state = state;
     count_state(job, state, 1);
-    recount(job, task);
+    facts_tasks_recount(job, task);
     CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
     CADRE_ASSERT(job->running <= job->alive);
 }
@@ -110,10 +110,10 @@ void task_place(
 void task_set_joined(struct job *job, struct task *task)
 {
     CADRE_ASSERT(task_is_usable(task));
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     job->joined += !task->joined;
     task->joined = true;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     CADRE_ASSERT(job->joined <= job->tasks);
 }
 
@@ -123,12 +123,12 @@ void task_waits_to_join(struct job *job, struct task *task, uint32_t stream)
     CADRE_ASSERT(task->joined);
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(stream <= LIMIT_STREAMS);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     if (task->joining == JOINING_NOT) {
         joining_move(task, JOINING_WAITS);
     }
     task->join_stream = stream;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     CADRE_ASSERT(job->joiners <= job->usable - job->present);
 }
 
@@ -136,7 +136,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
 {
     CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(task->rank != NONE);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     task->reported = true;
     task->position = report->position;
     task->clean = report->clean;
@@ -146,7 +146,7 @@ void task_reports(struct job *job, struct task *task, const struct task_report *
     task->nested = report->begun && report->nested;
     task->digest = report->digest;
     task->trusts = report->trusts;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     CADRE_ASSERT(job->reported > 0 && job->reported <= job->present);
 }
 
@@ -154,9 +154,9 @@ void task_report_again(struct job *job, struct task *task)
 {
     CADRE_ASSERT(task->reported);
     CADRE_ASSERT(task->rank != NONE);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     task->reported = false;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     CADRE_ASSERT(job->reported < job->present);
 }
 
@@ -184,14 +184,14 @@ void task_add_to_roster(struct core *core, struct job *job, uint32_t slot, uint3
     CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(task->task_group != NONE);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     task->rank = rank;
     joining_move(task, JOINING_NOT);
     task->reported = false;
     task->finished = false;
     task->digest = 0;
     task->trusts = 0;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     job_task_group(core, job, task->task_group)->members++;
 }
 
@@ -201,9 +201,9 @@ void task_remove_from_roster(struct core *core, struct job *job, uint32_t slot)
     if (task->rank == NONE) {
         return;
     }
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     task->rank = NONE;
-    recount(job, task);
+    facts_tasks_recount(job, task);
     if (task->finished) {
         task->finished = false;
         job->finished--;
@@ -220,7 +220,7 @@ void task_dismiss(struct core *core, struct job *job, uint32_t slot, enum dismis
     CADRE_ASSERT(task_is_usable(task));
     CADRE_ASSERT(why != DISMISSED_NOT);
     task_remove_from_roster(core, job, slot);
-    uncount(job, task);
+    facts_tasks_uncount(job, task);
     task->dismissed = why;
     task->stop_unsent = true;
     task->next_dismissed = job->dismissed;

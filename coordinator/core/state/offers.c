@@ -21,7 +21,7 @@ uint32_t offers_free(const struct core *core, const struct job *job)
 /* A way down keeps at most one other way of each level. */
 #define WAYS_MAX 33
 
-static uint32_t leaves(const struct core *core)
+static uint32_t offers_leaves(const struct core *core)
 {
     CADRE_ASSERT(core->options.limits.workers_max > 0);
     return map_capacity(core->options.limits.workers_max) / 2;
@@ -43,7 +43,7 @@ static bool is_before(const struct core *core, uint32_t a, uint32_t b)
 
 void offers_open(struct core *core)
 {
-    for (uint32_t i = 0; i < 2 * leaves(core); i++) {
+    for (uint32_t i = 0; i < 2 * offers_leaves(core); i++) {
         core->offers[i] = (struct offer){.worker = NONE};
     }
     CADRE_ASSERT(core->offers[1].worker == NONE);
@@ -53,7 +53,7 @@ void offers_changed(struct core *core, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
     struct offer *offers = core->offers;
-    uint32_t at = leaves(core) + worker;
+    uint32_t at = offers_leaves(core) + worker;
     CADRE_ASSERT(worker < core->options.limits.workers_max);
     CADRE_ASSERT(w->slot_gpus <= LIMIT_GPUS_PER_WORKER);
     offers[at] =
@@ -97,7 +97,7 @@ const char *offers_fault(const struct core *core)
     uint32_t best = NONE;
     for (uint32_t i = live->first; i != LIST_NONE; i = live->nodes[i].next) {
         bool offers = core->workers[i].counted_free > 0;
-        if (core->offers[leaves(core) + i].worker != (offers ? i : NONE)) {
+        if (core->offers[offers_leaves(core) + i].worker != (offers ? i : NONE)) {
             return "the free slots of a worker are not offered";
         }
         best = offers && is_before(core, i, best) ? i : best;

@@ -6,7 +6,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-static uint64_t fold(uint64_t digest, uint64_t value)
+static uint64_t core_fold(uint64_t digest, uint64_t value)
 {
     return prng_mix(digest ^ value) + value;
 }
@@ -14,15 +14,15 @@ static uint64_t fold(uint64_t digest, uint64_t value)
 static uint64_t fold_string(uint64_t digest, const char *string)
 {
     for (size_t i = 0; string[i] != '\0'; i++) {
-        digest = fold(digest, (unsigned char)string[i]);
+        digest = core_fold(digest, (unsigned char)string[i]);
     }
-    return fold(digest, 256);
+    return core_fold(digest, 256);
 }
 
 static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        digest = fold(digest, fields[i]);
+        digest = core_fold(digest, fields[i]);
     }
     return digest;
 }
@@ -30,7 +30,7 @@ static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
 /* What is 0 where states are not compared: there nothing of it gets in. */
 static uint64_t fold_some(uint64_t digest, uint64_t value)
 {
-    return value == 0 ? digest : fold(digest, value);
+    return value == 0 ? digest : core_fold(digest, value);
 }
 
 static uint64_t fold_task(uint64_t digest, const struct task *task)
@@ -51,7 +51,7 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
     for (size_t i = 0; i < CADRE_COUNT_OF(flags); i++) {
         bits |= flags[i] << i;
     }
-    digest = fold(digest, bits);
+    digest = core_fold(digest, bits);
     digest = fold_all(digest, fields, CADRE_COUNT_OF(fields));
     digest = fold_some(digest, task->digest);
     digest = fold_some(digest, task->nested);
@@ -60,13 +60,13 @@ static uint64_t fold_task(uint64_t digest, const struct task *task)
 
 static uint64_t fold_task_group(uint64_t digest, const struct task_group *task_group)
 {
-    digest = fold(digest, task_group->worker_id.n);
-    digest = fold(digest, task_group->worker == NONE);
-    digest = fold(digest, task_group->tasks);
-    digest = fold(digest, task_group->members);
-    digest = fold(digest, task_group->up_to);
-    digest = fold(digest, task_group->applied);
-    return fold(digest, (uint64_t)task_group->again << 1 | task_group->arrived);
+    digest = core_fold(digest, task_group->worker_id.n);
+    digest = core_fold(digest, task_group->worker == NONE);
+    digest = core_fold(digest, task_group->tasks);
+    digest = core_fold(digest, task_group->members);
+    digest = core_fold(digest, task_group->up_to);
+    digest = core_fold(digest, task_group->applied);
+    return core_fold(digest, (uint64_t)task_group->again << 1 | task_group->arrived);
 }
 
 static uint64_t fold_consumption(uint64_t digest, const struct consumption *consumption)
@@ -91,18 +91,18 @@ static uint64_t fold_sample_audits(uint64_t digest, const struct job *job)
         digest = fold_cursor(digest, &sample_audit->cursor);
         digest = fold_consumption(digest, &sample_audit->consumption);
         digest = fold_consumption(digest, &sample_audit->ahead);
-        digest = fold(digest, sample_audit->at);
-        digest = fold(digest, sample_audit->ahead_at);
-        digest = fold(digest, sample_audit->recorded);
+        digest = core_fold(digest, sample_audit->at);
+        digest = core_fold(digest, sample_audit->ahead_at);
+        digest = core_fold(digest, sample_audit->recorded);
     }
     for (uint32_t i = 0; i < LIMIT_STREAMS; i++) {
         const struct stream_position *stream = &job->streams[i];
-        digest = fold(digest, stream->stream);
-        digest = fold(digest, stream->epoch);
-        digest = fold(digest, stream->steps);
-        digest = fold(digest, stream->applied);
+        digest = core_fold(digest, stream->stream);
+        digest = core_fold(digest, stream->epoch);
+        digest = core_fold(digest, stream->steps);
+        digest = core_fold(digest, stream->applied);
     }
-    return fold(digest, job->streams_recorded);
+    return core_fold(digest, job->streams_recorded);
 }
 
 static uint64_t fold_checkpoint(uint64_t digest, const struct core_checkpoint *checkpoint)
@@ -119,16 +119,16 @@ static uint64_t fold_timeline(uint64_t digest, const struct job *job)
     for (uint32_t i = 0; i < job->step_range_count; i++) {
         const struct step_range *s = &job->step_ranges[i];
         digest = fold_cursor(digest, &s->cursor);
-        digest = fold(digest, s->through);
-        digest = fold(digest, s->applied);
-        digest = fold(digest, s->task_group);
-        digest = fold(digest, s->ahead);
+        digest = core_fold(digest, s->through);
+        digest = core_fold(digest, s->applied);
+        digest = core_fold(digest, s->task_group);
+        digest = core_fold(digest, s->ahead);
     }
     for (uint32_t i = 0; i < ENDS_MAX; i++) {
-        digest = fold(digest, job->ends[i].stream);
-        digest = fold(digest, job->ends[i].epoch);
+        digest = core_fold(digest, job->ends[i].stream);
+        digest = core_fold(digest, job->ends[i].epoch);
     }
-    return fold(digest, job->step_range_count);
+    return core_fold(digest, job->step_range_count);
 }
 
 static uint64_t fold_verified(uint64_t digest, const struct job *job)
@@ -191,17 +191,17 @@ static uint64_t fold_job(uint64_t digest, const struct core *core, const struct 
 
 static uint64_t fold_worker(uint64_t digest, const struct worker *worker)
 {
-    digest = fold(digest, worker->id.n);
-    digest = fold(digest, (uint64_t)worker->state);
-    digest = fold(digest, worker->link.n);
-    digest = fold(digest, worker->boot_nonce);
-    digest = fold(digest, worker->last_seen_us);
-    digest = fold(digest, worker->slots);
-    digest = fold(digest, worker->slots_used);
-    digest = fold(digest, worker->leftovers);
-    digest = fold(digest, worker->slot_gpus);
-    digest = fold(digest, worker->orphan_us);
-    digest = fold(digest,
+    digest = core_fold(digest, worker->id.n);
+    digest = core_fold(digest, (uint64_t)worker->state);
+    digest = core_fold(digest, worker->link.n);
+    digest = core_fold(digest, worker->boot_nonce);
+    digest = core_fold(digest, worker->last_seen_us);
+    digest = core_fold(digest, worker->slots);
+    digest = core_fold(digest, worker->slots_used);
+    digest = core_fold(digest, worker->leftovers);
+    digest = core_fold(digest, worker->slot_gpus);
+    digest = core_fold(digest, worker->orphan_us);
+    digest = core_fold(digest,
         (uint64_t)worker->drained << 5 | (uint64_t)(worker->absence == ABSENCE_SILENT) << 4 |
             (uint64_t)worker->overdue << 3 | (uint64_t)(worker->absence == ABSENCE_EXPECTED) << 2 |
             (uint64_t)worker->leaves << 1 | worker->draining);
@@ -215,7 +215,7 @@ uint64_t core_digest(const struct core *core)
         core->placement_due, core->stray_count, core->deadlines.count};
     uint64_t digest = 0;
     for (size_t i = 0; i < CADRE_COUNT_OF(fields); i++) {
-        digest = fold(digest, fields[i]);
+        digest = core_fold(digest, fields[i]);
     }
     for (uint32_t i = core->workers_live.first; i != LIST_NONE;
          i = core->workers_live.nodes[i].next) {
@@ -225,17 +225,17 @@ uint64_t core_digest(const struct core *core)
         digest = fold_job(digest, core, &core->jobs[i]);
     }
     for (uint32_t i = core->queue.first; i != LIST_NONE; i = core->queue.nodes[i].next) {
-        digest = fold(digest, core->jobs[i].id.n);
+        digest = core_fold(digest, core->jobs[i].id.n);
     }
     for (uint32_t i = 0; i < core->culprit_count; i++) {
-        digest = fold(digest, core->culprits[i].times);
+        digest = core_fold(digest, core->culprits[i].times);
     }
     for (uint32_t i = 0; i < core->stray_count; i++) {
         const struct stray *stray = &core->strays[(core->stray_first + i) % STRAYS_MAX];
-        digest = fold(digest, stray->link.n);
-        digest = fold(digest, stray->task.job.n);
-        digest = fold(digest, stray->task.slot);
-        digest = fold(digest, stray->task.incarnation);
+        digest = core_fold(digest, stray->link.n);
+        digest = core_fold(digest, stray->task.job.n);
+        digest = core_fold(digest, stray->task.slot);
+        digest = core_fold(digest, stray->task.incarnation);
     }
     return digest;
 }

@@ -13,7 +13,7 @@ static void text_set(char *bytes, size_t size_bytes, const char *string)
     text_add(&text, string);
 }
 
-static uint64_t committed(const struct job *job)
+static uint64_t views_committed(const struct job *job)
 {
     CADRE_ASSERT(job->applied.least <= job->released || job->phase != PHASE_RUN);
     return job->generation.number > 0 ? job->applied.least : 0;
@@ -38,7 +38,7 @@ bool core_job(const struct core *core, struct job_id id, struct core_job_view *r
         .resume = job->resume,
         .source = job->source,
         .released = job->released,
-        .committed = committed(job),
+        .committed = views_committed(job),
         .checkpoint_at = job->checkpoint_at,
         .halt_at = job->halt_at,
         .halt_kind = job->halt_kind,
@@ -70,7 +70,7 @@ bool core_job_committed(const struct core *core, struct job_id id, uint64_t *ret
     const struct job *job = job_find(core, id);
     CADRE_ASSERT(core->out == NULL);
     if (job != NULL) {
-        *ret_committed = committed(job);
+        *ret_committed = views_committed(job);
     }
     return job != NULL;
 }

@@ -64,7 +64,7 @@ static void after_probe(void *user)
     apply_probe(user);
 }
 
-static void probe(struct daemon *daemon)
+static void disk_probe(struct daemon *daemon)
 {
     struct disk *disk = &daemon->disk;
     if (!disk->work.running) {
@@ -75,7 +75,7 @@ static void probe(struct daemon *daemon)
 
 static void on_timer(uv_timer_t *timer)
 {
-    probe(timer->data);
+    disk_probe(timer->data);
 }
 
 void disk_open(struct daemon *daemon)
@@ -114,7 +114,7 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
         disk->granted_meanwhile_bytes += bytes;
         return CADRE_OK;
     }
-    probe(daemon); /* who tries again may find room */
+    disk_probe(daemon); /* who tries again may find room */
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's disk is full: only %" PRIu64 " MiB are free, and %" PRIu64
         " MiB are kept for the ledger (--disk-reserve), and %" PRIu64

@@ -70,7 +70,7 @@ static uint64_t line_behind(int fd, uint64_t at)
     return newline != NULL ? at + (uint64_t)(newline - text) + 1 : at;
 }
 
-static bool punch(int fd, uint64_t from, uint64_t bytes)
+static bool log_hole_punch(int fd, uint64_t from, uint64_t bytes)
 {
     if (fault_point("log_hole.punch")) {
         errno = EOPNOTSUPP;
@@ -83,7 +83,8 @@ static bool punch(int fd, uint64_t from, uint64_t bytes)
 bool log_hole_is_supported(int fd)
 {
     struct stat status;
-    return fstat(fd, &status) == 0 && punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
+    return fstat(fd, &status) == 0 &&
+           log_hole_punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
 }
 
 bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
@@ -107,7 +108,7 @@ bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uin
     if (!log_hole_is_supported(fd) || !write_hole(log, &hole)) {
         return false;
     }
-    if (!punch(fd, hole.from, log_hole_bytes(&hole))) {
+    if (!log_hole_punch(fd, hole.from, log_hole_bytes(&hole))) {
         int number = errno;
         (void)write_hole(log, &old);
         errno = number;

@@ -9,7 +9,7 @@
 #define CAPACITY_MIN 1024
 
 /* The place of the hash, or the free one where it would be. A hash is its own hash. */
-static struct content_refcount *find(
+static struct content_refcount *content_refcounts_find(
     struct content_refcount *entries, size_t capacity, const struct sha256 *hash)
 {
     size_t at;
@@ -22,7 +22,7 @@ static struct content_refcount *find(
 }
 
 /* Those that nobody needs are left behind. */
-static bool grow(struct content_refcounts *counts)
+static bool content_refcounts_grow(struct content_refcounts *counts)
 {
     size_t is_referenced = 1;
     for (size_t i = 0; i < counts->capacity; i++) {
@@ -38,7 +38,8 @@ static bool grow(struct content_refcounts *counts)
     }
     for (size_t i = 0; i < counts->capacity; i++) {
         if (counts->entries[i].used && counts->entries[i].count > 0) {
-            *find(entries, capacity, &counts->entries[i].hash) = counts->entries[i];
+            *content_refcounts_find(entries, capacity, &counts->entries[i].hash) =
+                counts->entries[i];
         }
     }
     free(counts->entries);
@@ -49,10 +50,11 @@ static bool grow(struct content_refcounts *counts)
 
 bool content_refcounts_add(struct content_refcounts *counts, const struct sha256 *hash)
 {
-    if (2 * (counts->used + 1) > counts->capacity && !grow(counts)) {
+    if (2 * (counts->used + 1) > counts->capacity && !content_refcounts_grow(counts)) {
         return false;
     }
-    struct content_refcount *entry = find(counts->entries, counts->capacity, hash);
+    struct content_refcount *entry =
+        content_refcounts_find(counts->entries, counts->capacity, hash);
     if (!entry->used) {
         *entry = (struct content_refcount){.hash = *hash, .used = true};
         counts->used++;
@@ -63,14 +65,17 @@ bool content_refcounts_add(struct content_refcounts *counts, const struct sha256
 
 uint32_t content_refcounts_drop(struct content_refcounts *counts, const struct sha256 *hash)
 {
-    struct content_refcount *entry = find(counts->entries, counts->capacity, hash);
+    struct content_refcount *entry =
+        content_refcounts_find(counts->entries, counts->capacity, hash);
     CADRE_ASSERT(entry->used && entry->count > 0);
     return --entry->count;
 }
 
 uint32_t content_refcounts_of(const struct content_refcounts *counts, const struct sha256 *hash)
 {
-    return counts->capacity > 0 ? find(counts->entries, counts->capacity, hash)->count : 0;
+    return counts->capacity > 0
+               ? content_refcounts_find(counts->entries, counts->capacity, hash)->count
+               : 0;
 }
 
 void content_refcounts_free(struct content_refcounts *counts)

@@ -17,7 +17,7 @@ struct refresh {
     bool unread_manifest; /* a manifest is being read, or cannot be read now */
 };
 
-static void *allocate(size_t count, size_t size)
+static void *content_references_allocate(size_t count, size_t size)
 {
     return fault_point("needs.allocate") ? NULL : calloc(count, size);
 }
@@ -62,7 +62,7 @@ static uint64_t key_of_referrer(const struct referrer *referrer)
 }
 
 /* Room for one more; false: no memory. */
-static bool reserve(struct map *map)
+static bool content_references_reserve(struct map *map)
 {
     uint32_t buckets = map->entries != NULL ? map->mask + 1 : 0;
     if (map->count + 1 < buckets / 2) {
@@ -70,7 +70,7 @@ static bool reserve(struct map *map)
     }
     struct map grown;
     uint32_t more = map_capacity(2 * map->count + 16);
-    struct map_entry *entries = allocate(more, sizeof *entries);
+    struct map_entry *entries = content_references_allocate(more, sizeof *entries);
     if (entries == NULL) {
         return false;
     }
@@ -85,7 +85,7 @@ static bool reserve(struct map *map)
     return true;
 }
 
-static void empty(struct map *map)
+static void content_references_empty(struct map *map)
 {
     if (map->entries != NULL) {
         map_init(map, map->entries, map->mask + 1);
@@ -93,7 +93,7 @@ static void empty(struct map *map)
 }
 
 /* `manifest`: of a checkpoint; NULL: the whole job. */
-static struct referrer *find(
+static struct referrer *content_references_find(
     struct content_references *content_references, struct job_id job, const struct sha256 *manifest)
 {
     const struct map *map = &content_references->by_key;
@@ -117,7 +117,7 @@ uint64_t content_references_compared(const struct content_references *content_re
 }
 
 /* Takes `hashes` over. */
-static void add(struct refresh *refresh, struct referrer referrer)
+static void content_references_add(struct refresh *refresh, struct referrer referrer)
 {
     struct content_references *content_references = refresh->content_references;
     if (content_references->count == content_references->capacity) {
@@ -137,7 +137,7 @@ static void add(struct refresh *refresh, struct referrer referrer)
     }
     if (referrer.hashes == NULL || counted < referrer.count ||
         content_references->count == content_references->capacity ||
-        !reserve(&content_references->by_key)) {
+        !content_references_reserve(&content_references->by_key)) {
         refresh->short_of_memory = true;
         while (counted > 0) {
             content_refcounts_drop(&content_references->counts, &referrer.hashes[--counted]);
@@ -153,7 +153,7 @@ static void add(struct refresh *refresh, struct referrer referrer)
 
 static void add_job_hashes(struct refresh *refresh, struct job_id job)
 {
-    struct referrer *known = find(refresh->content_references, job, NULL);
+    struct referrer *known = content_references_find(refresh->content_references, job, NULL);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -161,14 +161,14 @@ static void add_job_hashes(struct refresh *refresh, struct job_id job)
     const struct job_spec *spec = engine_job_spec(refresh->daemon->engine, job);
     struct referrer referrer = {.kind = REFERRER_JOB,
         .job = job,
-        .hashes = allocate(spec->file_count + 1, sizeof *referrer.hashes)};
+        .hashes = content_references_allocate(spec->file_count + 1, sizeof *referrer.hashes)};
     if (referrer.hashes != NULL) {
         referrer.hashes[referrer.count++] = content_references_hash(spec->program.sha256);
     }
     for (size_t i = 0; referrer.hashes != NULL && i < spec->file_count; i++) {
         referrer.hashes[referrer.count++] = content_references_hash(spec->files[i].sha256);
     }
-    add(refresh, referrer);
+    content_references_add(refresh, referrer);
 }
 
 /* Takes the mentions over. */
@@ -179,7 +179,7 @@ static void add_checkpoint(struct refresh *refresh, struct job_id job,
         .job = job,
         .manifest = *manifest,
         .bytes = references->bytes,
-        .hashes = allocate(references->count + 1, sizeof *referrer.hashes)};
+        .hashes = content_references_allocate(references->count + 1, sizeof *referrer.hashes)};
     if (referrer.hashes != NULL) {
         referrer.hashes[referrer.count++] = *manifest;
         for (size_t i = 0; i < references->count; i++) {
@@ -188,7 +188,7 @@ static void add_checkpoint(struct refresh *refresh, struct job_id job,
     }
     free(references->hashes);
     *references = (struct artifact_references){0};
-    add(refresh, referrer);
+    content_references_add(refresh, referrer);
 }
 
 static void add_read(struct refresh *refresh, struct unread_manifest *read)
@@ -202,7 +202,7 @@ static void add_read(struct refresh *refresh, struct unread_manifest *read)
     }
     if (code == CADRE_UNAVAILABLE || code == CADRE_RESOURCE_EXHAUSTED) {
         refresh->unread_manifest = true; /* nobody knows which blocks it needs */
-    } else if (find(refresh->content_references, read->job, &manifest) == NULL) {
+    } else if (content_references_find(refresh->content_references, read->job, &manifest) == NULL) {
         add_checkpoint(refresh, read->job, &manifest, &read->references);
     }
     free(read->references.hashes);
@@ -260,8 +260,8 @@ static void queue_unread(
         return;
     }
     if (content_references->unread_manifest == NULL) {
-        content_references->unread_manifest =
-            allocate(MANIFESTS_READ_MAX, sizeof *content_references->unread_manifest);
+        content_references->unread_manifest = content_references_allocate(
+            MANIFESTS_READ_MAX, sizeof *content_references->unread_manifest);
     }
     if (content_references->unread_manifest != NULL) {
         content_references->unread_manifest[content_references->unread_count++] = unread_manifest;
@@ -290,7 +290,7 @@ static void add_checkpoint_hashes(
         return; /* it needs nothing here */
     }
     struct sha256 manifest = content_references_hash(checkpoint->manifest_sha256);
-    struct referrer *known = find(refresh->content_references, job, &manifest);
+    struct referrer *known = content_references_find(refresh->content_references, job, &manifest);
     if (known != NULL) {
         known->seen = true;
         return;
@@ -304,7 +304,7 @@ static void add_checkpoint_hashes(
     }
     struct artifact_references references = {.count = equal->count - 1,
         .bytes = equal->bytes,
-        .hashes = allocate(equal->count, sizeof *references.hashes)};
+        .hashes = content_references_allocate(equal->count, sizeof *references.hashes)};
     if (references.hashes == NULL) {
         refresh->short_of_memory = true;
         return;
@@ -318,7 +318,7 @@ static void index_part(struct content_references *content_references, size_t ind
 {
     const struct pending_part *part = &content_references->parts[index];
     struct sha256 manifest = content_references_hash(part->checkpoint.manifest_sha256);
-    if (reserve(&content_references->parts_by_key)) {
+    if (content_references_reserve(&content_references->parts_by_key)) {
         map_add(&content_references->parts_by_key, key_of(part->job, &manifest), (uint32_t)index);
     }
 }
@@ -346,7 +346,7 @@ void content_references_add_part(struct daemon *daemon, struct job_id job,
 {
     struct content_references *content_references = daemon->content_references;
     struct sha256 manifest = content_references_hash(part->sha256);
-    if (references != NULL && find(content_references, job, &manifest) == NULL) {
+    if (references != NULL && content_references_find(content_references, job, &manifest) == NULL) {
         struct refresh refresh = {.daemon = daemon, .content_references = content_references};
         add_checkpoint(&refresh, job, &manifest, references);
     }
@@ -386,17 +386,18 @@ static void add_parts(struct refresh *refresh)
 {
     struct content_references *content_references = refresh->content_references;
     size_t kept = 0;
-    empty(&content_references->parts_by_key);
+    content_references_empty(&content_references->parts_by_key);
     for (size_t i = 0; i < content_references->part_count; i++) {
         const struct pending_part part = content_references->parts[i];
         struct sha256 manifest = content_references_hash(part.checkpoint.manifest_sha256);
-        const struct referrer *referrer = find(content_references, part.job, &manifest);
+        const struct referrer *referrer =
+            content_references_find(content_references, part.job, &manifest);
         bool is_kept = referrer != NULL && referrer->seen;
         bool waits = may_be_published(refresh->daemon, &part);
         if (!is_kept) {
             add_checkpoint_hashes(refresh, part.job, &part.checkpoint);
         }
-        struct referrer *seen = find(content_references, part.job, &manifest);
+        struct referrer *seen = content_references_find(content_references, part.job, &manifest);
         if (seen != NULL) {
             seen->seen = is_kept || waits;
         }
@@ -412,7 +413,7 @@ static void drop_unseen(struct refresh *refresh)
 {
     struct content_references *content_references = refresh->content_references;
     size_t kept = 0;
-    empty(&content_references->by_key);
+    content_references_empty(&content_references->by_key);
     for (size_t i = 0; i < content_references->count; i++) {
         struct referrer referrer = content_references->referrers[i];
         if (referrer.seen) {
@@ -479,7 +480,7 @@ bool content_references_checkpoint_has(struct content_references *content_refere
     struct job_id job, const struct core_checkpoint *checkpoint, const struct sha256 *hash)
 {
     struct sha256 manifest = content_references_hash(checkpoint->manifest_sha256);
-    const struct referrer *referrer = find(content_references, job, &manifest);
+    const struct referrer *referrer = content_references_find(content_references, job, &manifest);
     bool is_referenced = sha256_equal(&manifest, hash);
     for (size_t i = 0; referrer != NULL && i < referrer->count && !is_referenced; i++) {
         is_referenced = sha256_equal(&referrer->hashes[i], hash);
@@ -496,7 +497,8 @@ uint64_t content_references_checkpoint_bytes(struct daemon *daemon, struct job_i
     }
     for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
         struct sha256 manifest = content_references_hash(checkpoint.manifest_sha256);
-        const struct referrer *referrer = find(daemon->content_references, job, &manifest);
+        const struct referrer *referrer =
+            content_references_find(daemon->content_references, job, &manifest);
         bytes += referrer != NULL ? referrer->bytes : 0;
     }
     return bytes;

@@ -25,7 +25,7 @@ static struct content *entry_of(const struct content_table *table, const struct 
     return &table->entries[at];
 }
 
-static bool grow(struct content_table *table)
+static bool content_table_grow(struct content_table *table)
 {
     struct content_table grown = {
         .capacity = table->capacity > 0 ? 2 * table->capacity : CAPACITY_MIN};
@@ -50,7 +50,7 @@ struct content *content_table_add(struct content_table *table, const struct sha2
     if (content != NULL) {
         return content;
     }
-    if (2 * (table->used + 1) > table->capacity && !grow(table)) {
+    if (2 * (table->used + 1) > table->capacity && !content_table_grow(table)) {
         return NULL;
     }
     content = entry_of(table, hash);

@@ -182,7 +182,7 @@ bool contents_touch(struct contents *contents, const struct sha256 *hash, uint64
 
 /* ---- removals ---- */
 
-static void forget(struct contents *contents, struct content *content)
+static void contents_forget(struct contents *contents, struct content *content)
 {
     content->state = CONTENT_ABSENT;
     if (content->uploads == 0) {
@@ -195,11 +195,11 @@ void contents_file_lost(struct contents *contents, const struct sha256 *hash, ui
     struct content *content = find_present(contents, hash);
     if (content != NULL && content->number == number) {
         count_bytes(contents, content, false);
-        forget(contents, content);
+        contents_forget(contents, content);
     }
 }
 
-static bool push(struct removal_queue *removal_queue, const struct sha256 *hash)
+static bool contents_push(struct removal_queue *removal_queue, const struct sha256 *hash)
 {
     if (removal_queue->count == removal_queue->capacity) {
         size_t capacity = removal_queue->capacity > 0 ? removal_queue->capacity * 2 : 64;
@@ -247,7 +247,7 @@ static void after_remove(void *user)
         struct content *content = content_table_find(&contents->table, &leaving->hash);
         CADRE_ASSERT(content != NULL && content->state == CONTENT_REMOVING);
         if (leaving->gone) {
-            forget(contents, content);
+            contents_forget(contents, content);
         } else {
             content->state = CONTENT_PRESENT;
             count_bytes(contents, content, true);
@@ -265,7 +265,7 @@ static void after_remove(void *user)
 
 static void start_removing(struct contents *contents, struct content *content)
 {
-    if (push(&contents->next, &content->hash)) { /* else the next clean-up finds it */
+    if (contents_push(&contents->next, &content->hash)) { /* else the next clean-up finds it */
         content->state = CONTENT_REMOVING;
         count_bytes(contents, content, false);
         remove_next(contents);
@@ -287,7 +287,7 @@ void contents_remove_damaged(struct contents *contents, const struct sha256 *has
     struct content *content = find_present(contents, hash);
     if (content != NULL && content->uploads > 0) {
         count_bytes(contents, content, false);
-        forget(contents, content);
+        contents_forget(contents, content);
     } else if (content != NULL) {
         start_removing(contents, content);
     }
@@ -350,7 +350,7 @@ void contents_upload_end(
         content->number = ++contents->came;
         count_bytes(contents, content, true);
     } else if (content->state == CONTENT_ABSENT) {
-        forget(contents, content);
+        contents_forget(contents, content);
     }
 }
 

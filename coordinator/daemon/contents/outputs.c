@@ -78,7 +78,7 @@ static void note_link(struct listing *listing, char *path)
         (struct reference){.path = path, .name = name};
 }
 
-static void walk(struct listing *listing, const char *below)
+static void contents_outputs_walk(struct listing *listing, const char *below)
 {
     CADRE_FREE_AT_EXIT char *folder_path = NULL;
     if (asprintf(&folder_path, "%s/%s", listing->outputs, below) < 0) {
@@ -100,7 +100,7 @@ static void walk(struct listing *listing, const char *below)
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
             free(path); /* it went meanwhile */
         } else if (S_ISDIR(status.st_mode)) {
-            walk(listing, path);
+            contents_outputs_walk(listing, path);
             free(path);
         } else if (S_ISLNK(status.st_mode)) {
             note_link(listing, path);
@@ -139,7 +139,7 @@ static int by_path(const void *a, const void *b)
 static void list_in_thread(void *user)
 {
     struct listing *listing = user;
-    walk(listing, "");
+    contents_outputs_walk(listing, "");
     artifacts_each(&listing->artifacts, list_artifact, listing);
     list_links(listing);
     qsort(listing->items, listing->count, sizeof listing->items[0], by_path);
@@ -161,7 +161,7 @@ static void after_list(void *user)
     listing_free(listing);
 }
 
-static cadre_status begin(
+static cadre_status contents_outputs_begin(
     struct daemon *daemon, struct rpc_call *call, struct job_id job, struct cadre_error *error)
 {
     if (engine_job_spec(daemon->engine, job) == NULL) {
@@ -196,7 +196,7 @@ static void list_outputs_message(struct rpc_call *call, const void *data, size_t
     wire_arena_reset(daemon->arena);
     cadre_status status = wire_unpack_job_request(data, length, daemon->arena, &request, &error);
     if (status == CADRE_OK) {
-        status = begin(daemon, call, request.id, &error);
+        status = contents_outputs_begin(daemon, call, request.id, &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);

@@ -157,7 +157,7 @@ static void start_next(struct daemon *daemon)
 }
 
 /* One that waits gives way to what its task says now. */
-static void append(struct daemon *daemon, struct part_check *check)
+static void part_check_append(struct daemon *daemon, struct part_check *check)
 {
     struct part_check **at = &daemon->part_checks;
     while (*at != NULL) {
@@ -197,6 +197,6 @@ void part_check_start(struct daemon *daemon, struct link_id link,
         return;
     }
     memcpy(check->message, message, length);
-    append(daemon, check);
+    part_check_append(daemon, check);
     start_next(daemon);
 }

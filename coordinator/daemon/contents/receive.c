@@ -151,7 +151,7 @@ static void after_write(void *user)
 /* ---- on the loop ---- */
 
 /* The call is not read on before the chunk is written. */
-static cadre_status append(
+static cadre_status receive_append(
     struct receive *receive, const uint8_t *bytes, size_t size, struct cadre_error *error)
 {
     if (receive->expected_bytes - receive->got_bytes < size) {
@@ -199,7 +199,7 @@ static cadre_status check_hash(struct receive *receive, struct cadre_error *erro
     return CADRE_OK;
 }
 
-static cadre_status check(struct receive *receive, struct cadre_error *error)
+static cadre_status receive_check(struct receive *receive, struct cadre_error *error)
 {
     if (receive->got_bytes != receive->expected_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
@@ -252,7 +252,7 @@ static cadre_status sync_names(const struct receive *receive, struct cadre_error
     return CADRE_OK;
 }
 
-static cadre_status commit(struct receive *receive, struct cadre_error *error)
+static cadre_status receive_commit(struct receive *receive, struct cadre_error *error)
 {
     CADRE_TRY(receive->refers ? commit_link(receive, error) : commit_file(receive, error));
     return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
@@ -292,7 +292,7 @@ static cadre_status no_header(struct cadre_error *error)
 }
 
 /* PutBlobResponse, PutOutputResponse: without fields. */
-static void answer(struct rpc_call *call)
+static void contents_receive_answer(struct rpc_call *call)
 {
     static const uint8_t empty[1] = {0};
     (void)rpc_call_send(call, empty, 0, NULL);
@@ -302,11 +302,11 @@ static void answer(struct rpc_call *call)
 static void commit_in_thread(void *user)
 {
     struct receive *receive = user;
-    (void)commit(receive, &receive->error);
+    (void)receive_commit(receive, &receive->error);
 }
 
 /* What it replaced is not there any more. */
-static void count(const struct receive *receive)
+static void receive_count(const struct receive *receive)
 {
     struct daemon *daemon = receive->daemon;
     bool came = receive->error.code == CADRE_OK;
@@ -338,14 +338,14 @@ static void report_committed(struct receive *receive)
     } else if (ask_to_retry(receive, &receive->error) != CADRE_OK) {
         rpc_call_fail(receive->call, &receive->error);
     } else {
-        answer(receive->call);
+        contents_receive_answer(receive->call);
     }
 }
 
 static void after_commit(void *user)
 {
     struct receive *receive = user;
-    count(receive);
+    receive_count(receive);
     if (receive->error.code == CADRE_OK) {
         note_synced(receive);
     }
@@ -377,7 +377,7 @@ static void receive_half_close(struct rpc_call *call, void *user)
     (void)user;
     struct receive *receive = rpc_call_user(call);
     struct cadre_error error = {0};
-    cadre_status status = receive == NULL ? no_header(&error) : check(receive, &error);
+    cadre_status status = receive == NULL ? no_header(&error) : receive_check(receive, &error);
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);
         return;
@@ -434,7 +434,7 @@ static void put_blob_message(struct rpc_call *call, const void *data, size_t len
         status = begin_blob(daemon, call, &chunk, &error);
     }
     if (status == CADRE_OK) {
-        status = append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);
+        status = receive_append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error);
     }
     if (status != CADRE_OK) {
         rpc_call_fail(call, &error);
@@ -519,7 +519,7 @@ static void put_output_message(struct rpc_call *call, const void *data, size_t l
         status = begin_output(daemon, call, &chunk, &error);
     }
     if (status == CADRE_OK &&
-        append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error) != CADRE_OK) {
+        receive_append(rpc_call_user(call), chunk.bytes, chunk.byte_count, &error) != CADRE_OK) {
         status = ask_to_retry(rpc_call_user(call), &error);
     }
     if (status != CADRE_OK) {

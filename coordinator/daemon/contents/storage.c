@@ -135,7 +135,7 @@ uint64_t storage_job_bytes(const struct storage *storage, struct job_id job)
 /* ---- what is there at the start ---- */
 
 /* Calls `visit` with each regular file below `folder`. */
-static void walk(struct storage *storage, const char *folder, struct job_id job,
+static void storage_walk(struct storage *storage, const char *folder, struct job_id job,
     void (*visit)(struct storage *storage, struct job_id job, const char *path, uint64_t bytes))
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *opened = opendir(folder);
@@ -154,7 +154,7 @@ static void walk(struct storage *storage, const char *folder, struct job_id job,
             continue;
         }
         if (S_ISDIR(status.st_mode)) {
-            walk(storage, path, job, visit);
+            storage_walk(storage, path, job, visit);
         } else if (S_ISREG(status.st_mode)) {
             visit(storage, job, path, (uint64_t)status.st_size);
         }
@@ -195,8 +195,8 @@ cadre_status storage_open(struct daemon *daemon, struct cadre_error *error)
             return cadre_error_set(
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory to count what is kept");
         }
-        walk(storage, logs, info.id, count_log);
-        walk(storage, outputs, info.id, count_output);
+        storage_walk(storage, logs, info.id, count_log);
+        storage_walk(storage, outputs, info.id, count_output);
     }
     daemon->storage = storage;
     return CADRE_OK;
@@ -212,14 +212,14 @@ void storage_close(struct storage *storage)
 
 /* ---- quotas ---- */
 
-static uint64_t total(const struct daemon *daemon)
+static uint64_t storage_total(const struct daemon *daemon)
 {
     struct storage_sizes sizes = storage_sizes(daemon);
     return sizes.blobs_bytes + sizes.logs_bytes + sizes.outputs_bytes +
            daemon->storage->incoming_bytes;
 }
 
-static void forget(struct daemon *daemon, struct job_id job, const char *why)
+static void storage_forget(struct daemon *daemon, struct job_id job, const char *why)
 {
     struct cadre_error error = {0};
     uint64_t bytes = storage_job_bytes(daemon->storage, job);
@@ -273,17 +273,17 @@ cadre_status storage_reserve(
     if (quota == 0 || storage == NULL) {
         return CADRE_OK;
     }
-    bool fits = bytes <= quota && total(daemon) <= quota - bytes;
+    bool fits = bytes <= quota && storage_total(daemon) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && bytes_unremovable(daemon) <= quota - bytes);
     /* Not while it is not known which contents their end sets free. */
-    while (may_fit && total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
+    while (may_fit && storage_total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
            !content_references_are_loading(daemon->content_references) &&
            oldest_ended(daemon, &oldest)) {
         struct cadre_error ignored = {0};
-        forget(daemon, oldest, "room is needed: --storage-quota");
+        storage_forget(daemon, oldest, "room is needed: --storage-quota");
         (void)content_references_refresh(daemon, &ignored);
     }
-    if (may_fit && total(daemon) + bytes <= quota) {
+    if (may_fit && storage_total(daemon) + bytes <= quota) {
         return CADRE_OK;
     }
     storage->sizes.refused++;
@@ -291,7 +291,7 @@ cadre_status storage_reserve(
         "the coordinator's storage is full, %s does not fit: %" PRIu64 " of %" PRIu64
         " bytes (--storage-quota) are used by jobs that live, and by files that nobody has needed "
         "for less than an hour; cancel jobs, keep fewer checkpoints, or raise the quota",
-        what, total(daemon), quota);
+        what, storage_total(daemon), quota);
 }
 
 cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
@@ -328,7 +328,7 @@ void storage_expire_jobs(struct daemon *daemon)
     for (uint32_t i = engine_job_count(daemon->engine); i > 0 && daemon->failed == CADRE_OK; i--) {
         if (engine_job_brief_at(daemon->engine, i - 1, &info) &&
             info.ended_us < wall_us - keep_us && is_removable(daemon, &info)) {
-            forget(daemon, info.id, "it ended long ago: --keep-for");
+            storage_forget(daemon, info.id, "it ended long ago: --keep-for");
         }
     }
 }

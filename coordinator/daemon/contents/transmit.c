@@ -228,7 +228,7 @@ static void after_read(void *user)
 
 /* The next chunk, read by a thread of the pool; on_drained asks for the one after it, so a slow
  * reader costs one chunk of memory. */
-static void pump(struct transmit *transmit)
+static void transmit_pump(struct transmit *transmit)
 {
     transmit->bytes = transmit->bytes != NULL ? transmit->bytes : malloc(CHUNK_BYTES);
     if (transmit->bytes == NULL) {
@@ -244,7 +244,7 @@ static void transmit_drained(struct rpc_call *call, void *user)
     (void)user;
     struct transmit *transmit = rpc_call_user(call);
     if (transmit != NULL && !transmit->work.running && !transmit->whole) {
-        pump(transmit);
+        transmit_pump(transmit);
     }
 }
 
@@ -321,7 +321,7 @@ static struct transmit *transmit_new(
     return transmit;
 }
 
-static void begin(struct transmit *transmit, struct rpc_call *call)
+static void transmit_begin(struct transmit *transmit, struct rpc_call *call)
 {
     transmit->call = call;
     rpc_call_set_user(call, transmit);
@@ -344,7 +344,7 @@ static cadre_status begin_blob(struct daemon *daemon, struct rpc_call *call,
         transmit_free(transmit);
         return error->code;
     }
-    begin(transmit, call);
+    transmit_begin(transmit, call);
     return CADRE_OK;
 }
 
@@ -397,7 +397,7 @@ static cadre_status begin_output(struct daemon *daemon, struct rpc_call *call,
         transmit_free(transmit);
         return error->code;
     }
-    begin(transmit, call);
+    transmit_begin(transmit, call);
     return CADRE_OK;
 }
 

@@ -24,7 +24,7 @@ struct worker_contents {
     uint64_t turned_us;
 };
 
-static struct worker_contents *find(const struct daemon *daemon, const char *worker)
+static struct worker_contents *worker_contents_find(const struct daemon *daemon, const char *worker)
 {
     struct worker_contents *contents = daemon->worker_contents;
     while (contents != NULL && strcmp(contents->name, worker) != 0) {
@@ -39,7 +39,7 @@ static bool was_known(const struct worker_contents *contents, const struct sha25
                                    content_refcounts_of(&contents->older, hash) > 0);
 }
 
-static void rotate(struct worker_contents *contents, uint64_t now_us)
+static void worker_contents_rotate(struct worker_contents *contents, uint64_t now_us)
 {
     if (now_us - contents->turned_us >= ROTATE_US || contents->newer.used >= ROTATE_MAX) {
         content_refcounts_free(&contents->older);
@@ -51,7 +51,7 @@ static void rotate(struct worker_contents *contents, uint64_t now_us)
 
 void worker_contents_note(struct daemon *daemon, const char *worker, const struct sha256 *hash)
 {
-    struct worker_contents *contents = find(daemon, worker);
+    struct worker_contents *contents = worker_contents_find(daemon, worker);
     uint64_t now_us = clock_monotonic_us();
     if (contents == NULL) {
         contents = calloc(1, sizeof *contents);
@@ -63,7 +63,7 @@ void worker_contents_note(struct daemon *daemon, const char *worker, const struc
         contents->next = daemon->worker_contents;
         daemon->worker_contents = contents;
     }
-    rotate(contents, now_us);
+    worker_contents_rotate(contents, now_us);
     if (content_refcounts_of(&contents->newer, hash) == 0) {
         (void)content_refcounts_add(&contents->newer, hash);
     }
@@ -72,7 +72,7 @@ void worker_contents_note(struct daemon *daemon, const char *worker, const struc
 cadre_status worker_contents_allowed(struct daemon *daemon, const char *worker,
     const struct sha256 *hashes, size_t count, bool *ret_allowed, struct cadre_error *error)
 {
-    const struct worker_contents *contents = find(daemon, worker);
+    const struct worker_contents *contents = worker_contents_find(daemon, worker);
     CADRE_TRY(content_references_of_worker(daemon, worker, hashes, count, ret_allowed, error));
     for (size_t i = 0; i < count; i++) {
         ret_allowed[i] = ret_allowed[i] || was_known(contents, &hashes[i]);

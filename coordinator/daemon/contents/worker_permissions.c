@@ -5,7 +5,7 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/contents/content_references.h"
 
-static cadre_status denied(struct rpc_call *call, struct cadre_error *error)
+static cadre_status worker_permissions_denied(struct rpc_call *call, struct cadre_error *error)
 {
     log_event(LOG_LEVEL_WARNING, "agents", "a worker is denied a call",
         LOG_STR("peer", rpc_call_peer(call)), LOG_STR("reason", error->text));
@@ -25,7 +25,7 @@ cadre_status worker_permissions_check_task(
         "not "
         "placed on the worker that its certificate names",
         identity->name, task.slot, (unsigned long long)task.job.n);
-    return denied(call, error);
+    return worker_permissions_denied(call, error);
 }
 
 cadre_status worker_permissions_check_tasks(
@@ -39,7 +39,7 @@ cadre_status worker_permissions_check_tasks(
     cadre_error_set(error, CADRE_PERMISSION_DENIED,
         "worker \"%s\" may not upload: no task is placed on the worker that its certificate names",
         identity->name);
-    return denied(call, error);
+    return worker_permissions_denied(call, error);
 }
 
 cadre_status worker_permissions_check_content(struct daemon *daemon, struct rpc_call *call,
@@ -55,5 +55,5 @@ cadre_status worker_permissions_check_content(struct daemon *daemon, struct rpc_
         return CADRE_OK;
     }
     (void)contents_not_found(hash, error);
-    return denied(call, error);
+    return worker_permissions_denied(call, error);
 }

@@ -164,7 +164,8 @@ static void write_new_bytes(struct open_log *log, struct log_extent *extent, con
 }
 
 /* The offset below which all is stored or dropped. */
-static uint64_t append(struct open_log *log, struct log_extent *extent, const uint8_t *bytes)
+static uint64_t log_files_append(
+    struct open_log *log, struct log_extent *extent, const uint8_t *bytes)
 {
     uint64_t base = 0;
     if (extent->disposition == LOG_DISCARDED) {
@@ -203,7 +204,7 @@ void log_files_do_io(struct log_io *io)
     const uint8_t *bytes = io->bytes;
     for (size_t i = 0; i < io->count; i++) {
         struct log_extent *extent = &io->running[i];
-        extent->stored = append(&log, extent, bytes);
+        extent->stored = log_files_append(&log, extent, bytes);
         bytes += log_extent_bytes(extent);
     }
     io->total_bytes = log.size;

@@ -40,7 +40,7 @@ static struct log_queue **bucket_of(struct daemon *daemon, struct job_id job, ui
     return &daemon->log_queues[prng_mix(prng_mix(job.n) + slot) % LOG_BUCKETS];
 }
 
-static struct log_queue *find(struct daemon *daemon, struct job_id job, uint32_t slot)
+static struct log_queue *log_writes_find(struct daemon *daemon, struct job_id job, uint32_t slot)
 {
     struct log_queue *queue = *bucket_of(daemon, job, slot);
     while (queue != NULL && (queue->job.n != job.n || queue->slot != slot)) {
@@ -51,7 +51,7 @@ static struct log_queue *find(struct daemon *daemon, struct job_id job, uint32_t
 
 bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot)
 {
-    return find(daemon, job, slot) != NULL;
+    return log_writes_find(daemon, job, slot) != NULL;
 }
 
 /* What a run costs here while it waits. */
@@ -64,7 +64,7 @@ static void count_extent(struct daemon *daemon, const struct log_extent *extent,
     }
 }
 
-static void answer(struct daemon *daemon, const struct log_extent *extent)
+static void log_writes_answer(struct daemon *daemon, const struct log_extent *extent)
 {
     const struct agent_down down = {
         .type = AGENT_DOWN_LOG_ACK, .log_ack = {.task = extent->task, .offset = extent->stored}};
@@ -120,7 +120,7 @@ static void send_ack(struct log_queue *queue)
             engine_log_bytes(daemon->engine, extent->task, io->total_bytes);
         }
         count_extent(daemon, extent, false);
-        answer(daemon, extent);
+        log_writes_answer(daemon, extent);
     }
     if (queue->forgotten) {
         paths_remove_job(daemon, queue->job);
@@ -168,7 +168,8 @@ static void start_io(struct log_queue *queue)
 /* ---- what waits ---- */
 
 /* `more` items than there are now fit; false: there is no memory. */
-static bool reserve(void **items, size_t count, size_t *capacity, size_t more, size_t item_bytes)
+static bool log_writes_reserve(
+    void **items, size_t count, size_t *capacity, size_t more, size_t item_bytes)
 {
     if (more <= *capacity - count) {
         return true;
@@ -187,7 +188,7 @@ static bool reserve(void **items, size_t count, size_t *capacity, size_t more, s
 static bool add_bytes(struct log_queue *queue, const uint8_t *bytes, size_t size)
 {
     void *items = queue->bytes;
-    bool fits = reserve(&items, queue->size, &queue->capacity, size, 1);
+    bool fits = log_writes_reserve(&items, queue->size, &queue->capacity, size, 1);
     queue->bytes = items;
     if (fits && size > 0) {
         memcpy(queue->bytes + queue->size, bytes, size);
@@ -215,7 +216,8 @@ static bool add_extent(struct log_queue *queue, const struct log_extent *extent)
         return true;
     }
     void *items = queue->running;
-    bool fits = reserve(&items, queue->count, &queue->extent_capacity, 1, sizeof *extent);
+    bool fits =
+        log_writes_reserve(&items, queue->count, &queue->extent_capacity, 1, sizeof *extent);
     queue->running = items;
     if (fits) {
         queue->running[queue->count++] = *extent;
@@ -251,7 +253,7 @@ static struct log_queue *open_queue(struct daemon *daemon, struct job_id job, ui
 void logs_append(
     struct daemon *daemon, struct link_id link, const struct agent_log *chunk, bool wanted)
 {
-    struct log_queue *queue = find(daemon, chunk->task.job, chunk->task.slot);
+    struct log_queue *queue = log_writes_find(daemon, chunk->task.job, chunk->task.slot);
     struct log_extent extent = {.link = link,
         .task = chunk->task,
         .disposition = LOG_DISCARDED,
@@ -261,7 +263,7 @@ void logs_append(
     extent.stored = extent.end;
     bool idle = queue == NULL;
     if (!wanted && idle) {
-        answer(daemon, &extent);
+        log_writes_answer(daemon, &extent);
         return;
     }
     queue = idle ? open_queue(daemon, chunk->task.job, chunk->task.slot) : queue;

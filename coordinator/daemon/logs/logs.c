@@ -36,7 +36,7 @@ static bool is_over(const struct log_follower *log_follower)
     return ended || !log_follower->request.follow;
 }
 
-static void finish(struct log_follower *log_follower)
+static void logs_logs_finish(struct log_follower *log_follower)
 {
     for (uint32_t slot = 0; slot < log_follower->tasks; slot++) {
         struct log_chunk chunk = {.job = log_follower->request.id,
@@ -76,7 +76,7 @@ static void send_pieces(struct log_follower *log_follower)
     }
 }
 
-static void pump(struct log_follower *log_follower);
+static void logs_logs_pump(struct log_follower *log_follower);
 
 static void after_part(void *user)
 {
@@ -89,7 +89,7 @@ static void after_part(void *user)
     free(log_follower->read);
     log_follower->read = NULL;
     log_follower->dirty = true;
-    pump(log_follower);
+    logs_logs_pump(log_follower);
 }
 
 /* The next slots in turn of which something is fresh. */
@@ -112,7 +112,7 @@ static bool has_more_to_read(const struct log_follower *log_follower)
 }
 
 /* Reads on, if there is something and room for it; ends the call when all is read. */
-static void pump(struct log_follower *log_follower)
+static void logs_logs_pump(struct log_follower *log_follower)
 {
     struct daemon *daemon = log_follower->daemon;
     if (log_follower->read != NULL || rpc_call_queued_bytes(log_follower->call) > QUEUE_BYTES) {
@@ -121,7 +121,7 @@ static void pump(struct log_follower *log_follower)
     log_follower->dirty = false;
     if (!has_more_to_read(log_follower)) {
         if (is_over(log_follower)) {
-            finish(log_follower);
+            logs_logs_finish(log_follower);
         }
         return;
     }
@@ -211,7 +211,7 @@ static void logs_drained(struct rpc_call *call, void *user)
     (void)user;
     struct log_follower *log_follower = rpc_call_user(call);
     if (log_follower != NULL && log_follower->tasks > 0 && log_follower->dirty) {
-        pump(log_follower);
+        logs_logs_pump(log_follower);
     }
 }
 
@@ -250,7 +250,7 @@ void logs_flush(struct daemon *daemon)
     for (struct log_follower *log_follower = daemon->log_followers; log_follower != NULL;
          log_follower = log_follower->next) {
         if (log_follower->dirty && log_follower->tasks > 0) {
-            pump(log_follower);
+            logs_logs_pump(log_follower);
         }
     }
 }

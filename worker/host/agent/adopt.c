@@ -135,7 +135,8 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
 }
 
 /* What can fail, while nobody has heard of the task. */
-static cadre_status attach(struct agent_task *task, struct given *given, struct cadre_error *error)
+static cadre_status adopt_attach(
+    struct agent_task *task, struct given *given, struct cadre_error *error)
 {
     struct agent *agent = task->agent;
     int socket = given->socket;
@@ -168,7 +169,7 @@ static void report_to_core(struct agent_task *task, struct given *given)
                           .down = &down});
 }
 
-static cadre_status adopt(struct agent *agent, struct given *given, struct task_ref expected,
+static cadre_status adopt_adopt(struct agent *agent, struct given *given, struct task_ref expected,
     const char *keeper, const char *socket, struct cadre_error *error)
 {
     if (agent_task_count(agent) >= AGENT_ENTRIES(agent->setup.core.slots)) {
@@ -182,7 +183,7 @@ static cadre_status adopt(struct agent *agent, struct given *given, struct task_
     if (task == NULL) {
         return error->code;
     }
-    cadre_status status = attach(task, given, error);
+    cadre_status status = adopt_attach(task, given, error);
     if (status != CADRE_OK) {
         agent_forget(agent, task->ref);
         return status;
@@ -195,7 +196,7 @@ cadre_status agent_adopt(struct agent *agent, struct task_ref expected, const ch
     const char *socket, struct cadre_error *error)
 {
     struct given given = {.socket = -1, .fds = {-1, -1, -1, -1}};
-    cadre_status status = adopt(agent, &given, expected, keeper, socket, error);
+    cadre_status status = adopt_adopt(agent, &given, expected, keeper, socket, error);
     close_given(&given);
     return status;
 }

@@ -70,7 +70,7 @@ cadre_status agent_copy_start(
     return status;
 }
 
-static void prepare(struct agent *agent, const struct agent_start *start)
+static void agent_prepare(struct agent *agent, const struct agent_start *start)
 {
     struct cadre_error error = {0};
     struct agent_task *task = calloc(1, sizeof *task);
@@ -97,7 +97,7 @@ static void prepare(struct agent *agent, const struct agent_start *start)
     agent->callbacks.prepare(agent->user, &task->start);
 }
 
-static void spawn(struct agent *agent, struct task_ref ref)
+static void agent_spawn(struct agent *agent, struct task_ref ref)
 {
     struct agent_task *task = agent_task_find(agent, ref);
     CADRE_ASSERT(task != NULL);
@@ -149,7 +149,8 @@ static void send_hello(struct agent *agent, struct agent_up *up)
     agent->callbacks.send(agent->user, up);
 }
 
-static void act(struct agent *agent, struct agent_action *action, const struct agent_event *event)
+static void agent_act(
+    struct agent *agent, struct agent_action *action, const struct agent_event *event)
 {
     struct agent_task *task = NULL;
     switch (action->type) {
@@ -161,10 +162,10 @@ static void act(struct agent *agent, struct agent_action *action, const struct a
         }
         break;
     case AGENT_ACTION_PREPARE:
-        prepare(agent, &event->down->start);
+        agent_prepare(agent, &event->down->start);
         break;
     case AGENT_ACTION_SPAWN:
-        spawn(agent, action->task);
+        agent_spawn(agent, action->task);
         break;
     case AGENT_ACTION_SIGNAL:
         if ((task = agent_task_find(agent, action->task)) != NULL) {
@@ -243,7 +244,7 @@ static void step_once(struct agent *agent, struct agent_event *event)
     agent_core_step(agent->core, event, &out);
     check_core(agent->core);
     for (size_t i = 0; i < out.count; i++) {
-        act(agent, &out.items[i], event);
+        agent_act(agent, &out.items[i], event);
     }
 }
 
@@ -269,7 +270,7 @@ void agent_step(struct agent *agent, struct agent_event *event)
 }
 
 /* At once, or after the actions in hand when it came out of one of them. */
-static void complete(struct agent *agent, const struct agent_event *event, const char *text)
+static void agent_complete(struct agent *agent, const struct agent_event *event, const char *text)
 {
     struct deferred now;
     struct deferred *done = agent->acting ? calloc(1, sizeof *done) : &now;
@@ -291,7 +292,7 @@ static void complete(struct agent *agent, const struct agent_event *event, const
 
 void agent_step_after(struct agent *agent, const struct agent_event *event)
 {
-    complete(agent, event, "");
+    agent_complete(agent, event, "");
 }
 
 /* With a slash in it, so that nobody looks for it in PATH. */
@@ -336,7 +337,7 @@ void agent_task_prepared(
 
 void agent_task_failed(struct agent *agent, struct task_ref task, int exit_code, const char *text)
 {
-    complete(agent,
+    agent_complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_FAILED, .task = task, .exit.code = exit_code},
         text);
 }
@@ -352,14 +353,14 @@ void agent_set_output_paused(struct agent *agent, struct task_ref ref, bool held
 void agent_task_published(
     struct agent *agent, struct task_ref task, cadre_status code, const char *text)
 {
-    complete(agent,
+    agent_complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_PUBLISHED, .task = task, .code = code}, text);
 }
 
 void agent_task_collected(
     struct agent *agent, struct task_ref task, cadre_status code, const char *text)
 {
-    complete(agent,
+    agent_complete(agent,
         &(struct agent_event){.type = AGENT_EVENT_COLLECTED, .task = task, .code = code}, text);
 }
 

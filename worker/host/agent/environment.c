@@ -17,7 +17,8 @@ static cadre_status no_memory(struct cadre_error *error)
 }
 
 /* Takes `item` over; it replaces an earlier one of the same name. */
-static cadre_status put(struct environment *environment, char *item, struct cadre_error *error)
+static cadre_status agent_environment_put(
+    struct environment *environment, char *item, struct cadre_error *error)
 {
     const char *equals = item != NULL ? strchr(item, '=') : NULL;
     if (equals == NULL) {
@@ -57,12 +58,12 @@ __attribute__((format(printf, 3, 4))) static cadre_status put_text(
         item = NULL;
     }
     va_end(arguments);
-    return put(environment, item, error);
+    return agent_environment_put(environment, item, error);
 }
 
 /* What nobody but Cadre may set, also when Cadre does not: a checkpoint that the coordinator knows
  * nothing of, say. */
-static void drop(struct environment *environment, const char *name)
+static void agent_environment_drop(struct environment *environment, const char *name)
 {
     size_t length = strlen(name);
     for (size_t i = 0; i < environment->count; i++) {
@@ -83,8 +84,8 @@ static cadre_status put_checkpoints(
     const struct job_spec *spec = &task->start.spec;
     uint32_t kept =
         spec->checkpoints_kept > 0 ? spec->checkpoints_kept : LIMIT_CHECKPOINTS_KEPT_DEFAULT;
-    drop(environment, "CADRE_RESTORE");
-    drop(environment, "CADRE_CHECKPOINT_DIR");
+    agent_environment_drop(environment, "CADRE_RESTORE");
+    agent_environment_drop(environment, "CADRE_CHECKPOINT_DIR");
     if (task->restore != NULL) {
         CADRE_TRY(put_text(environment, error, "CADRE_RESTORE=%s", task->restore));
     }
@@ -117,7 +118,7 @@ static cadre_status put_gpus(
         return CADRE_OK;
     }
     const char *share = setup->gpu_shares[task->gpu_slot];
-    drop(environment, "CADRE_DEVICES_REASON");
+    agent_environment_drop(environment, "CADRE_DEVICES_REASON");
     if (share[0] == '\0') {
         const char *reason = setup->identity.gpus.reason;
         CADRE_TRY(put_text(environment, error, "CADRE_DEVICES=cpu"));
@@ -139,7 +140,7 @@ static cadre_status put_base(
     }
     for (char **item = environ; *item != NULL; item++) {
         if (task->inherit_environment || is_of_host(*item)) {
-            CADRE_TRY(put(environment, strdup(*item), error));
+            CADRE_TRY(agent_environment_put(environment, strdup(*item), error));
         }
     }
     return CADRE_OK;
@@ -155,7 +156,7 @@ static cadre_status put_ps_job(
     const struct ps_job *ps_job = &task->start.spec.ps_job;
     uint32_t slot = task->ref.slot;
     for (size_t i = 0; i < CADRE_COUNT_OF(ps_role_names); i++) {
-        drop(environment, ps_role_names[i]);
+        agent_environment_drop(environment, ps_role_names[i]);
     }
     if (!ps_job_is_set(ps_job)) {
         return CADRE_OK;
@@ -182,7 +183,7 @@ static cadre_status put_cadre(
     struct task_ref ref = task->ref;
     CADRE_TRY(put_text(environment, error, "CADRE_SOCKET=%s", task->socket_path));
     CADRE_TRY(put_text(environment, error, "CADRE_TASK_FRAME=%d", TASK_FRAME_VERSION));
-    drop(environment, "CADRE_DAEMON_PID"); /* its keeper's, which puts it there */
+    agent_environment_drop(environment, "CADRE_DAEMON_PID"); /* its keeper's, which puts it there */
     CADRE_TRY(
         put_text(environment, error, "CADRE_DAEMON_RETURNS=%d", task->keeper_path != NULL ? 1 : 0));
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
@@ -207,7 +208,8 @@ cadre_status environment_of_task(
 {
     CADRE_TRY(put_base(environment, task, error));
     for (size_t i = 0; i < task->start.spec.environment_count; i++) {
-        CADRE_TRY(put(environment, strdup(task->start.spec.environment[i]), error));
+        CADRE_TRY(
+            agent_environment_put(environment, strdup(task->start.spec.environment[i]), error));
     }
     CADRE_TRY(put_checkpoints(environment, task, error));
     CADRE_TRY(put_ps_job(environment, task, error));

@@ -30,7 +30,7 @@ static void close_link(struct agent_task *task)
 /* A child of ours that has closed its socket is at its end: it is not left as a zombie. One that
  * lives on heeds somebody else now, and would let us wait for ever: it goes, and the task with it.
  */
-static void reap(struct agent_task *task)
+static void keeper_link_reap(struct agent_task *task)
 {
     if (task->keeper_pid > 0) {
         kill(task->keeper_pid, SIGKILL);
@@ -109,7 +109,7 @@ static void on_process_lost(struct agent_task *task)
 static void on_keeper_lost(struct agent_task *task, int why)
 {
     close_link(task);
-    reap(task);
+    keeper_link_reap(task);
     if (task->forgotten || task->reported) {
         return;
     }

@@ -295,7 +295,7 @@ static char **make_argv(const struct agent_task *task)
     return argv;
 }
 
-static cadre_status start(struct agent_task *task, char **argv, char **environment,
+static cadre_status process_start(struct agent_task *task, char **argv, char **environment,
     const struct wire_buffer *note, struct cadre_error *error)
 {
     const struct agent_setup *setup = &task->agent->setup;
@@ -324,7 +324,7 @@ cadre_status process_spawn(struct agent_task *task, struct cadre_error *error)
         status = adopt_note(task, &note, error);
     }
     if (status == CADRE_OK) {
-        status = start(task, argv, environment.items, &note, error);
+        status = process_start(task, argv, environment.items, &note, error);
     }
     wire_buffer_free(&note);
     environment_free(&environment);

@@ -23,7 +23,7 @@ bool ps_memory_is_for(const struct agent_start *start)
     return ps_job_role(&start->spec.ps_job, start->task.slot) == ROLE_SERVER;
 }
 
-static struct ps_memory **find(struct agent *agent, struct task_ref ref)
+static struct ps_memory **ps_memory_find(struct agent *agent, struct task_ref ref)
 {
     struct ps_memory **at = &agent->memories;
     while (*at != NULL && ((*at)->last.job.n != ref.job.n || (*at)->last.slot != ref.slot)) {
@@ -32,7 +32,7 @@ static struct ps_memory **find(struct agent *agent, struct task_ref ref)
     return at;
 }
 
-static void drop(struct ps_memory **at)
+static void ps_memory_drop(struct ps_memory **at)
 {
     struct ps_memory *memory = *at;
     *at = memory->next;
@@ -53,19 +53,19 @@ static void make_room(struct agent *agent)
         count++;
     }
     if (count >= AGENT_ENTRIES(agent->setup.core.slots) && oldest != NULL) {
-        drop(oldest);
+        ps_memory_drop(oldest);
     }
 }
 
 bool ps_memory_reserve(struct agent *agent, const struct agent_start *start)
 {
-    struct ps_memory **at = find(agent, start->task);
+    struct ps_memory **at = ps_memory_find(agent, start->task);
     if (*at != NULL && start->predecessor != 0 && (*at)->last.incarnation == start->predecessor) {
         (*at)->last = start->task;
         return true;
     }
     if (*at != NULL) {
-        drop(at);
+        ps_memory_drop(at);
     }
     make_room(agent);
     struct ps_memory *memory = calloc(1, sizeof *memory);
@@ -87,7 +87,7 @@ static int new_memory(void)
 cadre_status ps_memory_open(
     struct agent *agent, struct task_ref task, int *ret_fd, struct cadre_error *error)
 {
-    struct ps_memory *memory = *find(agent, task);
+    struct ps_memory *memory = *ps_memory_find(agent, task);
     if (memory == NULL || memory->last.incarnation != task.incarnation) {
         return cadre_error_set(
             error, CADRE_ABORTED, "the memory of this server was forgotten before it was started");
@@ -105,12 +105,12 @@ cadre_status ps_memory_open(
 cadre_status ps_memory_adopt(
     struct agent *agent, struct task_ref task, int *fd, struct cadre_error *error)
 {
-    struct ps_memory **at = find(agent, task);
+    struct ps_memory **at = ps_memory_find(agent, task);
     if (*at != NULL && (*at)->last.incarnation > task.incarnation) {
         return CADRE_OK; /* the slot's next life has it already */
     }
     if (*at != NULL) {
-        drop(at);
+        ps_memory_drop(at);
     }
     struct ps_memory *memory = calloc(1, sizeof *memory);
     if (memory == NULL) {
@@ -127,7 +127,7 @@ void ps_memory_forget(struct agent *agent, struct job_id job)
 {
     for (struct ps_memory **at = &agent->memories; *at != NULL;) {
         if ((*at)->last.job.n == job.n) {
-            drop(at);
+            ps_memory_drop(at);
         } else {
             at = &(*at)->next;
         }
@@ -137,7 +137,7 @@ void ps_memory_forget(struct agent *agent, struct job_id job)
 void ps_memory_close(struct agent *agent)
 {
     while (agent->memories != NULL) {
-        drop(&agent->memories);
+        ps_memory_drop(&agent->memories);
     }
 }
 

@@ -19,7 +19,7 @@
 #define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
 
 /* A program can do what is told here in a loop. */
-__attribute__((format(printf, 2, 3))) static void note(
+__attribute__((format(printf, 2, 3))) static void task_socket_note(
     struct agent_task *task, const char *format, ...)
 {
     char text[LIMIT_TEXT_BYTES];
@@ -62,7 +62,7 @@ static void on_connection_closed(uv_handle_t *handle)
 }
 
 /* Ends a connection; the task forgets it first, so that a new one may come. */
-static void drop(struct task_connection *connection)
+static void agent_task_socket_drop(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
     if (task->connection == connection) {
@@ -77,7 +77,7 @@ static void on_connection_lost(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
     bool was_open = task->connection == connection;
-    drop(connection);
+    agent_task_socket_drop(connection);
     if (was_open && !task->forgotten) {
         agent_step_after(
             task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
@@ -101,7 +101,7 @@ static void on_written_last(uv_write_t *request, int status)
 {
     struct task_connection *connection = request->handle->data;
     on_written(request, status);
-    drop(connection);
+    agent_task_socket_drop(connection);
 }
 
 /* What does not fit into the socket now waits in a request. */
@@ -119,7 +119,7 @@ static void queue_write(
             last ? on_written_last : on_written) != 0) {
         free(write);
         if (last) {
-            drop(connection);
+            agent_task_socket_drop(connection);
         }
     }
 }
@@ -135,12 +135,12 @@ static void write_bytes(struct task_connection *connection, const uint8_t *bytes
     }
 }
 
-static bool pack(struct agent_task *task, const struct task_down *down)
+static bool task_socket_pack(struct agent_task *task, const struct task_down *down)
 {
     struct cadre_error error = {0};
     wire_buffer_clear(&task->agent->frame);
     if (frame_pack_task_down(down, &task->agent->frame, &error) != CADRE_OK) {
-        note(task, "a message to the task was dropped: %s", error.text);
+        task_socket_note(task, "a message to the task was dropped: %s", error.text);
         return false;
     }
     return true;
@@ -148,19 +148,21 @@ static bool pack(struct agent_task *task, const struct task_down *down)
 
 void task_socket_send(struct agent_task *task, const struct task_down *down)
 {
-    if (task->connection == NULL || !pack(task, down)) {
+    if (task->connection == NULL || !task_socket_pack(task, down)) {
         return;
     }
     const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
     if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
-        note(task, "the program does not read what it is told: its connection is closed");
+        task_socket_note(
+            task, "the program does not read what it is told: its connection is closed");
         on_connection_lost(task->connection);
         return;
     }
     write_bytes(task->connection, task->agent->frame.bytes, task->agent->frame.size);
 }
 
-static void refuse(struct task_connection *connection, cadre_status code, const char *text)
+static void agent_task_socket_refuse(
+    struct task_connection *connection, cadre_status code, const char *text)
 {
     struct agent_task *task = connection->task;
     struct task_down down = {.type = TASK_DOWN_REFUSED, .refused = {.code = code, .text = text}};
@@ -168,18 +170,18 @@ static void refuse(struct task_connection *connection, cadre_status code, const 
     if (task->connection == connection) {
         task->connection = NULL;
     }
-    if (pack(task, &down)) {
+    if (task_socket_pack(task, &down)) {
         queue_write(connection, task->agent->frame.bytes, task->agent->frame.size, true);
     } else {
-        drop(connection);
+        agent_task_socket_drop(connection);
     }
 }
 
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text)
 {
-    note(task, "the program's connection was refused: %s", text);
+    task_socket_note(task, "the program's connection was refused: %s", text);
     if (task->connection != NULL) {
-        refuse(task->connection, code, text);
+        agent_task_socket_refuse(task->connection, code, text);
     }
 }
 
@@ -192,8 +194,8 @@ static void handle_frame(struct task_connection *connection, const uint8_t *payl
     wire_arena_reset(agent->arena);
     cadre_status status = wire_unpack_task_up(payload, size, agent->arena, &up, &error);
     if (status != CADRE_OK) {
-        note(task, "a frame of the program is refused: %s", error.text);
-        refuse(connection, status, error.text);
+        task_socket_note(task, "a frame of the program is refused: %s", error.text);
+        agent_task_socket_refuse(connection, status, error.text);
         agent_step(
             agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
         return;
@@ -215,8 +217,8 @@ static void handle_frames(struct task_connection *connection)
         handle_frame(connection, payload, size);
     }
     if (task->connection == connection && status != CADRE_PENDING && status != CADRE_OK) {
-        note(task, "the program's frames are refused: %s", error.text);
-        refuse(connection, status, error.text);
+        task_socket_note(task, "the program's frames are refused: %s", error.text);
+        agent_task_socket_refuse(connection, status, error.text);
         agent_step(
             task->agent, &(struct agent_event){.type = AGENT_EVENT_TASK_CLOSED, .task = task->ref});
     }
@@ -237,8 +239,8 @@ static bool handle_preamble(struct task_connection *connection, const uint8_t **
     struct cadre_error error = {0};
     if (taken > 0 && frame_preamble_check(connection->preamble,
                          connection->task->start.spec.program.name, &error) != CADRE_OK) {
-        note(connection->task, "%s", error.text);
-        drop(connection);
+        task_socket_note(connection->task, "%s", error.text);
+        agent_task_socket_drop(connection);
         return false;
     }
     return true;
@@ -287,7 +289,8 @@ static bool is_of_task(const struct task_connection *connection)
             task->pid > 0 ? task->pid : task->keeper_pid, &owner->group, &peer)) {
         return true;
     }
-    note(task, "process %ld of user %u, which is none of the task's, was refused its connection",
+    task_socket_note(task,
+        "process %ld of user %u, which is none of the task's, was refused its connection",
         (long)peer.pid, (unsigned)peer.uid);
     return false;
 }
@@ -306,18 +309,18 @@ static void on_connection(uv_stream_t *listener, int status)
     connection->pipe.data = connection;
     agent_task_handle_opened(task);
     if (uv_accept(listener, (uv_stream_t *)&connection->pipe) != 0) {
-        drop(connection);
+        agent_task_socket_drop(connection);
         return;
     }
     if (task->agent->setup.checks_peers && !is_of_task(connection)) {
-        drop(connection);
+        agent_task_socket_drop(connection);
         return;
     }
     uint8_t preamble[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(preamble);
     write_bytes(connection, preamble, sizeof preamble);
     if (task->connection != NULL) {
-        refuse(connection, CADRE_ALREADY_EXISTS,
+        agent_task_socket_refuse(connection, CADRE_ALREADY_EXISTS,
             "another process of this task is connected already: only one process of a task may "
             "call cadre_init");
         return;
@@ -361,7 +364,7 @@ void task_socket_close(struct agent_task *task)
     struct task_connection *next;
     for (struct task_connection *at = task->connections; at != NULL; at = next) {
         next = at->next; /* also those that never read why they are refused */
-        drop(at);
+        agent_task_socket_drop(at);
     }
     if (task->log_ratelimit.suppressed > 0) {
         agent_notice(task->agent, task->ref,

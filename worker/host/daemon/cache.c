@@ -28,7 +28,7 @@ struct contents {
     size_t capacity;
 };
 
-static bool add(struct contents *contents, const char *name, const struct stat *status)
+static bool daemon_cache_add(struct contents *contents, const char *name, const struct stat *status)
 {
     if (contents->count == contents->capacity) {
         size_t capacity = contents->capacity > 0 ? contents->capacity * 2 : 64;
@@ -46,7 +46,7 @@ static bool add(struct contents *contents, const char *name, const struct stat *
 }
 
 /* False: no memory. */
-static bool list(const char *path, struct contents *ret)
+static bool daemon_cache_list(const char *path, struct contents *ret)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(path);
     const struct dirent *entry;
@@ -56,7 +56,7 @@ static bool list(const char *path, struct contents *ret)
         struct stat status;
         if (sha256_parse(entry->d_name, &hash) &&
             fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            !add(ret, entry->d_name, &status)) {
+            !daemon_cache_add(ret, entry->d_name, &status)) {
             return false;
         }
     }
@@ -73,7 +73,7 @@ static int by_use(const void *a, const void *b)
     return one->tv_nsec < two->tv_nsec ? -1 : one->tv_nsec > two->tv_nsec;
 }
 
-static void sum(struct daemon *daemon, const struct contents *contents)
+static void daemon_cache_sum(struct daemon *daemon, const struct contents *contents)
 {
     daemon->cache_bytes = 0;
     for (size_t i = 0; i < contents->count; i++) {
@@ -105,11 +105,11 @@ static bool is_needed(const struct cache_shrink *shrink, const struct content *c
     return needed;
 }
 
-static void evict(void *user)
+static void daemon_cache_evict(void *user)
 {
     struct cache_shrink *shrink = user;
     struct contents contents;
-    shrink->listed = list(shrink->folder, &contents);
+    shrink->listed = daemon_cache_list(shrink->folder, &contents);
     for (size_t i = 0; i < contents.count; i++) {
         shrink->left_bytes += contents.items[i].bytes; /* whatever else became of them */
     }
@@ -136,7 +136,7 @@ static void shrink_free(struct cache_shrink *shrink)
     free(shrink);
 }
 
-static void shrink(struct daemon *daemon);
+static void daemon_cache_shrink(struct daemon *daemon);
 
 static void after_evict(void *user)
 {
@@ -153,7 +153,7 @@ static void after_evict(void *user)
     }
     shrink_free(done);
     if (daemon->cache_evict_again) {
-        shrink(daemon);
+        daemon_cache_shrink(daemon);
     }
 }
 
@@ -178,7 +178,7 @@ static bool note_needed(struct cache_shrink *shrink)
 }
 
 /* NULL: nothing has to go, or there is no memory; the next one that comes asks again. */
-static struct cache_shrink *begin(struct daemon *daemon)
+static struct cache_shrink *daemon_cache_begin(struct daemon *daemon)
 {
     uint64_t limit = daemon->options.cache_limit_bytes;
     if (limit == 0 || daemon->cache_bytes <= limit) {
@@ -197,13 +197,13 @@ static struct cache_shrink *begin(struct daemon *daemon)
     return begun;
 }
 
-static void shrink(struct daemon *daemon)
+static void daemon_cache_shrink(struct daemon *daemon)
 {
     daemon->cache_evict_again = daemon->cache_evicting;
-    struct cache_shrink *begun = daemon->cache_evicting ? NULL : begin(daemon);
+    struct cache_shrink *begun = daemon->cache_evicting ? NULL : daemon_cache_begin(daemon);
     if (begun != NULL) {
         daemon->cache_evicting = true;
-        file_work_start(&begun->work, &daemon->file_pool, evict, after_evict, begun);
+        file_work_start(&begun->work, &daemon->file_pool, daemon_cache_evict, after_evict, begun);
     }
 }
 
@@ -222,7 +222,7 @@ void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here)
 {
     daemon->cache_bytes += was_here ? 0 : bytes;
     daemon->counts.fetched_bytes += bytes;
-    shrink(daemon);
+    daemon_cache_shrink(daemon);
 }
 
 void cache_removed(struct daemon *daemon, uint64_t bytes)
@@ -251,14 +251,14 @@ void cache_damaged(struct task_files *task, const struct job_file *file, enum co
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)
 {
     struct contents contents;
-    bool listed = list(daemon->blob_dir, &contents);
+    bool listed = daemon_cache_list(daemon->blob_dir, &contents);
     if (listed) {
-        sum(daemon, &contents);
+        daemon_cache_sum(daemon, &contents);
     }
     free(contents.items);
-    struct cache_shrink *begun = begin(daemon);
+    struct cache_shrink *begun = daemon_cache_begin(daemon);
     if (begun != NULL) { /* there is no loop yet that would wait */
-        evict(begun);
+        daemon_cache_evict(begun);
         after_evict(begun);
     }
     return listed ? CADRE_OK

@@ -36,11 +36,11 @@ struct cache_check {
     uint64_t took_us;
 };
 
-static void look(struct cache_check *check);
+static void cache_check_look(struct cache_check *check);
 
 static void on_timer(uv_timer_t *timer)
 {
-    look(timer->data);
+    cache_check_look(timer->data);
 }
 
 static void next_check_us(struct cache_check *check, uint64_t us)
@@ -163,7 +163,7 @@ static bool open_next(struct cache_check *check)
     return check->content != NULL; /* without memory the next round looks */
 }
 
-static void look(struct cache_check *check)
+static void cache_check_look(struct cache_check *check)
 {
     if (check->content == NULL && check->tasks == NULL) {
         begin_round(check);

@@ -58,7 +58,7 @@ static void fetch_free(struct fetch *fetch)
 
 /* ---- in a thread ---- */
 
-static void look(void *user)
+static void fetch_look(void *user)
 {
     struct fetch *fetch = user;
     struct stat status;
@@ -83,7 +83,7 @@ static void write_chunk(void *user)
     }
 }
 
-static void keep(void *user)
+static void fetch_keep(void *user)
 {
     struct fetch *fetch = user;
     struct sha256 made;
@@ -106,7 +106,7 @@ static void keep(void *user)
 }
 
 /* What came by halves goes. */
-static void drop(void *user)
+static void fetch_drop(void *user)
 {
     struct fetch *fetch = user;
     close(fetch->fd);
@@ -121,15 +121,15 @@ static void after_drop(void *user)
     fetch_free(user);
 }
 
-static void dispose(struct fetch *fetch)
+static void fetch_dispose(struct fetch *fetch)
 {
     if (fetch->fd < 0) {
         fetch_free(fetch);
     } else if (fetch->daemon->closes) {
-        drop(fetch); /* nothing waits for this loop any more */
+        fetch_drop(fetch); /* nothing waits for this loop any more */
         fetch_free(fetch);
     } else {
-        file_work_start(&fetch->work, &fetch->daemon->file_pool, drop, after_drop, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->file_pool, fetch_drop, after_drop, fetch);
     }
 }
 
@@ -147,7 +147,7 @@ static void log_renewed(
     }
 }
 
-static void finish(struct fetch *fetch, cadre_status status, const char *text)
+static void fetch_finish(struct fetch *fetch, cadre_status status, const char *text)
 {
     struct task_files *task = fetch->task;
     struct cadre_error error;
@@ -160,7 +160,7 @@ static void finish(struct fetch *fetch, cadre_status status, const char *text)
     }
     void (*done)(struct task_files * task) = fetch->done;
     bool goes_on = task != NULL && !fetch->renews;
-    dispose(fetch);
+    fetch_dispose(fetch);
     if (goes_on && status == CADRE_OK) {
         task->next_file++;
         fetch_files(task, done);
@@ -175,23 +175,23 @@ static void after_store(void *user)
     if (fetch->error.code == CADRE_OK) {
         cache_added(fetch->daemon, fetch->size_bytes, fetch->was_here);
     }
-    finish(fetch, fetch->error.code, fetch->error.text);
+    fetch_finish(fetch, fetch->error.code, fetch->error.text);
 }
 
 /* The call is over, and no thread is at work. */
-static void end(struct fetch *fetch, cadre_status status, const char *text)
+static void fetch_end(struct fetch *fetch, cadre_status status, const char *text)
 {
     if (fetch->task == NULL) {
-        dispose(fetch);
+        fetch_dispose(fetch);
     } else if (fetch->error.code != CADRE_OK) {
-        finish(fetch, fetch->error.code, fetch->error.text);
+        fetch_finish(fetch, fetch->error.code, fetch->error.text);
     } else if (status == CADRE_OK) {
-        file_work_start(&fetch->work, &fetch->daemon->file_pool, keep, after_store, fetch);
+        file_work_start(&fetch->work, &fetch->daemon->file_pool, fetch_keep, after_store, fetch);
     } else {
         struct cadre_error error;
         cadre_error_set(
             &error, status, "file %s does not come from the coordinator: %s", fetch->name, text);
-        finish(fetch, status, error.text);
+        fetch_finish(fetch, status, error.text);
     }
 }
 
@@ -205,7 +205,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
         fetch->end_status = status;
         snprintf(fetch->end_text, sizeof fetch->end_text, "%s", text);
     } else {
-        end(fetch, status, text);
+        fetch_end(fetch, status, text);
     }
 }
 
@@ -213,7 +213,7 @@ static void after_write(void *user)
 {
     struct fetch *fetch = user;
     if (fetch->ended) {
-        end(fetch, fetch->end_status, fetch->end_text);
+        fetch_end(fetch, fetch->end_status, fetch->end_text);
     } else if (fetch->error.code != CADRE_OK) {
         rpc_call_cancel(fetch->call);
     } else {
@@ -282,12 +282,12 @@ static void after_look(void *user)
 {
     struct fetch *fetch = user;
     if (fetch->task == NULL) {
-        dispose(fetch);
+        fetch_dispose(fetch);
     } else if (fetch->is_cached) {
         fetch->daemon->counts.cache_hits++;
-        finish(fetch, CADRE_OK, "");
+        fetch_finish(fetch, CADRE_OK, "");
     } else if (fetch->error.code != CADRE_OK || begin_call(fetch, &fetch->error) != CADRE_OK) {
-        finish(fetch, fetch->error.code, fetch->error.text);
+        fetch_finish(fetch, fetch->error.code, fetch->error.text);
     }
 }
 
@@ -321,7 +321,7 @@ static cadre_status fetch_file(struct task_files *task, const struct job_file *f
     snprintf(fetch->name, sizeof fetch->name, "%s", file->name);
     memcpy(fetch->sha256, file->sha256, sizeof fetch->sha256);
     task->fetch = fetch;
-    file_work_start(&fetch->work, &daemon->file_pool, look, after_look, fetch);
+    file_work_start(&fetch->work, &daemon->file_pool, fetch_look, after_look, fetch);
     return CADRE_OK;
 }
 

@@ -16,7 +16,7 @@
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
 
-static void note(pid_t pid)
+static void leftovers_note(pid_t pid)
 {
     log_event(LOG_LEVEL_WARNING, "tasks", "a process of an earlier life of this daemon is ended",
         LOG_I64("pid", pid));
@@ -38,7 +38,7 @@ static void fetches_clear(const char *folder)
     closedir(entries);
 }
 
-static void adopt(struct daemon *daemon, const char *name)
+static void daemon_leftovers_adopt(struct daemon *daemon, const char *name)
 {
     struct task_ref ref = {0};
     struct cadre_error error = {0};
@@ -70,7 +70,7 @@ void leftovers_adopt(struct daemon *daemon)
     DIR *entries = daemon->options.keep_tasks ? opendir(daemon->task_dir) : NULL;
     const struct dirent *entry;
     while (entries != NULL && (entry = readdir(entries)) != NULL) {
-        adopt(daemon, entry->d_name);
+        daemon_leftovers_adopt(daemon, entry->d_name);
     }
     if (entries != NULL) {
         closedir(entries);
@@ -127,7 +127,7 @@ static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *err
 
 cadre_status leftovers_clear(struct daemon *daemon, struct cadre_error *error)
 {
-    orphans_kill_except(daemon->task_dir, is_adopted, daemon, note);
+    orphans_kill_except(daemon->task_dir, is_adopted, daemon, leftovers_note);
     fetches_clear(daemon->blob_dir);
     cadre_status status = folders_clear(daemon, error);
     struct cadre_error failed;

@@ -14,7 +14,7 @@
 #define HOLE_BYTES ((uint64_t)4096)
 
 /* How much of it was written. */
-static size_t append(struct log_file *file, const uint8_t *bytes, size_t size)
+static size_t log_file_append(struct log_file *file, const uint8_t *bytes, size_t size)
 {
     size_t done = 0;
     while (done < size) {
@@ -48,7 +48,7 @@ static bool append_line(struct log_file *file, const char *line)
 {
     uint64_t begin = file->bytes;
     size_t length = strlen(line);
-    if (append(file, (const uint8_t *)line, length) < length) {
+    if (log_file_append(file, (const uint8_t *)line, length) < length) {
         file->bytes = begin; /* half of it says nothing */
         return false;
     }
@@ -75,9 +75,9 @@ static bool log_lost(struct log_io *io)
     return true;
 }
 
-static void keep(struct log_io *io, const uint8_t *bytes, size_t size)
+static void log_file_keep(struct log_io *io, const uint8_t *bytes, size_t size)
 {
-    size_t done = log_lost(io) ? append(&io->file, bytes, size) : 0;
+    size_t done = log_lost(io) ? log_file_append(&io->file, bytes, size) : 0;
     note_lost(io, size - done, errno);
 }
 
@@ -113,7 +113,7 @@ static void punch_hole(struct log_io *io)
 }
 
 /* Bytes that still fit. */
-static uint64_t room(struct log_io *io)
+static uint64_t log_file_room(struct log_io *io)
 {
     const struct log_file *file = &io->file;
     uint64_t limit = io->limit_bytes;
@@ -132,7 +132,7 @@ static void log_dropped(struct log_io *io)
         "\n[cadre: %llu bytes of output were dropped here: the coordinator did not take them in "
         "time, see cadre-worker --log-limit]\n",
         (unsigned long long)io->file.dropped);
-    if (room(io) >= 2 * sizeof line && log_lost(io) && append_line(&io->file, line)) {
+    if (log_file_room(io) >= 2 * sizeof line && log_lost(io) && append_line(&io->file, line)) {
         io->file.dropped = 0;
     }
 }
@@ -144,9 +144,9 @@ static void write_incoming_bytes(struct log_io *io)
         log_dropped(io);
     }
     if (io->size > 0) {
-        uint64_t fits = file->dropped > 0 ? 0 : room(io);
+        uint64_t fits = file->dropped > 0 ? 0 : log_file_room(io);
         size_t taken = fits < io->size ? (size_t)fits : io->size;
-        keep(io, io->bytes, taken);
+        log_file_keep(io, io->bytes, taken);
         io->dropped_bytes = io->size - taken;
         file->dropped += io->dropped_bytes;
     }

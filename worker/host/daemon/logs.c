@@ -23,7 +23,7 @@ cadre_status logs_reopen(struct task_files *task, struct cadre_error *error)
     return log_file_open(&task->log, task->folder, error);
 }
 
-static uint64_t window(const struct task_files *task)
+static uint64_t daemon_logs_window(const struct task_files *task)
 {
     return task->log_probes ? 1 : WINDOW_BYTES;
 }
@@ -32,7 +32,7 @@ static uint64_t window(const struct task_files *task)
 static bool may_send(const struct task_files *task)
 {
     return task->daemon->linked && !task->log_waits &&
-           task->log_sent - task->log_acked < window(task) &&
+           task->log_sent - task->log_acked < daemon_logs_window(task) &&
            task->log_in_flight < LOG_IN_FLIGHT_MAX;
 }
 
@@ -127,7 +127,7 @@ static void next_io(struct task_files *task)
     if (task->log_work.running || (!writes && !(sends && task->log_sent < task->log.bytes))) {
         return;
     }
-    uint64_t fits = sends ? window(task) - (task->log_sent - task->log_acked) : 0;
+    uint64_t fits = sends ? daemon_logs_window(task) - (task->log_sent - task->log_acked) : 0;
     size_t wanted = fits < READ_BYTES ? (size_t)fits : READ_BYTES;
     wanted = sends && wanted < CHUNK_BYTES ? CHUNK_BYTES : wanted;
     *io = (struct log_io){.file = task->log,
@@ -205,7 +205,7 @@ void logs_ship(struct task_files *task)
 }
 
 /* The coordinator lost some, or has no room: from there again, after a while. */
-static void refused(struct task_files *task, uint64_t offset)
+static void daemon_logs_refused(struct task_files *task, uint64_t offset)
 {
     task->log_acked = offset;
     ship_from(task, offset);
@@ -241,7 +241,7 @@ void logs_acked(struct task_files *task, uint64_t offset)
     if (offset >= end) {
         on_acked_chunk(task, offset, stale);
     } else if (!stale) { /* else it was sent once more since */
-        refused(task, offset);
+        daemon_logs_refused(task, offset);
     }
     task->log_reports_dropped = task->log.dropped > 0; /* something may fit again */
     logs_ship(task);

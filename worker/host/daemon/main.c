@@ -333,7 +333,7 @@ static void write_status(void *user, char *ret_text, size_t size)
     }
 }
 
-static int run(void *user)
+static int main_run_one(void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
@@ -356,6 +356,6 @@ int main(int argc, char **argv)
 {
     struct daemon daemon = {.lock_fd = -1};
     log_set_journal(journal_send);
-    return daemon_main(
-        &worker_option_table, argc, argv, &daemon.options, &daemon.options.log, run, &daemon);
+    return daemon_main(&worker_option_table, argc, argv, &daemon.options, &daemon.options.log,
+        main_run_one, &daemon);
 }

@@ -12,7 +12,7 @@
 #include "common/model/limits.h"
 
 /* The descriptor of the last part, or -1 and errno. */
-static int walk(int fd, const char *name)
+static int open_beneath_walk(int fd, const char *name)
 {
     char part[LIMIT_FILE_NAME_BYTES];
     for (const char *at = name; fd >= 0;) {
@@ -36,7 +36,7 @@ static int walk(int fd, const char *name)
 cadre_status open_beneath(const char *folder, const char *name, int *ret_fd,
     struct stat *ret_status, struct cadre_error *error)
 {
-    int fd = walk(open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), name);
+    int fd = open_beneath_walk(open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), name);
     if (fd < 0 || fstat(fd, ret_status) != 0 || !S_ISREG(ret_status->st_mode)) {
         int errnum = fd < 0 ? errno : EINVAL;
         if (fd >= 0) {

@@ -19,7 +19,7 @@ void output_list_note(struct output_list *list, cadre_status code, const char *t
     }
 }
 
-static bool add(struct output_list *list, const char *name)
+static bool output_list_add(struct output_list *list, const char *name)
 {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity > 0 ? list->capacity * 2 : 32;
@@ -34,7 +34,7 @@ static bool add(struct output_list *list, const char *name)
     return list->names[list->count] != NULL && ++list->count > 0;
 }
 
-static void walk(struct output_list *list, int folder_fd, const char *below)
+static void output_list_walk(struct output_list *list, int folder_fd, const char *below)
 {
     DIR *folder = folder_fd >= 0 ? fdopendir(folder_fd) : NULL;
     if (folder == NULL) {
@@ -65,11 +65,11 @@ static void walk(struct output_list *list, int folder_fd, const char *below)
             continue;
         }
         if (S_ISDIR(status.st_mode)) {
-            walk(list,
+            output_list_walk(list,
                 openat(
                     dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                 name);
-        } else if (S_ISREG(status.st_mode) && !add(list, name)) {
+        } else if (S_ISREG(status.st_mode) && !output_list_add(list, name)) {
             output_list_note(list, CADRE_RESOURCE_EXHAUSTED,
                 "the worker has no memory to list what the task left");
         }
@@ -81,7 +81,7 @@ void output_list_fill(struct output_list *list)
 {
     int folder = open(list->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder >= 0) {
-        walk(list, folder, "");
+        output_list_walk(list, folder, "");
     }
 }
 

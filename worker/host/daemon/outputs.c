@@ -217,7 +217,7 @@ static void open_upload(struct task_files *task)
     file_work_start(&upload->work, &task->daemon->file_pool, read_chunk, after_read, upload);
 }
 
-static void finish(struct task_files *task)
+static void daemon_outputs_finish(struct task_files *task)
 {
     struct output_list *list = task->outputs;
     task->outputs = NULL;
@@ -245,11 +245,11 @@ void outputs_resume(struct task_files *task)
     }
     bool remaining_present = tasks_log_is_stored(task) && task->publish == NULL;
     if (task->upload == NULL && list->next == list->count && remaining_present) {
-        finish(task);
+        daemon_outputs_finish(task);
     }
 }
 
-static void fill(void *user)
+static void daemon_outputs_fill(void *user)
 {
     output_list_fill(user);
 }
@@ -274,8 +274,8 @@ void outputs_start(struct task_files *task)
             "the worker has no memory to collect what the task left");
         return;
     }
-    file_work_start(
-        &task->outputs->work, &task->daemon->file_pool, fill, after_fill, task->outputs);
+    file_work_start(&task->outputs->work, &task->daemon->file_pool, daemon_outputs_fill, after_fill,
+        task->outputs);
 }
 
 void outputs_cancel(struct task_files *task)

@@ -44,7 +44,7 @@ static bool is_active(struct task_files *task)
     return true;
 }
 
-static void fetch(struct task_files *task);
+static void prepare_fetch(struct task_files *task);
 
 /* ---- files in their places, and the process ---- */
 
@@ -58,7 +58,7 @@ static void prepare_again(struct task_files *task, const struct staged *staged)
     free(task->restore_path);
     task->restore_path = NULL;
     task->next_file = 0;
-    fetch(task);
+    prepare_fetch(task);
 }
 
 static void after_stage_in(struct task_files *task, const struct staged *staged)
@@ -89,7 +89,7 @@ static void after_fetch(struct task_files *task)
     restore_start(task, after_restore);
 }
 
-static void fetch(struct task_files *task)
+static void prepare_fetch(struct task_files *task)
 {
     fetch_files(task, after_fetch);
 }
@@ -145,7 +145,7 @@ void prepare_start(struct task_files *task)
         task->staging_in = true;
         file_work_start(&task->files, &task->daemon->file_pool, make_folder, after_folder, task);
     } else if (removal_is_clean(task, prepare_start)) {
-        fetch(task);
+        prepare_fetch(task);
     }
 }
 
@@ -156,7 +156,7 @@ void prepare_resume(struct task_files *task)
     } else if (!task->ready && !task->failed && !task->staging_in && task->fetch == NULL &&
                task->folder != NULL && !task->start_waits && !task->uid_waits &&
                !task->name_waits) {
-        fetch(task);
+        prepare_fetch(task);
     }
 }
 

@@ -31,7 +31,7 @@ static void publish_free(struct publish *publish)
 }
 
 /* Nobody wants it any more: what is in hand ends, and its memory with the last of it. */
-static void evict(struct publish *publish)
+static void daemon_publish_evict(struct publish *publish)
 {
     publish->task->publish = NULL;
     publish->task = NULL;
@@ -59,7 +59,7 @@ static bool task_done_in_flight(struct publish *publish)
     return wanted;
 }
 
-static void end(struct publish *publish, cadre_status status, const char *text)
+static void daemon_publish_end(struct publish *publish, cadre_status status, const char *text)
 {
     struct task_files *task = publish->task;
     struct daemon *daemon = publish->daemon;
@@ -77,7 +77,7 @@ static void end(struct publish *publish, cadre_status status, const char *text)
     }
     char kept[LIMIT_TEXT_BYTES];
     snprintf(kept, sizeof kept, "%s", text);
-    evict(publish);
+    daemon_publish_evict(publish);
     agent_task_published(daemon->agent, task->ref, status, kept);
     if (task->collecting) {
         outputs_resume(task);
@@ -107,14 +107,14 @@ static void after_load(void *user)
             "the worker has no memory to send a checkpoint");
     }
     if (publish->error.code != CADRE_OK) {
-        end(publish, publish->error.code, publish->error.text);
+        daemon_publish_end(publish, publish->error.code, publish->error.text);
         return;
     }
     publish->loaded = true;
     publish_next(publish);
 }
 
-static void load(struct publish *publish)
+static void daemon_publish_load(struct publish *publish)
 {
     publish->in_flight++;
     file_work_start(
@@ -130,7 +130,7 @@ static bool call_over(struct publish *publish, cadre_status status, const char *
         return false;
     }
     if (publish->error.code != CADRE_OK) {
-        end(publish, publish->error.code, publish->error.text);
+        daemon_publish_end(publish, publish->error.code, publish->error.text);
         return false;
     }
     if (status == CADRE_UNAVAILABLE ||
@@ -138,7 +138,7 @@ static bool call_over(struct publish *publish, cadre_status status, const char *
         publish->waits = true;
         publish_next(publish);
     } else if (status != CADRE_OK) {
-        end(publish, status, text);
+        daemon_publish_end(publish, status, text);
     }
     return status == CADRE_OK;
 }
@@ -181,7 +181,7 @@ static void on_missing_answer(
 static const struct rpc_client_ops ask_ops = {
     .on_message = on_answer, .on_status = on_missing_answer};
 
-static cadre_status ask(struct publish *publish, struct cadre_error *error)
+static cadre_status daemon_publish_ask(struct publish *publish, struct cadre_error *error)
 {
     struct daemon *daemon = publish->daemon;
     uint8_t hashes[QUERY_HASHES_MAX][LIMIT_SHA256_BYTES];
@@ -235,11 +235,11 @@ static void publish_next(struct publish *publish)
         return;
     }
     if (publish->queried < publish->content_count) {
-        if (ask(publish, &error) != CADRE_OK) {
-            end(publish, error.code, error.text);
+        if (daemon_publish_ask(publish, &error) != CADRE_OK) {
+            daemon_publish_end(publish, error.code, error.text);
         }
     } else if (!publish_send_some(publish, after_send)) {
-        end(publish, CADRE_OK, "");
+        daemon_publish_end(publish, CADRE_OK, "");
     }
 }
 
@@ -268,7 +268,7 @@ void publish_start(struct task_files *task, const struct task_part *part)
         return;
     }
     task->publish = publish;
-    load(publish);
+    daemon_publish_load(publish);
 }
 
 void publish_resume(struct task_files *task)
@@ -283,6 +283,6 @@ void publish_resume(struct task_files *task)
 void publish_cancel(struct task_files *task)
 {
     if (task->publish != NULL) {
-        evict(task->publish);
+        daemon_publish_evict(task->publish);
     }
 }

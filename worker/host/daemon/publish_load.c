@@ -11,7 +11,8 @@
 #include "worker/host/daemon/open_beneath.h"
 #include "worker/host/daemon/publish_state.h"
 
-static cadre_status changed(const struct publish_source *source, struct cadre_error *error)
+static cadre_status publish_load_changed(
+    const struct publish_source *source, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "%s is not what the program said it had written: it was changed since", source->path);
@@ -25,7 +26,7 @@ static cadre_status read_manifest(struct publish_source *source, struct cadre_er
     CADRE_CLOSE_AT_EXIT int fd = opened;
     size_t size = (size_t)source->files[0].st_size;
     if (size != source->manifest_bytes || size > LIMIT_MANIFEST_BYTES) {
-        return changed(source, error);
+        return publish_load_changed(source, error);
     }
     source->manifest = malloc(size > 0 ? size : 1);
     if (source->manifest == NULL) {
@@ -36,14 +37,14 @@ static cadre_status read_manifest(struct publish_source *source, struct cadre_er
     while (got < size) {
         ssize_t more = read(fd, source->manifest + got, size - got);
         if (more <= 0) {
-            return changed(source, error);
+            return publish_load_changed(source, error);
         }
         got += (size_t)more;
     }
     CADRE_TRY(sha256_of(source->manifest, size, &made, error));
     return memcmp(made.bytes, source->manifest_sha256, sizeof made.bytes) == 0
                ? CADRE_OK
-               : changed(source, error);
+               : publish_load_changed(source, error);
 }
 
 /* The file lies beside its manifest. */

@@ -81,14 +81,14 @@ static void on_put(struct rpc_call *call, cadre_status status, const char *text,
 static const struct rpc_client_ops put_ops = {.on_drained = on_drained, .on_status = on_put};
 
 /* It cannot go on here: the publishing ends. */
-static void fail(struct publish *publish, cadre_status status, const char *text)
+static void publish_send_fail(struct publish *publish, cadre_status status, const char *text)
 {
     cadre_error_set(&publish->error, status, "%s", text);
     publish->sent(publish, status, publish->error.text);
 }
 
 /* False: it could not begin, and the publishing has ended. */
-static bool put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
+static bool publish_send_put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
 {
     struct publish *publish = lane->publish;
     struct cadre_error error = {0};
@@ -99,7 +99,7 @@ static bool put(struct publish_lane *lane, const uint8_t *bytes, size_t size)
         .path = METHOD_AGENTS_PUT_BLOB, .client_streams = true, .ops = &put_ops, .user = lane};
     if (rpc_channel_call(publish->daemon->channel, &options, &lane->call, &error) != CADRE_OK) {
         lane->call = NULL;
-        fail(publish, error.code, error.text);
+        publish_send_fail(publish, error.code, error.text);
         return false;
     }
     send_chunk(lane);
@@ -124,16 +124,17 @@ static void after_read(void *user)
     if (publish->task == NULL) {
         publish->sent(publish, CADRE_CANCELLED, "");
     } else if (got < 0 || (uint64_t)got != publish->source.content.blocks[lane->content].bytes) {
-        fail(publish, CADRE_DATA_LOSS, "the checkpoint's file became shorter while it was read");
+        publish_send_fail(
+            publish, CADRE_DATA_LOSS, "the checkpoint's file became shorter while it was read");
     } else if (publish->waits || !publish->daemon->linked) {
         lane->busy = false;
         publish->sent(publish, CADRE_UNAVAILABLE, "");
     } else {
-        (void)put(lane, lane->block, (size_t)got);
+        (void)publish_send_put(lane, lane->block, (size_t)got);
     }
 }
 
-/* False as of put(). */
+/* False as of publish_send_put(). */
 static bool read_block(struct publish_lane *lane)
 {
     struct publish *publish = lane->publish;
@@ -141,7 +142,8 @@ static bool read_block(struct publish_lane *lane)
         lane->block = malloc(LIMIT_CHECKPOINT_BLOCK_BYTES);
     }
     if (lane->block == NULL) {
-        fail(publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
+        publish_send_fail(
+            publish, CADRE_RESOURCE_EXHAUSTED, "the worker has no memory to send a checkpoint");
         return false;
     }
     file_work_start(&lane->read, &publish->daemon->file_pool, read_in_thread, after_read, lane);
@@ -185,7 +187,7 @@ bool publish_send_some(struct publish *publish,
         set_state(publish, at, CONTENT_SENDING);
         bool begun = at < publish->source.content.block_count
                          ? read_block(lane)
-                         : put(lane, (const uint8_t *)publish->source.manifest,
+                         : publish_send_put(lane, (const uint8_t *)publish->source.manifest,
                                (size_t)publish->source.manifest_bytes);
         if (!begun) {
             return true;

@@ -30,9 +30,9 @@ static void free_task(struct task_files *task)
 
 /* ---- what ended ---- */
 
-static void next(struct daemon *daemon);
+static void removal_next(struct daemon *daemon);
 
-static void append(struct task_files *task)
+static void removal_append(struct task_files *task)
 {
     struct task_files **at = &task->daemon->removals;
     while (*at != NULL) {
@@ -67,14 +67,14 @@ static void after_removal(void *user)
         free_task(task);
     } else if (isolate_leave(task)) { /* that was the last of its job here */
         task->left = true;
-        append(task);
+        removal_append(task);
     } else {
         free_task(task);
     }
-    next(daemon);
+    removal_next(daemon);
 }
 
-static void next(struct daemon *daemon)
+static void removal_next(struct daemon *daemon)
 {
     struct task_files *task = daemon->removals;
     if (task != NULL && !daemon->removing) {
@@ -163,8 +163,8 @@ static void after_aside(void *user)
     free(task->folder);
     task->folder = task->aside;
     task->aside = NULL;
-    append(task);
-    next(daemon);
+    removal_append(task);
+    removal_next(daemon);
     start_waiting(daemon);
 }
 

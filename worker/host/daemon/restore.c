@@ -133,7 +133,7 @@ static void after_open(void *user)
     wake_waiting(task->daemon);
 }
 
-static void finish(struct restore *restore)
+static void daemon_restore_finish(struct restore *restore)
 {
     restore->owner = restore->task->user;
     file_work_start(&restore->work, &restore->daemon->file_pool, open_to_user, after_open, restore);
@@ -146,7 +146,7 @@ static void after_link(void *user)
         return;
     }
     if (restore->linked) {
-        finish(restore);
+        daemon_restore_finish(restore);
     } else {
         restore->leads = true;
         restore_next(restore);
@@ -186,7 +186,7 @@ static void restore_next(struct restore *restore)
     }
     restore->leads = true;
     if (restore_is_fetched(restore)) {
-        finish(restore);
+        daemon_restore_finish(restore);
     } else if (restore_fetch(restore, after_fetch, &error) != CADRE_OK) {
         give_up(restore, &error);
     }
@@ -267,7 +267,7 @@ static bool wants_check(const struct task_files *task)
     return task->start->checkpoint.shared && task->ref.slot == 0;
 }
 
-static void begin(struct task_files *task)
+static void daemon_restore_begin(struct task_files *task)
 {
     struct restore *restore = task->restore;
     if (wants_check(task)) {
@@ -291,7 +291,7 @@ static void begin_restore(struct task_files *task, void (*done)(struct task_file
 {
     struct cadre_error error = {0};
     if (open_restore(task, done, &error) == CADRE_OK) {
-        begin(task);
+        daemon_restore_begin(task);
     } else if (task->restore != NULL) {
         give_up(task->restore, &error);
     } else {

@@ -157,7 +157,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
 }
 
-static cadre_status check(struct restore *restore, struct cadre_error *error)
+static cadre_status restore_fetch_check(struct restore *restore, struct cadre_error *error)
 {
     struct sha256 made;
     CADRE_TRY(sha256_finish(restore->hash, &made, error));
@@ -206,7 +206,7 @@ static cadre_status on_content(
     if (status != CADRE_OK) {
         return cadre_error_set(error, status, "%s", text);
     }
-    CADRE_TRY(check(restore, error));
+    CADRE_TRY(restore_fetch_check(restore, error));
     if (!restore->has_manifest) {
         return parse_manifest(restore, error);
     }

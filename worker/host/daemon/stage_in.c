@@ -37,7 +37,8 @@ struct stage_in {
 };
 
 /* Everything in the thread reads only what does not change while it runs. */
-static cadre_status give(const struct task_files *task, const char *path, struct cadre_error *error)
+static cadre_status stage_in_give(
+    const struct task_files *task, const char *path, struct cadre_error *error)
 {
     if (task->user.change && lchown(path, task->user.uid, task->user.gid) != 0) {
         return cadre_error_errno(error, errno, "cannot give %s to the task's user", path);
@@ -78,7 +79,7 @@ static cadre_status make_parents(
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0755) == 0) {
-            CADRE_TRY(give(task, path, error));
+            CADRE_TRY(stage_in_give(task, path, error));
         } else if (errno != EEXIST) {
             return cadre_error_errno(error, errno, "cannot make folder %s", path);
         }
@@ -111,7 +112,7 @@ static cadre_status stage_file(
     if (file->executable) {
         wait_until_unwritten(to);
     }
-    return give(task, to, error);
+    return stage_in_give(task, to, error);
 }
 
 static cadre_status make_folder(
@@ -145,13 +146,13 @@ static cadre_status stage_files(struct task_files *task, struct cadre_error *err
     CADRE_TRY(make_folder(task, "work", &work, error));
     CADRE_TRY(make_folder(task, "out", &out, error));
     CADRE_TRY(make_folder(task, "tmp", &temporary, error));
-    CADRE_TRY(give(task, temporary, error));
+    CADRE_TRY(stage_in_give(task, temporary, error));
     for (size_t i = 0; i < task->stage_in->count; i++) {
         CADRE_TRY(stage_file(task, work, i, error));
     }
     /* Last: until now no other task of the same user could put a link in our way. */
-    CADRE_TRY(give(task, work, error));
-    return give(task, out, error);
+    CADRE_TRY(stage_in_give(task, work, error));
+    return stage_in_give(task, out, error);
 }
 
 /* What was placed by halves is only in the way of what comes next. */

@@ -139,7 +139,7 @@ static void on_agent_notice(void *user, struct task_ref ref, const char *text)
         LOG_LEVEL_WARNING, "tasks", text, LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot));
 }
 
-static void count(struct daemon *daemon, const struct agent_up *up)
+static void daemon_tasks_count(struct daemon *daemon, const struct agent_up *up)
 {
     struct worker_counts *counts = &daemon->counts;
     const struct task_exit *exit = &up->gone.exit;
@@ -164,7 +164,7 @@ static void count(struct daemon *daemon, const struct agent_up *up)
 static void on_agent_send(void *user, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_TASK_STARTED || up->type == AGENT_UP_TASK_GONE) {
-        count(user, up);
+        daemon_tasks_count(user, up);
     }
     if (up->type == AGENT_UP_TASK_STARTED) {
         log_event(LOG_LEVEL_INFO, "tasks", "task started", LOG_U64("job", up->started.task.job.n),
@@ -204,7 +204,7 @@ static void log_acked(struct daemon *daemon, const struct agent_log_ack *ack)
 }
 
 /* A new stream: what was interrupted goes on. */
-static void linked(struct daemon *daemon)
+static void daemon_tasks_linked(struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
         logs_linked(task);
@@ -219,7 +219,8 @@ static void linked(struct daemon *daemon)
     }
 }
 
-const struct link_callbacks worker_link_callbacks = {.linked = linked, .log_acked = log_acked};
+const struct link_callbacks worker_link_callbacks = {
+    .linked = daemon_tasks_linked, .log_acked = log_acked};
 
 void tasks_retry(struct daemon *daemon)
 {

@@ -44,7 +44,7 @@ cadre_status term_load(struct daemon *daemon, struct cadre_error *error)
 }
 
 /* In memory in any case: a full disk keeps no worker from its cluster. */
-static void keep(struct daemon *daemon, const struct term *term)
+static void daemon_term_keep(struct daemon *daemon, const struct term *term)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_term(daemon);
     char text[TERM_BYTES];
@@ -94,7 +94,7 @@ cadre_status term_accept(struct daemon *daemon, const struct term *term, struct 
     }
     bool news = seen->cluster != term->cluster || seen->start != term->start;
     if (term->cluster != 0 && news) {
-        keep(daemon, term);
+        daemon_term_keep(daemon, term);
     }
     return CADRE_OK;
 }

@@ -85,7 +85,7 @@ static void pause_once(void)
     (void)poll(NULL, 0, PAUSE_MS);
 }
 
-static void freeze(const char *folder)
+static void cgroup_freeze(const char *folder)
 {
     char state[32] = "";
     uint64_t end_us = clock_monotonic_us() + FREEZE_US;
@@ -117,7 +117,7 @@ static void kill_once(const struct task_cgroup *group)
         kill_listed(group);
         return;
     }
-    freeze(freezer);
+    cgroup_freeze(freezer);
     kill_listed(group);
     (void)cgroup_file_write(freezer, "freezer.state", "THAWED");
 }

@@ -73,7 +73,7 @@ static cadre_status make_folders(
     return CADRE_OK;
 }
 
-static cadre_status put(
+static cadre_status cgroup_make_put(
     const char *folder, const char *name, const char *text, struct cadre_error *error)
 {
     int errnum = cgroup_file_write(folder, name, text);
@@ -92,11 +92,11 @@ static cadre_status limit_memory(const struct cgroup_tree *tree, const struct ta
         (void)cgroup_file_write(
             folder, "memory.swap.max", "0"); /* a kernel without swap has none */
         (void)cgroup_file_write(folder, "memory.oom.group", "1");
-        return put(folder, "memory.max", text, error);
+        return cgroup_make_put(folder, "memory.max", text, error);
     }
     const char *folder = group->folders[CGROUP_MEMORY];
     (void)cgroup_file_write(folder, "memory.swappiness", "0");
-    CADRE_TRY(put(folder, "memory.limit_in_bytes", text, error));
+    CADRE_TRY(cgroup_make_put(folder, "memory.limit_in_bytes", text, error));
     (void)cgroup_file_write(folder, "memory.memsw.limit_in_bytes", text);
     return CADRE_OK;
 }
@@ -108,12 +108,12 @@ static cadre_status limit_cpu(const struct cgroup_tree *tree, const struct task_
     uint64_t quota_us = (uint64_t)thousandths * CPU_PERIOD_US / 1000;
     if (tree->kind == CGROUP_V2) {
         snprintf(text, sizeof text, "%" PRIu64 " %d", quota_us, CPU_PERIOD_US);
-        return put(group->folders[0], "cpu.max", text, error);
+        return cgroup_make_put(group->folders[0], "cpu.max", text, error);
     }
     const char *folder = group->folders[CGROUP_CPU];
     (void)cgroup_file_write_number(folder, "cpu.cfs_period_us", CPU_PERIOD_US);
     snprintf(text, sizeof text, "%" PRIu64, quota_us);
-    return put(folder, "cpu.cfs_quota_us", text, error);
+    return cgroup_make_put(folder, "cpu.cfs_quota_us", text, error);
 }
 
 static cadre_status limit_pids(const struct cgroup_tree *tree, const struct task_cgroup *group,
@@ -121,7 +121,8 @@ static cadre_status limit_pids(const struct cgroup_tree *tree, const struct task
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRIu32, pids);
-    return put(group->folders[tree->kind == CGROUP_V2 ? 0 : CGROUP_PIDS], "pids.max", text, error);
+    return cgroup_make_put(
+        group->folders[tree->kind == CGROUP_V2 ? 0 : CGROUP_PIDS], "pids.max", text, error);
 }
 
 cadre_status cgroup_tree_make(const struct cgroup_tree *tree, struct task_ref task,

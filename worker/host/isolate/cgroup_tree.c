@@ -94,7 +94,7 @@ static bool find_membership(const char *membership, const char *controller, char
 }
 
 /* A name that does not start with / goes from the daemon's own folder: ../cadre-tasks.service. */
-static bool resolve(const char *own, const char *name, char path[LINE_BYTES])
+static bool cgroup_tree_resolve(const char *own, const char *name, char path[LINE_BYTES])
 {
     size_t length = name[0] == '/' ? 0 : strlen(own);
     while (name[0] != '/' && strncmp(name, "../", 3) == 0) {
@@ -126,7 +126,7 @@ static bool find_own(const struct cgroup_tree_options *options, const char *cont
         below = "/"; /* outside of our namespace: what we see is all we may have */
     }
     if (options->parent != NULL) {
-        if (!resolve(below, options->parent, named)) {
+        if (!cgroup_tree_resolve(below, options->parent, named)) {
             return false;
         }
         below = named;

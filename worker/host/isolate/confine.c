@@ -13,7 +13,7 @@
 
 static const char procs[] = "/cgroup.procs";
 
-static bool join(const char *folder)
+static bool confine_join(const char *folder)
 {
     char path[CGROUP_PATH_BYTES + sizeof procs];
     size_t length = strnlen(folder, CGROUP_PATH_BYTES - 1);
@@ -33,14 +33,14 @@ static bool join(const char *folder)
 static bool join_all(const struct task_cgroup *group)
 {
     for (int i = 0; i < CGROUP_CONTROLLERS; i++) {
-        if (group->folders[i][0] != '\0' && !join(group->folders[i])) {
+        if (group->folders[i][0] != '\0' && !confine_join(group->folders[i])) {
             return false;
         }
     }
     return true;
 }
 
-static bool limit(int resource, uint64_t most)
+static bool confine_limit(int resource, uint64_t most)
 {
     struct rlimit now;
     if (getrlimit((__rlimit_resource_t)resource, &now) != 0) {
@@ -53,7 +53,8 @@ static bool limit(int resource, uint64_t most)
 
 static bool set_limits(const struct task_confinement *confinement)
 {
-    return confinement->processes_max == 0 || limit(RLIMIT_NPROC, confinement->processes_max);
+    return confinement->processes_max == 0 ||
+           confine_limit(RLIMIT_NPROC, confinement->processes_max);
 }
 
 /* Who started us may be spared when the host's memory is short; a task is not. */

@@ -233,7 +233,7 @@ struct question {
     bool kept;
 };
 
-static cadre_status check(
+static cadre_status isolation_check(
     const struct isolation *isolation, const struct question *question, struct cadre_error *error)
 {
     if (question->asked > 0 && question->most > 0 && question->asked > question->most) {
@@ -271,7 +271,7 @@ cadre_status isolation_prepare_task(struct isolation *isolation, struct task_ref
         {"--pids", "--task-pids", asked->pids, most->pids,
             tree->has[CGROUP_PIDS] || counted_by_uid}};
     for (size_t i = 0; i < sizeof questions / sizeof questions[0]; i++) {
-        CADRE_TRY(check(isolation, &questions[i], error));
+        CADRE_TRY(isolation_check(isolation, &questions[i], error));
     }
     struct cgroup_limits limits = {
         .memory_bytes = requested_or(asked->memory_bytes, most->memory_bytes),

@@ -42,7 +42,7 @@ static void clear_folder(const char *folder, uid_t uid)
 }
 
 /* While the uid is held by us alone. */
-static void clear(uid_t uid, const struct uid_holder *holder)
+static void uid_cleanup_clear(uid_t uid, const struct uid_holder *holder)
 {
     (void)uid_holder_clear(holder);
     for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
@@ -58,7 +58,7 @@ bool uid_cleanup_claim(uid_t uid, struct uid_holder *holder)
         return false;
     }
     if (holder->pid != 0) { /* else this daemon cannot become anybody, and nor can its tasks */
-        clear(uid, holder);
+        uid_cleanup_clear(uid, holder);
     }
     return true;
 }
@@ -139,7 +139,7 @@ void uid_cleanup_remove(uid_t uid, struct uid_holder *holder)
         }
     }
     if (answer == UID_HOLDER_ALONE) {
-        clear(uid, holder);
+        uid_cleanup_clear(uid, holder);
     }
     uid_holder_close(holder);
 }

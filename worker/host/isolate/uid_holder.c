@@ -67,7 +67,7 @@ static void clear_semaphores(uid_t uid)
 }
 
 /* By the system calls: the library's functions would have the threads of our parent follow. */
-static bool become(uid_t uid)
+static bool uid_holder_become(uid_t uid)
 {
     return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, uid, uid, uid) == 0 &&
            syscall(SYS_setresuid, uid, uid, uid) == 0;
@@ -75,7 +75,7 @@ static bool become(uid_t uid)
 
 /* The kernel counts this process and the one that it forks: a third is somebody else. Where a
  * kernel does not count, as some that are played do not, everybody is alone. */
-static uint8_t count(void)
+static uint8_t uid_holder_count(void)
 {
     int status = 0;
     pid_t pid = _Fork();
@@ -104,7 +104,7 @@ _Noreturn static void be_holder(uid_t uid, int fd)
     uint8_t order = ORDER_ASK;
     close_but(fd);
     (void)prctl(PR_SET_NAME, "cadre-uid", 0, 0, 0);
-    bool became = setrlimit(RLIMIT_NPROC, &two) == 0 && become(uid);
+    bool became = setrlimit(RLIMIT_NPROC, &two) == 0 && uid_holder_become(uid);
     do {
         if (order == ORDER_KILL) {
             (void)kill(-1, SIGKILL); /* not this process */
@@ -113,7 +113,7 @@ _Noreturn static void be_holder(uid_t uid, int fd)
             clear_queues(uid);
             clear_semaphores(uid);
         }
-        uint8_t answer = became ? count() : UID_HOLDER_GONE;
+        uint8_t answer = became ? uid_holder_count() : UID_HOLDER_GONE;
         if (send(fd, &answer, 1, MSG_NOSIGNAL) != 1) {
             break;
         }
@@ -146,7 +146,7 @@ static enum uid_holder_status receive_answer(const struct uid_holder *holder)
     return got == 1 ? (enum uid_holder_status)answer : UID_HOLDER_GONE;
 }
 
-static enum uid_holder_status request(const struct uid_holder *holder, enum order order)
+static enum uid_holder_status uid_holder_request(const struct uid_holder *holder, enum order order)
 {
     uint8_t byte = (uint8_t)order;
     if (holder->pid == 0 || send(holder->fd, &byte, 1, MSG_NOSIGNAL) != 1) {
@@ -191,15 +191,15 @@ void uid_holder_close(struct uid_holder *holder)
 
 enum uid_holder_status uid_holder_check(const struct uid_holder *holder)
 {
-    return request(holder, ORDER_ASK);
+    return uid_holder_request(holder, ORDER_ASK);
 }
 
 enum uid_holder_status uid_holder_kill(const struct uid_holder *holder)
 {
-    return request(holder, ORDER_KILL);
+    return uid_holder_request(holder, ORDER_KILL);
 }
 
 enum uid_holder_status uid_holder_clear(const struct uid_holder *holder)
 {
-    return request(holder, ORDER_CLEAR);
+    return uid_holder_request(holder, ORDER_CLEAR);
 }

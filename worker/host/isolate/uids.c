@@ -93,7 +93,7 @@ static uid_t uid_of(const struct uids *uids, const struct uid_slot *slot)
     return uids->first + (uid_t)(slot - uids->slots);
 }
 
-static void unclaim(struct uid_slot *slot)
+static void uids_unclaim(struct uid_slot *slot)
 {
     if (slot->claim >= 0) {
         close(slot->claim);
@@ -107,7 +107,7 @@ void uids_close(struct uids *uids)
         return;
     }
     for (size_t i = 0; i < uids->count; i++) {
-        unclaim(&uids->slots[i]);
+        uids_unclaim(&uids->slots[i]);
         uid_holder_close(&uids->slots[i].holder);
     }
     free(uids->claim_folder);
@@ -115,7 +115,7 @@ void uids_close(struct uids *uids)
 }
 
 /* False: another daemon of this host has it. Without a folder everything is ours. */
-static bool claim(struct uids *uids, struct uid_slot *slot)
+static bool isolate_uids_claim(struct uids *uids, struct uid_slot *slot)
 {
     char path[4096];
     if (uids->claim_folder == NULL || slot->claim >= 0) {
@@ -142,7 +142,7 @@ static void note_process(struct uids *uids, pid_t pid)
     }
 }
 
-static void scan(struct uids *uids)
+static void uids_scan(struct uids *uids)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
     const struct dirent *entry;
@@ -188,8 +188,8 @@ static struct uid_slot *acquire_free(struct uids *uids)
 {
     uint64_t after = 0;
     struct uid_slot *slot;
-    scan(uids);
-    while ((slot = find_free(uids, after)) != NULL && !claim(uids, slot)) {
+    uids_scan(uids);
+    while ((slot = find_free(uids, after)) != NULL && !isolate_uids_claim(uids, slot)) {
         after = slot->released * uids->count + (size_t)(slot - uids->slots) + 1;
     }
     return slot;
@@ -220,7 +220,7 @@ void uids_adopt(struct uids *uids, struct job_id job, uid_t uid)
         struct uid_slot *slot = &uids->slots[uid - uids->first];
         slot->job = job.n;
         slot->dirty = false; /* all of it is the job's */
-        slot->lost = !claim(uids, slot);
+        slot->lost = !isolate_uids_claim(uids, slot);
     }
 }
 
@@ -267,7 +267,7 @@ void uids_clear(struct uids *uids, uid_t uid)
 }
 
 /* The next one that is free takes its place. */
-static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
+static bool uids_move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
 {
     struct uid_slot *to = acquire_free(uids);
     if (to == NULL) {
@@ -280,7 +280,7 @@ static bool move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
     from->takers = 0;
     from->dirty = false;
     from->released = ++uids->released;
-    unclaim(from);
+    uids_unclaim(from);
     *ret_uid = uid_of(uids, to);
     return true;
 }
@@ -293,12 +293,12 @@ bool uids_emptied(struct uids *uids, uid_t uid, uid_t *ret_uid)
     slot->refused = false;
     slot->emptied = false;
     if (refused && slot->job != 0) {
-        return move(uids, slot, ret_uid);
+        return uids_move(uids, slot, ret_uid);
     }
     slot->dirty = false;
     if (slot->job == 0) {
         slot->released = ++uids->released;
-        unclaim(slot);
+        uids_unclaim(slot);
     }
     return true;
 }

@@ -47,7 +47,7 @@ static uint64_t after_ms(uint64_t ms)
                                                               : CADRE_TIME_NEVER;
 }
 
-static void end(struct keeper *keeper)
+static void keeper_main_end(struct keeper *keeper)
 {
     if (!keeper->ending) {
         keeper->ending = true;
@@ -63,7 +63,7 @@ static void close_connection(struct keeper *keeper)
     keeper->ended_sent = false;
     keeper->swept_sent = false;
     if (keeper->listener < 0) {
-        end(keeper);
+        keeper_main_end(keeper);
     } else {
         keeper->orphan_at_us = after_ms(keeper->packed.launch.orphan_ms);
     }
@@ -89,7 +89,7 @@ static void send_news(struct keeper *keeper)
         keeper->swept_sent = true;
         send_message(keeper, KEEPER_SWEPT, 0);
         if (keeper->listener < 0) {
-            end(keeper); /* nobody else comes to hear it */
+            keeper_main_end(keeper); /* nobody else comes to hear it */
         }
     }
 }
@@ -128,7 +128,7 @@ static void handle_message(struct keeper *keeper)
         task_signal(&keeper->task, (int)message.value);
     } else if (message.type == KEEPER_END) {
         keeper->end_requested = true;
-        end(keeper);
+        keeper_main_end(keeper);
     }
 }
 
@@ -177,7 +177,7 @@ static void on_deadline(struct keeper *keeper)
         (keeper->kill_at_us != CADRE_TIME_NEVER && keeper->connection < 0 && keeper->task.ended)) {
         keeper->kill_at_us = CADRE_TIME_NEVER;
         if (keeper->connection < 0) {
-            end(keeper);
+            keeper_main_end(keeper);
         } else {
             task_signal(&keeper->task, SIGKILL);
         }

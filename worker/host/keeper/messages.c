@@ -45,7 +45,7 @@ static void collect_fds(struct msghdr *message, int ret_fds[KEEPER_FDS])
     }
 }
 
-static int refuse(int errnum, int ret_fds[KEEPER_FDS])
+static int keeper_refuse(int errnum, int ret_fds[KEEPER_FDS])
 {
     for (size_t i = 0; i < KEEPER_FDS; i++) {
         if (ret_fds[i] >= 0) {
@@ -76,10 +76,10 @@ int keeper_receive(int socket, struct keeper_message *ret_packet, int ret_fds[KE
     }
     collect_fds(&message, ret_fds);
     if ((message.msg_flags & MSG_CTRUNC) != 0) {
-        return refuse(EMFILE, ret_fds);
+        return keeper_refuse(EMFILE, ret_fds);
     }
     if (got != (ssize_t)sizeof *ret_packet || ret_packet->version != KEEPER_VERSION) {
-        return refuse(EPROTO, ret_fds);
+        return keeper_refuse(EPROTO, ret_fds);
     }
     return 0;
 }

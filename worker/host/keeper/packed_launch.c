@@ -26,7 +26,7 @@ struct header {
     uint64_t variable_count;
 };
 
-static size_t count(char *const *items)
+static size_t packed_launch_count(char *const *items)
 {
     size_t number = 0;
     while (items[number] != NULL) {
@@ -40,7 +40,8 @@ static cadre_status put_text(int fd, const char *text, struct cadre_error *error
     return file_write_all(fd, "a task's launch", text, strlen(text) + 1, error);
 }
 
-static cadre_status put(int fd, const struct keeper_launch *made, struct cadre_error *error)
+static cadre_status packed_launch_put(
+    int fd, const struct keeper_launch *made, struct cadre_error *error)
 {
     const struct launch *launch = &made->launch;
     struct header header = {.magic = MAGIC,
@@ -49,8 +50,8 @@ static cadre_status put(int fd, const struct keeper_launch *made, struct cadre_e
         .orphan_ms = made->orphan_ms,
         .grace_ms = made->grace_ms,
         .note_bytes = made->note_bytes,
-        .argument_count = count(launch->argv),
-        .variable_count = count(launch->environment)};
+        .argument_count = packed_launch_count(launch->argv),
+        .variable_count = packed_launch_count(launch->environment)};
     CADRE_TRY(file_write_all(fd, "a task's launch", &header, sizeof header, error));
     CADRE_TRY(file_write_all(fd, "a task's launch", made->note, made->note_bytes, error));
     CADRE_TRY(put_text(fd, launch->program, error));
@@ -72,7 +73,7 @@ cadre_status packed_launch_make(
     if (fd < 0) {
         return cadre_error_errno(error, errno, "no memory for what a task is started with");
     }
-    cadre_status status = put(fd, launch, error);
+    cadre_status status = packed_launch_put(fd, launch, error);
     if (status != CADRE_OK) {
         close(fd);
         return status;
@@ -103,7 +104,7 @@ static bool take_texts(char **at, const char *end, char **texts, size_t number)
     return whole;
 }
 
-static bool take(struct packed_launch *packed)
+static bool packed_launch_take(struct packed_launch *packed)
 {
     struct header header;
     char *at = packed->memory;
@@ -159,7 +160,7 @@ cadre_status packed_launch_read(int fd, struct packed_launch *ret_packed, struct
     }
     ret_packed->memory = memory;
     ret_packed->memory_bytes = size;
-    if (!take(ret_packed)) {
+    if (!packed_launch_take(ret_packed)) {
         packed_launch_free(ret_packed);
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "what a task was started with is not whole, or of another version");

@@ -44,13 +44,14 @@ char *keeper_program(void)
 }
 
 /* Out of the way of the numbers that a keeper finds its own under. */
-static int high(int fd)
+static int start_high(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, KEEPER_START_MEMORY + 1);
 }
 
 /* Nothing of ours is open in it but what it is given, and no signal is as we have it. */
-static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *how, const int fds[3])
+static int start_prepare(
+    posix_spawn_file_actions_t *files, posix_spawnattr_t *how, const int fds[3])
 {
     sigset_t all;
     sigset_t none;
@@ -74,7 +75,7 @@ static int prepare(posix_spawn_file_actions_t *files, posix_spawnattr_t *how, co
     return failed != 0 ? failed : posix_spawn_file_actions_addchdir_np(files, "/");
 }
 
-static int spawn(const char *program, const char *mark, const int fds[3], pid_t *ret_pid)
+static int start_spawn(const char *program, const char *mark, const int fds[3], pid_t *ret_pid)
 {
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
@@ -87,7 +88,7 @@ static int spawn(const char *program, const char *mark, const int fds[3], pid_t 
     }
     failed = posix_spawnattr_init(&how);
     if (failed == 0) {
-        failed = prepare(&files, &how, fds);
+        failed = start_prepare(&files, &how, fds);
         failed =
             failed != 0 ? failed : posix_spawn(ret_pid, program, &files, &how, argv, environment);
         posix_spawnattr_destroy(&how);
@@ -107,12 +108,13 @@ cadre_status keeper_start(const char *program, const struct keeper_launch *launc
     }
     CADRE_CLOSE_AT_EXIT int ours = pair[0];
     CADRE_CLOSE_AT_EXIT int theirs = pair[1];
-    CADRE_CLOSE_AT_EXIT int socket_high = high(theirs);
-    CADRE_CLOSE_AT_EXIT int packed_high = high(packed);
-    CADRE_CLOSE_AT_EXIT int memory_high = memory >= 0 ? high(memory) : -1;
+    CADRE_CLOSE_AT_EXIT int socket_high = start_high(theirs);
+    CADRE_CLOSE_AT_EXIT int packed_high = start_high(packed);
+    CADRE_CLOSE_AT_EXIT int memory_high = memory >= 0 ? start_high(memory) : -1;
     int failed = socket_high < 0 || packed_high < 0 || (memory >= 0 && memory_high < 0) ? errno : 0;
     if (failed == 0) {
-        failed = spawn(program, mark, (int[3]){socket_high, packed_high, memory_high}, ret_pid);
+        failed =
+            start_spawn(program, mark, (int[3]){socket_high, packed_high, memory_high}, ret_pid);
     }
     if (failed != 0) {
         return cadre_error_errno(error, failed, "cannot run %s, which starts tasks", program);

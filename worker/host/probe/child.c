@@ -57,7 +57,7 @@ static void store_output(struct run *run, const char *bytes, size_t size)
 }
 
 /* What is there now; the pipe is closed when no more can come. */
-static void take(struct run *run, int which)
+static void child_take(struct run *run, int which)
 {
     char bytes[4096];
     ssize_t got = 1;
@@ -94,7 +94,7 @@ static const char *stderr_tail(struct run *run)
 }
 
 /* Reads until it has ended; false: the deadline came first, or it printed too much. */
-static bool follow(struct run *run, uint64_t deadline_us)
+static bool child_follow(struct run *run, uint64_t deadline_us)
 {
     for (;;) {
         uint64_t now_us = clock_monotonic_us();
@@ -105,24 +105,24 @@ static bool follow(struct run *run, uint64_t deadline_us)
         struct pollfd waits[3] = {{.fd = run->process, .events = POLLIN},
             {.fd = run->outputs[0], .events = POLLIN}, {.fd = run->outputs[1], .events = POLLIN}};
         (void)poll(waits, 3, left_ms < INT32_MAX ? (int)left_ms : INT32_MAX);
-        take(run, 0);
-        take(run, 1);
+        child_take(run, 0);
+        child_take(run, 1);
         if ((waits[0].revents & POLLIN) != 0) {
-            take(run, 0); /* what it wrote last */
-            take(run, 1);
+            child_take(run, 0); /* what it wrote last */
+            child_take(run, 1);
             return !run->over;
         }
     }
 }
 
-static bool reap(struct run *run, int *ret_status)
+static bool child_reap(struct run *run, int *ret_status)
 {
     struct pollfd end = {.fd = run->process, .events = POLLIN};
     kill(-run->pid, SIGKILL); /* also what it has left behind */
     return poll(&end, 1, DEATH_MS) == 1 && waitpid(run->pid, ret_status, WNOHANG) == run->pid;
 }
 
-static cadre_status judge(struct run *run, const struct child *child, bool ended, bool reaped,
+static cadre_status child_judge(struct run *run, const struct child *child, bool ended, bool reaped,
     int status, struct cadre_error *error)
 {
     const char *tail = stderr_tail(run);
@@ -150,7 +150,7 @@ static cadre_status judge(struct run *run, const struct child *child, bool ended
     return CADRE_OK;
 }
 
-static cadre_status start(
+static cadre_status child_start(
     const struct child *child, struct run *run, int writers[2], struct cadre_error *error)
 {
     char json[] = "--json";
@@ -190,14 +190,14 @@ static cadre_status run_piped(const struct child *child, struct run *run, struct
         (void)fcntl(pipes[i][0], F_SETFL, O_NONBLOCK);
     }
     uint64_t deadline_us = clock_monotonic_us() + child->timeout_us;
-    CADRE_TRY(start(child, run, (int[2]){out, err}, error));
+    CADRE_TRY(child_start(child, run, (int[2]){out, err}, error));
     close(out);
     close(err);
     out = err = -1; /* else their ends would never come */
     int status = 0;
-    bool ended = follow(run, deadline_us);
-    bool reaped = reap(run, &status);
-    return judge(run, child, ended && reaped, reaped, status, error);
+    bool ended = child_follow(run, deadline_us);
+    bool reaped = child_reap(run, &status);
+    return child_judge(run, child, ended && reaped, reaped, status, error);
 }
 
 cadre_status child_run(

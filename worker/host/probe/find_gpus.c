@@ -113,7 +113,7 @@ static bool find_program(char path[4096])
     return true;
 }
 
-static void ask(const struct host_gpus_search *search, struct host_gpus *gpus)
+static void find_gpus_ask(const struct host_gpus_search *search, struct host_gpus *gpus)
 {
     char path[4096] = "";
     struct cadre_error error = {0};
@@ -151,7 +151,7 @@ void host_gpus_find(const struct host_gpus_search *search, struct host_gpus *ret
     const char *visible = find_variable(search->environment, VISIBLE);
     *ret_gpus = (struct host_gpus){.count = 0};
     if (search->wanted > 0) {
-        ask(search, ret_gpus);
+        find_gpus_ask(search, ret_gpus);
         name_visible(ret_gpus, visible);
     }
     host_gpus_limit(ret_gpus, search->wanted);

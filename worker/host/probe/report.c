@@ -6,7 +6,7 @@
 
 #include "common/base/utf8.h"
 
-static cadre_status malformed(struct cadre_error *error, const char *what)
+static cadre_status probe_report_malformed(struct cadre_error *error, const char *what)
 {
     return cadre_error_set(
         error, CADRE_INVALID_ARGUMENT, "what cadre-devices printed cannot be read: %.200s", what);
@@ -51,22 +51,22 @@ static cadre_status parse_device(
     uint64_t major = 0;
     uint64_t minor = 0;
     if (!json_is_object(json)) {
-        return malformed(error, "a device is no object");
+        return probe_report_malformed(error, "a device is no object");
     }
     *gpu = (struct host_gpu){.memory_bytes = 0};
     parse_text(json, "name", gpu->name, sizeof gpu->name);
     parse_text(json, "uuid", gpu->uuid, sizeof gpu->uuid);
     parse_text(json, "bus", gpu->bus, sizeof gpu->bus);
     if (gpu->name[0] == '\0') {
-        return malformed(error, "a device has no name");
+        return probe_report_malformed(error, "a device has no name");
     }
     if (gpu->uuid[strcspn(gpu->uuid, ", \t")] != '\0') { /* a list of them would be another list */
-        return malformed(error, "a uuid holds a comma or a space");
+        return probe_report_malformed(error, "a uuid holds a comma or a space");
     }
     if (!parse_number(json, "memory_bytes", INT64_MAX, &gpu->memory_bytes) ||
         !parse_number(json, "compute_major", UINT32_MAX, &major) ||
         !parse_number(json, "compute_minor", UINT32_MAX, &minor)) {
-        return malformed(error, "a number of a device is none, or out of range");
+        return probe_report_malformed(error, "a number of a device is none, or out of range");
     }
     gpu->compute_major = (uint32_t)major;
     gpu->compute_minor = (uint32_t)minor;
@@ -79,17 +79,17 @@ static cadre_status parse_report(
     const json_t *devices = json_object_get(root, "devices");
     uint64_t nccl = 0;
     if (!json_is_array(devices)) {
-        return malformed(error, "it has no list of devices");
+        return probe_report_malformed(error, "it has no list of devices");
     }
     if (json_array_size(devices) > LIMIT_GPUS_PER_WORKER) {
-        return malformed(error, "it lists more than 64 devices");
+        return probe_report_malformed(error, "it lists more than 64 devices");
     }
     for (size_t i = 0; i < json_array_size(devices); i++) {
         CADRE_TRY(parse_device(json_array_get(devices, i), &gpus->devices[i], error));
         gpus->count++;
     }
     if (!parse_number(root, "nccl", UINT32_MAX, &nccl)) {
-        return malformed(error, "the version of NCCL is none");
+        return probe_report_malformed(error, "the version of NCCL is none");
     }
     gpus->usable = gpus->count;
     gpus->nccl = (uint32_t)nccl;
@@ -109,10 +109,10 @@ cadre_status report_read(
     *ret_gpus = (struct host_gpus){.count = 0};
     json_t *root = json_loadb(bytes, size, JSON_REJECT_DUPLICATES, &fault);
     if (root == NULL) {
-        return malformed(error, size == 0 ? "nothing" : fault.text);
+        return probe_report_malformed(error, size == 0 ? "nothing" : fault.text);
     }
     cadre_status status = json_is_object(root) ? parse_report(root, ret_gpus, error)
-                                               : malformed(error, "it is no object");
+                                               : probe_report_malformed(error, "it is no object");
     json_decref(root);
     return status;
 }

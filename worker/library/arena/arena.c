@@ -50,7 +50,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 
 /* --- opening --- */
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t arena_arena_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -64,8 +64,8 @@ static uint64_t bytes_wanted(void)
     (void)getrlimit(RLIMIT_AS, &space);
     (void)getrlimit(RLIMIT_FSIZE, &file);
     uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t bytes = lesser(round_up(memory, GIBIBYTE), file.rlim_cur);
-    bytes = lesser(bytes, space.rlim_cur == RLIM_INFINITY ? bytes : space.rlim_cur / 4);
+    uint64_t bytes = arena_arena_lesser(round_up(memory, GIBIBYTE), file.rlim_cur);
+    bytes = arena_arena_lesser(bytes, space.rlim_cur == RLIM_INFINITY ? bytes : space.rlim_cur / 4);
     return bytes / CHUNK_BYTES * CHUNK_BYTES;
 }
 
@@ -93,7 +93,7 @@ static void *map_file(int fd, uint64_t bytes)
 
 /* Only the thread that forked goes on in a child, and what it inherits of the arena is taken away:
  * see arena.h. */
-static void forked(void)
+static void arena_arena_forked(void)
 {
     if (atomic_load(&arena.base) != NULL) {
         atomic_store(&arena.base, NULL);
@@ -122,12 +122,12 @@ static char *map_most(int fd, uint64_t *ret_bytes)
 }
 
 /* A dump of the process would fill all holes. */
-static bool settle(int fd, char *base, uint64_t bytes)
+static bool arena_arena_settle(int fd, char *base, uint64_t bytes)
 {
     return !fault_point("arena.settle") && ftruncate(fd, (off_t)bytes) == 0 &&
            fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
            madvise(base, bytes, MADV_DONTDUMP) == 0 && madvise(base, bytes, MADV_DONTFORK) == 0 &&
-           extents_ready(&arena.pages, 1) && pthread_atfork(NULL, NULL, forked) == 0;
+           extents_ready(&arena.pages, 1) && pthread_atfork(NULL, NULL, arena_arena_forked) == 0;
 }
 
 static cadre_status open_once(struct cadre_error *error)
@@ -136,7 +136,7 @@ static cadre_status open_once(struct cadre_error *error)
     errno = 0;
     int fd = new_file();
     char *base = fd < 0 ? NULL : map_most(fd, &bytes);
-    if (base == NULL || !settle(fd, base, bytes)) {
+    if (base == NULL || !arena_arena_settle(fd, base, bytes)) {
         cadre_error_errno(error, errno != 0 ? errno : ENOMEM,
             "this process cannot share memory with others of its host (no %s)",
             fd < 0         ? "memory file"
@@ -179,7 +179,7 @@ cadre_status arena_open(struct cadre_error *error)
 
 /* Asking for the pages beforehand is cheaper than a fault for each, and memory that is not there is
  * an answer and not a signal. A signal may interrupt it: then they come with the first touch. */
-static bool fill(uint64_t offset, uint64_t bytes)
+static bool arena_arena_fill(uint64_t offset, uint64_t bytes)
 {
     if (fault_point("arena.fill")) {
         return false;
@@ -188,7 +188,7 @@ static bool fill(uint64_t offset, uint64_t bytes)
            errno == EINTR || errno == EOPNOTSUPP;
 }
 
-static void punch(uint64_t offset, uint64_t bytes)
+static void arena_arena_punch(uint64_t offset, uint64_t bytes)
 {
     (void)fallocate(
         arena.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)bytes);
@@ -198,7 +198,7 @@ static void give_pages(uint64_t offset, uint64_t bytes)
 {
     uint64_t first = 0;
     uint64_t end = 0;
-    punch(offset, bytes);
+    arena_arena_punch(offset, bytes);
     pthread_mutex_lock(&arena.lock);
     extents_put(&arena.pages, offset, bytes, &first, &end);
     arena.paged_blocks--;
@@ -228,7 +228,7 @@ static bool get_pages(uint64_t bytes, uint64_t align, uint64_t *ret_offset)
         *ret_offset = offset;
     }
     pthread_mutex_unlock(&arena.lock);
-    if (got && !fill(*ret_offset, bytes)) {
+    if (got && !arena_arena_fill(*ret_offset, bytes)) {
         give_pages(*ret_offset, bytes);
         got = false;
     }
@@ -282,7 +282,7 @@ static void give_small(uint64_t offset, uint64_t bytes)
     first = round_up(first, CHUNK_BYTES);
     end = end / CHUNK_BYTES * CHUNK_BYTES;
     if (first < end && arena.small.bytes >= 2 * CHUNK_BYTES) {
-        chunks = lesser(end - first, arena.small.bytes - CHUNK_BYTES) / CHUNK_BYTES;
+        chunks = arena_arena_lesser(end - first, arena.small.bytes - CHUNK_BYTES) / CHUNK_BYTES;
         extents_cut(&arena.small, first, chunks * CHUNK_BYTES);
         arena.chunks -= chunks;
     }

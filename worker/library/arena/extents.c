@@ -35,7 +35,7 @@ static struct extent *new_extent(struct extents *extents, uint64_t offset, uint6
     return extent;
 }
 
-static void retire(struct extents *extents, struct extent *extent)
+static void extents_retire(struct extents *extents, struct extent *extent)
 {
     extent->left = extents->spare;
     extents->spare = extent;
@@ -46,7 +46,7 @@ static uint64_t longest_of(const struct extent *tree)
     return tree == NULL ? 0 : tree->longest;
 }
 
-static struct extent *update(struct extent *tree)
+static struct extent *extents_update(struct extent *tree)
 {
     uint64_t left = longest_of(tree->left);
     uint64_t right = longest_of(tree->right);
@@ -56,32 +56,32 @@ static struct extent *update(struct extent *tree)
 }
 
 /* One tree of two, all of whose offsets rise from the left one to the right one. */
-static struct extent *join(struct extent *left, struct extent *right)
+static struct extent *extents_join(struct extent *left, struct extent *right)
 {
     if (left == NULL || right == NULL) {
         return left == NULL ? right : left;
     }
     if (left->priority > right->priority) {
-        left->right = join(left->right, right);
-        return update(left);
+        left->right = extents_join(left->right, right);
+        return extents_update(left);
     }
-    right->left = join(left, right->left);
-    return update(right);
+    right->left = extents_join(left, right->left);
+    return extents_update(right);
 }
 
 /* The other way round: the left one gets all offsets below `offset`. */
-static void split(
+static void extents_split(
     struct extent *tree, uint64_t offset, struct extent **ret_left, struct extent **ret_right)
 {
     if (tree == NULL) {
         *ret_left = NULL;
         *ret_right = NULL;
     } else if (tree->offset < offset) {
-        split(tree->right, offset, &tree->right, ret_right);
-        *ret_left = update(tree);
+        extents_split(tree->right, offset, &tree->right, ret_right);
+        *ret_left = extents_update(tree);
     } else {
-        split(tree->left, offset, ret_left, &tree->left);
-        *ret_right = update(tree);
+        extents_split(tree->left, offset, ret_left, &tree->left);
+        *ret_right = extents_update(tree);
     }
 }
 
@@ -93,7 +93,7 @@ static struct extent *without_last(struct extent *tree, struct extent **ret_last
         return tree->left;
     }
     tree->right = without_last(tree->right, ret_last);
-    return update(tree);
+    return extents_update(tree);
 }
 
 static struct extent *without_first(struct extent *tree, struct extent **ret_first)
@@ -103,7 +103,7 @@ static struct extent *without_first(struct extent *tree, struct extent **ret_fir
         return tree->right;
     }
     tree->left = without_first(tree->left, ret_first);
-    return update(tree);
+    return extents_update(tree);
 }
 
 static const struct extent *last_of(const struct extent *tree)
@@ -135,12 +135,12 @@ static struct extent *take_first(
         tree->offset += bytes;
         tree->bytes -= bytes;
         if (tree->bytes == 0) {
-            struct extent *rest = join(tree->left, tree->right);
-            retire(extents, tree);
+            struct extent *rest = extents_join(tree->left, tree->right);
+            extents_retire(extents, tree);
             return rest;
         }
     }
-    return update(tree);
+    return extents_update(tree);
 }
 
 bool extents_take(struct extents *extents, uint64_t bytes, uint64_t *ret_offset)
@@ -161,7 +161,7 @@ void extents_put(struct extents *extents, uint64_t offset, uint64_t bytes, uint6
     struct extent *neighbour = NULL;
     uint64_t first = offset;
     uint64_t end = offset + bytes;
-    split(extents->root, offset, &left, &right);
+    extents_split(extents->root, offset, &left, &right);
     const struct extent *before = last_of(left);
     const struct extent *after = first_of(right);
     CADRE_ASSERT(before == NULL || before->offset + before->bytes <= offset);
@@ -169,14 +169,15 @@ void extents_put(struct extents *extents, uint64_t offset, uint64_t bytes, uint6
     if (before != NULL && before->offset + before->bytes == offset) {
         left = without_last(left, &neighbour);
         first = neighbour->offset;
-        retire(extents, neighbour);
+        extents_retire(extents, neighbour);
     }
     if (after != NULL && after->offset == end) {
         right = without_first(right, &neighbour);
         end += neighbour->bytes;
-        retire(extents, neighbour);
+        extents_retire(extents, neighbour);
     }
-    extents->root = join(join(left, new_extent(extents, first, end - first)), right);
+    extents->root =
+        extents_join(extents_join(left, new_extent(extents, first, end - first)), right);
     extents->bytes += bytes;
     *ret_first = first;
     *ret_end = end;
@@ -187,19 +188,19 @@ void extents_cut(struct extents *extents, uint64_t offset, uint64_t bytes)
     struct extent *left = NULL;
     struct extent *right = NULL;
     struct extent *around = NULL;
-    split(extents->root, offset + 1, &left, &right);
+    extents_split(extents->root, offset + 1, &left, &right);
     CADRE_ASSERT(left != NULL);
     left = without_last(left, &around);
     uint64_t first = around->offset;
     uint64_t end = first + around->bytes;
     CADRE_ASSERT(first <= offset && offset + bytes <= end);
-    retire(extents, around);
+    extents_retire(extents, around);
     if (first < offset) {
-        left = join(left, new_extent(extents, first, offset - first));
+        left = extents_join(left, new_extent(extents, first, offset - first));
     }
     if (offset + bytes < end) {
-        right = join(new_extent(extents, offset + bytes, end - offset - bytes), right);
+        right = extents_join(new_extent(extents, offset + bytes, end - offset - bytes), right);
     }
-    extents->root = join(left, right);
+    extents->root = extents_join(left, right);
     extents->bytes -= bytes;
 }

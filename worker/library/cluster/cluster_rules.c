@@ -18,7 +18,7 @@ static bool is_known(const char *name)
     return false;
 }
 
-static bool is(const char *task_type, const char *name)
+static bool cluster_rules_is(const char *task_type, const char *name)
 {
     return strcmp(task_type, name) == 0;
 }
@@ -32,7 +32,8 @@ static cadre_status check_jobs(const cadre_cluster_spec *spec, struct cadre_erro
                 "the cluster has a job '%s'; its jobs may be chief, worker, ps and evaluator",
                 job->name);
         }
-        if ((is(job->name, "chief") || is(job->name, "evaluator")) && job->task_count > 1) {
+        if ((cluster_rules_is(job->name, "chief") || cluster_rules_is(job->name, "evaluator")) &&
+            job->task_count > 1) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the cluster has %" PRIu32 " tasks in its job '%s'; it may have one at most",
                 job->task_count, job->name);
@@ -54,7 +55,7 @@ cadre_status cluster_spec_check(const cadre_cluster_spec *spec, const char *task
             CLUSTER_TEXT_SHOWN, task_type);
     }
     const struct cluster_job *job = cluster_spec_find(spec, task_type);
-    if (job == NULL && is(task_type, "evaluator")) {
+    if (job == NULL && cluster_rules_is(task_type, "evaluator")) {
         return CADRE_OK; /* it is in no training cluster */
     }
     if (job == NULL) {
@@ -83,7 +84,8 @@ static cadre_status check_trains(
     const char *task_type, const char *question, struct cadre_error *error)
 {
     if (task_type != NULL &&
-        (is(task_type, "chief") || is(task_type, "worker") || is(task_type, "evaluator"))) {
+        (cluster_rules_is(task_type, "chief") || cluster_rules_is(task_type, "worker") ||
+            cluster_rules_is(task_type, "evaluator"))) {
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -97,7 +99,7 @@ cadre_status cluster_worker_count(const cadre_cluster_spec *spec, const char *ta
     *ret_count = 0;
     CADRE_TRY(cluster_spec_check(spec, task_type, 0, error));
     CADRE_TRY(check_trains(task_type, "the number of workers", error));
-    if (is(task_type, "evaluator")) {
+    if (cluster_rules_is(task_type, "evaluator")) {
         uint32_t count = tasks_of(spec, "evaluator");
         *ret_count = count > 0 ? count : 1; /* itself */
     } else {
@@ -112,9 +114,9 @@ cadre_status cluster_id_in_cluster(const cadre_cluster_spec *spec, const char *t
     *ret_id = 0;
     CADRE_TRY(cluster_spec_check(spec, task_type, task_id, error));
     CADRE_TRY(check_trains(task_type, "an id in the cluster", error));
-    if (is(task_type, "worker")) {
+    if (cluster_rules_is(task_type, "worker")) {
         *ret_id = task_id + tasks_of(spec, "chief");
-    } else if (is(task_type, "evaluator")) {
+    } else if (cluster_rules_is(task_type, "evaluator")) {
         *ret_id = task_id;
     }
     return CADRE_OK;
@@ -131,7 +133,7 @@ static const char *first_worker(const cadre_cluster_spec *spec)
 
 /* --- public --- */
 
-static cadre_status require(const cadre_cluster_spec *spec, const void *ret_value,
+static cadre_status cluster_rules_require(const cadre_cluster_spec *spec, const void *ret_value,
     const char *function, struct cadre_error *error)
 {
     CADRE_TRY(cluster_require(spec, function, "spec", error));
@@ -153,14 +155,17 @@ cadre_status cadre_cluster_is_chief(
     const cadre_cluster_spec *spec, const char *task_type, uint32_t task_id, bool *ret_is_chief)
 {
     struct cadre_error error = {0};
-    cadre_status status = require(spec, ret_is_chief, "cadre_cluster_is_chief", &error);
+    cadre_status status =
+        cluster_rules_require(spec, ret_is_chief, "cadre_cluster_is_chief", &error);
     if (status == CADRE_OK) {
         status = cluster_spec_check(spec, task_type, task_id, &error);
     }
     if (status == CADRE_OK) {
         const char *type = task_type == NULL ? "" : task_type;
-        bool leads = is(type, "worker") && task_id == 0 && cluster_spec_find(spec, "chief") == NULL;
-        *ret_is_chief = leads || is(type, "chief") || is(type, "evaluator");
+        bool leads = cluster_rules_is(type, "worker") && task_id == 0 &&
+                     cluster_spec_find(spec, "chief") == NULL;
+        *ret_is_chief =
+            leads || cluster_rules_is(type, "chief") || cluster_rules_is(type, "evaluator");
     }
     return cluster_api_return(status, &error);
 }
@@ -169,7 +174,8 @@ cadre_status cadre_cluster_worker_count(
     const cadre_cluster_spec *spec, const char *task_type, uint32_t *ret_count)
 {
     struct cadre_error error = {0};
-    cadre_status status = require(spec, ret_count, "cadre_cluster_worker_count", &error);
+    cadre_status status =
+        cluster_rules_require(spec, ret_count, "cadre_cluster_worker_count", &error);
     if (status == CADRE_OK) {
         status = cluster_worker_count(spec, task_type, ret_count, &error);
     }
@@ -180,7 +186,8 @@ cadre_status cadre_cluster_id_in_cluster(
     const cadre_cluster_spec *spec, const char *task_type, uint32_t task_id, uint32_t *ret_id)
 {
     struct cadre_error error = {0};
-    cadre_status status = require(spec, ret_id, "cadre_cluster_id_in_cluster", &error);
+    cadre_status status =
+        cluster_rules_require(spec, ret_id, "cadre_cluster_id_in_cluster", &error);
     if (status == CADRE_OK) {
         status = cluster_id_in_cluster(spec, task_type, task_id, ret_id, &error);
     }
@@ -191,7 +198,8 @@ cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec *spec, con
     uint32_t task_id, const char **ret_leader)
 {
     struct cadre_error error = {0};
-    cadre_status status = require(spec, ret_leader, "cadre_cluster_collective_leader", &error);
+    cadre_status status =
+        cluster_rules_require(spec, ret_leader, "cadre_cluster_collective_leader", &error);
     if (status == CADRE_OK && spec->job_count == 0) {
         *ret_leader = "";
         return CADRE_OK;
@@ -200,7 +208,7 @@ cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec *spec, con
         status = cluster_spec_check(spec, task_type, task_id, &error);
     }
     if (status == CADRE_OK) {
-        bool evaluates = task_type != NULL && is(task_type, "evaluator");
+        bool evaluates = task_type != NULL && cluster_rules_is(task_type, "evaluator");
         *ret_leader = evaluates ? "" : first_worker(spec);
     }
     return cluster_api_return(status, &error);

@@ -106,7 +106,7 @@ static uint32_t place_of(const struct cluster_job *job, uint32_t index)
     return low;
 }
 
-static cadre_status grow(struct cluster_job *job, struct cadre_error *error)
+static cadre_status cluster_spec_grow(struct cluster_job *job, struct cadre_error *error)
 {
     if (job->task_count < job->task_capacity) {
         return CADRE_OK;
@@ -142,7 +142,7 @@ cadre_status cluster_spec_add(cadre_cluster_spec *spec, struct cluster_job *job,
             "the cluster has more than %d tasks, which is the most that is possible",
             CADRE_CLUSTER_TASKS_MAX);
     }
-    CADRE_TRY(grow(job, error));
+    CADRE_TRY(cluster_spec_grow(job, error));
     char *copy = strdup(address);
     if (copy == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for an address");

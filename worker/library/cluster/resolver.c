@@ -8,7 +8,7 @@
 #include "worker/library/cluster/tf_config.h"
 
 /* A copy of `text`; NULL stays NULL. The old one is freed once there is a new one. */
-static cadre_status keep(char **kept, const char *text, struct cadre_error *error)
+static cadre_status resolver_keep(char **kept, const char *text, struct cadre_error *error)
 {
     char *copy = text == NULL ? NULL : strdup(text);
     if (text != NULL && copy == NULL) {
@@ -40,7 +40,7 @@ cadre_status resolver_new(cadre_cluster_spec *spec, const char *task_type, uint3
     }
     resolver->spec = spec;
     resolver->task_id = task_id;
-    cadre_status status = keep(&resolver->task_type, task_type, error);
+    cadre_status status = resolver_keep(&resolver->task_type, task_type, error);
     if (status != CADRE_OK) {
         cadre_cluster_resolver_release(resolver);
         return status;
@@ -170,7 +170,7 @@ cadre_status cadre_cluster_resolver_set_task(
     cadre_status status =
         cluster_require(resolver, "cadre_cluster_resolver_set_task", "resolver", &error);
     if (status == CADRE_OK) {
-        status = keep(&resolver->task_type, task_type, &error);
+        status = resolver_keep(&resolver->task_type, task_type, &error);
     }
     if (status == CADRE_OK) {
         resolver->task_id = task_id;

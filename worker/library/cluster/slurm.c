@@ -82,7 +82,7 @@ static void layout_clear(struct layout *layout)
     free(layout->counts);
 }
 
-static cadre_status spread(const struct slurm_variables *variables, uint32_t per_node,
+static cadre_status slurm_spread(const struct slurm_variables *variables, uint32_t per_node,
     struct layout *layout, struct cadre_error *error)
 {
     size_t count = 0;
@@ -123,7 +123,7 @@ static cadre_status lay_out(const struct slurm_variables *variables, uint32_t pe
             "srun");
     }
     CADRE_TRY(slurm_hosts_expand(variables->hosts, &layout->hosts, error));
-    CADRE_TRY(spread(variables, per_node, layout, error));
+    CADRE_TRY(slurm_spread(variables, per_node, layout, error));
     uint64_t all = 0;
     for (size_t i = 0; i < layout->hosts.count; i++) {
         all += layout->counts[i];
@@ -210,7 +210,7 @@ static cadre_status share_gpus(const struct slurm_variables *variables,
                                                        fullest, *ret_each, host);
 }
 
-static cadre_status resolve(const struct slurm_variables *variables,
+static cadre_status cluster_slurm_resolve(const struct slurm_variables *variables,
     const cadre_slurm_options *options, struct layout *layout, struct slurm_task *slurm_task_found,
     struct cadre_error *error)
 {
@@ -241,7 +241,7 @@ cadre_status slurm_resolve(const struct slurm_variables *variables,
 {
     *ret_task = (struct slurm_task){.task_id = CADRE_TASK_NONE};
     struct layout layout = {.counts = NULL};
-    cadre_status status = resolve(variables, options, &layout, ret_task, error);
+    cadre_status status = cluster_slurm_resolve(variables, options, &layout, ret_task, error);
     if (status != CADRE_OK) {
         cadre_cluster_spec_release(ret_task->spec);
         ret_task->spec = NULL;

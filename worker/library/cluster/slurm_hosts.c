@@ -27,7 +27,8 @@ struct reading {
     struct cadre_error *error;
 };
 
-static cadre_status malformed(const struct reading *reading, const char *at, const char *why)
+static cadre_status slurm_hosts_malformed(
+    const struct reading *reading, const char *at, const char *why)
 {
     return cadre_error_set(reading->error, CADRE_INVALID_ARGUMENT,
         "the list of hosts '%.*s' is malformed at its byte %zu: %s; write it as in "
@@ -74,7 +75,7 @@ static cadre_status read_digits(
 {
     size_t digits = strspn(*at, "0123456789");
     if (digits == 0 || digits > DIGITS_MAX) {
-        return malformed(
+        return slurm_hosts_malformed(
             reading, *at, digits == 0 ? "a number should stand there" : "the number is too long");
     }
     *ret_number = 0;
@@ -97,7 +98,7 @@ static cadre_status expand_range(struct reading *reading, uint32_t low, uint32_t
         size_t left = CADRE_CLUSTER_ADDRESS_BYTES - length;
         int written = snprintf(name + length, left, "%0*" PRIu32, width, number);
         if (written < 0 || (size_t)written >= left) {
-            return malformed(reading, rest, "a name is too long");
+            return slurm_hosts_malformed(reading, rest, "a name is too long");
         }
         CADRE_TRY(expand_rest(reading, rest, name, length + (size_t)written, ret_end));
     }
@@ -110,7 +111,7 @@ static cadre_status expand_bracket(
 {
     const char *close = strchr(at, ']');
     if (close == NULL) {
-        return malformed(reading, at, "the bracket is not closed");
+        return slurm_hosts_malformed(reading, at, "the bracket is not closed");
     }
     for (;;) {
         uint32_t low;
@@ -125,14 +126,15 @@ static cadre_status expand_bracket(
             CADRE_TRY(read_digits(reading, &at, &high, &ignored));
         }
         if (high < low) {
-            return malformed(reading, from, "the range runs backwards");
+            return slurm_hosts_malformed(reading, from, "the range runs backwards");
         }
         CADRE_TRY(expand_range(reading, low, high, width, close + 1, name, length, ret_end));
         if (at == close) {
             return CADRE_OK;
         }
         if (*at != ',') {
-            return malformed(reading, at, "a comma or the end of the bracket should stand there");
+            return slurm_hosts_malformed(
+                reading, at, "a comma or the end of the bracket should stand there");
         }
         at++;
     }
@@ -145,7 +147,7 @@ static cadre_status expand_rest(
 {
     while (is_name_byte(*at)) {
         if (length + 1 >= CADRE_CLUSTER_ADDRESS_BYTES) {
-            return malformed(reading, at, "a name is too long");
+            return slurm_hosts_malformed(reading, at, "a name is too long");
         }
         name[length++] = *at++;
     }
@@ -153,10 +155,10 @@ static cadre_status expand_rest(
         return expand_bracket(reading, at + 1, name, length, ret_end);
     }
     if (*at != ',' && *at != '\0') {
-        return malformed(reading, at, "no such byte may stand in a name");
+        return slurm_hosts_malformed(reading, at, "no such byte may stand in a name");
     }
     if (length == 0) {
-        return malformed(reading, at, "a name should stand there");
+        return slurm_hosts_malformed(reading, at, "a name should stand there");
     }
     *ret_end = at;
     return add_host(reading, name, length);

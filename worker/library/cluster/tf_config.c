@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static cadre_status load(
+static cadre_status tf_config_load(
     const char *text, size_t bytes, const char *what, json_t **ret_root, struct cadre_error *error)
 {
     *ret_root = NULL;
@@ -45,7 +45,7 @@ static bool read_index(const char *text, uint32_t *ret_index)
     return index < CADRE_TASK_NONE;
 }
 
-static cadre_status add(cadre_cluster_spec *spec, struct cluster_job *job, uint32_t index,
+static cadre_status tf_config_add(cadre_cluster_spec *spec, struct cluster_job *job, uint32_t index,
     const json_t *address, const char *what, struct cadre_error *error)
 {
     if (!json_is_string(address)) {
@@ -70,7 +70,7 @@ static cadre_status add_indexed(cadre_cluster_spec *spec, struct cluster_job *jo
                 "%s: job '%s' has a task '%.*s', which is no index; write a number such as \"0\"",
                 what, job->name, CLUSTER_TEXT_SHOWN, key);
         }
-        status = add(spec, job, index, address, what, error);
+        status = tf_config_add(spec, job, index, address, what, error);
         if (status != CADRE_OK) {
             break;
         }
@@ -96,7 +96,7 @@ static cadre_status add_jobs(
                 what, name);
         }
         for (size_t i = 0; json_is_array(tasks) && i < json_array_size(tasks); i++) {
-            CADRE_TRY(add(spec, job, (uint32_t)i, json_array_get(tasks, i), what, error));
+            CADRE_TRY(tf_config_add(spec, job, (uint32_t)i, json_array_get(tasks, i), what, error));
         }
     }
     return CADRE_OK;
@@ -107,7 +107,7 @@ cadre_status cluster_spec_parse(
 {
     json_t *root;
     *ret_spec = NULL;
-    CADRE_TRY(load(text, bytes, "the cluster", &root, error));
+    CADRE_TRY(tf_config_load(text, bytes, "the cluster", &root, error));
     cadre_status status = cluster_spec_new(ret_spec, error);
     if (status == CADRE_OK) {
         status = add_jobs(*ret_spec, root, "the cluster", error);
@@ -124,7 +124,7 @@ cadre_status cluster_spec_parse(
 
 static const char what_config[] = "TF_CONFIG";
 
-static cadre_status keep(const char *text, char **ret_text, struct cadre_error *error)
+static cadre_status tf_config_keep(const char *text, char **ret_text, struct cadre_error *error)
 {
     *ret_text = strdup(text);
     return *ret_text != NULL
@@ -143,13 +143,13 @@ static cadre_status read_text(
     if (json_is_integer(value)) {
         char digits[32];
         snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-        return keep(digits, ret_text, error);
+        return tf_config_keep(digits, ret_text, error);
     }
     if (!json_is_string(value)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "TF_CONFIG: \"%s\" is no string; write one in quotes, or leave it out", key);
     }
-    return keep(json_string_value(value), ret_text, error);
+    return tf_config_keep(json_string_value(value), ret_text, error);
 }
 
 /* A number, or a text of digits. */
@@ -207,7 +207,7 @@ cadre_status tf_config_parse(
 {
     json_t *root;
     *ret_config = (struct tf_config){.task_id = CADRE_TASK_NONE};
-    CADRE_TRY(load(text, bytes, what_config, &root, error));
+    CADRE_TRY(tf_config_load(text, bytes, what_config, &root, error));
     cadre_status status = read_config(root, ret_config, error);
     json_decref(root);
     return status;

@@ -16,8 +16,8 @@ static bool is_list(const cadre_cluster_resolver *const resolvers[], size_t coun
     return list;
 }
 
-static cadre_status merge(const cadre_cluster_resolver *const resolvers[], size_t count,
-    cadre_cluster_spec *spec, struct cadre_error *error)
+static cadre_status union_resolver_merge(const cadre_cluster_resolver *const resolvers[],
+    size_t count, cadre_cluster_spec *spec, struct cadre_error *error)
 {
     for (size_t i = 0; i < count; i++) {
         const cadre_cluster_spec *from = resolvers[i]->spec;
@@ -51,7 +51,7 @@ static cadre_status make_union(const cadre_cluster_resolver *const resolvers[], 
     }
     cadre_cluster_spec *spec;
     CADRE_TRY(cluster_spec_new(&spec, error));
-    cadre_status status = merge(resolvers, count, spec, error);
+    cadre_status status = union_resolver_merge(resolvers, count, spec, error);
     if (status != CADRE_OK) {
         cadre_cluster_spec_release(spec);
         return status;

@@ -31,7 +31,7 @@ static void begin_line(struct lines *lines, size_t indent)
     lines->column = indent;
 }
 
-static void put(struct lines *lines, const char *text, size_t columns)
+static void composite_print_put(struct lines *lines, const char *text, size_t columns)
 {
     fprintf(lines->to, "%*s", (int)lines->blanks, "");
     fwrite(text, 1, columns, lines->to);
@@ -60,13 +60,13 @@ static void put_word(struct lines *lines, const char *text, size_t bytes)
     const size_t left = lines->column;
     const char *end = memchr(text, '\n', bytes);
     while (end != NULL) {
-        put(lines, text, (size_t)(end - text));
+        composite_print_put(lines, text, (size_t)(end - text));
         begin_line(lines, left);
         bytes -= (size_t)(end - text) + 1;
         text = end + 1;
         end = memchr(text, '\n', bytes);
     }
-    put(lines, text, bytes);
+    composite_print_put(lines, text, bytes);
     lines->blanks = left + columns - lines->column;
     lines->column = left + columns;
 }
@@ -99,7 +99,7 @@ static void put_list(
             put_word(&lines, "...", 3);
         }
         if (i + 1 < count && (shown || i == EDGE)) {
-            put(&lines, ",", 1);
+            composite_print_put(&lines, ",", 1);
             lines.blanks = 1;
             lines.column++;
         }

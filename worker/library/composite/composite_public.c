@@ -7,7 +7,7 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
 
-static cadre_status published(cadre_status status, struct cadre_error *error)
+static cadre_status composite_public_published(cadre_status status, struct cadre_error *error)
 {
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(error);
 }
@@ -34,7 +34,7 @@ static cadre_status require_sparse(const char *function, cadre_tensor *const ten
 }
 
 /* They are only read. */
-static cadre_tensor *readable(const cadre_tensor *tensor)
+static cadre_tensor *composite_public_readable(const cadre_tensor *tensor)
 {
     return (cadre_tensor *)(uintptr_t)tensor;
 }
@@ -43,7 +43,8 @@ cadre_status cadre_ragged_from_row_splits(
     const cadre_tensor *values, const cadre_tensor *row_splits, cadre_tensor **ret_row_splits)
 {
     struct cadre_error error = {0};
-    cadre_tensor *const tensors[] = {readable(values), readable(row_splits)};
+    cadre_tensor *const tensors[] = {
+        composite_public_readable(values), composite_public_readable(row_splits)};
     cadre_status status =
         require_ragged(__func__, values, row_splits, ret_row_splits, "ret_row_splits", &error);
     if (status == CADRE_OK) {
@@ -55,39 +56,40 @@ cadre_status cadre_ragged_from_row_splits(
     if (status == CADRE_OK) {
         tensor_set_composite(*ret_row_splits, CADRE_COMPOSITE_RAGGED);
     }
-    return published(status, &error);
+    return composite_public_published(status, &error);
 }
 
 cadre_status cadre_ragged_row(
     cadre_tensor *values, const cadre_tensor *row_splits, int64_t row, cadre_tensor **ret_row)
 {
     struct cadre_error error = {0};
-    cadre_tensor *const tensors[] = {values, readable(row_splits)};
+    cadre_tensor *const tensors[] = {values, composite_public_readable(row_splits)};
     cadre_status status = require_ragged(__func__, values, row_splits, ret_row, "ret_row", &error);
     if (status == CADRE_OK) {
         status = ragged_row(tensors, row, ret_row, &error);
     }
-    return published(status, &error);
+    return composite_public_published(status, &error);
 }
 
 cadre_status cadre_ragged_to_dense(cadre_tensor *values, const cadre_tensor *row_splits,
     int64_t width, const cadre_tensor *default_value, cadre_tensor **ret_dense)
 {
     struct cadre_error error = {0};
-    cadre_tensor *const tensors[] = {values, readable(row_splits)};
+    cadre_tensor *const tensors[] = {values, composite_public_readable(row_splits)};
     cadre_status status =
         require_ragged(__func__, values, row_splits, ret_dense, "ret_dense", &error);
     if (status == CADRE_OK) {
         status = ragged_densify(tensors, width, default_value, ret_dense, &error);
     }
-    return published(status, &error);
+    return composite_public_published(status, &error);
 }
 
 cadre_status cadre_sparse_from_indices(const cadre_tensor *indices, const cadre_tensor *values,
     const cadre_tensor *dense_shape, cadre_tensor **ret_dense_shape)
 {
     struct cadre_error error = {0};
-    cadre_tensor *const tensors[] = {readable(indices), readable(values), readable(dense_shape)};
+    cadre_tensor *const tensors[] = {composite_public_readable(indices),
+        composite_public_readable(values), composite_public_readable(dense_shape)};
     cadre_status status =
         require_sparse(__func__, tensors, ret_dense_shape, "ret_dense_shape", &error);
     if (status == CADRE_OK) {
@@ -99,17 +101,18 @@ cadre_status cadre_sparse_from_indices(const cadre_tensor *indices, const cadre_
     if (status == CADRE_OK) {
         tensor_set_composite(*ret_dense_shape, CADRE_COMPOSITE_SPARSE);
     }
-    return published(status, &error);
+    return composite_public_published(status, &error);
 }
 
 cadre_status cadre_sparse_to_dense(const cadre_tensor *indices, const cadre_tensor *values,
     const cadre_tensor *dense_shape, const cadre_tensor *default_value, cadre_tensor **ret_dense)
 {
     struct cadre_error error = {0};
-    cadre_tensor *const tensors[] = {readable(indices), readable(values), readable(dense_shape)};
+    cadre_tensor *const tensors[] = {composite_public_readable(indices),
+        composite_public_readable(values), composite_public_readable(dense_shape)};
     cadre_status status = require_sparse(__func__, tensors, ret_dense, "ret_dense", &error);
     if (status == CADRE_OK) {
         status = sparse_densify(tensors, default_value, ret_dense, &error);
     }
-    return published(status, &error);
+    return composite_public_published(status, &error);
 }

@@ -18,7 +18,8 @@ struct image {
 };
 
 /* false: it does not lie in the file. Copied, for nothing says that it is aligned. */
-static bool take(const struct image *image, uint64_t offset, void *ret_item, size_t size)
+static bool crash_symbol_take(
+    const struct image *image, uint64_t offset, void *ret_item, size_t size)
 {
     if (offset > image->size || image->size - offset < size) {
         return false;
@@ -33,7 +34,7 @@ static bool take_section(
     if (number >= header->e_shnum || header->e_shoff > image->size) {
         return false;
     }
-    return take(
+    return crash_symbol_take(
         image, header->e_shoff + number * sizeof *ret_section, ret_section, sizeof *ret_section);
 }
 
@@ -71,14 +72,15 @@ static bool find_in(const struct image *image, uintptr_t address, char name[CRAS
     ElfW(Shdr) table = {0};
     ElfW(Shdr) names = {0};
     ElfW(Sym) symbol;
-    if (!take(image, 0, &header, sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-        header.e_shentsize != sizeof table || !find_table(image, &header, &table) ||
+    if (!crash_symbol_take(image, 0, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_shentsize != sizeof table ||
+        !find_table(image, &header, &table) ||
         !take_section(image, &header, table.sh_link, &names)) {
         return false;
     }
     for (uint64_t at = 0; at + sizeof symbol <= table.sh_size; at += sizeof symbol) {
         if (table.sh_offset > image->size ||
-            !take(image, table.sh_offset + at, &symbol, sizeof symbol)) {
+            !crash_symbol_take(image, table.sh_offset + at, &symbol, sizeof symbol)) {
             return false;
         }
         if ((symbol.st_info & 0xf) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&

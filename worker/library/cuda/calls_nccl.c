@@ -133,7 +133,7 @@ static cadre_status check_reduction(
 }
 
 /* Before a call: it did not fail, and the stream is one of its device, which becomes current. */
-static cadre_status begin(const struct device_comm *comm, void *stream,
+static cadre_status calls_nccl_begin(const struct device_comm *comm, void *stream,
     struct cuda_scope *ret_scope, struct cadre_error *error)
 {
     uint32_t device = 0;
@@ -150,7 +150,7 @@ static cadre_status begin(const struct device_comm *comm, void *stream,
 }
 
 /* Whether a call inside of a group was taken. */
-static bool taken(ncclResult_t result)
+static bool calls_nccl_taken(ncclResult_t result)
 {
     return result == ncclSuccess || result == ncclInProgress;
 }
@@ -160,7 +160,8 @@ static cadre_status end_group(struct device_comm *comm, ncclResult_t result,
     const struct cuda_scope *scope, const char *what, struct cadre_error *error)
 {
     ncclResult_t ended = nccl_library()->ncclGroupEnd();
-    cadre_status status = nccl_status_kept(comm, taken(result) ? ended : result, what, error);
+    cadre_status status =
+        nccl_status_kept(comm, calls_nccl_taken(result) ? ended : result, what, error);
     cuda_leave(scope);
     return status;
 }
@@ -175,9 +176,9 @@ cadre_status calls_all_reduce(struct device_comm *comm, enum device_reduction re
     for (size_t i = 0; i < count; i++) {
         CADRE_TRY(check_type(comm, vectors[i].dtype, true, error));
     }
-    CADRE_TRY(begin(comm, stream, &scope, error));
+    CADRE_TRY(calls_nccl_begin(comm, stream, &scope, error));
     ncclResult_t result = nccl->ncclGroupStart();
-    for (size_t i = 0; i < count && taken(result); i++) {
+    for (size_t i = 0; i < count && calls_nccl_taken(result); i++) {
         const struct device_vector *vector = &vectors[i];
         if (vector->count > 0) {
             result = nccl->ncclAllReduce(vector->from, vector->to, vector->count,
@@ -194,7 +195,7 @@ cadre_status calls_reduce_scatter(struct device_comm *comm, enum device_reductio
     struct cuda_scope scope;
     CADRE_TRY(check_reduction(reduction, &operation, error));
     CADRE_TRY(check_type(comm, part->dtype, true, error));
-    CADRE_TRY(begin(comm, stream, &scope, error));
+    CADRE_TRY(calls_nccl_begin(comm, stream, &scope, error));
     ncclResult_t result = ncclSuccess;
     if (part->count > 0) {
         result = nccl_library()->ncclReduceScatter(part->from, part->to, part->count,
@@ -209,7 +210,7 @@ cadre_status calls_all_gather(struct device_comm *comm, const void *from, size_t
     void *stream, struct cadre_error *error)
 {
     struct cuda_scope scope;
-    CADRE_TRY(begin(comm, stream, &scope, error));
+    CADRE_TRY(calls_nccl_begin(comm, stream, &scope, error));
     ncclResult_t result = ncclSuccess;
     if (bytes > 0) {
         result = nccl_library()->ncclAllGather(from, to, bytes, ncclUint8, comm->nccl, stream);
@@ -232,9 +233,9 @@ cadre_status calls_broadcast(struct device_comm *comm, uint32_t root,
     for (size_t i = 0; i < count; i++) {
         CADRE_TRY(check_type(comm, vectors[i].dtype, false, error));
     }
-    CADRE_TRY(begin(comm, stream, &scope, error));
+    CADRE_TRY(calls_nccl_begin(comm, stream, &scope, error));
     ncclResult_t result = nccl->ncclGroupStart();
-    for (size_t i = 0; i < count && taken(result); i++) {
+    for (size_t i = 0; i < count && calls_nccl_taken(result); i++) {
         const struct device_vector *vector = &vectors[i];
         if (vector->count > 0) { /* as bytes: nothing is combined */
             result = nccl->ncclBroadcast(vector->from, vector->to,

@@ -149,7 +149,7 @@ static void comm_abort(struct device_comm *comm)
     free(comm);
 }
 
-static cadre_status rest(struct device_comm *comm, uint64_t deadline_us)
+static cadre_status comm_nccl_rest(struct device_comm *comm, uint64_t deadline_us)
 {
     cadre_status status = comm_test(comm, NULL);
     while (status == CADRE_PENDING && clock_monotonic_us() < deadline_us) {
@@ -166,11 +166,11 @@ static void comm_destroy(struct device_comm *comm)
         return;
     }
     uint64_t deadline_us = clock_monotonic_us() + DESTROY_US;
-    cadre_status status = rest(comm, deadline_us);
+    cadre_status status = comm_nccl_rest(comm, deadline_us);
     if (status == CADRE_OK) {
         status =
             nccl_status_kept(comm, nccl_library()->ncclCommFinalize(comm->nccl), "ending it", NULL);
-        status = status == CADRE_PENDING ? rest(comm, deadline_us) : status;
+        status = status == CADRE_PENDING ? comm_nccl_rest(comm, deadline_us) : status;
     }
     if (status != CADRE_OK) {
         comm_abort(comm);

@@ -40,7 +40,7 @@ static void print_no_devices(cudaError_t result, char *ret_reason)
 }
 
 /* Whether the kernels run on it; `ret_reason` says why not. */
-static bool usable(int device, char *ret_reason)
+static bool devices_cuda_usable(int device, char *ret_reason)
 {
     int major = 0;
     int minor = 0;
@@ -76,7 +76,7 @@ uint32_t devices_count(char ret_reason[256])
         return 0;
     }
     int good = 0;
-    while (good < count && good < DEVICES_MAX && usable(good, ret_reason)) {
+    while (good < count && good < DEVICES_MAX && devices_cuda_usable(good, ret_reason)) {
         good++;
     }
     if (good > 0) {

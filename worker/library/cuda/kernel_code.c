@@ -12,13 +12,13 @@ struct architecture {
     bool ptx;
 };
 
-static bool starts(const char *text, const char *word)
+static bool kernel_code_starts(const char *text, const char *word)
 {
     return strncmp(text, word, strlen(word)) == 0;
 }
 
 /* Takes one word from `*rest`; false: there are no more. */
-static bool next(const char **rest, struct architecture *ret)
+static bool kernel_code_next(const char **rest, struct architecture *ret)
 {
     const char *at = *rest + strspn(*rest, " ;");
     if (*at == '\0') {
@@ -31,9 +31,9 @@ static bool next(const char **rest, struct architecture *ret)
     if (ret->number > 0 && (*at == 'a' || *at == 'f')) {
         ret->letter = *at++;
     }
-    if (starts(at, "-real")) {
+    if (kernel_code_starts(at, "-real")) {
         ret->ptx = false;
-    } else if (starts(at, "-virtual")) {
+    } else if (kernel_code_starts(at, "-virtual")) {
         ret->machine = false;
     }
     *rest = at + strcspn(at, " ;");
@@ -44,7 +44,7 @@ bool kernel_code_runs(const char *architectures, uint32_t major, uint32_t minor)
 {
     struct architecture code;
     uint32_t number = 10 * major + minor;
-    while (next(&architectures, &code)) {
+    while (kernel_code_next(&architectures, &code)) {
         bool family = code.number / 10 == major && code.number <= number;
         bool fits = code.letter == 'a'   ? code.number == number
                     : code.letter == 'f' ? family
@@ -60,7 +60,7 @@ uint32_t kernel_code_least(const char *architectures)
 {
     struct architecture code;
     uint32_t least = UINT32_MAX;
-    while (next(&architectures, &code)) {
+    while (kernel_code_next(&architectures, &code)) {
         least = code.number < least ? code.number : least;
     }
     return least == UINT32_MAX ? 0 : least;

@@ -21,7 +21,7 @@ static void write_version(int version, char ret_text[32])
     snprintf(ret_text, 32, "%d.%d.%d", version / unit, version % unit / 100, version % 100);
 }
 
-static bool resolve(void *handle)
+static bool library_nccl_resolve(void *handle)
 {
     void *symbol = NULL;
 #define NCCL_RESOLVE(name)                                                                         \
@@ -75,7 +75,7 @@ static void *open_any(void)
     return handle != NULL ? handle : open_beside_plugin();
 }
 
-static void look(void)
+static void library_nccl_look(void)
 {
     const char *named = getenv("CADRE_NCCL");
     bool is_named = named != NULL && named[0] != '\0';
@@ -88,7 +88,7 @@ static void look(void)
     }
     (void)dlerror(); /* of the places where it was not */
     int version = 0;
-    if (!resolve(handle) || library.ncclGetVersion(&version) != ncclSuccess) {
+    if (!library_nccl_resolve(handle) || library.ncclGetVersion(&version) != ncclSuccess) {
         if (library.from[0] == '\0') {
             snprintf(library.from, sizeof library.from, "NCCL does not tell its version");
         }
@@ -114,6 +114,6 @@ static void look(void)
 
 const struct nccl_library *nccl_library(void)
 {
-    pthread_once(&once, look);
+    pthread_once(&once, library_nccl_look);
     return &library;
 }

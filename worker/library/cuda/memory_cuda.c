@@ -40,7 +40,7 @@ static void open_to_peers(uint32_t device, cudaMemPool_t pool)
 }
 
 /* `device` is current. A pool gives nothing back to the driver on its own. */
-static enum pool_state prepare(uint32_t device)
+static enum pool_state memory_cuda_prepare(uint32_t device)
 {
     int supported = 0;
     cudaMemPool_t pool = NULL;
@@ -65,7 +65,7 @@ static bool has_pool(uint32_t device)
 {
     pthread_mutex_lock(&pools.mutex);
     if (pools.of[device] == POOL_UNKNOWN) {
-        pools.of[device] = prepare(device);
+        pools.of[device] = memory_cuda_prepare(device);
     }
     bool has = pools.of[device] == POOL_READY;
     pthread_mutex_unlock(&pools.mutex);

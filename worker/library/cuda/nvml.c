@@ -18,7 +18,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int (*by_uuid)(const char *uuid, void **ret_device);
 static int (*memory_info)(void *device, struct nvml_memory *ret_memory);
 
-static bool find(void *library, const char *name, void *ret_function)
+static bool nvml_find(void *library, const char *name, void *ret_function)
 {
     void *symbol = dlsym(library, name);
     memcpy(ret_function, &symbol, sizeof symbol); /* C has no cast from an object to a function */
@@ -30,9 +30,9 @@ static void open_library(void)
     int (*start)(void) = NULL;
     int (*memory)(void *, struct nvml_memory *) = NULL;
     void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library != NULL && find(library, "nvmlInit_v2", (void *)&start) &&
-        find(library, "nvmlDeviceGetMemoryInfo", (void *)&memory) &&
-        find(library, "nvmlDeviceGetHandleByUUID", (void *)&by_uuid) && start() == 0) {
+    if (library != NULL && nvml_find(library, "nvmlInit_v2", (void *)&start) &&
+        nvml_find(library, "nvmlDeviceGetMemoryInfo", (void *)&memory) &&
+        nvml_find(library, "nvmlDeviceGetHandleByUUID", (void *)&by_uuid) && start() == 0) {
         memory_info = memory;
     }
     (void)dlerror();

@@ -14,7 +14,7 @@
 #define CADRE_CUDA_NAME "cuda"
 #endif
 
-static void driver(struct device_driver *ret_driver)
+static void plugin_cuda_driver(struct device_driver *ret_driver)
 {
     devices_driver(ret_driver->driver, sizeof ret_driver->driver, ret_driver->runtime,
         sizeof ret_driver->runtime);
@@ -29,7 +29,7 @@ static struct device_ops table = {
     .type = "GPU",
     .count = devices_count,
     .describe = devices_describe,
-    .driver = driver,
+    .driver = plugin_cuda_driver,
     .bind = devices_bind,
     .memory_get = memory_get,
     .memory_give = memory_give,
@@ -53,7 +53,7 @@ static struct device_ops table = {
     .hash = work_hash,
 };
 
-static void complete(void)
+static void plugin_cuda_complete(void)
 {
     table.comm = comm_ops();
 }
@@ -65,6 +65,6 @@ const struct device_ops *cadre_device_plugin(uint32_t abi)
     if (abi != DEVICE_ABI) {
         return NULL;
     }
-    pthread_once(&once, complete);
+    pthread_once(&once, plugin_cuda_complete);
     return &table;
 }

@@ -17,7 +17,7 @@ static struct {
     size_t room;
 } streams = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-static bool add(const void *stream, uint32_t device)
+static bool streams_cuda_add(const void *stream, uint32_t device)
 {
     pthread_mutex_lock(&streams.mutex);
     if (streams.count == streams.room) {
@@ -129,7 +129,7 @@ cadre_status streams_open(
     cadre_status status = CADRE_OK;
     if (result != cudaSuccess) {
         status = cuda_fail(error, result, device, "a stream cannot be made");
-    } else if (!add(stream, device)) {
+    } else if (!streams_cuda_add(stream, device)) {
         (void)cudaStreamDestroy(stream);
         status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a stream");
     } else {

@@ -32,7 +32,7 @@ static const struct number *number_of(cadre_dtype dtype)
     return known ? &numbers[dtype] : NULL;
 }
 
-static bool aligned(const void *data, size_t bytes)
+static bool work_cuda_aligned(const void *data, size_t bytes)
 {
     return (uintptr_t)data % bytes == 0;
 }
@@ -74,7 +74,7 @@ cadre_status work_scale(cadre_dtype dtype, void *data, size_t count, double fact
     struct cadre_error *error)
 {
     const struct number *number = number_of(dtype);
-    if (number == NULL || !number->floating || !aligned(data, number->bytes)) {
+    if (number == NULL || !number->floating || !work_cuda_aligned(data, number->bytes)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "elements of type %d at %p cannot be scaled: floating types can, at addresses that are "
             "aligned to an element",
@@ -104,8 +104,8 @@ cadre_status work_arithmetic(enum device_arithmetic how, cadre_dtype dtype, void
         return work_copy(to, from, count, stream, error);
     }
     const struct number *number = number_of(dtype);
-    if (number == NULL || (unsigned)how > DEVICE_MUL || !aligned(to, number->bytes) ||
-        !aligned(from, number->bytes)) {
+    if (number == NULL || (unsigned)how > DEVICE_MUL || !work_cuda_aligned(to, number->bytes) ||
+        !work_cuda_aligned(from, number->bytes)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "elements of type %d at %p and %p cannot be combined by operation %d: numbers can be "
             "set, added, subtracted and multiplied, at addresses that are aligned to an element",
@@ -134,9 +134,10 @@ cadre_status work_update(
 {
     const struct number *number = number_of(update->dtype);
     bool fits = (update->dtype == CADRE_F32 || update->dtype == CADRE_F64) &&
-                aligned(update->values, number->bytes) && aligned(update->gradient, number->bytes);
+                work_cuda_aligned(update->values, number->bytes) &&
+                work_cuda_aligned(update->gradient, number->bytes);
     for (size_t i = 0; fits && i < 3; i++) {
-        fits = aligned(update->slots[i], number->bytes);
+        fits = work_cuda_aligned(update->slots[i], number->bytes);
     }
     if (!fits) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -168,7 +169,7 @@ cadre_status work_update(
 /* --- pieces --- */
 
 /* Launches what is collected, and begins anew. */
-static cudaError_t launch(struct kernel_pieces *batch, void *stream)
+static cudaError_t work_cuda_launch(struct kernel_pieces *batch, void *stream)
 {
     cudaError_t result = batch->count > 0 ? kernel_copy_pieces(batch, stream) : cudaSuccess;
     batch->count = 0;
@@ -176,13 +177,13 @@ static cudaError_t launch(struct kernel_pieces *batch, void *stream)
     return result;
 }
 
-static cudaError_t add(
+static cudaError_t work_cuda_add(
     struct kernel_pieces *batch, void *to, const void *from, size_t bytes, void *stream)
 {
     cudaError_t result = cudaSuccess;
     uint64_t tiles = kernel_piece_tiles(to, bytes);
     if (batch->count == KERNEL_PIECES_MAX || tiles > INT32_MAX - batch->tiles) {
-        result = launch(batch, stream);
+        result = work_cuda_launch(batch, stream);
     }
     if (result == cudaSuccess && tiles > INT32_MAX) { /* 32 TiB */
         return cudaErrorInvalidValue;
@@ -214,11 +215,11 @@ cadre_status work_pack(const struct device_piece pieces[], size_t count, void *p
     cudaError_t result = cudaSuccess;
     for (size_t i = 0; i < count && result == cudaSuccess; i++) {
         if (pieces[i].bytes > 0) {
-            result = add(
+            result = work_cuda_add(
                 &batch, (char *)pack + pieces[i].offset, pieces[i].data, pieces[i].bytes, stream);
         }
     }
-    result = result == cudaSuccess ? launch(&batch, stream) : result;
+    result = result == cudaSuccess ? work_cuda_launch(&batch, stream) : result;
     cuda_leave(&scope);
     return print_pieces(result, device, count, "packed", error);
 }
@@ -233,11 +234,11 @@ cadre_status work_unpack(const struct device_piece pieces[], size_t count, const
     cudaError_t result = cudaSuccess;
     for (size_t i = 0; i < count && result == cudaSuccess; i++) {
         if (pieces[i].bytes > 0) {
-            result = add(&batch, pieces[i].data, (const char *)pack + pieces[i].offset,
+            result = work_cuda_add(&batch, pieces[i].data, (const char *)pack + pieces[i].offset,
                 pieces[i].bytes, stream);
         }
     }
-    result = result == cudaSuccess ? launch(&batch, stream) : result;
+    result = result == cudaSuccess ? work_cuda_launch(&batch, stream) : result;
     cuda_leave(&scope);
     return print_pieces(result, device, count, "unpacked", error);
 }
@@ -279,7 +280,8 @@ cadre_status work_hash(
     struct cuda_scope scope;
     struct kernel_chunks batch = {.count = 0};
     for (size_t i = 0; i < count; i++) {
-        if (!aligned(pieces[i].data, 16) || !aligned(pieces[i].hashes, sizeof(uint64_t))) {
+        if (!work_cuda_aligned(pieces[i].data, 16) ||
+            !work_cuda_aligned(pieces[i].hashes, sizeof(uint64_t))) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "chunks at %p cannot be hashed to %p: addresses are aligned to 16 and 8 bytes",
                 pieces[i].data, (void *)pieces[i].hashes);

@@ -132,7 +132,7 @@ void element_text(const cadre_tensor *tensor, int64_t at, FILE *to)
 
 /* --- the width of a column --- */
 
-static void wider(size_t *width, size_t than)
+static void array_text_wider(size_t *width, size_t than)
 {
     *width = *width > than ? *width : than;
 }
@@ -156,10 +156,10 @@ static void column_see_finite(struct column *column, double number)
                                          : column->digits_after_point;
         column->exponent_digits =
             decimal.exponent > 99 || decimal.exponent < -99 ? 3 : column->exponent_digits;
-        wider(&column->whole, sign + 1);
+        array_text_wider(&column->whole, sign + 1);
     } else {
-        wider(&column->whole, sign + (size_t)decimal_whole(&decimal));
-        wider(&column->behind, (size_t)decimal_digits_after_point(&decimal));
+        array_text_wider(&column->whole, sign + (size_t)decimal_whole(&decimal));
+        array_text_wider(&column->behind, (size_t)decimal_digits_after_point(&decimal));
     }
 }
 
@@ -170,13 +170,13 @@ static void column_see(struct column *column, const cadre_tensor *tensor, int64_
         if (isfinite(number)) {
             column_see_finite(column, number);
         } else {
-            wider(&column->not_finite, isinf(number) && number < 0 ? 4 : 3);
+            array_text_wider(&column->not_finite, isinf(number) && number < 0 ? 4 : 3);
         }
     } else if (column->dtype == CADRE_BOOL) {
         column->whole = 5;
     } else if (column->dtype != CADRE_STRING) {
         char text[32];
-        wider(
+        array_text_wider(
             &column->whole, (size_t)snprintf(text, sizeof text, "%" PRId64, whole_at(tensor, at)));
     }
 }
@@ -201,7 +201,7 @@ static void see_all(struct array_writer *writer, uint32_t axis, int64_t first)
     }
 }
 
-static void measure(struct array_writer *writer)
+static void array_text_measure(struct array_writer *writer)
 {
     struct column *column = &writer->column;
     see_all(writer, 0, 0);
@@ -363,7 +363,7 @@ size_t array_text(const cadre_tensor *tensor, const struct array_margins *margin
         .column = {.dtype = cadre_tensor_dtype(tensor),
             .floating = is_floating(cadre_tensor_dtype(tensor))},
         .summary = cadre_tensor_count(tensor) > SUMMARY_OVER};
-    measure(&writer);
+    array_text_measure(&writer);
     put_axis(&writer, 0, 0, margins->before + 1, ARRAY_TEXT_COLUMNS - margins->after);
     return writer.line;
 }

@@ -8,7 +8,7 @@
 
 #define LINE_BYTES 4096
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t control_groups_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -44,7 +44,7 @@ static uint64_t least_around(const char *mount, char *group, bool second,
         char folder[2 * LINE_BYTES];
         int length = snprintf(folder, sizeof folder, "%s%s", mount, group);
         if (length > 0 && (size_t)length < sizeof folder) {
-            least = lesser(least, measure(folder, second));
+            least = control_groups_lesser(least, measure(folder, second));
         }
         char *slash = strrchr(group, '/');
         if (slash == NULL) {
@@ -69,9 +69,11 @@ uint64_t control_groups_min(uint64_t (*measure)(const char *folder, bool second)
         }
         *group++ = 0;
         if (controllers[1] == 0) {
-            least = lesser(least, least_around("/sys/fs/cgroup", group, true, measure));
+            least =
+                control_groups_lesser(least, least_around("/sys/fs/cgroup", group, true, measure));
         } else if (strstr(controllers, "memory") != NULL) {
-            least = lesser(least, least_around("/sys/fs/cgroup/memory", group, false, measure));
+            least = control_groups_lesser(
+                least, least_around("/sys/fs/cgroup/memory", group, false, measure));
         }
     }
     if (file != NULL) {

@@ -27,7 +27,8 @@ struct staged {
 };
 
 /* Waits for the piece, and takes to the host what came in it. */
-static cadre_status settle(struct staged *staged, size_t piece, struct cadre_error *error)
+static cadre_status device_copy_settle(
+    struct staged *staged, size_t piece, struct cadre_error *error)
 {
     CADRE_TRY(device_wait_event(staged->device, staged->events[piece], 0, NULL, NULL, error));
     if (!staged->to_device && staged->filled[piece] > 0) {
@@ -45,7 +46,7 @@ static cadre_status copy_pieces(struct staged *staged, size_t bytes, struct cadr
         size_t piece = turn % PIECES;
         size_t part = bytes - at < staged->piece_bytes ? bytes - at : staged->piece_bytes;
         if (turn >= PIECES) {
-            CADRE_TRY(settle(staged, piece, error));
+            CADRE_TRY(device_copy_settle(staged, piece, error));
         }
         char *pinned = staged->pieces[piece];
         if (staged->to_device) {
@@ -60,7 +61,7 @@ static cadre_status copy_pieces(struct staged *staged, size_t bytes, struct cadr
         at += part;
     }
     for (size_t i = turn < PIECES ? 0 : turn - PIECES; i < turn; i++) {
-        CADRE_TRY(settle(staged, i % PIECES, error));
+        CADRE_TRY(device_copy_settle(staged, i % PIECES, error));
     }
     return CADRE_OK;
 }

@@ -99,7 +99,7 @@ static bool take_part(cadre_device_spec *spec, const struct piece words[3], size
            take_device(spec, words[0], count == 2 ? words[1] : any);
 }
 
-static size_t split(struct piece part, struct piece ret_words[3])
+static size_t device_name_split(struct piece part, struct piece ret_words[3])
 {
     size_t count = 0;
     while (count < 3) {
@@ -121,7 +121,7 @@ cadre_status device_name_parse(
     for (const char *at = name; *at != '\0';) {
         struct piece part = {at, strcspn(at, "/")};
         struct piece words[3] = {{0}};
-        size_t count = split(part, words);
+        size_t count = device_name_split(part, words);
         if (part.size > 0 && (count > 3 || !take_part(ret_spec, words, count))) {
             *ret_spec = nothing;
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -150,7 +150,7 @@ static struct device_lent *take_done(struct open_device *open)
     return done;
 }
 
-static void sweep(struct device *device)
+static void device_wait_sweep(struct device *device)
 {
     struct device_lent *done = take_done(open_of(device));
     while (done != NULL) {
@@ -167,7 +167,7 @@ cadre_status device_lend(
 {
     struct open_device *open = open_of(device);
     struct device_lent *lent = calloc(1, sizeof *lent);
-    sweep(device);
+    device_wait_sweep(device);
     if (lent == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a copy's end");
     }

@@ -22,7 +22,7 @@ static atomic_uint processors = 1;
 static _Thread_local uint8_t preferred;
 
 /* Under the lock. */
-static void make(enum local_device_type type, uint32_t index)
+static void local_device_make(enum local_device_type type, uint32_t index)
 {
     cadre_device_spec spec = {.replica = 0, .task = here.host.task, .index = (int32_t)index};
     CADRE_ASSERT(here.host.task >= 0);
@@ -39,7 +39,7 @@ void local_device_set_task(const struct device_host *host)
     for (int type = 0; type < LOCAL_DEVICE_TYPES; type++) {
         for (uint32_t i = 0; i < LOCAL_DEVICE_MAX; i++) {
             if (here.made[type][i]) { /* somebody may have it */
-                make((enum local_device_type)type, i);
+                local_device_make((enum local_device_type)type, i);
             }
         }
     }
@@ -51,7 +51,7 @@ const char *local_device_name(enum local_device_type type, uint32_t index)
     CADRE_ASSERT(index < LOCAL_DEVICE_MAX);
     pthread_mutex_lock(&here.lock);
     if (!here.made[type][index]) {
-        make(type, index);
+        local_device_make(type, index);
     }
     pthread_mutex_unlock(&here.lock);
     return here.names[type][index];

@@ -9,7 +9,7 @@
 
 #include "worker/library/device/control_groups.h"
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t machine_memory_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -26,7 +26,7 @@ static uint64_t process_limit(void)
     struct rlimit data = {.rlim_cur = RLIM_INFINITY};
     (void)getrlimit(RLIMIT_AS, &space);
     (void)getrlimit(RLIMIT_DATA, &data);
-    return lesser(space.rlim_cur, data.rlim_cur);
+    return machine_memory_lesser(space.rlim_cur, data.rlim_cur);
 }
 
 uint64_t machine_memory(void)
@@ -35,7 +35,8 @@ uint64_t machine_memory(void)
     uint64_t memory = atomic_load_explicit(&found, memory_order_relaxed);
     if (memory == 0) {
         memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-        memory = lesser(lesser(memory, control_groups_min(limit_of)), process_limit());
+        memory = machine_memory_lesser(
+            machine_memory_lesser(memory, control_groups_min(limit_of)), process_limit());
         atomic_store_explicit(&found, memory, memory_order_relaxed);
     }
     return memory;

@@ -42,7 +42,7 @@ static struct decimal decimal_read(const char *text)
     return decimal;
 }
 
-static struct decimal rounded(double number, int digits)
+static struct decimal number_text_rounded(double number, int digits)
 {
     char text[64];
     snprintf(text, sizeof text, "%.*e", digits - 1, number);
@@ -62,7 +62,7 @@ struct decimal decimal_of(double number, cadre_dtype dtype, int digits_after_poi
         return shortest;
     }
     CADRE_ASSERT(most > 0);
-    return rounded(number, most);
+    return number_text_rounded(number, most);
 }
 
 int decimal_whole(const struct decimal *decimal)

@@ -137,7 +137,7 @@ cadre_tensor *tensor_new_header(enum tensor_memory_kind kind, size_t bytes, cadr
 }
 
 /* An owning tensor with `extra_bytes` behind its elements; nothing but the header is written. */
-static cadre_status allocate(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
+static cadre_status tensor_allocate(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, size_t extra_bytes, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     int64_t count = 0;
@@ -170,7 +170,7 @@ static cadre_status allocate(enum tensor_memory_kind kind, cadre_dtype dtype, ui
 cadre_status tensor_create_kind(enum tensor_memory_kind kind, cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    return allocate(kind, dtype, rank, dims, 0, ret_tensor, error);
+    return tensor_allocate(kind, dtype, rank, dims, 0, ret_tensor, error);
 }
 
 /* Whose elements they are: a view's are another one's. */
@@ -188,7 +188,7 @@ enum tensor_memory_kind tensor_kind(const cadre_tensor *tensor)
 cadre_status tensor_create_unset(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    return allocate(tensor_memory_preferred(), dtype, rank, dims, 0, ret_tensor, error);
+    return tensor_allocate(tensor_memory_preferred(), dtype, rank, dims, 0, ret_tensor, error);
 }
 
 cadre_status tensor_create(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -211,7 +211,7 @@ cadre_status tensor_strings_create(uint32_t rank, const int64_t *dims, size_t te
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "strings of %zu bytes are more than can be addressed", text_bytes);
     }
-    CADRE_TRY(allocate(
+    CADRE_TRY(tensor_allocate(
         tensor_memory_preferred(), CADRE_STRING, rank, dims, text_bytes, ret_tensor, error));
     *ret_text = (*ret_tensor)->data + (*ret_tensor)->bytes;
     return CADRE_OK;
@@ -220,7 +220,8 @@ cadre_status tensor_strings_create(uint32_t rank, const int64_t *dims, size_t te
 cadre_status tensor_strings_in(cadre_tensor *owner, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
-    CADRE_TRY(allocate(tensor_memory_preferred(), CADRE_STRING, rank, dims, 0, ret_tensor, error));
+    CADRE_TRY(
+        tensor_allocate(tensor_memory_preferred(), CADRE_STRING, rank, dims, 0, ret_tensor, error));
     (*ret_tensor)->holds = tensor_keep(owner);
     return CADRE_OK;
 }
@@ -242,8 +243,8 @@ cadre_status tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *d
     if (dtype == CADRE_STRING) {
         CADRE_TRY(strings_measure(data, count, &text_bytes, error));
     }
-    CADRE_TRY(
-        allocate(tensor_memory_preferred(), dtype, rank, dims, text_bytes, ret_tensor, error));
+    CADRE_TRY(tensor_allocate(
+        tensor_memory_preferred(), dtype, rank, dims, text_bytes, ret_tensor, error));
     cadre_tensor *tensor = *ret_tensor;
     if (dtype == CADRE_STRING) {
         strings_copy((cadre_string *)(void *)tensor->data, data, count, tensor->data + bytes);

@@ -10,7 +10,7 @@
 #include "worker/library/device/tensor_strings.h"
 
 /* The elements of all parts, one after the other, as a tensor of shape `dims`. */
-static cadre_status join(cadre_tensor *const parts[], size_t count, uint32_t rank,
+static cadre_status tensor_join_join(cadre_tensor *const parts[], size_t count, uint32_t rank,
     const int64_t *dims, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     cadre_dtype dtype = cadre_tensor_dtype(parts[0]);
@@ -96,7 +96,7 @@ cadre_status tensor_stack(
     }
     int64_t dims[CADRE_RANK_MAX] = {(int64_t)count};
     memcpy(dims + 1, cadre_tensor_dims(parts[0]), rank * sizeof dims[0]);
-    return join(parts, count, rank + 1, dims, ret_tensor, error);
+    return tensor_join_join(parts, count, rank + 1, dims, ret_tensor, error);
 }
 
 cadre_status tensor_concat_rows(
@@ -118,5 +118,5 @@ cadre_status tensor_concat_rows(
                 "%zu tensors together have more rows than can be counted", count);
         }
     }
-    return join(parts, count, rank, dims, ret_tensor, error);
+    return tensor_join_join(parts, count, rank, dims, ret_tensor, error);
 }

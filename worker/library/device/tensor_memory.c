@@ -367,7 +367,7 @@ static void keep_block(struct depot *depot, enum tensor_memory_kind kind, uint32
 /* --- shared memory --- */
 
 /* A forked child does not have what is kept of it. */
-static void forked(void)
+static void tensor_memory_forked(void)
 {
     struct depot *depot = &depots[TENSOR_MEMORY_SHARED];
     pthread_mutex_init(&depot->lock, NULL);
@@ -382,7 +382,7 @@ static pthread_once_t forked_once = PTHREAD_ONCE_INIT;
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, forked);
+    (void)pthread_atfork(NULL, NULL, tensor_memory_forked);
 }
 
 static bool shared_open(void)

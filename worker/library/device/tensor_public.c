@@ -3,7 +3,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 
-static cadre_status published(cadre_status status, const struct cadre_error *error)
+static cadre_status tensor_public_published(cadre_status status, const struct cadre_error *error)
 {
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(error);
 }
@@ -16,7 +16,7 @@ cadre_status cadre_tensor_create(
     if (status == CADRE_OK) {
         status = tensor_create(dtype, rank, dims, ret_tensor, &error);
     }
-    return published(status, &error);
+    return tensor_public_published(status, &error);
 }
 
 cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
@@ -27,7 +27,7 @@ cadre_status cadre_tensor_from_data(cadre_dtype dtype, uint32_t rank, const int6
     if (status == CADRE_OK) {
         status = tensor_from_data(dtype, rank, dims, data, ret_tensor, &error);
     }
-    return published(status, &error);
+    return tensor_public_published(status, &error);
 }
 
 cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims, void *data,
@@ -40,7 +40,7 @@ cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *
     if (status == CADRE_OK) {
         status = tensor_over(&lent, ret_tensor, &error);
     }
-    return published(status, &error);
+    return tensor_public_published(status, &error);
 }
 
 cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor)
@@ -70,7 +70,7 @@ cadre_status cadre_tensor_view_rows(
     if (status == CADRE_OK) {
         status = tensor_view_rows(tensor, first, count, ret_view, &error);
     }
-    return published(status, &error);
+    return tensor_public_published(status, &error);
 }
 
 cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tensor **ret_tensor)
@@ -84,5 +84,5 @@ cadre_status cadre_tensor_copy(const cadre_tensor *tensor, cadre_tensor **ret_te
     if (status == CADRE_OK) {
         status = tensor_copy(tensor, ret_tensor, &error);
     }
-    return published(status, &error);
+    return tensor_public_published(status, &error);
 }

@@ -64,7 +64,7 @@ bool tensor_take(cadre_tensor *tensor)
 
 /* --- the end --- */
 
-static void end(cadre_tensor *tensor)
+static void tensor_references_end(cadre_tensor *tensor)
 {
     cadre_tensor *holds = tensor->holds;
     if (tensor->device != NULL) {
@@ -88,12 +88,12 @@ void tensor_drop(cadre_tensor *tensor)
             atomic_fetch_sub_explicit(&tensor->references, ONE + KEPT, memory_order_acq_rel);
         CADRE_ASSERT(all_of(before) > 0 && image_of(before) > 0);
         if (all_of(before) == 1) {
-            end(tensor);
+            tensor_references_end(tensor);
         }
     }
 }
 
-static void refuse(const cadre_tensor *tensor)
+static void tensor_references_refuse(const cadre_tensor *tensor)
 {
     struct cadre_error error = {0};
     char shape[TENSOR_SHAPE_TEXT_BYTES];
@@ -134,7 +134,7 @@ static void note_released(struct tensor_return_slots *in, uint32_t at, cadre_ten
 }
 
 /* Whether the last reference of `tensor` waits, because it is in a place. */
-static bool waits(cadre_tensor *tensor)
+static bool tensor_references_waits(cadre_tensor *tensor)
 {
     for (struct tensor_return_slots *in = innermost; in != NULL; in = in->outer) {
         uint32_t at = slot_of(in, tensor);
@@ -182,15 +182,15 @@ void cadre_tensor_release(cadre_tensor *tensor)
     uint64_t before = atomic_load_explicit(&tensor->references, memory_order_acquire);
     do {
         if (all_of(before) <= image_of(before)) {
-            refuse(tensor);
+            tensor_references_refuse(tensor);
             return;
         }
-        if (all_of(before) == 1 && waits(tensor)) {
+        if (all_of(before) == 1 && tensor_references_waits(tensor)) {
             return;
         }
     } while (!atomic_compare_exchange_weak_explicit(
         &tensor->references, &before, before - ONE, memory_order_acq_rel, memory_order_acquire));
     if (all_of(before) == 1) {
-        end(tensor);
+        tensor_references_end(tensor);
     }
 }

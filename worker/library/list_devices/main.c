@@ -97,7 +97,7 @@ static void look_around(const char *pci_folder, struct look *look)
 
 /* ---- JSON ---- */
 
-static json_t *text(const char *value)
+static json_t *list_devices_main_text(const char *value)
 {
     json_t *json = json_string(value);
     return json != NULL ? json : json_string("?"); /* it was no UTF-8 */
@@ -106,14 +106,14 @@ static json_t *text(const char *value)
 static json_t *json_of_gpu(const struct host_gpu *gpu)
 {
     json_t *json = json_object();
-    json_object_set_new(json, "name", text(gpu->name));
-    json_object_set_new(json, "uuid", text(gpu->uuid));
-    json_object_set_new(json, "bus", text(gpu->bus));
+    json_object_set_new(json, "name", list_devices_main_text(gpu->name));
+    json_object_set_new(json, "uuid", list_devices_main_text(gpu->uuid));
+    json_object_set_new(json, "bus", list_devices_main_text(gpu->bus));
     json_object_set_new(json, "memory_bytes", json_integer((json_int_t)gpu->memory_bytes));
     json_object_set_new(json, "compute_major", json_integer(gpu->compute_major));
     json_object_set_new(json, "compute_minor", json_integer(gpu->compute_minor));
     if (gpu->unused[0] != '\0') {
-        json_object_set_new(json, "reason", text(gpu->unused));
+        json_object_set_new(json, "reason", list_devices_main_text(gpu->unused));
     }
     return json;
 }
@@ -129,12 +129,12 @@ static bool print_json(const struct look *look, FILE *out)
     }
     json_object_set_new(json, "devices", devices);
     json_object_set_new(json, "unused", unused);
-    json_object_set_new(json, "plugin", text(look->plugin));
-    json_object_set_new(json, "driver", text(gpus->driver));
-    json_object_set_new(json, "runtime", text(gpus->runtime));
+    json_object_set_new(json, "plugin", list_devices_main_text(look->plugin));
+    json_object_set_new(json, "driver", list_devices_main_text(gpus->driver));
+    json_object_set_new(json, "runtime", list_devices_main_text(gpus->runtime));
     json_object_set_new(json, "nccl", json_integer(gpus->nccl));
-    json_object_set_new(json, "nccl_from", text(look->nccl_from));
-    json_object_set_new(json, "reason", text(gpus->reason));
+    json_object_set_new(json, "nccl_from", list_devices_main_text(look->nccl_from));
+    json_object_set_new(json, "reason", list_devices_main_text(gpus->reason));
     bool good = json_dumpf(json, out, JSON_INDENT(2)) == 0 && fputc('\n', out) != EOF;
     json_decref(json);
     return good;
@@ -198,7 +198,7 @@ static FILE *open_answer(void)
     return out;
 }
 
-static int run(const struct devices_options *options)
+static int list_devices_main_run(const struct devices_options *options)
 {
     static struct look look;
     FILE *out = open_answer();
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "cadre-devices: %s\n", error.text);
         code = 2;
     } else if (!options_answer(&table, &options, &result, stdout)) {
-        code = run(&options);
+        code = list_devices_main_run(&options);
     }
     options_free(&table, &options);
     return code;

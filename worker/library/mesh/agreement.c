@@ -26,7 +26,7 @@ void mesh_agreement_join(struct agreement *agreement, const struct agreement *ot
     }
 }
 
-static void describe(const struct call_record *record, char *ret_text, size_t size)
+static void agreement_describe(const struct call_record *record, char *ret_text, size_t size)
 {
     if (record->text[0] != '\0') {
         snprintf(ret_text, size, "%s", record->text);
@@ -51,12 +51,12 @@ void mesh_agreement_explain(const struct agreement *agreement, char *ret_text, s
 {
     char first[MESH_NOTE_BYTES];
     char other[MESH_NOTE_BYTES];
-    describe(&agreement->first, first, sizeof first);
+    agreement_describe(&agreement->first, first, sizeof first);
     if (agreement->first.wrong || !agreement->differs) {
         snprintf(ret_text, size, "%s", first);
         return;
     }
-    describe(&agreement->other, other, sizeof other);
+    agreement_describe(&agreement->other, other, sizeof other);
     if (agreement->other.wrong) {
         snprintf(ret_text, size, "%s", other);
         return;

@@ -71,7 +71,7 @@ void mesh_layout_finish(struct layout *layout)
 }
 
 /* The buffer that holds the byte at `offset` < bytes: the last one that starts at or before it. */
-static size_t find(const struct layout *layout, size_t offset)
+static size_t layout_find(const struct layout *layout, size_t offset)
 {
     CADRE_ASSERT(offset < layout->bytes);
     size_t low = 0;
@@ -92,7 +92,7 @@ size_t mesh_layout_widened(const struct layout *wide, const struct layout *narro
     if (offset >= narrow->bytes) {
         return wide->bytes;
     }
-    size_t buffer = find(narrow, offset);
+    size_t buffer = layout_find(narrow, offset);
     size_t within = offset - narrow->entries[buffer].start;
     return wide->entries[buffer].start + within * (is_half(narrow->entries[buffer].dtype) ? 2 : 1);
 }
@@ -102,7 +102,7 @@ size_t mesh_layout_cut(const struct layout *layout, size_t offset)
     if (offset >= layout->bytes) {
         return layout->bytes;
     }
-    const struct layout_entry *entry = &layout->entries[find(layout, offset)];
+    const struct layout_entry *entry = &layout->entries[layout_find(layout, offset)];
     return offset - (offset - entry->start) % mesh_dtype_bytes(entry->dtype);
 }
 
@@ -131,7 +131,7 @@ bool mesh_layout_next(
     if (*offset >= end) {
         return false;
     }
-    size_t buffer = find(layout, *offset);
+    size_t buffer = layout_find(layout, *offset);
     size_t buffer_end = layout->entries[buffer + 1].start;
     size_t stop = buffer_end < end ? buffer_end : end;
     *ret_piece = (struct layout_piece){

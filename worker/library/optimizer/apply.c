@@ -100,7 +100,7 @@ void optimizer_norms_join(struct optimizer_norms *norms, const struct optimizer_
     }
 }
 
-static double norm(const double sums[OPTIMIZER_LANES])
+static double optimizer_norm(const double sums[OPTIMIZER_LANES])
 {
     double sum = 0;
     for (size_t i = 0; i < OPTIMIZER_LANES; i++) {
@@ -111,7 +111,7 @@ static double norm(const double sums[OPTIMIZER_LANES])
 
 double optimizer_trust(const struct optimizer_norms *norms)
 {
-    double values = norm(norms->values);
-    double changes = norm(norms->changes);
+    double values = optimizer_norm(norms->values);
+    double changes = optimizer_norm(norms->changes);
     return values > 0 && changes > 0 ? values / changes : 1;
 }

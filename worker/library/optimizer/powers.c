@@ -21,7 +21,7 @@ double power_integer(double base, uint64_t exponent)
 }
 
 /* ln(1 + ...) by the series of artanh, which ends soon: |s| < 0.172. x > 0. */
-static double logarithm(double x)
+static double powers_logarithm(double x)
 {
     int exponent = 0;
     double mantissa = frexp(x, &exponent); /* from 0.5 to below 1 */
@@ -37,7 +37,7 @@ static double logarithm(double x)
     return exponent * LN_2 + 2 * s * sum;
 }
 
-static double exponential(double x)
+static double powers_exponential(double x)
 {
     if (!(x > -1400 && x < 1400)) { /* nothing is left of it, or it is more than a double holds */
         return x < 0 ? 0 : x > 0 ? (double)INFINITY : x;
@@ -61,15 +61,15 @@ double power_real(double base, double exponent)
     }
     double whole = floor(exponent);
     if (whole > 1e9) { /* nothing but 0, 1 or infinity is left of it, or nearly so */
-        return exponential(exponent * logarithm(base));
+        return powers_exponential(exponent * powers_logarithm(base));
     }
     double rest = exponent - whole;
     double power = power_integer(base, (uint64_t)whole);
-    return rest == 0 ? power : power * exponential(rest * logarithm(base));
+    return rest == 0 ? power : power * powers_exponential(rest * powers_logarithm(base));
 }
 
 /* Of |x| <= pi/4: 1 - x^2/2! ..., or x - x^3/3! ... divided by x. */
-static double alternating(double x, int odd)
+static double powers_alternating(double x, int odd)
 {
     double sum = 1;
     for (int k = 22; k >= 2; k -= 2) {
@@ -84,5 +84,5 @@ double cosine_of_pi(double x)
         return -cosine_of_pi(1 - x);
     }
     double rest = PI * (0.5 - x);
-    return x <= 0.25 ? alternating(PI * x, 0) : rest * alternating(rest, 1);
+    return x <= 0.25 ? powers_alternating(PI * x, 0) : rest * powers_alternating(rest, 1);
 }

@@ -51,7 +51,7 @@ bool optimizer_counts(const struct optimizer_rule *rule)
 /* ---- checks ---- */
 
 /* A number that is out of its range, NaN too. */
-static cadre_status refuse(
+static cadre_status rule_refuse(
     const char *field, double value, const char *wanted, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the optimizer's %s is %g; give one %s",
@@ -60,12 +60,14 @@ static cadre_status refuse(
 
 static cadre_status at_least_0(const char *field, double value, struct cadre_error *error)
 {
-    return value >= 0 && isfinite(value) ? CADRE_OK : refuse(field, value, "of 0 or more", error);
+    return value >= 0 && isfinite(value) ? CADRE_OK
+                                         : rule_refuse(field, value, "of 0 or more", error);
 }
 
 static cadre_status below_1(const char *field, double value, struct cadre_error *error)
 {
-    return value >= 0 && value < 1 ? CADRE_OK : refuse(field, value, "from 0 to below 1", error);
+    return value >= 0 && value < 1 ? CADRE_OK
+                                   : rule_refuse(field, value, "from 0 to below 1", error);
 }
 
 cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_error *error)
@@ -79,13 +81,13 @@ cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_err
     }
     if (!(rule->rate >= 0) || !isfinite(rule->rate) ||
         (rule->rate == 0 && rule->schedule.warmup_steps == 0)) {
-        return refuse("rate", rule->rate, "above 0", error);
+        return rule_refuse("rate", rule->rate, "above 0", error);
     }
     if (!(rule->momentum >= 0 && rule->momentum <= 1)) {
-        return refuse("momentum", rule->momentum, "from 0 to 1", error);
+        return rule_refuse("momentum", rule->momentum, "from 0 to 1", error);
     }
     if (!(rule->rho >= 0 && rule->rho <= 1)) {
-        return refuse("rho", rule->rho, "from 0 to 1", error);
+        return rule_refuse("rho", rule->rho, "from 0 to 1", error);
     }
     CADRE_TRY(at_least_0("initial_accumulator", rule->initial_accumulator, error));
     CADRE_TRY(below_1("beta1", rule->beta1, error));

@@ -7,13 +7,13 @@
 
 #include "worker/library/optimizer/powers.h"
 
-static double share(const struct schedule *schedule, uint64_t step)
+static double optimizer_schedule_share(const struct schedule *schedule, uint64_t step)
 {
     double steps = (double)schedule->decay_steps;
     return schedule->staircase ? (double)(step / schedule->decay_steps) : (double)step / steps;
 }
 
-static double piece(const struct schedule *schedule, double rate, uint64_t step)
+static double optimizer_schedule_piece(const struct schedule *schedule, double rate, uint64_t step)
 {
     for (uint32_t i = schedule->boundaries; i != 0; i--) {
         if (step > schedule->bounds[i - 1]) {
@@ -23,7 +23,8 @@ static double piece(const struct schedule *schedule, double rate, uint64_t step)
     return rate;
 }
 
-static double polynomial(const struct schedule *schedule, double rate, uint64_t step)
+static double optimizer_schedule_polynomial(
+    const struct schedule *schedule, double rate, uint64_t step)
 {
     uint64_t steps = schedule->decay_steps;
     double whole = (double)steps;
@@ -34,9 +35,9 @@ static double polynomial(const struct schedule *schedule, double rate, uint64_t 
     return (rate - schedule->end_rate) * power_real(rest, schedule->power) + schedule->end_rate;
 }
 
-static double cosine(const struct schedule *schedule, double rate, uint64_t step)
+static double optimizer_schedule_cosine(const struct schedule *schedule, double rate, uint64_t step)
 {
-    double done = step >= schedule->decay_steps ? 1 : share(schedule, step);
+    double done = step >= schedule->decay_steps ? 1 : optimizer_schedule_share(schedule, step);
     double decayed = 0.5 * (1 + cosine_of_pi(done));
     return rate * ((1 - schedule->alpha) * decayed + schedule->alpha);
 }
@@ -51,15 +52,15 @@ double schedule_rate(const struct schedule *schedule, double rate, uint64_t step
     rate = schedule->warmup_steps != 0 ? schedule->warmup_target : rate;
     switch (schedule->kind) {
     case SCHEDULE_EXPONENTIAL:
-        return rate * power_real(schedule->decay_rate, share(schedule, step));
+        return rate * power_real(schedule->decay_rate, optimizer_schedule_share(schedule, step));
     case SCHEDULE_PIECEWISE:
-        return piece(schedule, rate, step);
+        return optimizer_schedule_piece(schedule, rate, step);
     case SCHEDULE_POLYNOMIAL:
-        return polynomial(schedule, rate, step);
+        return optimizer_schedule_polynomial(schedule, rate, step);
     case SCHEDULE_INVERSE_TIME:
-        return rate / (1 + schedule->decay_rate * share(schedule, step));
+        return rate / (1 + schedule->decay_rate * optimizer_schedule_share(schedule, step));
     case SCHEDULE_COSINE:
-        return cosine(schedule, rate, step);
+        return optimizer_schedule_cosine(schedule, rate, step);
     default:
         return rate;
     }
@@ -67,7 +68,7 @@ double schedule_rate(const struct schedule *schedule, double rate, uint64_t step
 
 /* ---- checks ---- */
 
-static cadre_status refuse(
+static cadre_status optimizer_schedule_refuse(
     const char *field, double value, const char *wanted, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "the schedule's %s is %g; give one %s",
@@ -94,7 +95,7 @@ static cadre_status check_pieces(const struct schedule *schedule, struct cadre_e
                 i, schedule->bounds[i], schedule->bounds[i - 1]);
         }
         if (!is_at_least_0(schedule->values[i])) {
-            return refuse("value", schedule->values[i], "of 0 or more", error);
+            return optimizer_schedule_refuse("value", schedule->values[i], "of 0 or more", error);
         }
     }
     return CADRE_OK;
@@ -109,22 +110,23 @@ cadre_status schedule_check(const struct schedule *schedule, struct cadre_error 
     if (schedule->kind == SCHEDULE_PIECEWISE) {
         CADRE_TRY(check_pieces(schedule, error));
     } else if (schedule->kind != SCHEDULE_CONSTANT && schedule->decay_steps == 0) {
-        return refuse("decay_steps", 0, "above 0", error);
+        return optimizer_schedule_refuse("decay_steps", 0, "above 0", error);
     }
     if (!is_at_least_0(schedule->decay_rate)) {
-        return refuse("decay_rate", schedule->decay_rate, "of 0 or more", error);
+        return optimizer_schedule_refuse("decay_rate", schedule->decay_rate, "of 0 or more", error);
     }
     if (!is_at_least_0(schedule->end_rate)) {
-        return refuse("end_rate", schedule->end_rate, "of 0 or more", error);
+        return optimizer_schedule_refuse("end_rate", schedule->end_rate, "of 0 or more", error);
     }
     if (!is_at_least_0(schedule->power)) {
-        return refuse("power", schedule->power, "of 0 or more", error);
+        return optimizer_schedule_refuse("power", schedule->power, "of 0 or more", error);
     }
     if (!(schedule->alpha >= 0 && schedule->alpha <= 1)) {
-        return refuse("alpha", schedule->alpha, "from 0 to 1", error);
+        return optimizer_schedule_refuse("alpha", schedule->alpha, "from 0 to 1", error);
     }
     if (!is_at_least_0(schedule->warmup_target)) {
-        return refuse("warmup_target", schedule->warmup_target, "of 0 or more", error);
+        return optimizer_schedule_refuse(
+            "warmup_target", schedule->warmup_target, "of 0 or more", error);
     }
     return CADRE_OK;
 }

@@ -37,8 +37,8 @@ static bool shape_of(
     return true;
 }
 
-static cadre_status check(const cadre_category_encoding_options *options, const cadre_tensor *in,
-    struct encoding *ret_encoding, struct cadre_error *error)
+static cadre_status category_encoding_check(const cadre_category_encoding_options *options,
+    const cadre_tensor *in, struct encoding *ret_encoding, struct cadre_error *error)
 {
     if (options->num_tokens < 1) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -62,8 +62,8 @@ static cadre_status check(const cadre_category_encoding_options *options, const 
     return CADRE_OK;
 }
 
-static cadre_status fill(const cadre_category_encoding_options *options, const cadre_tensor *in,
-    int64_t sample, float *to, struct cadre_error *error)
+static cadre_status category_encoding_fill(const cadre_category_encoding_options *options,
+    const cadre_tensor *in, int64_t sample, float *to, struct cadre_error *error)
 {
     int64_t numbers[TOKEN_BLOCK];
     int64_t total = cadre_tensor_count(in);
@@ -84,14 +84,15 @@ static cadre_status fill(const cadre_category_encoding_options *options, const c
     return CADRE_OK;
 }
 
-static cadre_status encode(
+static cadre_status category_encoding_encode(
     const void *user, const cadre_tensor *in, cadre_tensor **ret_out, struct cadre_error *error)
 {
     const cadre_category_encoding_options *options = user;
     struct encoding encoding;
-    CADRE_TRY(check(options, in, &encoding, error));
+    CADRE_TRY(category_encoding_check(options, in, &encoding, error));
     CADRE_TRY(tensor_create(CADRE_F32, encoding.rank, encoding.dims, ret_out, error));
-    cadre_status status = fill(options, in, encoding.sample, cadre_tensor_data(*ret_out), error);
+    cadre_status status =
+        category_encoding_fill(options, in, encoding.sample, cadre_tensor_data(*ret_out), error);
     if (status != CADRE_OK) {
         cadre_tensor_release(*ret_out);
         *ret_out = NULL;
@@ -103,6 +104,6 @@ cadre_status cadre_category_encoding_map(
     const cadre_element *in, cadre_element *ret_out, void *options)
 {
     const cadre_category_encoding_options *given = options;
-    return map_component(
-        __func__, in, ret_out, given != NULL ? given->component : 0, encode, given);
+    return map_component(__func__, in, ret_out, given != NULL ? given->component : 0,
+        category_encoding_encode, given);
 }

@@ -227,7 +227,7 @@ static cadre_status gather_tokens(
     return CADRE_OK;
 }
 
-static cadre_status invert(const cadre_lookup *lookup, const cadre_tensor *ids,
+static cadre_status lookup_apply_invert(const cadre_lookup *lookup, const cadre_tensor *ids,
     cadre_tensor **ret_tokens, struct cadre_error *error)
 {
     uint32_t rank = cadre_tensor_rank(ids);
@@ -277,7 +277,7 @@ cadre_status cadre_lookup_invert(
         status = tensor_require(ids, __func__, "ids", &error);
     }
     if (status == CADRE_OK) {
-        status = invert(lookup, ids, ret_tokens, &error);
+        status = lookup_apply_invert(lookup, ids, ret_tokens, &error);
     }
     return publish_error(status, &error);
 }
@@ -291,7 +291,7 @@ static cadre_status apply_map(const void *lookup, const cadre_tensor *tokens,
 static cadre_status invert_map(const void *lookup, const cadre_tensor *ids,
     cadre_tensor **ret_tokens, struct cadre_error *error)
 {
-    return invert(lookup, ids, ret_tokens, error);
+    return lookup_apply_invert(lookup, ids, ret_tokens, error);
 }
 
 cadre_status cadre_lookup_map(const cadre_element *in, cadre_element *ret_out, void *lookup)

@@ -7,7 +7,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/preprocessing/publish_error.h"
 
-static cadre_status take(const char *name, const cadre_element *in, uint32_t number,
+static cadre_status map_component_take(const char *name, const cadre_element *in, uint32_t number,
     const cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(in, name, "in", error));
@@ -32,7 +32,7 @@ cadre_status map_component(const char *name, const cadre_element *in, cadre_elem
         status = argument_require(user, name, "user", &error);
     }
     if (status == CADRE_OK) {
-        status = take(name, in, number, &tensor, &error);
+        status = map_component_take(name, in, number, &tensor, &error);
     }
     if (status == CADRE_OK) {
         status = apply(user, tensor, &made, &error);

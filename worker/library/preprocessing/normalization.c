@@ -236,8 +236,8 @@ static cadre_status check_shape(const cadre_normalization *normalization,
         normalization->features, normalization->axis);
 }
 
-static cadre_status scale(const cadre_normalization *normalization, const cadre_tensor *values,
-    bool back, cadre_tensor **ret_values, struct cadre_error *error)
+static cadre_status normalization_scale(const cadre_normalization *normalization,
+    const cadre_tensor *values, bool back, cadre_tensor **ret_values, struct cadre_error *error)
 {
     struct moments_layout layout;
     CADRE_TRY(check_shape(normalization, values, &layout, error));
@@ -269,7 +269,7 @@ static cadre_status scale_public(const char *name, const cadre_normalization *no
         status = tensor_require(values, name, "values", &error);
     }
     if (status == CADRE_OK) {
-        status = scale(normalization, values, back, ret_values, &error);
+        status = normalization_scale(normalization, values, back, ret_values, &error);
     }
     return publish_error(status, &error);
 }
@@ -289,7 +289,7 @@ cadre_status cadre_normalization_invert(
 static cadre_status apply_map(const void *normalization, const cadre_tensor *values,
     cadre_tensor **ret_values, struct cadre_error *error)
 {
-    return scale(normalization, values, false, ret_values, error);
+    return normalization_scale(normalization, values, false, ret_values, error);
 }
 
 cadre_status cadre_normalization_map(

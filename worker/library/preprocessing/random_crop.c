@@ -41,7 +41,7 @@ static cadre_status crop_all(const cadre_random_crop_options *options, const str
     return CADRE_OK;
 }
 
-static cadre_status crop(
+static cadre_status random_crop_crop(
     const void *user, const cadre_tensor *in, cadre_tensor **ret_out, struct cadre_error *error)
 {
     const cadre_random_crop_options *options = user;
@@ -67,5 +67,6 @@ static cadre_status crop(
 cadre_status cadre_random_crop_map(const cadre_element *in, cadre_element *ret_out, void *options)
 {
     const cadre_random_crop_options *given = options;
-    return map_component(__func__, in, ret_out, given != NULL ? given->component : 0, crop, given);
+    return map_component(
+        __func__, in, ret_out, given != NULL ? given->component : 0, random_crop_crop, given);
 }

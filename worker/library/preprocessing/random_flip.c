@@ -52,7 +52,7 @@ static cadre_status flip_all(const cadre_random_flip_options *options, const str
     return CADRE_OK;
 }
 
-static cadre_status flip(
+static cadre_status random_flip_flip(
     const void *user, const cadre_tensor *in, cadre_tensor **ret_out, struct cadre_error *error)
 {
     const cadre_random_flip_options *options = user;
@@ -76,5 +76,6 @@ static cadre_status flip(
 cadre_status cadre_random_flip_map(const cadre_element *in, cadre_element *ret_out, void *options)
 {
     const cadre_random_flip_options *given = options;
-    return map_component(__func__, in, ret_out, given != NULL ? given->component : 0, flip, given);
+    return map_component(
+        __func__, in, ret_out, given != NULL ? given->component : 0, random_flip_flip, given);
 }

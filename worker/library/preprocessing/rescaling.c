@@ -22,7 +22,7 @@ static void rescale_f32(float *at, int64_t count, float scale, float offset)
     }
 }
 
-static cadre_status rescale(
+static cadre_status rescaling_rescale(
     const void *user, const cadre_tensor *in, cadre_tensor **ret_out, struct cadre_error *error)
 {
     const cadre_rescaling_options *options = user;
@@ -54,5 +54,5 @@ cadre_status cadre_rescaling_map(const cadre_element *in, cadre_element *ret_out
 {
     const cadre_rescaling_options *given = options;
     return map_component(
-        __func__, in, ret_out, given != NULL ? given->component : 0, rescale, given);
+        __func__, in, ret_out, given != NULL ? given->component : 0, rescaling_rescale, given);
 }

@@ -49,7 +49,7 @@ static uint64_t hash_of(const struct token_counts *counts, const struct token *t
                                          : prng_mix((uint64_t)token->integer);
 }
 
-static bool same(const struct token_counts *counts, const struct counted_token *own,
+static bool token_counts_same(const struct token_counts *counts, const struct counted_token *own,
     const struct token *token, uint64_t hash)
 {
     if (own->hash != hash || own->integer != token->integer) {
@@ -65,7 +65,7 @@ static uint32_t *slot_of(
 {
     for (size_t at = hash & (counts->slot_count - 1);; at = (at + 1) & (counts->slot_count - 1)) {
         uint32_t number = counts->slots[at];
-        if (number == 0 || same(counts, &counts->tokens[number - 1], token, hash)) {
+        if (number == 0 || token_counts_same(counts, &counts->tokens[number - 1], token, hash)) {
             return &counts->slots[at];
         }
     }
@@ -74,7 +74,7 @@ static uint32_t *slot_of(
 /* --- room --- */
 
 /* Twice as many tokens, in slots of which at most half are taken. */
-static cadre_status grow(struct token_counts *counts, struct cadre_error *error)
+static cadre_status token_counts_grow(struct token_counts *counts, struct cadre_error *error)
 {
     size_t room = counts->room == 0 ? ROOM_LEAST : 2 * counts->room;
     if (room > TOKENS_MAX || fault_point("preprocessing.malloc")) {
@@ -128,7 +128,7 @@ static cadre_status count_token(struct token_counts *counts, const struct token 
     uint64_t hash, int64_t times, struct cadre_error *error)
 {
     if (counts->count == counts->room) {
-        CADRE_TRY(grow(counts, error));
+        CADRE_TRY(token_counts_grow(counts, error));
     }
     uint32_t *slot = slot_of(counts, token, hash);
     if (*slot != 0) {

@@ -105,7 +105,7 @@ static uint64_t home_of(const struct token_table *table, uint64_t hash)
     return ((hash >> 32) * table->capacity) >> 32;
 }
 
-static bool same(const struct token_table *table, uint32_t number, cadre_dtype dtype,
+static bool token_table_same(const struct token_table *table, uint32_t number, cadre_dtype dtype,
     const void *tokens, size_t i)
 {
     const void *own = cadre_tensor_const_data(table->tokens);
@@ -124,8 +124,8 @@ static uint64_t find_slot(
     uint64_t at = home_of(table, hash);
     for (;;) {
         const struct token_slot *slot = &table->slots[at];
-        if (slot->number == 0 ||
-            (slot->tag == (uint32_t)hash && same(table, slot->number - 1, dtype, tokens, i))) {
+        if (slot->number == 0 || (slot->tag == (uint32_t)hash &&
+                                     token_table_same(table, slot->number - 1, dtype, tokens, i))) {
             return at;
         }
         at = at + 1 == table->capacity ? 0 : at + 1;
@@ -167,7 +167,8 @@ static cadre_status copy_tokens(
     return CADRE_OK;
 }
 
-static cadre_status fill(struct token_table *table, const char *what, struct cadre_error *error)
+static cadre_status token_table_fill(
+    struct token_table *table, const char *what, struct cadre_error *error)
 {
     cadre_dtype dtype = token_table_dtype(table);
     const void *tokens = cadre_tensor_const_data(table->tokens);
@@ -213,7 +214,7 @@ cadre_status token_table_make(const cadre_tensor *tokens, const char *what,
     cadre_status status = ret_table->slots == NULL
                               ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                                     "no memory to index %" PRId64 " %ss", count, what)
-                              : fill(ret_table, what, error);
+                              : token_table_fill(ret_table, what, error);
     if (status != CADRE_OK) {
         token_table_free(ret_table);
     }

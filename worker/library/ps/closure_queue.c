@@ -43,7 +43,7 @@ bool closure_queue_full(const struct closure_queue *queue)
     return queue->queued >= queue->capacity && queue->failed == NULL;
 }
 
-static void enqueue(struct closure_queue *queue, struct closure *closure)
+static void closure_queue_enqueue(struct closure_queue *queue, struct closure *closure)
 {
     closure->state = CLOSURE_QUEUED;
     if (closure->tag != CLOSURE_ANY) {
@@ -58,7 +58,7 @@ static void enqueue(struct closure_queue *queue, struct closure *closure)
 void closure_queue_put(struct closure_queue *queue, struct closure *closure)
 {
     CADRE_ASSERT(closure->state == CLOSURE_NEW);
-    enqueue(queue, closure);
+    closure_queue_enqueue(queue, closure);
 }
 
 struct closure *closure_queue_get(struct closure_queue *queue, uint32_t worker)
@@ -77,7 +77,8 @@ struct closure *closure_queue_get(struct closure_queue *queue, uint32_t worker)
     return closure;
 }
 
-static void leave(struct closure_queue *queue, struct closure *closure, enum closure_state state)
+static void closure_queue_leave(
+    struct closure_queue *queue, struct closure *closure, enum closure_state state)
 {
     CADRE_ASSERT(closure->state == CLOSURE_RUNNING);
     closure->state = state;
@@ -89,12 +90,12 @@ static void leave(struct closure_queue *queue, struct closure *closure, enum clo
 
 void closure_queue_done(struct closure_queue *queue, struct closure *closure)
 {
-    leave(queue, closure, CLOSURE_DONE);
+    closure_queue_leave(queue, closure, CLOSURE_DONE);
 }
 
 void closure_queue_fail(struct closure_queue *queue, struct closure *closure)
 {
-    leave(queue, closure, CLOSURE_FAILED);
+    closure_queue_leave(queue, closure, CLOSURE_FAILED);
     if (closure->tag == CLOSURE_ANY && queue->failed == NULL) {
         queue->failed = closure;
         queue->cancelling = true;
@@ -104,9 +105,9 @@ void closure_queue_fail(struct closure_queue *queue, struct closure *closure)
 bool closure_queue_put_back(struct closure_queue *queue, struct closure *closure)
 {
     bool again = queue->failed == NULL || closure->tag != CLOSURE_ANY;
-    leave(queue, closure, CLOSURE_CANCELLED);
+    closure_queue_leave(queue, closure, CLOSURE_CANCELLED);
     if (again) {
-        enqueue(queue, closure);
+        closure_queue_enqueue(queue, closure);
     }
     return again;
 }

@@ -127,7 +127,7 @@ void directory_end(struct directory *directory, const struct cadre_error *error)
 /* --- what is asked --- */
 
 /* Under the lock. */
-static cadre_status ended(const struct directory *directory, struct cadre_error *error)
+static cadre_status ps_directory_ended(const struct directory *directory, struct cadre_error *error)
 {
     return directory->over
                ? cadre_error_set(error, directory->ended.code, "%s", directory->ended.text)
@@ -137,7 +137,7 @@ static cadre_status ended(const struct directory *directory, struct cadre_error 
 cadre_status directory_ended(struct directory *directory, struct cadre_error *error)
 {
     pthread_mutex_lock(&directory->lock);
-    cadre_status status = ended(directory, error);
+    cadre_status status = ps_directory_ended(directory, error);
     pthread_mutex_unlock(&directory->lock);
     return status;
 }
@@ -172,7 +172,7 @@ cadre_status directory_await_key(struct directory *directory, uint64_t wait_time
     uint64_t until_us = deadline_of(wait_timeout_us);
     pthread_mutex_lock(&directory->lock);
     cadre_status status;
-    while ((status = ended(directory, error)) == CADRE_OK && !directory->spoken) {
+    while ((status = ps_directory_ended(directory, error)) == CADRE_OK && !directory->spoken) {
         if (!wait_until(directory, until_us)) {
             status = cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
                 "the coordinator did not say within %.1f s who is in the job; did the chief start?",
@@ -207,8 +207,8 @@ static void name_member(enum role role, uint32_t index, char ret_who[WHO_BYTES])
 }
 
 /* Under the lock. */
-static cadre_status missing(const struct directory *directory, enum role role, uint32_t index,
-    uint64_t wait_timeout_us, struct cadre_error *error)
+static cadre_status ps_directory_missing(const struct directory *directory, enum role role,
+    uint32_t index, uint64_t wait_timeout_us, struct cadre_error *error)
 {
     char who[WHO_BYTES];
     const struct directory_member *member =
@@ -230,10 +230,10 @@ cadre_status directory_await(struct directory *directory, enum role role, uint32
     const struct directory_member *member =
         &directory->members[ps_job_first_slot(&directory->self.ps_job, role) + index];
     cadre_status status;
-    while ((status = ended(directory, error)) == CADRE_OK &&
+    while ((status = ps_directory_ended(directory, error)) == CADRE_OK &&
            (!member->here || member->incarnation < least)) {
         if (!wait_until(directory, until_us)) {
-            status = missing(directory, role, index, wait_timeout_us, error);
+            status = ps_directory_missing(directory, role, index, wait_timeout_us, error);
             break;
         }
     }

@@ -24,7 +24,7 @@ cadre_status partition_rule_check(const struct partition_rule *rule, struct cadr
 }
 
 /* Saturates: more than there can be is as good as all of it. */
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t partition_times(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
@@ -35,7 +35,7 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0 ? 1 : 0);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t partition_least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -46,7 +46,7 @@ static uint64_t slice_bytes(
 {
     uint64_t bytes = element_bytes;
     for (uint32_t i = 0; i < rank; i++) {
-        bytes = i == axis ? bytes : times(bytes, (uint64_t)dims[i]);
+        bytes = i == axis ? bytes : partition_times(bytes, (uint64_t)dims[i]);
     }
     return bytes;
 }
@@ -61,13 +61,13 @@ uint64_t partition_count(const struct partition_rule *rule, const int64_t *dims,
     uint64_t slice = slice_bytes(dims, rank, axis, element_bytes);
     uint64_t count = rule->shards;
     if (rule->kind == PARTITION_MIN_SIZE) {
-        count = least(count, divide_up(times(slice, length), rule->bytes));
+        count = partition_least(count, divide_up(partition_times(slice, length), rule->bytes));
     } else if (rule->kind == PARTITION_MAX_SIZE) {
         uint64_t rows = slice == 0 ? length : rule->bytes / slice;
         uint64_t needed = divide_up(length, rows == 0 ? 1 : rows);
-        count = count == 0 ? needed : least(count, needed);
+        count = count == 0 ? needed : partition_least(count, needed);
     }
-    count = least(count, length);
+    count = partition_least(count, length);
     return count == 0 ? 1 : count;
 }
 
@@ -90,13 +90,14 @@ cadre_status partition_from_counts(const int64_t *pieces, uint32_t count, const 
         }
     }
     uint64_t rows = dims[0] < 1 ? 1 : (uint64_t)dims[0];
-    *ret_shards = least((uint64_t)pieces[0], rows);
+    *ret_shards = partition_least((uint64_t)pieces[0], rows);
     return CADRE_OK;
 }
 
 uint64_t partition_first(struct partition_layout layout, uint64_t shard)
 {
-    return layout.rows / layout.shards * shard + least(shard, layout.rows % layout.shards);
+    return layout.rows / layout.shards * shard +
+           partition_least(shard, layout.rows % layout.shards);
 }
 
 uint64_t partition_rows(struct partition_layout layout, uint64_t shard)

@@ -50,7 +50,7 @@ static int64_t batch_rows(const cadre_dataset *self, struct element_position pos
 }
 
 /* Elements [first, first + count) of the input, stacked. */
-static cadre_status gather(cadre_dataset *input, struct element_position first, size_t count,
+static cadre_status batch_gather(cadre_dataset *input, struct element_position first, size_t count,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     size_t bytes = count * sizeof(struct element_position);
@@ -72,7 +72,7 @@ static cadre_status read_first(struct batch_dataset *batch, struct element_posit
     int64_t count, struct batch_builder *parts, struct id_list *ids, struct cadre_error *error)
 {
     cadre_element first = {0};
-    CADRE_TRY(gather(batch->base.input, from, 1, &first, ids, error));
+    CADRE_TRY(batch_gather(batch->base.input, from, 1, &first, ids, error));
     uint64_t row_bytes = element_memory_bytes(&first);
     CADRE_TRY(batch_builder_add(parts, &first, 1, error));
     CADRE_TRY(check_size(count, row_bytes, error));
@@ -91,14 +91,14 @@ static cadre_status read_at(struct batch_dataset *batch, struct element_position
     } else {
         CADRE_TRY(check_size(count, row_bytes, error));
         if (count <= ROWS_AT_ONCE) {
-            return gather(batch->base.input, from, (size_t)count, ret_element, ids, error);
+            return batch_gather(batch->base.input, from, (size_t)count, ret_element, ids, error);
         }
     }
     while (parts.rows < count) {
         cadre_element part = {0};
         int64_t left = count - parts.rows;
         size_t rows = (size_t)(left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
-        CADRE_TRY(gather(batch->base.input, from, rows, &part, ids, error));
+        CADRE_TRY(batch_gather(batch->base.input, from, rows, &part, ids, error));
         CADRE_TRY(batch_builder_add(&parts, &part, rows, error));
         from.index += rows;
     }
@@ -206,7 +206,7 @@ static cadre_status check_first(
 }
 
 /* Rows that are alike are taken stacked, where the input has them so. */
-static cadre_status decide(struct batch_iterator *iterator, struct cadre_error *error)
+static cadre_status batch_decide(struct batch_iterator *iterator, struct cadre_error *error)
 {
     cadre_element_spec spec;
     struct cadre_error unsaid = {0}; /* reading meets it again */
@@ -267,7 +267,7 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
     struct batch_iterator *iterator = (struct batch_iterator *)self;
     const struct batch_dataset *batch = (const struct batch_dataset *)self->data;
     if (iterator->reading == READING_UNDECIDED) {
-        CADRE_TRY(decide(iterator, error));
+        CADRE_TRY(batch_decide(iterator, error));
     }
     bool rows = iterator->reading == READING_ROWS;
     size_t ids_before = ids != NULL ? ids->count : 0;

@@ -12,7 +12,7 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/device/machine_memory.h"
 
-static cadre_status unlike(
+static cadre_status pad_unlike(
     const cadre_tensor *part, size_t i, const cadre_tensor *first, struct cadre_error *error)
 {
     char text[TENSOR_SHAPE_TEXT_BYTES];
@@ -51,7 +51,7 @@ static cadre_status find_dims(cadre_tensor *const parts[], size_t count, const i
     for (size_t i = 0; i < count; i++) {
         if (cadre_tensor_dtype(parts[i]) != cadre_tensor_dtype(parts[0]) ||
             cadre_tensor_rank(parts[i]) != rank) {
-            return unlike(parts[i], i, parts[0], error);
+            return pad_unlike(parts[i], i, parts[0], error);
         }
         for (uint32_t axis = 0; axis < rank; axis++) {
             int64_t own = cadre_tensor_dim(parts[i], axis);
@@ -65,7 +65,7 @@ static cadre_status find_dims(cadre_tensor *const parts[], size_t count, const i
 }
 
 /* Copies a part to the beginning of `to`, which has the shape `dims`. */
-static void position(const cadre_tensor *part, const int64_t *dims, char *to)
+static void pad_position(const cadre_tensor *part, const int64_t *dims, char *to)
 {
     uint32_t rank = cadre_tensor_rank(part);
     size_t bytes = cadre_dtype_bytes(cadre_tensor_dtype(part));
@@ -94,7 +94,7 @@ static void position(const cadre_tensor *part, const int64_t *dims, char *to)
     }
 }
 
-static void fill(char *to, int64_t count, const void *value, size_t bytes)
+static void pad_fill(char *to, int64_t count, const void *value, size_t bytes)
 {
     for (int64_t i = 0; i < count; i++) {
         memcpy(to + (size_t)i * bytes, value, bytes);
@@ -105,7 +105,7 @@ static void position_all(
     cadre_tensor *const parts[], size_t count, const int64_t *dims, size_t part_bytes, char *to)
 {
     for (size_t i = 0; i < count; i++) {
-        position(parts[i], dims, to + i * part_bytes);
+        pad_position(parts[i], dims, to + i * part_bytes);
     }
 }
 
@@ -150,14 +150,15 @@ cadre_status pad_stack(cadre_tensor *const parts[], size_t count, const int64_t 
                 error, CADRE_RESOURCE_EXHAUSTED, "no memory to pad %" PRId64 " strings", total);
         }
         const cadre_string empty = {.bytes = "", .size = 0};
-        fill(strings, total, value != NULL ? cadre_tensor_const_data(value) : &empty, sizeof empty);
+        pad_fill(
+            strings, total, value != NULL ? cadre_tensor_const_data(value) : &empty, sizeof empty);
         position_all(parts, count, dims + 1, bytes / count, strings);
         return tensor_from_data(dtype, rank + 1, dims, strings, ret_tensor, error);
     }
     CADRE_TRY(tensor_create(dtype, rank + 1, dims, ret_tensor, error));
     char *to = cadre_tensor_data(*ret_tensor);
     if (value != NULL) {
-        fill(to, total, cadre_tensor_const_data(value), cadre_dtype_bytes(dtype));
+        pad_fill(to, total, cadre_tensor_const_data(value), cadre_dtype_bytes(dtype));
     }
     position_all(parts, count, dims + 1, bytes / count, to);
     return CADRE_OK;

@@ -49,7 +49,7 @@ static cadre_status look_at(
     return CADRE_OK;
 }
 
-static cadre_status look(
+static cadre_status ragged_batch_look(
     struct ragged_dataset *ragged, const cadre_element_spec *spec, struct cadre_error *error)
 {
     CADRE_TRY(element_spec_check_plain(spec, "ragged_batch", error));
@@ -77,7 +77,8 @@ static cadre_status need_kinds(struct ragged_dataset *ragged, struct cadre_error
     }
     CADRE_TRY(dataset_spec(ragged->batch.base.input, &spec, error));
     pthread_mutex_lock(&ragged->lock);
-    cadre_status status = atomic_load(&ragged->found) ? CADRE_OK : look(ragged, &spec, error);
+    cadre_status status =
+        atomic_load(&ragged->found) ? CADRE_OK : ragged_batch_look(ragged, &spec, error);
     pthread_mutex_unlock(&ragged->lock);
     return status;
 }

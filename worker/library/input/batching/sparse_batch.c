@@ -20,8 +20,9 @@ struct sparse_dataset {
 /* --- a batch --- */
 
 /* The shape of all rows together, and how many numbers they have. */
-static cadre_status measure(const struct sparse_dataset *sparse, const struct element_stack *rows,
-    int64_t shape[CADRE_RANK_MAX], int64_t *ret_values, struct cadre_error *error)
+static cadre_status sparse_batch_measure(const struct sparse_dataset *sparse,
+    const struct element_stack *rows, int64_t shape[CADRE_RANK_MAX], int64_t *ret_values,
+    struct cadre_error *error)
 {
     shape[0] = (int64_t)rows->count;
     for (uint32_t axis = 0; axis < sparse->rank; axis++) {
@@ -111,7 +112,7 @@ static cadre_status sparse_stack(struct uneven_batch *batch, const struct elemen
     const struct sparse_dataset *sparse = (const struct sparse_dataset *)batch;
     int64_t shape[CADRE_RANK_MAX];
     int64_t values = 0;
-    CADRE_TRY(measure(sparse, rows, shape, &values, error));
+    CADRE_TRY(sparse_batch_measure(sparse, rows, shape, &values, error));
     cadre_tensor **tensors = ret_element->tensors;
     cadre_status status = make_indices(sparse, rows, values, &tensors[0], error);
     status = status == CADRE_OK ? make_values(rows, &tensors[1], error) : status;

@@ -85,8 +85,8 @@ static cadre_status view_row(const cadre_element *element, int64_t row, cadre_el
 }
 
 /* Rows [first, first + count) of an element; `alone`: one, without the first dimension. */
-static cadre_status view(const cadre_element *element, int64_t first, int64_t count, bool alone,
-    cadre_element *ret_element, struct cadre_error *error)
+static cadre_status unbatch_view(const cadre_element *element, int64_t first, int64_t count,
+    bool alone, cadre_element *ret_element, struct cadre_error *error)
 {
     const struct row_range range = {.first = first, .count = count};
     return alone ? view_row(element, first, ret_element, error)
@@ -123,7 +123,8 @@ static cadre_status read_rows(cadre_dataset *self, struct element_position posit
             "; declare what the map before it makes with rows of any number",
             position.index, found, rows);
     }
-    status = status == CADRE_OK ? view(&whole, first, count, false, ret_element, error) : status;
+    status =
+        status == CADRE_OK ? unbatch_view(&whole, first, count, false, ret_element, error) : status;
     cadre_element_release(&whole);
     return status;
 }
@@ -159,7 +160,7 @@ static cadre_status unbatch_at(cadre_dataset *self, struct element_position posi
     const struct element_position from = {position.index / rows, position.epoch};
     CADRE_TRY(read_rows(self, from, (int64_t)(position.index % rows), 1, &row, error));
     cadre_status status = ids == NULL ? CADRE_OK : unbatch_ids_at(self, &position, 1, ids, error);
-    status = status == CADRE_OK ? view(&row, 0, 1, true, ret_element, error) : status;
+    status = status == CADRE_OK ? unbatch_view(&row, 0, 1, true, ret_element, error) : status;
     cadre_element_release(&row);
     return status;
 }
@@ -225,7 +226,7 @@ static cadre_status unbatch_give(struct unbatch_iterator *iterator, int64_t coun
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     CADRE_TRY(add_ids(&iterator->ids, iterator->rows, iterator->given, count, ids, error));
-    CADRE_TRY(view(&iterator->element, iterator->given, count, alone, ret_element, error));
+    CADRE_TRY(unbatch_view(&iterator->element, iterator->given, count, alone, ret_element, error));
     iterator->given += count;
     return CADRE_OK;
 }
@@ -279,7 +280,8 @@ static cadre_status unbatch_save(
     }
     cadre_element rest = {0};
     struct id_list ids = {0};
-    cadre_status status = view(&iterator->element, iterator->given, left, false, &rest, error);
+    cadre_status status =
+        unbatch_view(&iterator->element, iterator->given, left, false, &rest, error);
     status = status == CADRE_OK
                  ? add_ids(&iterator->ids, iterator->rows, iterator->given, left, &ids, error)
                  : status;

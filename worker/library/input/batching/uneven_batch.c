@@ -43,7 +43,7 @@ static cadre_status check_memory(
 }
 
 /* All have as many components, and none that are batches already. */
-static cadre_status stack(const cadre_dataset *self, const struct element_stack *rows,
+static cadre_status uneven_batch_stack(const cadre_dataset *self, const struct element_stack *rows,
     cadre_element *ret_element, struct cadre_error *error)
 {
     cadre_element_spec spec;
@@ -89,7 +89,7 @@ cadre_status uneven_at_rows(cadre_dataset *self, struct element_position positio
             CADRE_TRY(check_memory(self, &rows.elements[0], count, error));
         }
     }
-    return stack(self, &rows, ret_element, error);
+    return uneven_batch_stack(self, &rows, ret_element, error);
 }
 
 cadre_status uneven_at(cadre_dataset *self, struct element_position position,
@@ -143,7 +143,7 @@ static cadre_status uneven_next(cadre_iterator *self, cadre_element *ret_element
             CADRE_TRY(check_memory(self->data, &parts.read.elements[0], batch->size, error));
         }
     }
-    return stack(self->data, &parts.read, ret_element, error);
+    return uneven_batch_stack(self->data, &parts.read, ret_element, error);
 }
 
 static const struct iterator_ops uneven_iterator_ops = {

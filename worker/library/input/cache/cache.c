@@ -196,7 +196,7 @@ static cadre_status begin_input(struct cache_iterator *iterator, struct cadre_er
 }
 
 /* Finds out where the elements come from. */
-static cadre_status begin(struct cache_iterator *iterator, struct cadre_error *error)
+static cadre_status dataset_begin(struct cache_iterator *iterator, struct cadre_error *error)
 {
     struct cache_store *store = store_of(iterator->base.data);
     bool complete = false;
@@ -219,7 +219,7 @@ static cadre_status begin(struct cache_iterator *iterator, struct cadre_error *e
     return CADRE_OK;
 }
 
-static void abandon(struct cache_iterator *iterator)
+static void dataset_abandon(struct cache_iterator *iterator)
 {
     if (iterator->writer != NULL) {
         store_of(iterator->base.data)->ops->abandon(iterator->writer);
@@ -228,7 +228,7 @@ static void abandon(struct cache_iterator *iterator)
 }
 
 /* The input's next element, into the store too; its end completes the store. */
-static cadre_status fill(
+static cadre_status dataset_fill(
     struct cache_iterator *iterator, cadre_element *ret_element, struct cadre_error *error)
 {
     const struct cache_store_ops *ops = store_of(iterator->base.data)->ops;
@@ -245,7 +245,7 @@ static cadre_status fill(
     }
     if (status != CADRE_OK) {
         cadre_element_release(ret_element);
-        abandon(iterator);
+        dataset_abandon(iterator);
     }
     return status;
 }
@@ -271,13 +271,13 @@ static cadre_status cache_next(cadre_iterator *self, cadre_element *ret_element,
     struct id_list *ids, struct cadre_error *error)
 {
     struct cache_iterator *iterator = (struct cache_iterator *)self;
-    cadre_status status = begin(iterator, error);
+    cadre_status status = dataset_begin(iterator, error);
     if (status == CADRE_OK && iterator->mode == CACHE_READS) {
         status = find_next(iterator, ret_element, ids, error);
     } else if (status == CADRE_OK && iterator->mode == CACHE_THROUGH) {
         status = iterator_next(self->input, ret_element, ids, error);
     } else if (status == CADRE_OK) {
-        status = fill(iterator, ret_element, error);
+        status = dataset_fill(iterator, ret_element, error);
         if (status == CADRE_OK) {
             status = id_list_add_range(ids, &iterator->ids, 0, iterator->ids.count, error);
         }
@@ -294,7 +294,7 @@ static cadre_status cache_skip(
     cadre_iterator *self, uint64_t count, uint64_t *ret_skipped, struct cadre_error *error)
 {
     struct cache_iterator *iterator = (struct cache_iterator *)self;
-    CADRE_TRY(begin(iterator, error));
+    CADRE_TRY(dataset_begin(iterator, error));
     if (iterator->mode == CACHE_READS) {
         uint64_t left = iterator->count - iterator->next;
         *ret_skipped = count < left ? count : left;
@@ -304,7 +304,7 @@ static cadre_status cache_skip(
     iterator->next += *ret_skipped;
     while (iterator->mode == CACHE_FILLS && *ret_skipped < count) {
         cadre_element passed = {0};
-        cadre_status status = fill(iterator, &passed, error);
+        cadre_status status = dataset_fill(iterator, &passed, error);
         if (status == CADRE_OUT_OF_RANGE) {
             /* The store is complete now, and this iterator at its end. */
             iterator->mode = CACHE_READS;
@@ -381,7 +381,7 @@ static cadre_status cache_restore(
 static void cache_iterator_destroy(cadre_iterator *self)
 {
     struct cache_iterator *iterator = (struct cache_iterator *)self;
-    abandon(iterator);
+    dataset_abandon(iterator);
     id_list_clear(&iterator->ids);
 }
 

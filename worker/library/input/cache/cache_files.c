@@ -96,7 +96,7 @@ static cadre_status start_data(
 }
 
 /* Whole and safe on the disk, under its own name; then the index, which makes it count. */
-static cadre_status publish(
+static cadre_status cache_files_publish(
     struct files_store *store, struct cache_index *index, struct cadre_error *error)
 {
     CADRE_TRY(cache_output_publish(&store->output, store->data_path, error));
@@ -110,10 +110,10 @@ static cadre_status publish(
     return status;
 }
 
-static cadre_status finish(
+static cadre_status cache_files_finish(
     struct files_store *store, struct cache_index *index, struct cadre_error *error)
 {
-    cadre_status status = publish(store, index, error);
+    cadre_status status = cache_files_publish(store, index, error);
     if (status != CADRE_OK) {
         stop_filling(store);
         return cadre_error_wrap(error, status, "cache");
@@ -133,7 +133,7 @@ static cadre_status finish(
 
 /* --- finding what is there --- */
 
-static cadre_status lost(struct files_store *store, struct cadre_error *error)
+static cadre_status cache_files_lost(struct files_store *store, struct cadre_error *error)
 {
     char before[CADRE_ERROR_TEXT_BYTES];
     snprintf(before, sizeof before, "%s", error->text);
@@ -142,7 +142,7 @@ static cadre_status lost(struct files_store *store, struct cadre_error *error)
         store->data_path);
 }
 
-static bool fits(const struct files_store *store, const struct cache_index *index)
+static bool cache_files_fits(const struct files_store *store, const struct cache_index *index)
 {
     int64_t cardinality = dataset_cardinality(store->input);
     return sha256_equal(&store->pipeline, &index->pipeline) &&
@@ -195,14 +195,14 @@ static cadre_status look_locked(struct files_store *store, struct cadre_error *e
     if (status == CADRE_NOT_FOUND) {
         return CADRE_OK;
     }
-    if (status == CADRE_OK && !fits(store, &index)) {
+    if (status == CADRE_OK && !cache_files_fits(store, &index)) {
         cache_index_clear(&index);
         return CADRE_OK;
     }
     status = status == CADRE_OK ? open_data(store, &index, &fd, error) : status;
     if (status != CADRE_OK) {
         cache_index_clear(&index);
-        return status == CADRE_DATA_LOSS ? lost(store, error)
+        return status == CADRE_DATA_LOSS ? cache_files_lost(store, error)
                                          : cadre_error_wrap(error, status, "cache");
     }
     cache_index_clear(&store->index);
@@ -244,7 +244,7 @@ static cadre_status read_bytes(struct files_store *store, const struct cache_ent
         if (got == 0) {
             cadre_error_set(error, CADRE_DATA_LOSS, "%s is cut short at byte %" PRIu64,
                 store->data_path, entry->offset + done);
-            return lost(store, error);
+            return cache_files_lost(store, error);
         }
         done += (size_t)got;
     }
@@ -265,7 +265,7 @@ static cadre_status read_element(struct files_store *store, const struct cache_e
         cadre_error_set(error, CADRE_DATA_LOSS,
             "%s is damaged between the bytes %" PRIu64 " and %" PRIu64, store->data_path,
             entry->offset, entry->offset + entry->bytes);
-        return lost(store, error);
+        return cache_files_lost(store, error);
     }
     struct iterator_state_reader reader = {
         .bytes = (const uint8_t *)bytes, .count = (size_t)entry->bytes};
@@ -276,7 +276,7 @@ static cadre_status read_element(struct files_store *store, const struct cache_e
     if (status != CADRE_OK) {
         cadre_element_release(ret_element);
     }
-    return status == CADRE_INVALID_ARGUMENT ? lost(store, error) : status;
+    return status == CADRE_INVALID_ARGUMENT ? cache_files_lost(store, error) : status;
 }
 
 /* With the lock held: the entry of an element that this process has written by index. */
@@ -402,7 +402,7 @@ static cadre_status put_locked(struct files_store *store, uint64_t index, uint64
     }
     store->index.entries[index] = entry;
     store->filled++;
-    return store->filled == count ? finish(store, &store->index, error) : CADRE_OK;
+    return store->filled == count ? cache_files_finish(store, &store->index, error) : CADRE_OK;
 }
 
 static cadre_status files_put(struct cache_store *base, uint64_t index, uint64_t count,
@@ -476,7 +476,7 @@ static void writer_free(struct cache_writer *writer)
 static cadre_status files_commit(struct cache_writer *writer, struct cadre_error *error)
 {
     pthread_mutex_lock(&writer->store->lock);
-    cadre_status status = finish(writer->store, &writer->index, error);
+    cadre_status status = cache_files_finish(writer->store, &writer->index, error);
     pthread_mutex_unlock(&writer->store->lock);
     writer_free(writer);
     return status;
@@ -519,7 +519,7 @@ static const struct cache_store_ops files_ops = {
     .abandon = files_abandon,
 };
 
-static char *join(const char *path, const char *suffix)
+static char *cache_files_join(const char *path, const char *suffix)
 {
     size_t bytes = strlen(path) + strlen(suffix) + 1;
     char *joined = malloc(bytes);
@@ -541,10 +541,10 @@ struct cache_store *cache_files_new(const char *path, cadre_dataset *input)
     store->lock_fd = -1;
     store->output.fd = -1;
     pthread_mutex_init(&store->lock, NULL);
-    store->data_path = join(path, ".data");
-    store->index_path = join(path, ".index");
-    store->partial_path = join(path, ".data.partial");
-    store->lock_path = join(path, ".lock");
+    store->data_path = cache_files_join(path, ".data");
+    store->index_path = cache_files_join(path, ".index");
+    store->partial_path = cache_files_join(path, ".data.partial");
+    store->lock_path = cache_files_join(path, ".lock");
     if (store->data_path == NULL || store->index_path == NULL || store->partial_path == NULL ||
         store->lock_path == NULL) {
         files_destroy(&store->base);

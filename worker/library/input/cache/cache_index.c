@@ -62,7 +62,8 @@ cadre_status cache_index_pipeline(
     return status == CADRE_OK ? sha256_of(whole, size, ret_hash, error) : status;
 }
 
-static cadre_status damaged(const char *path, const char *how, struct cadre_error *error)
+static cadre_status cache_index_damaged(
+    const char *path, const char *how, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS, "%s %s", path, how);
 }
@@ -84,7 +85,7 @@ static cadre_status read_fixed(
     return CADRE_OK;
 }
 
-static cadre_status parse(
+static cadre_status cache_index_parse(
     struct iterator_state_reader *reader, struct cache_index *index, struct cadre_error *error)
 {
     char magic[sizeof MAGIC];
@@ -124,25 +125,26 @@ cadre_status cache_index_read(
     *ret_index = (struct cache_index){0};
     CADRE_TRY(file_read(path, SIZE_MAX / 4, &bytes, &size, error));
     if (size < CHECKSUM_BYTES) {
-        return damaged(path, "is cut short", error);
+        return cache_index_damaged(path, "is cut short", error);
     }
     memcpy(&checksum, bytes + size - CHECKSUM_BYTES, CHECKSUM_BYTES);
     if (checksum != record_crc32c(0, bytes, size - CHECKSUM_BYTES)) {
-        return damaged(path, "is damaged or cut short, for its checksum is wrong", error);
+        return cache_index_damaged(
+            path, "is damaged or cut short, for its checksum is wrong", error);
     }
     struct iterator_state_reader reader = {
         .bytes = (const uint8_t *)bytes, .count = size - CHECKSUM_BYTES};
-    cadre_status status = parse(&reader, ret_index, error);
+    cadre_status status = cache_index_parse(&reader, ret_index, error);
     if (status != CADRE_OK) {
         cache_index_clear(ret_index);
     }
     return status == CADRE_INVALID_ARGUMENT
-               ? damaged(path, "is no index of a cache that this version knows", error)
+               ? cache_index_damaged(path, "is no index of a cache that this version knows", error)
                : status;
 }
 
-static cadre_status compose(struct iterator_state_writer *writer, const struct cache_index *index,
-    struct cadre_error *error)
+static cadre_status cache_index_compose(struct iterator_state_writer *writer,
+    const struct cache_index *index, struct cadre_error *error)
 {
     CADRE_TRY(iterator_state_write_bytes(writer, MAGIC, sizeof MAGIC, error));
     CADRE_TRY(iterator_state_write_bytes(
@@ -158,7 +160,7 @@ cadre_status cache_index_write(
     const char *path, const struct cache_index *index, struct cadre_error *error)
 {
     CADRE_CLEANUP(iterator_state_writer_clear) struct iterator_state_writer writer = {0};
-    CADRE_TRY(compose(&writer, index, error));
+    CADRE_TRY(cache_index_compose(&writer, index, error));
     uint32_t checksum = record_crc32c(0, writer.bytes, writer.count);
     uint8_t *whole = realloc(writer.bytes, writer.count + CHECKSUM_BYTES);
     if (whole == NULL) {

@@ -171,7 +171,8 @@ static struct digest digest_of(
 }
 
 /* What is found out by reading proves nothing about the reading. */
-static void prove(struct distributed_input *input, struct distributed_batch *batch)
+static void distributed_input_prove(
+    struct distributed_input *input, struct distributed_batch *batch)
 {
     struct cadre_error error;
     batch->provable = input->wants_expected && input->rule == &input_rule_data &&
@@ -211,7 +212,7 @@ cadre_status distributed_input_read(struct distributed_input *input, uint64_t ep
     }
     batch.samples = input->ids.count;
     batch.consumed = digest_of(input, epoch, &input->ids);
-    prove(input, &batch);
+    distributed_input_prove(input, &batch);
     *ret_batch = batch;
     return CADRE_OK;
 }

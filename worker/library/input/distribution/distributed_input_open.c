@@ -72,7 +72,8 @@ static uint64_t pieces_of(const struct distributed_input *input)
 
 /* Several workers may have to give dummies where others have elements, and one where that is asked
  * for, unless there is no end. */
-static void advertise(struct distributed_input *input, const cadre_element_spec *pieces)
+static void distributed_input_open_advertise(
+    struct distributed_input *input, const cadre_element_spec *pieces)
 {
     bool dummies = (input->workers > 1 || input->partial_steps) && !input->endless;
     input->piece_spec = *pieces;
@@ -99,14 +100,14 @@ static cadre_status open_data(
     input->reader.data = input->data;
     input->reader.stream.data = input->data;
     input->reader.stream.replay = &input->replay;
-    advertise(input, &piece);
+    distributed_input_open_advertise(input, &piece);
     return CADRE_OK;
 }
 
 /* --- a pipeline of the worker's own --- */
 
 /* In elements of one replica each. Takes no reference; *ret_data is one. */
-static cadre_status rebatch(struct distributed_input *input,
+static cadre_status distributed_input_open_rebatch(struct distributed_input *input,
     const struct distributed_layout *layout, const cadre_element_spec *spec,
     cadre_dataset **ret_data, struct cadre_error *error)
 {
@@ -209,7 +210,7 @@ static cadre_status open_own(struct distributed_input *input,
     CADRE_TRY(worker_pipelines_init(&input->own, &own, 1, &input->replay, error));
     input->rule = &input_rule_pipelines;
     input->agrees = input->workers > 1 && !(input->endless && rows_are_known(&input->spec));
-    advertise(input, &input->spec);
+    distributed_input_open_advertise(input, &input->spec);
     return CADRE_OK;
 }
 
@@ -233,7 +234,7 @@ static cadre_status open_dataset(struct distributed_input *input,
         cadre_dataset_release(input->data);
         input->data = named;
     }
-    CADRE_TRY(rebatch(input, layout, &spec, &pieces, error));
+    CADRE_TRY(distributed_input_open_rebatch(input, layout, &spec, &pieces, error));
     cadre_status status = open_own(input, layout, pieces, error);
     cadre_dataset_release(pieces);
     return status;
@@ -290,7 +291,7 @@ static cadre_status open_made(struct distributed_input *input, cadre_dataset *co
     input->policy = CADRE_SHARD_OFF;
     input->rule = &input_rule_pipelines;
     input->agrees = input->workers > 1; /* others may have made what ends */
-    advertise(input, &input->spec);
+    distributed_input_open_advertise(input, &input->spec);
     return CADRE_OK;
 }
 

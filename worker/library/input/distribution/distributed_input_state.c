@@ -59,7 +59,8 @@ static cadre_status write_state(struct distributed_input *input, uint64_t epoch,
     return CADRE_OK;
 }
 
-static void keep(struct distributed_input *input, const struct distributed_state *state)
+static void distributed_input_state_keep(
+    struct distributed_input *input, const struct distributed_state *state)
 {
     pthread_mutex_lock(&input->lock);
     if (input->state_count == INPUT_STATES_MAX) {
@@ -114,7 +115,7 @@ void distributed_input_keep_state(struct distributed_input *input, uint64_t epoc
     }
     const struct distributed_state state = {
         .epoch = epoch, .step = step, .bytes = writer.bytes, .count = writer.count};
-    keep(input, &state);
+    distributed_input_state_keep(input, &state);
 }
 
 cadre_status distributed_input_save(struct distributed_input *input, uint64_t epoch, uint64_t step,
@@ -164,8 +165,8 @@ static cadre_status check_head(const struct distributed_input *input,
     return CADRE_OK;
 }
 
-static cadre_status restore(struct distributed_input *input, const struct distributed_state *state,
-    struct cadre_error *error)
+static cadre_status distributed_input_state_restore(struct distributed_input *input,
+    const struct distributed_state *state, struct cadre_error *error)
 {
     struct iterator_state_reader reader = {.bytes = state->bytes, .count = state->count};
     uint32_t count = 0;
@@ -194,7 +195,7 @@ static cadre_status restore(struct distributed_input *input, const struct distri
 cadre_status distributed_input_restore(struct distributed_input *input,
     const struct distributed_state *state, struct cadre_error *error)
 {
-    cadre_status status = restore(input, state, error);
+    cadre_status status = distributed_input_state_restore(input, state, error);
     return status == CADRE_OK
                ? CADRE_OK
                : cadre_error_wrap(error, status,

@@ -59,7 +59,7 @@ static bool passes_by(struct element_position from, struct element_position to)
 }
 
 /* The iterator stands at `place` or before it, in its epoch. */
-static cadre_status begin(
+static cadre_status element_stream_begin(
     struct element_stream *stream, struct element_position position, struct cadre_error *error)
 {
     bool stands = stream->iterator != NULL && passes_by(stream->next, position) &&
@@ -131,7 +131,7 @@ cadre_status element_stream_read(struct element_stream *stream, struct element_p
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     *ret_element = (cadre_element){0};
-    CADRE_TRY(begin(stream, position, error));
+    CADRE_TRY(element_stream_begin(stream, position, error));
     if (stream->held && stream->next.index == position.index) {
         return take_read_ahead(stream, ret_element, ids, error);
     }

@@ -89,7 +89,7 @@ static void read_one(struct input_prefetcher *prefetcher)
     pthread_cond_broadcast(&prefetcher->changed);
 }
 
-static bool stages(const struct input_prefetcher *prefetcher)
+static bool input_prefetcher_stages(const struct input_prefetcher *prefetcher)
 {
     return prefetcher->stage != NULL && prefetcher->staged < prefetcher->count &&
            prefetcher->staged < prefetcher->ahead;
@@ -139,7 +139,7 @@ static void *read_ahead(void *argument)
     tensor_memory_prefer(prefetcher->memory);
     pthread_mutex_lock(&prefetcher->lock);
     while (!prefetcher->quit) {
-        if (stages(prefetcher)) {
+        if (input_prefetcher_stages(prefetcher)) {
             stage_one(prefetcher);
         } else if (is_to_read(prefetcher)) {
             read_one(prefetcher);

@@ -10,7 +10,7 @@ static int64_t data_steps(struct distributed_input *input, uint64_t epoch)
     return dataset_cardinality(input->data);
 }
 
-static bool beyond(const struct distributed_input *input, uint64_t index)
+static bool input_rule_data_beyond(const struct distributed_input *input, uint64_t index)
 {
     int64_t cardinality = dataset_cardinality(input->data);
     return cardinality >= 0 && index >= (uint64_t)cardinality;
@@ -38,7 +38,7 @@ static cadre_status data_fill(
     if (pieces == 1) {
         return fill_whole(input, batch, error);
     }
-    if (beyond(input, position.index)) {
+    if (input_rule_data_beyond(input, position.index)) {
         return iterator_end(error);
     }
     for (uint32_t r = 0; r < input->replicas; r++) {

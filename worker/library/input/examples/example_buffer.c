@@ -101,9 +101,9 @@ static const char *found_name(const struct example_feature *found)
                                                             : CADRE_I64);
 }
 
-static cadre_status decode(const struct wanted_feature *wanted, const struct example_feature *found,
-    struct example_bytes example, void *to, uint64_t room, uint64_t *ret_count,
-    struct cadre_error *error)
+static cadre_status example_buffer_decode(const struct wanted_feature *wanted,
+    const struct example_feature *found, struct example_bytes example, void *to, uint64_t room,
+    uint64_t *ret_count, struct cadre_error *error)
 {
     struct example_fault fault = {0};
     if (found->kind != wanted->holds) {
@@ -143,7 +143,7 @@ cadre_status example_buffer_set_fixed(struct example_buffer *cells, int64_t firs
     if (found->kind == EXAMPLE_NOTHING) {
         return set_default(cells, first, wanted, error);
     }
-    CADRE_TRY(decode(
+    CADRE_TRY(example_buffer_decode(
         wanted, found, example, cell_at(cells, first), (uint64_t)wanted->count, &count, error));
     if (count != (uint64_t)wanted->count) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
@@ -164,7 +164,7 @@ cadre_status example_list_length(const struct wanted_feature *wanted,
     if (found->kind == EXAMPLE_NOTHING) {
         return CADRE_OK;
     }
-    CADRE_TRY(decode(wanted, found, example, NULL, 0, &count, error));
+    CADRE_TRY(example_buffer_decode(wanted, found, example, NULL, 0, &count, error));
     if (count % (uint64_t)wanted->count != 0) {
         char shape[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -178,7 +178,7 @@ cadre_status example_list_length(const struct wanted_feature *wanted,
 }
 
 /* Copies the padding to the cells from `first` to `end`. */
-static void pad(
+static void example_buffer_pad(
     struct example_buffer *cells, int64_t first, int64_t end, const struct wanted_feature *wanted)
 {
     static const cadre_string none = {.bytes = "", .size = 0};
@@ -202,10 +202,10 @@ cadre_status example_buffer_set_list(struct example_buffer *cells, int64_t first
     int64_t end = first + length * wanted->count;
     if (length > 0) {
         uint64_t count = 0;
-        CADRE_TRY(decode(
+        CADRE_TRY(example_buffer_decode(
             wanted, found, example, cell_at(cells, first), (uint64_t)(end - first), &count, error));
         CADRE_ASSERT(count == (uint64_t)(end - first));
     }
-    pad(cells, end, first + padded * wanted->count, wanted);
+    example_buffer_pad(cells, end, first + padded * wanted->count, wanted);
     return CADRE_OK;
 }

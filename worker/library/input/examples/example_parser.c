@@ -142,7 +142,7 @@ static cadre_status add_feature(
                                           : take_default(wanted, feature->default_value, error);
 }
 
-static cadre_status create(const cadre_feature features[], size_t count,
+static cadre_status example_parser_create(const cadre_feature features[], size_t count,
     cadre_example_parser **ret_parser, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(ret_parser, "cadre_example_parser_create", "ret_parser", error));
@@ -172,7 +172,7 @@ cadre_status cadre_example_parser_create(
     const cadre_feature features[], size_t count, cadre_example_parser **ret_parser)
 {
     struct cadre_error error = {0};
-    cadre_status status = create(features, count, ret_parser, &error);
+    cadre_status status = example_parser_create(features, count, ret_parser, &error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }
 

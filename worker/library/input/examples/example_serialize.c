@@ -79,7 +79,7 @@ static enum example_kind kind_of(cadre_dtype dtype)
     }
 }
 
-static struct feature_sizes measure(const char *name, const cadre_tensor *tensor)
+static struct feature_sizes example_serialize_measure(const char *name, const cadre_tensor *tensor)
 {
     struct feature_sizes sizes = {0};
     int64_t count = cadre_tensor_count(tensor);
@@ -127,7 +127,7 @@ static char *put_values(char *to, const cadre_tensor *tensor)
 
 static char *put_feature(char *to, const char *name, const cadre_tensor *tensor)
 {
-    struct feature_sizes sizes = measure(name, tensor);
+    struct feature_sizes sizes = example_serialize_measure(name, tensor);
     to = put_field(to, TAG_FIRST, sizes.entry);
     to = put_field(to, TAG_FIRST, strlen(name));
     to = put_bytes(to, name, strlen(name));
@@ -166,8 +166,9 @@ static cadre_status check_features(const char *const names[], cadre_tensor *cons
     return CADRE_OK;
 }
 
-static cadre_status serialize(const char *const names[], cadre_tensor *const tensors[],
-    size_t count, cadre_tensor **ret_example, struct cadre_error *error)
+static cadre_status example_serialize_serialize(const char *const names[],
+    cadre_tensor *const tensors[], size_t count, cadre_tensor **ret_example,
+    struct cadre_error *error)
 {
     size_t features = 0;
     CADRE_TRY(argument_require(ret_example, "cadre_example_serialize", "ret_example", error));
@@ -181,7 +182,7 @@ static cadre_status serialize(const char *const names[], cadre_tensor *const ten
         CADRE_TRY(tensor_require_host(tensors[i], "cadre_example_serialize", error));
     }
     for (size_t i = 0; i < count; i++) {
-        features += field_bytes(measure(names[i], tensors[i]).entry);
+        features += field_bytes(example_serialize_measure(names[i], tensors[i]).entry);
         if (field_bytes(features) > MESSAGE_BYTES_MAX) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "feature \"%s\" makes the example longer than the %zu bytes that readers take; "
@@ -205,6 +206,6 @@ cadre_status cadre_example_serialize(const char *const names[], cadre_tensor *co
     size_t count, cadre_tensor **ret_example)
 {
     struct cadre_error error = {0};
-    cadre_status status = serialize(names, tensors, count, ret_example, &error);
+    cadre_status status = example_serialize_serialize(names, tensors, count, ret_example, &error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&error);
 }

@@ -58,7 +58,7 @@ static inline bool read_varint(
     return read_long_varint(cursor, ret_value, fault);
 }
 
-static bool take(
+static bool example_wire_take(
     struct cursor *cursor, uint64_t bytes, struct cursor *ret_content, struct example_fault *fault)
 {
     if (bytes > (uint64_t)(cursor->end - cursor->at)) {
@@ -86,7 +86,7 @@ static bool read_any_field(
     switch (ret_field->type) {
     case WIRE_BYTES:
         return read_varint(cursor, &number, fault) &&
-               take(cursor, number, &ret_field->content, fault);
+               example_wire_take(cursor, number, &ret_field->content, fault);
     case WIRE_VARINT:
         ret_field->content.at = cursor->at;
         if (!read_varint(cursor, &number, fault)) {
@@ -95,9 +95,9 @@ static bool read_any_field(
         ret_field->content.end = cursor->at;
         return true;
     case WIRE_64:
-        return take(cursor, 8, &ret_field->content, fault);
+        return example_wire_take(cursor, 8, &ret_field->content, fault);
     case WIRE_32:
-        return take(cursor, 4, &ret_field->content, fault);
+        return example_wire_take(cursor, 4, &ret_field->content, fault);
     default:
         return fault_set(fault, start, "a field has a type that does not exist");
     }

@@ -63,7 +63,7 @@ void block_cache_free(struct block_cache *blocks)
 }
 
 /* Takes the whole file's bytes out of what all may keep. */
-static bool claim(uint64_t bytes)
+static bool block_cache_claim(uint64_t bytes)
 {
     uint64_t limit = atomic_load(&kept_limit);
     if (limit == 0) {
@@ -82,7 +82,7 @@ static bool claim(uint64_t bytes)
 static bool set_up(struct block_cache *blocks)
 {
     size_t count = (blocks->bytes + BLOCK_BYTES - 1) / BLOCK_BYTES;
-    if (!claim(blocks->bytes)) {
+    if (!block_cache_claim(blocks->bytes)) {
         return false;
     }
     atomic_uchar *states = calloc(count, sizeof states[0]);
@@ -104,7 +104,7 @@ static bool set_up(struct block_cache *blocks)
 }
 
 /* Whether the file is kept; decides it when enough was read in pieces. */
-static bool decide(struct block_cache *blocks, size_t bytes)
+static bool block_cache_decide(struct block_cache *blocks, size_t bytes)
 {
     uint64_t pieces = atomic_fetch_add_explicit(&blocks->pieces, bytes, memory_order_relaxed);
     if (pieces < WORTH_BYTES || pieces < blocks->bytes / WORTH_PART ||
@@ -143,7 +143,8 @@ const char *block_cache_find(
         return NULL;
     }
     int decided = atomic_load_explicit(&blocks->decided, memory_order_acquire);
-    if (decided == DECIDED_NO || (decided == DECIDED_NOT_YET && !decide(blocks, bytes))) {
+    if (decided == DECIDED_NO ||
+        (decided == DECIDED_NOT_YET && !block_cache_decide(blocks, bytes))) {
         return NULL;
     }
     CADRE_ASSERT(offset >= 0);

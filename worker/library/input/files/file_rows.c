@@ -32,7 +32,7 @@ static struct run next_run(
     return run;
 }
 
-static void prefetch(const char *kept, size_t bytes)
+static void file_rows_prefetch(const char *kept, size_t bytes)
 {
     for (size_t line = 0; line < LINES_AHEAD && line * CACHE_LINE < bytes; line++) {
         __builtin_prefetch(kept + line * CACHE_LINE);
@@ -52,7 +52,7 @@ cadre_status file_rows_read(const struct file_rows *rows, const struct element_p
                 run.kept = block_cache_find(rows->file->blocks, rows->file, run.offset, bytes);
             }
             if (run.kept != NULL) {
-                prefetch(run.kept, bytes);
+                file_rows_prefetch(run.kept, bytes);
             }
             runs[found] = run;
             done += run.rows;

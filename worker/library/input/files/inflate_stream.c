@@ -90,7 +90,7 @@ static int64_t position_in_file(const struct inflate_stream *stream)
 }
 
 /* What the decompressor means. */
-static const char *reason(int code)
+static const char *inflate_stream_reason(int code)
 {
     switch (code) {
     case ISAL_INVALID_BLOCK:
@@ -133,15 +133,16 @@ static cadre_status wrong_header(
         stream->file.path, kind_name(stream), stream->member_start, why);
 }
 
-static cadre_status damaged(
+static cadre_status inflate_stream_damaged(
     const struct inflate_stream *stream, int code, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "%s: the %s stream is damaged near byte %" PRId64 " of the file (%s); copy the file again",
-        stream->file.path, kind_name(stream), position_in_file(stream), reason(code));
+        stream->file.path, kind_name(stream), position_in_file(stream),
+        inflate_stream_reason(code));
 }
 
-static cadre_status load(struct inflate_stream *stream, struct cadre_error *error)
+static cadre_status inflate_stream_load(struct inflate_stream *stream, struct cadre_error *error)
 {
     struct inflate_state *state = &stream->state;
     int64_t left = stream->file.bytes - stream->loaded;
@@ -179,7 +180,7 @@ static cadre_status short_header(struct inflate_stream *stream, struct cadre_err
     if (stream->compression == CADRE_COMPRESSION_GZIP && bytes > 0) {
         CADRE_TRY(input_file_read(&stream->file, stream->member_start, begins, bytes, error));
         if (memcmp(begins, gzip_begins, bytes) != 0) {
-            return wrong_header(stream, reason(ISAL_INVALID_WRAPPER), error);
+            return wrong_header(stream, inflate_stream_reason(ISAL_INVALID_WRAPPER), error);
         }
     }
     return cut_short(stream, error);
@@ -198,7 +199,7 @@ static cadre_status read_header(
         return ended ? short_header(stream, error) : CADRE_OK;
     }
     if (code != ISAL_DECOMP_OK) {
-        return wrong_header(stream, reason(code), error);
+        return wrong_header(stream, inflate_stream_reason(code), error);
     }
     if (gzip && (stream->gzip_header.flags & GZIP_RESERVED_FLAGS) != 0) {
         return wrong_header(stream, "the header has flags that do not exist", error);
@@ -236,7 +237,7 @@ static cadre_status inflate_body(
     const uint8_t *before = state->next_out;
     int code = isal_inflate(state);
     if (code != ISAL_DECOMP_OK) {
-        return damaged(stream, code, error);
+        return inflate_stream_damaged(stream, code, error);
     }
     if (state->block_state == ISAL_BLOCK_FINISH) {
         end_member(stream);
@@ -253,7 +254,7 @@ static cadre_status read_compressed(struct inflate_stream *stream, void *to, siz
     state->next_out = to;
     state->avail_out = (uint32_t)(bytes < OUTPUT_BYTES_MAX ? bytes : OUTPUT_BYTES_MAX);
     while (state->next_out == to) {
-        CADRE_TRY(load(stream, error));
+        CADRE_TRY(inflate_stream_load(stream, error));
         bool ended = state->avail_in == 0;
         if (stream->stage == STAGE_BETWEEN) {
             if (ended && stream->file.bytes > 0) {

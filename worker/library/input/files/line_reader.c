@@ -48,7 +48,7 @@ static cadre_status too_long(const struct line_reader *reader, struct cadre_erro
 }
 
 /* Twice the room, but no more than the longest line and its end need. */
-static cadre_status grow(struct line_reader *reader, struct cadre_error *error)
+static cadre_status line_reader_grow(struct line_reader *reader, struct cadre_error *error)
 {
     uint64_t limit = reader->longest + 2 > BUFFER_BYTES ? reader->longest + 2 : BUFFER_BYTES;
     uint64_t wanted = reader->capacity == 0 ? BUFFER_BYTES : (uint64_t)reader->capacity * 2;
@@ -93,7 +93,7 @@ cadre_status line_reader_open(struct line_reader *reader, const char *path,
     CADRE_TRY(inflate_stream_open(path, compression, &reader->stream, error));
     reader->longest = longest;
     reader->offset = offset;
-    cadre_status status = reader->buffer == NULL ? grow(reader, error) : CADRE_OK;
+    cadre_status status = reader->buffer == NULL ? line_reader_grow(reader, error) : CADRE_OK;
     if (status == CADRE_OK) {
         status = go_to(reader, offset, error);
     }
@@ -105,7 +105,7 @@ cadre_status line_reader_open(struct line_reader *reader, const char *path,
 
 /* Reads on behind what is in the buffer, which has room at its end or at its start. The lines that
  * were found in it move with it. */
-static cadre_status fill(
+static cadre_status line_reader_fill(
     struct line_reader *reader, cadre_string lines[], size_t found, struct cadre_error *error)
 {
     if (reader->start > 0 && reader->capacity - reader->end < reader->capacity / 2) {
@@ -125,7 +125,7 @@ static cadre_status fill(
 }
 
 /* What was found is given before a failure that comes after it. */
-static cadre_status postpone(struct line_reader *reader, size_t found,
+static cadre_status line_reader_postpone(struct line_reader *reader, size_t found,
     const struct cadre_error *failure, struct cadre_error *error)
 {
     if (found > 0) {
@@ -182,12 +182,13 @@ cadre_status line_reader_next(struct line_reader *reader, cadre_string lines[], 
                    (found > 0 && reader->end - reader->start == reader->capacity)) {
             break;
         } else if (reader->end - reader->start < reader->capacity) {
-            fill(reader, lines, found, &failure);
+            line_reader_fill(reader, lines, found, &failure);
         } else {
-            grow(reader, &failure);
+            line_reader_grow(reader, &failure);
         }
     }
     reader->start += at;
     *ret_count = found;
-    return failure.code == CADRE_OK ? CADRE_OK : postpone(reader, found, &failure, error);
+    return failure.code == CADRE_OK ? CADRE_OK
+                                    : line_reader_postpone(reader, found, &failure, error);
 }

@@ -100,7 +100,7 @@ static void handle_bus_error(int number, siginfo_t *info, void *context)
 
 /* Once. Where the program has put a handler of its own over ours, it may pass on what it does not
  * know or not: nothing more is mapped. */
-static cadre_status install(struct cadre_error *error)
+static cadre_status mapped_file_install(struct cadre_error *error)
 {
     struct sigaction now;
     struct sigaction ours = {
@@ -147,9 +147,10 @@ static bool have_row(void)
     return free_rows != NULL;
 }
 
-static cadre_status map(struct mapped_file *file, int fd, uint64_t size, struct cadre_error *error)
+static cadre_status mapped_file_map(
+    struct mapped_file *file, int fd, uint64_t size, struct cadre_error *error)
 {
-    CADRE_TRY(install(error));
+    CADRE_TRY(mapped_file_install(error));
     void *start = MAP_FAILED;
     if (mapped_count == MAPPED_FILES_MAX) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -179,7 +180,7 @@ cadre_status mapped_file_open(
     CADRE_ASSERT(size >= 1);
     *file = (struct mapped_file){0};
     pthread_mutex_lock(&mappings_lock);
-    cadre_status status = map(file, fd, size, error);
+    cadre_status status = mapped_file_map(file, fd, size, error);
     pthread_mutex_unlock(&mappings_lock);
     return status;
 }

@@ -53,7 +53,7 @@ static const struct {
     {"<u1", CADRE_U8},
 };
 
-static cadre_status damaged(const struct cursor *cursor, size_t at, const char *expected)
+static cadre_status npy_header_damaged(const struct cursor *cursor, size_t at, const char *expected)
 {
     return cadre_error_set(cursor->error, CADRE_DATA_LOSS,
         "%s: damaged npy header at byte %zu, where %s should be", cursor->path, at, expected);
@@ -102,7 +102,7 @@ static void skip_spaces(struct cursor *cursor)
 }
 
 /* Takes `character` after spaces, if it is there. */
-static bool take(struct cursor *cursor, char character)
+static bool npy_header_take(struct cursor *cursor, char character)
 {
     skip_spaces(cursor);
     if (cursor->at < cursor->size && cursor->bytes[cursor->at] == (uint8_t)character) {
@@ -128,21 +128,21 @@ static bool take_word(struct cursor *cursor, const char *word)
 static cadre_status parse_string(struct cursor *cursor, struct slice *ret_slice)
 {
     char quote = '\'';
-    if (!take(cursor, '\'')) {
+    if (!npy_header_take(cursor, '\'')) {
         quote = '"';
-        if (!take(cursor, '"')) {
-            return damaged(cursor, cursor->at, "a quoted string");
+        if (!npy_header_take(cursor, '"')) {
+            return npy_header_damaged(cursor, cursor->at, "a quoted string");
         }
     }
     size_t start = cursor->at;
     while (cursor->at < cursor->size && cursor->bytes[cursor->at] != (uint8_t)quote) {
         if (cursor->bytes[cursor->at] == '\\' || cursor->bytes[cursor->at] < ' ') {
-            return damaged(cursor, cursor->at, "a plain character");
+            return npy_header_damaged(cursor, cursor->at, "a plain character");
         }
         cursor->at++;
     }
     if (cursor->at == cursor->size) {
-        return damaged(cursor, start, "a string that ends");
+        return npy_header_damaged(cursor, start, "a string that ends");
     }
     *ret_slice = (struct slice){(const char *)cursor->bytes + start, cursor->at - start};
     cursor->at++;
@@ -159,14 +159,14 @@ static cadre_status parse_size(struct cursor *cursor, int64_t *ret_size)
         int64_t digit = cursor->bytes[cursor->at] - '0';
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_add_overflow(value, digit, &value)) {
-            return damaged(cursor, start, "a size below 2^63");
+            return npy_header_damaged(cursor, start, "a size below 2^63");
         }
         cursor->at++;
     }
     if (cursor->at == start) {
-        return damaged(cursor, start, "a size");
+        return npy_header_damaged(cursor, start, "a size");
     }
-    take(cursor, 'L'); /* Python 2 wrote long integers so */
+    npy_header_take(cursor, 'L'); /* Python 2 wrote long integers so */
     *ret_size = value;
     return CADRE_OK;
 }
@@ -174,11 +174,11 @@ static cadre_status parse_size(struct cursor *cursor, int64_t *ret_size)
 /* "(3, 4)", "(3,)" or "()". */
 static cadre_status parse_shape(struct cursor *cursor, cadre_tensor_spec *spec)
 {
-    if (!take(cursor, '(')) {
-        return damaged(cursor, cursor->at, "a shape in parentheses");
+    if (!npy_header_take(cursor, '(')) {
+        return npy_header_damaged(cursor, cursor->at, "a shape in parentheses");
     }
     spec->rank = 0;
-    while (!take(cursor, ')')) {
+    while (!npy_header_take(cursor, ')')) {
         if (spec->rank == CADRE_RANK_MAX) {
             return cadre_error_set(cursor->error, CADRE_UNIMPLEMENTED,
                 "%s: npy header at byte %zu: more than %d dimensions", cursor->path, cursor->at,
@@ -186,9 +186,9 @@ static cadre_status parse_shape(struct cursor *cursor, cadre_tensor_spec *spec)
         }
         CADRE_TRY(parse_size(cursor, &spec->dims[spec->rank]));
         spec->rank++;
-        if (!take(cursor, ',')) {
-            if (!take(cursor, ')')) {
-                return damaged(cursor, cursor->at, "a comma or the end of the shape");
+        if (!npy_header_take(cursor, ',')) {
+            if (!npy_header_take(cursor, ')')) {
+                return npy_header_damaged(cursor, cursor->at, "a comma or the end of the shape");
             }
             return CADRE_OK;
         }
@@ -216,7 +216,7 @@ static cadre_status parse_type(struct cursor *cursor, cadre_dtype *ret_dtype)
         cursor->path, shown, descr.text, at);
 }
 
-static bool is(struct slice slice, const char *text)
+static bool npy_header_is(struct slice slice, const char *text)
 {
     return slice.size == strlen(text) && memcmp(slice.text, text, slice.size) == 0;
 }
@@ -227,27 +227,27 @@ static cadre_status parse_entry(struct cursor *cursor, struct fields *fields)
     skip_spaces(cursor);
     size_t at = cursor->at;
     CADRE_TRY(parse_string(cursor, &key));
-    if (!take(cursor, ':')) {
-        return damaged(cursor, cursor->at, "a colon");
+    if (!npy_header_take(cursor, ':')) {
+        return npy_header_damaged(cursor, cursor->at, "a colon");
     }
-    if (is(key, "descr") && !fields->has_descr) {
+    if (npy_header_is(key, "descr") && !fields->has_descr) {
         fields->has_descr = true;
         return parse_type(cursor, &fields->spec.dtype);
     }
-    if (is(key, "shape") && !fields->has_shape) {
+    if (npy_header_is(key, "shape") && !fields->has_shape) {
         fields->has_shape = true;
         return parse_shape(cursor, &fields->spec);
     }
-    if (is(key, "fortran_order") && !fields->has_order) {
+    if (npy_header_is(key, "fortran_order") && !fields->has_order) {
         fields->has_order = true;
         fields->order_at = cursor->at;
         fields->fortran_order = take_word(cursor, "True");
         if (!fields->fortran_order && !take_word(cursor, "False")) {
-            return damaged(cursor, cursor->at, "True or False");
+            return npy_header_damaged(cursor, cursor->at, "True or False");
         }
         return CADRE_OK;
     }
-    return damaged(cursor, at, "one each of 'descr', 'fortran_order' and 'shape'");
+    return npy_header_damaged(cursor, at, "one each of 'descr', 'fortran_order' and 'shape'");
 }
 
 cadre_status npy_header_parse(const uint8_t *bytes, size_t size, const char *path,
@@ -262,24 +262,25 @@ cadre_status npy_header_parse(const uint8_t *bytes, size_t size, const char *pat
             expected);
     }
     struct cursor cursor = {bytes, expected, bytes[6] == 1 ? 10 : 12, path, error};
-    if (!take(&cursor, '{')) {
-        return damaged(&cursor, cursor.at, "a dictionary in braces");
+    if (!npy_header_take(&cursor, '{')) {
+        return npy_header_damaged(&cursor, cursor.at, "a dictionary in braces");
     }
-    while (!take(&cursor, '}')) {
+    while (!npy_header_take(&cursor, '}')) {
         CADRE_TRY(parse_entry(&cursor, &fields));
-        if (!take(&cursor, ',')) {
-            if (!take(&cursor, '}')) {
-                return damaged(&cursor, cursor.at, "a comma or the end of the dictionary");
+        if (!npy_header_take(&cursor, ',')) {
+            if (!npy_header_take(&cursor, '}')) {
+                return npy_header_damaged(
+                    &cursor, cursor.at, "a comma or the end of the dictionary");
             }
             break;
         }
     }
     skip_spaces(&cursor);
     if (cursor.at != cursor.size) {
-        return damaged(&cursor, cursor.at, "nothing more");
+        return npy_header_damaged(&cursor, cursor.at, "nothing more");
     }
     if (!fields.has_descr || !fields.has_order || !fields.has_shape) {
-        return damaged(&cursor, 10, "all of 'descr', 'fortran_order' and 'shape'");
+        return npy_header_damaged(&cursor, 10, "all of 'descr', 'fortran_order' and 'shape'");
     }
     if (fields.fortran_order && fields.spec.rank > 1) {
         return cadre_error_set(error, CADRE_UNIMPLEMENTED,

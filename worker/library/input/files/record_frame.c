@@ -24,7 +24,7 @@ _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths that were checked fi
 /* ISA-L counts in int. */
 #define PIECE_BYTES_MAX ((size_t)1 << 30)
 
-static inline uint32_t mask(uint32_t crc)
+static inline uint32_t record_frame_mask(uint32_t crc)
 {
     return ((crc >> 15) | (crc << 17)) + MASK_DELTA;
 }
@@ -64,8 +64,8 @@ INLINED enum record_fault check_header(
     const uint8_t *bytes, const struct record_rules *rules, crc_function *crc, uint64_t *ret_length)
 {
     *ret_length = load_u64(bytes);
-    if (!rules->skip_checksums &&
-        load_u32(bytes + RECORD_LENGTH_BYTES) != mask(~crc(~0u, bytes, RECORD_LENGTH_BYTES))) {
+    if (!rules->skip_checksums && load_u32(bytes + RECORD_LENGTH_BYTES) !=
+                                      record_frame_mask(~crc(~0u, bytes, RECORD_LENGTH_BYTES))) {
         return RECORD_LENGTH_DAMAGED;
     }
     return *ret_length > rules->record_bytes ? RECORD_TOO_LONG : RECORD_SOUND;
@@ -95,7 +95,8 @@ INLINED struct record_walk walk_frames(const uint8_t *bytes, size_t size, size_t
             break;
         }
         const uint8_t *data = frame + RECORD_HEADER_BYTES;
-        if (!rules->skip_checksums && load_u32(data + length) != mask(~crc(~0u, data, length))) {
+        if (!rules->skip_checksums &&
+            load_u32(data + length) != record_frame_mask(~crc(~0u, data, length))) {
             walk.fault = RECORD_DATA_DAMAGED;
             walk.length = length;
             break;
@@ -207,7 +208,7 @@ uint32_t record_crc32c(uint32_t before, const void *bytes, size_t count)
 
 uint32_t record_checksum(const void *bytes, size_t count)
 {
-    return mask(record_crc32c(0, bytes, count));
+    return record_frame_mask(record_crc32c(0, bytes, count));
 }
 
 void record_frame_make(const void *data, size_t count, uint8_t ret_header[RECORD_HEADER_BYTES],

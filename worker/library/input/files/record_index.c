@@ -59,7 +59,7 @@ static uint64_t width_max(uint32_t width)
 }
 
 /* Makes room for `room` groups of `width`; what is there keeps its meaning. */
-static cadre_status resize(
+static cadre_status record_index_resize(
     struct record_index *index, uint32_t width, size_t room, struct cadre_error *error)
 {
     size_t bytes = 0;
@@ -99,7 +99,8 @@ cadre_status record_index_add(
     size_t slot = index->count % RECORD_INDEX_GROUP;
     uint32_t width = index->width == 0 ? 2 : index->width;
     if (group == index->room) {
-        CADRE_TRY(resize(index, width, index->room == 0 ? GROUPS_FIRST : 2 * index->room, error));
+        CADRE_TRY(record_index_resize(
+            index, width, index->room == 0 ? GROUPS_FIRST : 2 * index->room, error));
     }
     uint64_t base = offset;
     if (slot > 0) {
@@ -108,7 +109,7 @@ cadre_status record_index_add(
     CADRE_ASSERT(offset >= base);
     uint64_t difference = offset - base;
     while (difference > width_max(index->width)) {
-        CADRE_TRY(resize(index, 2 * index->width, index->room, error));
+        CADRE_TRY(record_index_resize(index, 2 * index->width, index->room, error));
     }
     uint8_t *to = index->groups + group * group_bytes(index->width);
     if (slot == 0) {
@@ -152,7 +153,8 @@ size_t record_index_body_bytes(const struct record_index *index)
     return (size_t)group_count(index->count) * group_bytes(index->width);
 }
 
-static uint32_t checksum(const struct header *header, const uint8_t *groups, size_t body_bytes)
+static uint32_t record_index_checksum(
+    const struct header *header, const uint8_t *groups, size_t body_bytes)
 {
     uint32_t crc = record_crc32c(0, header, offsetof(struct header, checksum));
     return record_crc32c(crc, groups, body_bytes);
@@ -171,7 +173,7 @@ void record_index_pack(const struct record_index *index, const struct record_ind
     };
     memcpy(header.magic, magic, sizeof magic);
     size_t body_bytes = index->count == 0 ? 0 : record_index_body_bytes(index);
-    header.checksum = checksum(&header, index->groups, body_bytes);
+    header.checksum = record_index_checksum(&header, index->groups, body_bytes);
     memcpy(ret_header, &header, sizeof header);
 }
 
@@ -248,7 +250,7 @@ cadre_status record_index_unpack(void *memory, size_t size, const struct record_
         .groups = (uint8_t *)memory + sizeof header,
         .memory = memory,
     };
-    if (checksum(&header, index.groups, size - sizeof header) != header.checksum ||
+    if (record_index_checksum(&header, index.groups, size - sizeof header) != header.checksum ||
         !frames_fill_file(&index)) {
         record_index_clear(&index);
         return cadre_error_set(error, CADRE_DATA_LOSS, "it is damaged");

@@ -114,7 +114,7 @@ static cadre_status build_of(const char *path, const struct record_options *opti
 }
 
 /* Why it did not succeed matters to nobody: the index is then made. */
-static bool load(
+static bool record_index_file_load(
     const char *index_path, const struct record_index_file *file, struct record_index *ret_index)
 {
     char *bytes = NULL;
@@ -128,7 +128,7 @@ static bool load(
 }
 
 /* Opens and locks PATH.part, waiting for whoever holds it. False where that cannot be done. */
-static bool lock(const char *part, int *ret_fd)
+static bool record_index_file_lock(const char *part, int *ret_fd)
 {
     for (;;) {
         struct stat own;
@@ -157,7 +157,7 @@ static bool lock(const char *part, int *ret_fd)
 }
 
 /* Whole or absent, as file_write_atomic; into the file whose lock is held. */
-static cadre_status keep(int fd, const char *part, const char *index_path,
+static cadre_status record_index_file_keep(int fd, const char *part, const char *index_path,
     const struct record_index *index, const struct record_index_file *file)
 {
     uint8_t header[RECORD_INDEX_HEADER_BYTES];
@@ -183,15 +183,17 @@ static cadre_status make_and_keep(const char *path, const char *index_path,
         part = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory for a path", path);
     }
-    if (!lock(part, &fd)) {
+    if (!record_index_file_lock(part, &fd)) {
         return build_of(path, options, file, ret_index, error);
     }
-    if (load(index_path, file, ret_index)) { /* somebody made it while we waited */
+    if (record_index_file_load(
+            index_path, file, ret_index)) { /* somebody made it while we waited */
         unlink(part);
         return CADRE_OK;
     }
     cadre_status status = build_of(path, options, file, ret_index, error);
-    if (status != CADRE_OK || keep(fd, part, index_path, ret_index, file) != CADRE_OK) {
+    if (status != CADRE_OK ||
+        record_index_file_keep(fd, part, index_path, ret_index, file) != CADRE_OK) {
         unlink(part);
     }
     return status;
@@ -205,7 +207,7 @@ cadre_status record_index_open(const char *path, const char *folder,
     *ret_index = (struct record_index){0};
     CADRE_TRY(look_at(path, &file, error));
     CADRE_TRY(record_index_path(path, folder, &index_path, error));
-    if (load(index_path, &file, ret_index)) {
+    if (record_index_file_load(index_path, &file, ret_index)) {
         return CADRE_OK;
     }
     return make_and_keep(path, index_path, options, &file, ret_index, error);

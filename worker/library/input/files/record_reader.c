@@ -247,7 +247,7 @@ static cadre_status load_header(
  * header: nobody knows): like those that came before, `used` bytes and `count` records of which are
  * not counted as read yet. A first one that is known takes what it does: who keeps it alone keeps
  * no more, however large those before were. */
-static uint64_t expect(
+static uint64_t files_record_reader_expect(
     const struct record_reader *reader, uint64_t used, size_t count, uint64_t next, size_t limit)
 {
     uint64_t before = reader->number + count;
@@ -275,7 +275,7 @@ cadre_status record_reader_expect(
     if (walk.fault != RECORD_SOUND) {
         return fault_error(reader, &walk, error);
     }
-    *ret_bytes = expect(reader, 0, 0, walk.used, limit);
+    *ret_bytes = files_record_reader_expect(reader, 0, 0, walk.used, limit);
     return CADRE_OK;
 }
 
@@ -318,8 +318,8 @@ static cadre_status take_more(struct record_reader *reader, struct taking *takin
     }
     if (taking->block) {
         /* With the header behind the last one, from which the next call judges. */
-        uint64_t others =
-            expect(reader, taking->used, taking->count, wanted, taking->limit - taking->count);
+        uint64_t others = files_record_reader_expect(
+            reader, taking->used, taking->count, wanted, taking->limit - taking->count);
         uint64_t all = taking->used + others + RECORD_HEADER_BYTES;
         uint64_t limit = taking->renewed ? 2 * (uint64_t)reader->capacity : BLOCK_BYTES_FIRST;
         uint64_t have = reader->end - reader->begin;
@@ -350,7 +350,7 @@ static cadre_status take_more(struct record_reader *reader, struct taking *takin
 }
 
 /* Finds the next records and passes them. */
-static cadre_status take(
+static cadre_status record_reader_take(
     struct record_reader *reader, struct taking *taking, struct cadre_error *error)
 {
     bool stop = false;
@@ -380,7 +380,7 @@ static cadre_status take(
     return CADRE_OK;
 }
 
-static void pass(struct record_reader *reader, const struct taking *taking)
+static void record_reader_pass(struct record_reader *reader, const struct taking *taking)
 {
     reader->begin += (size_t)taking->used;
     reader->offset += taking->used;
@@ -393,8 +393,8 @@ cadre_status record_reader_next(struct record_reader *reader, size_t limit,
     struct taking taking = {.limit = limit};
     CADRE_ASSERT(limit >= 1);
     *ret_count = 0;
-    CADRE_TRY(take(reader, &taking, error));
-    pass(reader, &taking);
+    CADRE_TRY(record_reader_take(reader, &taking, error));
+    record_reader_pass(reader, &taking);
     *ret_records = reader->records;
     *ret_count = taking.count;
     return CADRE_OK;
@@ -420,14 +420,14 @@ cadre_status record_reader_next_block(struct record_reader *reader, size_t limit
     CADRE_ASSERT(limit >= 1);
     *ret_count = 0;
     *ret_block = NULL;
-    CADRE_TRY(take(reader, &taking, error));
+    CADRE_TRY(record_reader_take(reader, &taking, error));
     if (taking.count > 0 && !taking.renewed) {
         CADRE_TRY(copy_out(reader, &taking, ret_block, error));
     } else if (taking.count > 0) {
         *ret_block = cadre_tensor_retain(reader->block);
         reader->given = true;
     }
-    pass(reader, &taking);
+    record_reader_pass(reader, &taking);
     *ret_records = reader->records;
     *ret_count = taking.count;
     return CADRE_OK;

@@ -29,7 +29,8 @@
 #define READ_BYTES_MAX ((size_t)1 << 30)
 
 /* Opens it for one read. A file of this name that is another one now would give other records. */
-static cadre_status reopen(const struct record_table *table, int *ret_fd, struct cadre_error *error)
+static cadre_status record_table_reopen(
+    const struct record_table *table, int *ret_fd, struct cadre_error *error)
 {
     struct stat facts;
     CADRE_TRY(file_open_regular(table->path, ret_fd, NULL, error));
@@ -154,7 +155,7 @@ static cadre_status read_file(const struct record_run *run, uint8_t *to, struct 
     CADRE_CLOSE_AT_EXIT int own = -1;
     int fd = run->table->fd;
     if (fd < 0) {
-        CADRE_TRY(reopen(run->table, &own, error));
+        CADRE_TRY(record_table_reopen(run->table, &own, error));
         fd = own;
     }
     for (size_t done = 0; done < run->bytes;) {

@@ -166,8 +166,8 @@ static cadre_status find_ready(
 }
 
 /* Gives the first element that waits at the turn. */
-static cadre_status give(struct interleave_parallel_iterator *iterator, cadre_element *ret_element,
-    struct id_list *ids, struct cadre_error *error)
+static cadre_status interleave_parallel_give(struct interleave_parallel_iterator *iterator,
+    cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct inner_reader *ahead = iterator->ring[iterator->index];
     struct waiting_element *first = &ahead->held[ahead->first];
@@ -200,7 +200,7 @@ static cadre_status parallel_next(cadre_iterator *self, cadre_element *ret_eleme
     pthread_mutex_lock(&iterator->lock);
     cadre_status status = ordered ? find_in_order(iterator, error) : find_ready(iterator, error);
     if (status == CADRE_OK) {
-        status = give(iterator, ret_element, ids, error);
+        status = interleave_parallel_give(iterator, ret_element, ids, error);
     }
     pthread_mutex_unlock(&iterator->lock);
     return status;

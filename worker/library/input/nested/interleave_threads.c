@@ -129,7 +129,7 @@ static struct inner_reader *find_work(const struct interleave_parallel_iterator 
     return found;
 }
 
-static void *run(void *argument)
+static void *interleave_threads_run(void *argument)
 {
     struct interleave_parallel_iterator *iterator = argument;
     crash_thread("interleave", 0);
@@ -164,10 +164,10 @@ cadre_status interleave_start_threads(
             "interleave: no memory for %" PRIu32 " threads", wanted);
     }
     while (iterator->thread_count < wanted && failure == 0) {
-        failure =
-            fault_point("interleave.thread")
-                ? EAGAIN
-                : pthread_create(&iterator->threads[iterator->thread_count], NULL, run, iterator);
+        failure = fault_point("interleave.thread")
+                      ? EAGAIN
+                      : pthread_create(&iterator->threads[iterator->thread_count], NULL,
+                            interleave_threads_run, iterator);
         iterator->thread_count += failure == 0 ? 1 : 0;
     }
     if (iterator->thread_count == 0) {

@@ -139,7 +139,7 @@ static cadre_status probe_first(const struct nested_dataset *nested, cadre_itera
 
 /* Calls the function for the first input elements. Only the first one must do: what is wrong with
  * others is told when they are read. */
-static cadre_status probe(struct nested_dataset *nested, struct cadre_error *error)
+static cadre_status nested_probe(struct nested_dataset *nested, struct cadre_error *error)
 {
     const struct pass pass = {.epoch = 0, .ordered = true};
     cadre_iterator *input = NULL;
@@ -169,7 +169,7 @@ cadre_status nested_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     struct nested_dataset *nested = (struct nested_dataset *)self;
     (void)inputs;
     pthread_mutex_lock(&nested->lock);
-    cadre_status status = nested->found ? CADRE_OK : probe(nested, error);
+    cadre_status status = nested->found ? CADRE_OK : nested_probe(nested, error);
     *ret_spec = nested->output;
     pthread_mutex_unlock(&nested->lock);
     return status;

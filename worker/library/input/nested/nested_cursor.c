@@ -16,8 +16,8 @@ void nested_cursor_clear(struct nested_cursor *cursor)
 }
 
 /* Says of which input element an error is. */
-static cadre_status named(const struct nested_cursor *cursor, const struct nested_dataset *nested,
-    const struct cadre_error *own, struct cadre_error *error)
+static cadre_status nested_cursor_named(const struct nested_cursor *cursor,
+    const struct nested_dataset *nested, const struct cadre_error *own, struct cadre_error *error)
 {
     if (error != NULL) {
         *error = *own;
@@ -109,13 +109,13 @@ cadre_status nested_cursor_open(struct nested_cursor *cursor, const struct neste
     cadre_status status = dataset_iterate(inner, pass, &cursor->iterator, &own);
     cadre_dataset_release(inner);
     if (status != CADRE_OK) {
-        return named(cursor, nested, &own, error);
+        return nested_cursor_named(cursor, nested, &own, error);
     }
     const uint64_t start = cursor->ordinal;
     uint64_t passed = 0;
     cursor->ordinal = 0;
     if (start > 0 && pass_over(cursor, start, &passed, &own) != CADRE_OK) {
-        return named(cursor, nested, &own, error);
+        return nested_cursor_named(cursor, nested, &own, error);
     }
     if (passed < start) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -157,7 +157,7 @@ cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct neste
     }
     if (status != CADRE_OK) {
         cadre_element_release(ret_element);
-        return named(cursor, nested, &own, error);
+        return nested_cursor_named(cursor, nested, &own, error);
     }
     return CADRE_OK;
 }
@@ -185,7 +185,7 @@ cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
     }
     if (status != CADRE_OK) {
         cadre_element_release(ret_element);
-        return named(cursor, nested, &own, error);
+        return nested_cursor_named(cursor, nested, &own, error);
     }
     return CADRE_OK;
 }
@@ -207,7 +207,7 @@ cadre_status nested_cursor_skip(struct nested_cursor *cursor, const struct neste
             status = pass_over(cursor, piece, &passed, &own);
         }
         if (status != CADRE_OK) {
-            return named(cursor, nested, &own, error);
+            return nested_cursor_named(cursor, nested, &own, error);
         }
         *ret_skipped += passed;
         if (passed < piece) {
@@ -220,7 +220,7 @@ cadre_status nested_cursor_skip(struct nested_cursor *cursor, const struct neste
 
 /* --- do they agree? --- */
 
-static cadre_status disagree(const struct nested_cursor *cursor,
+static cadre_status nested_cursor_disagree(const struct nested_cursor *cursor,
     const struct nested_dataset *nested, uint32_t component, const cadre_tensor_spec *before,
     const cadre_tensor *tensor, uint32_t rank, struct cadre_error *error)
 {
@@ -255,7 +255,7 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
             spec->composite = tensor_composite(tensor);
         } else if (spec->dtype != cadre_tensor_dtype(tensor) || spec->rank != rank ||
                    spec->composite != tensor_composite(tensor)) {
-            return disagree(cursor, nested, i, spec, tensor, rank, error);
+            return nested_cursor_disagree(cursor, nested, i, spec, tensor, rank, error);
         }
     }
     kind->spec.count = element->count;

@@ -79,8 +79,8 @@ const char *const *component_names_list(const char *const names[], uint32_t coun
     return found;
 }
 
-static cadre_status check(const char *const names[], uint32_t count, const char *who, bool *ret_any,
-    struct cadre_error *error)
+static cadre_status component_names_check(const char *const names[], uint32_t count,
+    const char *who, bool *ret_any, struct cadre_error *error)
 {
     *ret_any = false;
     for (uint32_t i = 0; i < count; i++) {
@@ -111,7 +111,7 @@ cadre_status component_names_intern(const char *const names[], uint32_t count, c
     bool memory = true;
     CADRE_ASSERT(count <= CADRE_ELEMENT_TENSORS_MAX);
     *ret_names = NULL;
-    CADRE_TRY(check(names, count, who, &any, error));
+    CADRE_TRY(component_names_check(names, count, who, &any, error));
     if (!any) {
         return CADRE_OK;
     }

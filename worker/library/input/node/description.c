@@ -22,10 +22,10 @@ void description_add(struct description *text, const char *format, ...)
     }
 }
 
-static void describe(const cadre_dataset *data, struct description *text)
+static void description_describe(const cadre_dataset *data, struct description *text)
 {
     for (uint32_t i = 0; i < data->input_count; i++) {
-        describe(data->inputs[i], text);
+        description_describe(data->inputs[i], text);
     }
     description_add(text, "%*s%s", INDENT * (int)data->depth, "", data->ops->name);
     if (data->ops->describe != NULL) {
@@ -43,7 +43,7 @@ char *dataset_describe(const cadre_dataset *data)
     if (text.stream == NULL) {
         return NULL;
     }
-    describe(data, &text);
+    description_describe(data, &text);
     if (fclose(text.stream) != 0) {
         free(bytes);
         return NULL;

@@ -11,7 +11,8 @@
 #define TEXT_BYTES 256
 
 /* Numbers in the source; of nested datasets the number in the inner one, and of which it is. */
-static size_t append(char text[TEXT_BYTES], size_t at, const char *before, uint64_t id)
+static size_t error_samples_append(
+    char text[TEXT_BYTES], size_t at, const char *before, uint64_t id)
 {
     uint64_t outer = 0;
     uint64_t ordinal = 0;
@@ -48,12 +49,12 @@ cadre_status error_samples(
             return status; /* a hash, from which no number is found */
         }
     }
-    size_t at = append(text, 0, count == 1 ? "sample " : "samples ", shown[0]);
+    size_t at = error_samples_append(text, 0, count == 1 ? "sample " : "samples ", shown[0]);
     if (count > 2 && follow_each_other(shown, count)) {
-        at = append(text, at, " to ", shown[count - 1]);
+        at = error_samples_append(text, at, " to ", shown[count - 1]);
     } else {
         for (size_t i = 1; i < count && i < SHOWN_MAX; i++) {
-            at = append(text, at, ", ", shown[i]);
+            at = error_samples_append(text, at, ", ", shown[i]);
         }
         if (count > SHOWN_MAX) {
             snprintf(text + at, sizeof text - at, ", ... (%zu in all)", count);

@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 
-static cadre_status reserve(struct id_list *list, size_t more, struct cadre_error *error)
+static cadre_status id_list_reserve(struct id_list *list, size_t more, struct cadre_error *error)
 {
     if (more <= list->capacity - list->count) {
         return CADRE_OK;
@@ -29,7 +29,7 @@ static cadre_status reserve(struct id_list *list, size_t more, struct cadre_erro
 cadre_status id_list_extend(
     struct id_list *list, size_t more, uint64_t **ret_ids, struct cadre_error *error)
 {
-    CADRE_TRY(reserve(list, more, error));
+    CADRE_TRY(id_list_reserve(list, more, error));
     *ret_ids = list->ids == NULL ? NULL : list->ids + list->count; /* none of none */
     list->count += more;
     return CADRE_OK;
@@ -40,7 +40,7 @@ cadre_status id_list_add(struct id_list *list, uint64_t id, struct cadre_error *
     if (list == NULL) {
         return CADRE_OK;
     }
-    CADRE_TRY(reserve(list, 1, error));
+    CADRE_TRY(id_list_reserve(list, 1, error));
     list->ids[list->count++] = id;
     return CADRE_OK;
 }
@@ -52,7 +52,7 @@ cadre_status id_list_add_range(struct id_list *list, const struct id_list *from,
     if (list == NULL || count == 0) {
         return CADRE_OK;
     }
-    CADRE_TRY(reserve(list, count, error));
+    CADRE_TRY(id_list_reserve(list, count, error));
     memcpy(list->ids + list->count, from->ids + first, count * sizeof list->ids[0]);
     list->count += count;
     return CADRE_OK;

@@ -192,7 +192,7 @@ cadre_status iterator_next(cadre_iterator *iterator, cadre_element *ret_element,
 }
 
 /* Keeps the end or the failure, to be given again. */
-static cadre_status stop(
+static cadre_status iterator_stop(
     cadre_iterator *iterator, const struct cadre_error *why, struct cadre_error *error)
 {
     iterator->stopped = *why;
@@ -241,7 +241,7 @@ cadre_status iterator_next_rows(cadre_iterator *iterator, size_t wanted, cadre_e
     CADRE_ASSERT(status == CADRE_OK || own.code == status); /* a short end is no failure */
     if (status != CADRE_OK) {
         drop_ids(ids, ids_before);
-        return stop(iterator, &own, error);
+        return iterator_stop(iterator, &own, error);
     }
     return CADRE_OK;
 }
@@ -253,7 +253,7 @@ cadre_status iterator_skip(
     if (iterator->ops->skip != NULL && iterator->stopped.code == CADRE_OK) {
         struct cadre_error own = {0};
         cadre_status status = iterator->ops->skip(iterator, count, ret_skipped, &own);
-        return status == CADRE_OK ? CADRE_OK : stop(iterator, &own, error);
+        return status == CADRE_OK ? CADRE_OK : iterator_stop(iterator, &own, error);
     }
     while (*ret_skipped < count) {
         cadre_element passed = {0};

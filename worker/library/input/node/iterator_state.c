@@ -55,7 +55,7 @@ void iterator_state_writer_clear(struct iterator_state_writer *writer)
 }
 
 /* Room for an item of 1 + `more` bytes, and its kind. After it `put` cannot fail. */
-static cadre_status begin(
+static cadre_status iterator_state_begin(
     struct iterator_state_writer *writer, enum kind kind, size_t more, struct cadre_error *error)
 {
     size_t limit = writer->limit != 0 ? writer->limit : SIZE_MAX / 2;
@@ -82,7 +82,8 @@ static cadre_status begin(
     return CADRE_OK;
 }
 
-static void put(struct iterator_state_writer *writer, const void *bytes, size_t count)
+static void iterator_state_put(
+    struct iterator_state_writer *writer, const void *bytes, size_t count)
 {
     CADRE_ASSERT(count <= writer->capacity - writer->count);
     if (count > 0) {
@@ -93,13 +94,13 @@ static void put(struct iterator_state_writer *writer, const void *bytes, size_t 
 
 static void put_number(struct iterator_state_writer *writer, uint64_t number)
 {
-    put(writer, &number, sizeof number);
+    iterator_state_put(writer, &number, sizeof number);
 }
 
 cadre_status iterator_state_write_number(
     struct iterator_state_writer *writer, uint64_t number, struct cadre_error *error)
 {
-    CADRE_TRY(begin(writer, KIND_NUMBER, NUMBER_BYTES, error));
+    CADRE_TRY(iterator_state_begin(writer, KIND_NUMBER, NUMBER_BYTES, error));
     put_number(writer, number);
     return CADRE_OK;
 }
@@ -108,9 +109,9 @@ cadre_status iterator_state_write_bytes(struct iterator_state_writer *writer, co
     size_t count, struct cadre_error *error)
 {
     size_t more = count < SIZE_MAX - NUMBER_BYTES ? NUMBER_BYTES + count : SIZE_MAX;
-    CADRE_TRY(begin(writer, KIND_BYTES, more, error));
+    CADRE_TRY(iterator_state_begin(writer, KIND_BYTES, more, error));
     put_number(writer, count);
-    put(writer, bytes, count);
+    iterator_state_put(writer, bytes, count);
     return CADRE_OK;
 }
 
@@ -118,9 +119,9 @@ cadre_status iterator_state_write_ids(
     struct iterator_state_writer *writer, const struct id_list *ids, struct cadre_error *error)
 {
     size_t bytes = ids->count * sizeof ids->ids[0];
-    CADRE_TRY(begin(writer, KIND_IDS, NUMBER_BYTES + bytes, error));
+    CADRE_TRY(iterator_state_begin(writer, KIND_IDS, NUMBER_BYTES + bytes, error));
     put_number(writer, ids->count);
-    put(writer, ids->ids, bytes);
+    iterator_state_put(writer, ids->ids, bytes);
     return CADRE_OK;
 }
 
@@ -150,7 +151,7 @@ static void put_strings(
         put_number(writer, strings[i].size);
     }
     for (int64_t i = 0; i < count; i++) {
-        put(writer, strings[i].bytes, strings[i].size);
+        iterator_state_put(writer, strings[i].bytes, strings[i].size);
     }
 }
 
@@ -162,19 +163,19 @@ cadre_status iterator_state_write_element(
     for (uint32_t i = 0; i < element->count; i++) {
         bytes += tensor_saved_bytes(element->tensors[i]);
     }
-    CADRE_TRY(begin(writer, KIND_ELEMENT, bytes, error));
-    put(writer, &(uint8_t){(uint8_t)element->count}, 1);
+    CADRE_TRY(iterator_state_begin(writer, KIND_ELEMENT, bytes, error));
+    iterator_state_put(writer, &(uint8_t){(uint8_t)element->count}, 1);
     for (uint32_t i = 0; i < element->count; i++) {
         const cadre_tensor *tensor = element->tensors[i];
         uint8_t head[2] = {
             (uint8_t)(cadre_tensor_dtype(tensor) | tensor_composite(tensor) << COMPOSITE_SHIFT),
             (uint8_t)cadre_tensor_rank(tensor)};
-        put(writer, head, sizeof head);
-        put(writer, cadre_tensor_dims(tensor), head[1] * sizeof(int64_t));
+        iterator_state_put(writer, head, sizeof head);
+        iterator_state_put(writer, cadre_tensor_dims(tensor), head[1] * sizeof(int64_t));
         if (cadre_tensor_dtype(tensor) == CADRE_STRING) {
             put_strings(writer, cadre_tensor_const_data(tensor), cadre_tensor_count(tensor));
         } else {
-            put(writer, cadre_tensor_const_data(tensor), cadre_tensor_bytes(tensor));
+            iterator_state_put(writer, cadre_tensor_const_data(tensor), cadre_tensor_bytes(tensor));
         }
     }
     return CADRE_OK;
@@ -190,7 +191,7 @@ static cadre_status cut_short(const struct iterator_state_reader *cursor, struct
 }
 
 /* `count` bytes that are there, or NULL. */
-static const uint8_t *take(struct iterator_state_reader *cursor, uint64_t count)
+static const uint8_t *iterator_state_take(struct iterator_state_reader *cursor, uint64_t count)
 {
     if (count > cursor->count - cursor->at) {
         return NULL;
@@ -203,7 +204,7 @@ static const uint8_t *take(struct iterator_state_reader *cursor, uint64_t count)
 static cadre_status take_number(
     struct iterator_state_reader *cursor, uint64_t *ret_number, struct cadre_error *error)
 {
-    const uint8_t *bytes = take(cursor, NUMBER_BYTES);
+    const uint8_t *bytes = iterator_state_take(cursor, NUMBER_BYTES);
     if (bytes == NULL) {
         return cut_short(cursor, error);
     }
@@ -211,11 +212,11 @@ static cadre_status take_number(
     return CADRE_OK;
 }
 
-static cadre_status expect(
+static cadre_status iterator_state_expect(
     struct iterator_state_reader *cursor, enum kind kind, struct cadre_error *error)
 {
     CADRE_ASSERT(cursor->at <= cursor->count);
-    const uint8_t *found = take(cursor, 1);
+    const uint8_t *found = iterator_state_take(cursor, 1);
     if (found == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the saved position of a pipeline ends at byte %zu, where %s should be; it is of "
@@ -236,7 +237,7 @@ cadre_status iterator_state_read_number(
     struct iterator_state_reader *reader, uint64_t *ret_number, struct cadre_error *error)
 {
     struct iterator_state_reader cursor = *reader;
-    CADRE_TRY(expect(&cursor, KIND_NUMBER, error));
+    CADRE_TRY(iterator_state_expect(&cursor, KIND_NUMBER, error));
     CADRE_TRY(take_number(&cursor, ret_number, error));
     *reader = cursor;
     return CADRE_OK;
@@ -247,9 +248,9 @@ cadre_status iterator_state_read_bytes(struct iterator_state_reader *reader, con
 {
     struct iterator_state_reader cursor = *reader;
     uint64_t count = 0;
-    CADRE_TRY(expect(&cursor, KIND_BYTES, error));
+    CADRE_TRY(iterator_state_expect(&cursor, KIND_BYTES, error));
     CADRE_TRY(take_number(&cursor, &count, error));
-    const uint8_t *bytes = take(&cursor, count);
+    const uint8_t *bytes = iterator_state_take(&cursor, count);
     if (bytes == NULL) {
         return cut_short(&cursor, error);
     }
@@ -265,10 +266,11 @@ cadre_status iterator_state_read_ids(
     struct iterator_state_reader cursor = *reader;
     uint64_t count = 0;
     uint64_t bytes = 0;
-    CADRE_TRY(expect(&cursor, KIND_IDS, error));
+    CADRE_TRY(iterator_state_expect(&cursor, KIND_IDS, error));
     CADRE_TRY(take_number(&cursor, &count, error));
-    const uint8_t *from =
-        __builtin_mul_overflow(count, NUMBER_BYTES, &bytes) ? NULL : take(&cursor, bytes);
+    const uint8_t *from = __builtin_mul_overflow(count, NUMBER_BYTES, &bytes)
+                              ? NULL
+                              : iterator_state_take(&cursor, bytes);
     if (from == NULL) {
         return cut_short(&cursor, error);
     }
@@ -291,7 +293,7 @@ static cadre_status take_strings(struct iterator_state_reader *cursor, uint32_t 
 {
     const uint8_t *sizes = (uint64_t)count > cursor->count / NUMBER_BYTES
                                ? NULL
-                               : take(cursor, (uint64_t)count * NUMBER_BYTES);
+                               : iterator_state_take(cursor, (uint64_t)count * NUMBER_BYTES);
     if (sizes == NULL) {
         return cut_short(cursor, error);
     }
@@ -303,7 +305,7 @@ static cadre_status take_strings(struct iterator_state_reader *cursor, uint32_t 
     for (int64_t i = 0; i < count; i++) {
         uint64_t size = 0;
         memcpy(&size, sizes + i * NUMBER_BYTES, NUMBER_BYTES);
-        const uint8_t *bytes = take(cursor, size);
+        const uint8_t *bytes = iterator_state_take(cursor, size);
         if (bytes == NULL) {
             return cut_short(cursor, error);
         }
@@ -331,7 +333,7 @@ static cadre_status take_tensor(
     int64_t dims[CADRE_RANK_MAX] = {0};
     int64_t count = 0;
     size_t bytes = 0;
-    const uint8_t *head = take(cursor, 2);
+    const uint8_t *head = iterator_state_take(cursor, 2);
     if (head == NULL) {
         return cut_short(cursor, error);
     }
@@ -356,7 +358,7 @@ static cadre_status take_tensor(
     if (dtype == CADRE_STRING) {
         return take_strings(cursor, rank, dims, count, ret_tensor, error);
     }
-    const uint8_t *values = take(cursor, bytes);
+    const uint8_t *values = iterator_state_take(cursor, bytes);
     if (values == NULL) {
         return cut_short(cursor, error);
     }
@@ -373,8 +375,8 @@ cadre_status iterator_state_read_element(
 {
     struct iterator_state_reader cursor = *reader;
     *ret_element = (cadre_element){0};
-    CADRE_TRY(expect(&cursor, KIND_ELEMENT, error));
-    const uint8_t *count = take(&cursor, 1);
+    CADRE_TRY(iterator_state_expect(&cursor, KIND_ELEMENT, error));
+    const uint8_t *count = iterator_state_take(&cursor, 1);
     if (count == NULL) {
         return cut_short(&cursor, error);
     }

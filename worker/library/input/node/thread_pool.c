@@ -76,7 +76,7 @@ static void call_next(struct thread_pool *pool, struct loop *loop)
     }
 }
 
-static void *serve(void *argument)
+static void *thread_pool_serve(void *argument)
 {
     struct thread_pool *pool = argument;
     crash_thread("input", 0);
@@ -105,9 +105,9 @@ cadre_status thread_pool_create(
     pthread_cond_init(&pool->work, NULL);
     int failure = 0;
     while (failure == 0 && pool->thread_count < threads) {
-        failure = fault_point("thread.create")
-                      ? EAGAIN
-                      : pthread_create(&pool->threads[pool->thread_count], NULL, serve, pool);
+        failure = fault_point("thread.create") ? EAGAIN
+                                               : pthread_create(&pool->threads[pool->thread_count],
+                                                     NULL, thread_pool_serve, pool);
         pool->thread_count += failure == 0;
     }
     if (pool->thread_count == 0) {

@@ -74,7 +74,7 @@ static void fill_slot(struct read_ahead *ahead, struct read_ahead_slot *slot)
     pthread_cond_signal(&ahead->done);
 }
 
-static void *serve(void *argument)
+static void *read_ahead_serve(void *argument)
 {
     struct read_ahead *ahead = argument;
     crash_thread("read ahead", 0);
@@ -97,7 +97,8 @@ static void *serve(void *argument)
     return NULL;
 }
 
-static cadre_status start(struct read_ahead *ahead, size_t rows_wanted, struct cadre_error *error)
+static cadre_status read_ahead_start(
+    struct read_ahead *ahead, size_t rows_wanted, struct cadre_error *error)
 {
     if (ahead->threads != NULL) {
         return CADRE_OK;
@@ -114,7 +115,8 @@ static cadre_status start(struct read_ahead *ahead, size_t rows_wanted, struct c
     while (failure == 0 && ahead->thread_count < ahead->rule.threads) {
         failure = fault_point("thread.create")
                       ? EAGAIN
-                      : pthread_create(&ahead->threads[ahead->thread_count], NULL, serve, ahead);
+                      : pthread_create(
+                            &ahead->threads[ahead->thread_count], NULL, read_ahead_serve, ahead);
         ahead->thread_count += failure == 0;
     }
     if (ahead->thread_count == 0) {
@@ -127,7 +129,7 @@ static cadre_status start(struct read_ahead *ahead, size_t rows_wanted, struct c
 /* --- the reader --- */
 
 /* The number of the slot to give next, or -1: none is ready. */
-static int64_t pick(struct read_ahead *ahead)
+static int64_t read_ahead_pick(struct read_ahead *ahead)
 {
     for (uint64_t i = 0; i < ahead->count; i++) {
         const struct read_ahead_slot *slot = *read_ahead_slot_at(ahead, i);
@@ -145,7 +147,7 @@ static int64_t pick(struct read_ahead *ahead)
 static cadre_status wait_for_slot(
     struct read_ahead *ahead, int64_t *ret_number, struct cadre_error *error)
 {
-    while ((*ret_number = pick(ahead)) < 0) {
+    while ((*ret_number = read_ahead_pick(ahead)) < 0) {
         if (ahead->count == 0 && ahead->input_ended) {
             if (ahead->no_memory.code == CADRE_OK) {
                 return iterator_end(error);
@@ -165,7 +167,7 @@ static cadre_status wait_for_slot(
 }
 
 /* Gives up to `wanted` rows of slot `number`, or its one element when `wanted` is 0. */
-static cadre_status give(struct read_ahead *ahead, int64_t number, size_t wanted,
+static cadre_status read_ahead_give(struct read_ahead *ahead, int64_t number, size_t wanted,
     cadre_element *ret_element, size_t *ret_count, struct id_list *ids, struct cadre_error *error)
 {
     struct read_ahead_slot *slot = *read_ahead_slot_at(ahead, (uint64_t)number);
@@ -198,11 +200,11 @@ static cadre_status ahead_next(cadre_iterator *self, cadre_element *ret_element,
     struct read_ahead *ahead = (struct read_ahead *)self;
     int64_t number = 0;
     size_t count = 0;
-    CADRE_TRY(start(ahead, 0, error));
+    CADRE_TRY(read_ahead_start(ahead, 0, error));
     pthread_mutex_lock(&ahead->lock);
     cadre_status status = wait_for_slot(ahead, &number, error);
     if (status == CADRE_OK) {
-        status = give(ahead, number, 0, ret_element, &count, ids, error);
+        status = read_ahead_give(ahead, number, 0, ret_element, &count, ids, error);
     }
     pthread_mutex_unlock(&ahead->lock);
     return status;
@@ -229,12 +231,12 @@ static cadre_status ahead_next_rows(cadre_iterator *self, size_t wanted, cadre_e
 {
     struct read_ahead *ahead = (struct read_ahead *)self;
     int64_t number = 0;
-    CADRE_TRY(start(ahead, wanted, error));
+    CADRE_TRY(read_ahead_start(ahead, wanted, error));
     pthread_mutex_lock(&ahead->lock);
     cadre_status status = wait_for_slot(ahead, &number, error);
     bool alone = status == CADRE_OK && (*read_ahead_slot_at(ahead, (uint64_t)number))->rows == 0;
     if (status == CADRE_OK) {
-        status = give(ahead, number, wanted, ret_element, ret_count, ids, error);
+        status = read_ahead_give(ahead, number, wanted, ret_element, ret_count, ids, error);
     }
     pthread_mutex_unlock(&ahead->lock);
     if (status == CADRE_OK && alone) {

@@ -83,7 +83,7 @@ static cadre_status not_found(const cadre_dataset *node, struct cadre_error *err
  * is rewritten, it is only asked whether it could be. */
 typedef cadre_dataset *(*reader_function)(const cadre_dataset *reader, void *context);
 
-static cadre_status walk(cadre_dataset *node, reader_function part, void *context,
+static cadre_status auto_shard_walk(cadre_dataset *node, reader_function part, void *context,
     cadre_dataset **ret_data, struct cadre_error *error);
 
 static cadre_status walk_inputs(cadre_dataset *node, reader_function part, void *context,
@@ -97,7 +97,7 @@ static cadre_status walk_inputs(cadre_dataset *node, reader_function part, void 
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to shard a dataset");
     }
     for (uint32_t i = 0; i < node->input_count; i++) {
-        cadre_status status = walk(node->inputs[i], part, context, &inputs[i], error);
+        cadre_status status = auto_shard_walk(node->inputs[i], part, context, &inputs[i], error);
         if (status != CADRE_OK) {
             for (uint32_t made = 0; made < i; made++) {
                 cadre_dataset_release(inputs[made]);
@@ -122,12 +122,12 @@ static cadre_dataset *part_of_list(cadre_dataset *source, reader_function part, 
 }
 
 /* *ret_data is the rewritten tree: one reference. */
-static cadre_status walk(cadre_dataset *node, reader_function part, void *context,
+static cadre_status auto_shard_walk(cadre_dataset *node, reader_function part, void *context,
     cadre_dataset **ret_data, struct cadre_error *error)
 {
     *ret_data = NULL;
     if (strcmp(node->ops->name, "assert_cardinality") == 0) {
-        return walk(node->input, part, context, ret_data, error);
+        return auto_shard_walk(node->input, part, context, ret_data, error);
     }
     if (has_branches(node) || passes_files_through(node)) {
         return walk_inputs(node, part, context, ret_data, error);
@@ -158,7 +158,7 @@ cadre_status dataset_require_file_names(cadre_dataset *data, struct cadre_error 
             "CADRE_SHARD_FILE: a shuffle of all (CADRE_SHUFFLE_ALL) reads its input by index, and "
             "whole files are read in order; give the shuffle a buffer, or use CADRE_SHARD_DATA");
     }
-    return walk(data, NULL, NULL, &none, error);
+    return auto_shard_walk(data, NULL, NULL, &none, error);
 }
 
 cadre_status dataset_rewrite_readers(cadre_dataset *data,
@@ -167,7 +167,7 @@ cadre_status dataset_rewrite_readers(cadre_dataset *data,
 {
     *ret_data = NULL;
     CADRE_TRY(dataset_status(data, error));
-    CADRE_TRY(walk(data, part, context, ret_data, error));
+    CADRE_TRY(auto_shard_walk(data, part, context, ret_data, error));
     cadre_status status = dataset_status(*ret_data, error);
     if (status != CADRE_OK) {
         cadre_dataset_release(*ret_data);
@@ -346,7 +346,7 @@ static cadre_dataset *replace_marks(cadre_dataset *node, const struct auto_shard
 
 /* --- all of them --- */
 
-static cadre_status check(const struct auto_shard *shard, struct cadre_error *error)
+static cadre_status auto_shard_check(const struct auto_shard *shard, struct cadre_error *error)
 {
     if (shard->workers < 1 || shard->worker >= shard->workers) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -361,11 +361,11 @@ static cadre_status check(const struct auto_shard *shard, struct cadre_error *er
     return CADRE_OK;
 }
 
-static cadre_status rewrite(cadre_dataset *data, const struct auto_shard *shard,
+static cadre_status auto_shard_rewrite(cadre_dataset *data, const struct auto_shard *shard,
     cadre_shard_policy *policy, cadre_dataset **ret_data, struct cadre_error *error)
 {
     CADRE_TRY(dataset_status(data, error));
-    CADRE_TRY(check(shard, error));
+    CADRE_TRY(auto_shard_check(shard, error));
     if (*policy == CADRE_SHARD_AUTO) {
         struct policy_choice choice;
         CADRE_TRY(dataset_choose_policy(data, shard->workers, &choice, error));
@@ -396,7 +396,7 @@ cadre_status dataset_auto_shard(cadre_dataset *data, const struct auto_shard *sh
 {
     cadre_shard_policy policy = shard->policy;
     *ret_data = NULL;
-    cadre_status status = rewrite(data, shard, &policy, ret_data, error);
+    cadre_status status = auto_shard_rewrite(data, shard, &policy, ret_data, error);
     if (ret_used != NULL) {
         *ret_used = policy;
     }

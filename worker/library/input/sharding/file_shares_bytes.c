@@ -25,7 +25,7 @@ struct shares_writer {
     bool failed; /* no memory */
 };
 
-static void put(struct shares_writer *writer, uint64_t number)
+static void file_shares_bytes_put(struct shares_writer *writer, uint64_t number)
 {
     if (writer->capacity - writer->count < 10 && !writer->failed) {
         size_t capacity = writer->capacity == 0 ? 64 : writer->capacity * 2;
@@ -50,16 +50,16 @@ static uint32_t expected_owner(const struct file_shares *shares, size_t file)
 
 static void put_file(struct shares_writer *writer, const struct file_share *file, unsigned flags)
 {
-    put(writer, flags);
+    file_shares_bytes_put(writer, flags);
     if ((flags & SHARE_OWNER) != 0) {
-        put(writer, file->owner);
+        file_shares_bytes_put(writer, file->owner);
     }
     if ((flags & SHARE_CONSUMED) != 0) {
         uint64_t end = 0;
-        put(writer, file->consumed_count);
+        file_shares_bytes_put(writer, file->consumed_count);
         for (size_t i = 0; i < file->consumed_count; i++) {
-            put(writer, file->consumed[i].first - end);
-            put(writer, file->consumed[i].end - file->consumed[i].first);
+            file_shares_bytes_put(writer, file->consumed[i].first - end);
+            file_shares_bytes_put(writer, file->consumed[i].end - file->consumed[i].first);
             end = file->consumed[i].end;
         }
     }
@@ -69,11 +69,11 @@ cadre_status file_shares_encode(const struct file_shares *shares, uint8_t **ret_
     size_t *ret_count, struct cadre_error *error)
 {
     struct shares_writer writer = {0};
-    put(&writer, SHARES_VERSION);
-    put(&writer, shares->epoch);
-    put(&writer, shares->step);
-    put(&writer, shares->workers);
-    put(&writer, shares->file_count);
+    file_shares_bytes_put(&writer, SHARES_VERSION);
+    file_shares_bytes_put(&writer, shares->epoch);
+    file_shares_bytes_put(&writer, shares->step);
+    file_shares_bytes_put(&writer, shares->workers);
+    file_shares_bytes_put(&writer, shares->file_count);
     size_t reported = 0;
     for (size_t i = 0; i < shares->file_count; i++) {
         const struct file_share *file = &shares->files[i];
@@ -81,7 +81,7 @@ cadre_status file_shares_encode(const struct file_shares *shares, uint8_t **ret_
                          (file->done ? SHARE_DONE : 0u) | (file->dropped ? SHARE_DROPPED : 0u) |
                          (file->consumed_count > 0 ? SHARE_CONSUMED : 0u);
         if (flags != 0) {
-            put(&writer, i - reported);
+            file_shares_bytes_put(&writer, i - reported);
             put_file(&writer, file, flags);
             reported = i + 1;
         }
@@ -105,8 +105,8 @@ struct shares_reader {
 };
 
 /* A number from 0 to `most`, written as `put` writes it and in no other way. */
-static cadre_status take(struct shares_reader *reader, uint64_t limit, const char *what,
-    uint64_t *ret_number, struct cadre_error *error)
+static cadre_status file_shares_bytes_take(struct shares_reader *reader, uint64_t limit,
+    const char *what, uint64_t *ret_number, struct cadre_error *error)
 {
     uint64_t number = 0;
     size_t begin = reader->at;
@@ -137,7 +137,8 @@ static cadre_status take_consumed(
     uint64_t count = 0;
     uint64_t end = 0;
     /* Two bytes each at the least. */
-    CADRE_TRY(take(reader, (reader->count - reader->at) / 2, "number of intervals", &count, error));
+    CADRE_TRY(file_shares_bytes_take(
+        reader, (reader->count - reader->at) / 2, "number of intervals", &count, error));
     if (count == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the table of files is damaged: at byte %zu of %zu stands a list of no intervals",
@@ -152,8 +153,9 @@ static cadre_status take_consumed(
     while (file->consumed_count < count) {
         uint64_t gap = 0;
         uint64_t length = 0;
-        CADRE_TRY(take(reader, limit - end, "first sample", &gap, error));
-        CADRE_TRY(take(reader, limit - end - gap, "number of samples", &length, error));
+        CADRE_TRY(file_shares_bytes_take(reader, limit - end, "first sample", &gap, error));
+        CADRE_TRY(
+            file_shares_bytes_take(reader, limit - end - gap, "number of samples", &length, error));
         if (length == 0 || (gap == 0 && file->consumed_count > 0)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the table of files is damaged: before byte %zu of %zu stands an interval that is "
@@ -173,9 +175,9 @@ static cadre_status take_file(struct shares_reader *reader, struct file_shares *
     struct file_share *file = &shares->files[number];
     uint64_t flags = 0;
     uint64_t owner = 0;
-    CADRE_TRY(take(reader, SHARE_FLAGS, "kind of entry", &flags, error));
+    CADRE_TRY(file_shares_bytes_take(reader, SHARE_FLAGS, "kind of entry", &flags, error));
     if ((flags & SHARE_OWNER) != 0) {
-        CADRE_TRY(take(reader, shares->workers - 1, "worker", &owner, error));
+        CADRE_TRY(file_shares_bytes_take(reader, shares->workers - 1, "worker", &owner, error));
         file->owner = (uint32_t)owner;
     }
     if (flags == 0 || (flags & (SHARE_DONE | SHARE_DROPPED)) == SHARE_DROPPED ||
@@ -192,7 +194,7 @@ static cadre_status take_file(struct shares_reader *reader, struct file_shares *
     return (flags & SHARE_CONSUMED) != 0 ? take_consumed(reader, file, error) : CADRE_OK;
 }
 
-static cadre_status decode(
+static cadre_status file_shares_bytes_decode(
     struct shares_reader *reader, struct file_shares *shares, struct cadre_error *error)
 {
     uint64_t version = 0;
@@ -200,23 +202,26 @@ static cadre_status decode(
     uint64_t step = 0;
     uint64_t workers = 0;
     uint64_t files = 0;
-    CADRE_TRY(take(reader, UINT64_MAX, "version", &version, error));
+    CADRE_TRY(file_shares_bytes_take(reader, UINT64_MAX, "version", &version, error));
     if (version != SHARES_VERSION) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "the table of files is of version %" PRIu64 "; this program reads version %d", version,
             SHARES_VERSION);
     }
-    CADRE_TRY(take(reader, UINT64_MAX, "epoch", &epoch, error));
-    CADRE_TRY(take(reader, UINT64_MAX, "step", &step, error));
-    CADRE_TRY(take(reader, FILE_SHARES_WORKERS_MAX, "number of workers", &workers, error));
-    CADRE_TRY(take(reader, FILE_SHARES_FILES_MAX, "number of files", &files, error));
+    CADRE_TRY(file_shares_bytes_take(reader, UINT64_MAX, "epoch", &epoch, error));
+    CADRE_TRY(file_shares_bytes_take(reader, UINT64_MAX, "step", &step, error));
+    CADRE_TRY(file_shares_bytes_take(
+        reader, FILE_SHARES_WORKERS_MAX, "number of workers", &workers, error));
+    CADRE_TRY(
+        file_shares_bytes_take(reader, FILE_SHARES_FILES_MAX, "number of files", &files, error));
     CADRE_TRY(file_shares_init(shares, epoch, files, (uint32_t)workers, error));
     shares->step = step;
     size_t reported = 0;
     while (reported < files) {
         uint64_t gap = files - reported;
         if (reader->at < reader->count) {
-            CADRE_TRY(take(reader, files - reported - 1, "gap of files", &gap, error));
+            CADRE_TRY(
+                file_shares_bytes_take(reader, files - reported - 1, "gap of files", &gap, error));
         }
         for (uint64_t i = 0; i < gap; i++, reported++) {
             shares->files[reported].owner = expected_owner(shares, reported);
@@ -240,7 +245,7 @@ cadre_status file_shares_decode(
 {
     struct shares_reader reader = {.bytes = bytes, .count = count};
     *ret_shares = (struct file_shares){0};
-    cadre_status status = decode(&reader, ret_shares, error);
+    cadre_status status = file_shares_bytes_decode(&reader, ret_shares, error);
     if (status != CADRE_OK) {
         file_shares_clear(ret_shares);
     }

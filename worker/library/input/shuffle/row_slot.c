@@ -229,7 +229,7 @@ static void take_strings(
     }
 }
 
-static void take(
+static void row_slot_take(
     const struct row_slot *slot, const struct row_layout *layout, struct row_output *output)
 {
     const char *from = slot->memory;
@@ -256,7 +256,7 @@ static cadre_status take_all(const struct row_slot slots[], size_t count, bool s
         return status;
     }
     for (size_t i = 0; i < count; i++) {
-        take(&slots[i], layout, &output);
+        row_slot_take(&slots[i], layout, &output);
     }
     return CADRE_OK;
 }

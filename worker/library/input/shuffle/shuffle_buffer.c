@@ -238,7 +238,8 @@ static cadre_status need_incoming(
     return read_block(iterator, error);
 }
 
-static cadre_status fill(struct shuffle_buffer_iterator *iterator, struct cadre_error *error)
+static cadre_status shuffle_buffer_fill(
+    struct shuffle_buffer_iterator *iterator, struct cadre_error *error)
 {
     int64_t size = ((const struct shuffle_buffer_dataset *)iterator->base.data)->buffer_size;
     while (iterator->held_count < (uint64_t)size) {
@@ -285,12 +286,12 @@ static cadre_status draw_and_replace(
 }
 
 /* Draws `wanted` elements, fewer only at the end. */
-static cadre_status draw(
+static cadre_status shuffle_buffer_draw(
     struct shuffle_buffer_iterator *iterator, size_t wanted, struct cadre_error *error)
 {
     CADRE_ASSERT(iterator->drawn_count == 0);
     CADRE_TRY(reserve_drawn(iterator, wanted, error));
-    CADRE_TRY(fill(iterator, error));
+    CADRE_TRY(shuffle_buffer_fill(iterator, error));
     while (iterator->drawn_count < wanted && iterator->held_count > 0) {
         CADRE_TRY(need_incoming(iterator, error));
         size_t left = wanted - iterator->drawn_count;
@@ -313,7 +314,7 @@ static cadre_status buffer_next(cadre_iterator *self, cadre_element *ret_element
     struct id_list *ids, struct cadre_error *error)
 {
     struct shuffle_buffer_iterator *iterator = (struct shuffle_buffer_iterator *)self;
-    CADRE_TRY(draw(iterator, 1, error));
+    CADRE_TRY(shuffle_buffer_draw(iterator, 1, error));
     if (iterator->drawn_count == 0) {
         return iterator_end(error);
     }
@@ -335,7 +336,7 @@ static cadre_status buffer_next_rows(cadre_iterator *self, size_t wanted,
     struct shuffle_buffer_iterator *iterator = (struct shuffle_buffer_iterator *)self;
     size_t row_bytes = iterator->held_count > 0 ? iterator->held[0].bytes : ROW_BYTES_MAX;
     size_t limit = rows_within(OUTPUT_BYTES, row_bytes, OUTPUT_ROWS);
-    CADRE_TRY(draw(iterator, wanted < limit ? wanted : limit, error));
+    CADRE_TRY(shuffle_buffer_draw(iterator, wanted < limit ? wanted : limit, error));
     size_t count = iterator->drawn_count;
     if (count == 0) {
         return iterator_end(error);
@@ -353,7 +354,8 @@ static cadre_status buffer_skip(
     struct shuffle_buffer_iterator *iterator = (struct shuffle_buffer_iterator *)self;
     while (*ret_skipped < count) {
         uint64_t left = count - *ret_skipped;
-        CADRE_TRY(draw(iterator, left < BLOCK_ROWS ? (size_t)left : BLOCK_ROWS, error));
+        CADRE_TRY(
+            shuffle_buffer_draw(iterator, left < BLOCK_ROWS ? (size_t)left : BLOCK_ROWS, error));
         if (iterator->drawn_count == 0) {
             break;
         }

@@ -115,7 +115,7 @@ cadre_status shuffle_buffer_save(
 
 /* --- going there --- */
 
-static cadre_status damaged(struct cadre_error *error, const char *what)
+static cadre_status shuffle_buffer_state_damaged(struct cadre_error *error, const char *what)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "the saved position of a shuffle does not fit: %s; it is of another pipeline, or damaged",
@@ -143,7 +143,7 @@ static cadre_status read_piece(const struct shuffle_buffer_iterator *iterator, u
 {
     CADRE_TRY(iterator_state_read_number(reader, &piece->count, error));
     if (piece->count < 1 || piece->count > limit || (!iterator->by_rows && piece->count != 1)) {
-        return damaged(error, "the buffer holds another number of elements");
+        return shuffle_buffer_state_damaged(error, "the buffer holds another number of elements");
     }
     CADRE_TRY(iterator_state_read_element(reader, &piece->element, error));
     CADRE_TRY(iterator_state_read_ids(reader, &piece->ids, error));
@@ -154,7 +154,7 @@ static cadre_status read_piece(const struct shuffle_buffer_iterator *iterator, u
         fits = !__builtin_add_overflow(total, piece->counts.ids[i], &total);
     }
     if (!fits || total != piece->ids.count) {
-        return damaged(error, "its elements have other numbers of samples");
+        return shuffle_buffer_state_damaged(error, "its elements have other numbers of samples");
     }
     if (iterator->by_rows) {
         return row_block_init(
@@ -200,7 +200,7 @@ static cadre_status read_incoming(struct shuffle_buffer_iterator *iterator,
         return CADRE_OK;
     }
     if (!iterator->by_rows && rows != 1) {
-        return damaged(error, "several elements wait where one does");
+        return shuffle_buffer_state_damaged(error, "several elements wait where one does");
     }
     CADRE_TRY(iterator_state_read_element(reader, &iterator->incoming, error));
     CADRE_TRY(iterator_state_read_ids(reader, &iterator->incoming_ids, error));
@@ -227,7 +227,7 @@ cadre_status shuffle_buffer_restore(
     CADRE_TRY(iterator_state_read_number(reader, &block_rows, error));
     CADRE_TRY(iterator_state_read_number(reader, &held, error));
     if (by_rows != (iterator->by_rows ? 1 : 0) || held > size || block_rows > PIECE_ROWS) {
-        return damaged(error, "it holds other elements, or more of them");
+        return shuffle_buffer_state_damaged(error, "it holds other elements, or more of them");
     }
     iterator->input_ended = ended != 0;
     iterator->block_rows = (size_t)block_rows;

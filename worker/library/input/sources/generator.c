@@ -58,7 +58,7 @@ static cadre_status check_count(
         ended ? "only" : "more than", iterator->count, declared);
 }
 
-static cadre_status generate(
+static cadre_status dataset_generate(
     struct generator_iterator *iterator, cadre_element *ret_element, struct cadre_error *error)
 {
     const struct generator_dataset *data = dataset_of(iterator);
@@ -95,7 +95,7 @@ static cadre_status generator_next(cadre_iterator *self, cadre_element *ret_elem
     struct id_list *ids, struct cadre_error *error)
 {
     struct generator_iterator *iterator = (struct generator_iterator *)self;
-    cadre_status status = generate(iterator, ret_element, error);
+    cadre_status status = dataset_generate(iterator, ret_element, error);
     if (status == CADRE_OK) {
         status = id_list_add(ids, iterator->count, error);
     }

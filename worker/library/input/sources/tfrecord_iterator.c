@@ -72,8 +72,8 @@ static cadre_status make_in_block(cadre_tensor *block, uint32_t rank, const cadr
 }
 
 /* 1 to `wanted` records of the file at hand as a tensor; none at its end. */
-static cadre_status take(struct record_reader *reader, size_t wanted, uint32_t rank,
-    cadre_tensor **ret_tensor, size_t *ret_count, struct cadre_error *error)
+static cadre_status tfrecord_iterator_take(struct record_reader *reader, size_t wanted,
+    uint32_t rank, cadre_tensor **ret_tensor, size_t *ret_count, struct cadre_error *error)
 {
     const cadre_string *records = NULL;
     uint64_t bytes = 0;
@@ -99,7 +99,8 @@ static cadre_status take_rows(struct tfrecord_iterator *iterator, size_t wanted,
 {
     for (;;) {
         CADRE_TRY(open_file(iterator, error));
-        CADRE_TRY(take(iterator->reader, wanted, rank, &ret_element->tensors[0], ret_count, error));
+        CADRE_TRY(tfrecord_iterator_take(
+            iterator->reader, wanted, rank, &ret_element->tensors[0], ret_count, error));
         if (*ret_count > 0) {
             ret_element->count = 1;
             cadre_status status = add_ids(iterator, *ret_count, ids, error);

@@ -47,7 +47,7 @@ struct cadre_tfrecord_writer {
 
 /* --- bytes to the file --- */
 
-static cadre_status put(
+static cadre_status tfrecord_writer_put(
     struct cadre_tfrecord_writer *writer, const uint8_t *bytes, size_t size, bool last)
 {
     struct compressor *compressor = writer->compressor;
@@ -75,21 +75,22 @@ static cadre_status put(
     return CADRE_OK;
 }
 
-static cadre_status flush(struct cadre_tfrecord_writer *writer, bool last)
+static cadre_status tfrecord_writer_flush(struct cadre_tfrecord_writer *writer, bool last)
 {
-    CADRE_TRY(put(writer, writer->buffer, writer->used, last));
+    CADRE_TRY(tfrecord_writer_put(writer, writer->buffer, writer->used, last));
     writer->used = 0;
     return CADRE_OK;
 }
 
 /* Large data goes around the buffer. */
-static cadre_status add(struct cadre_tfrecord_writer *writer, const void *bytes, size_t size)
+static cadre_status tfrecord_writer_add(
+    struct cadre_tfrecord_writer *writer, const void *bytes, size_t size)
 {
     if (size > BUFFER_BYTES - writer->used) {
-        CADRE_TRY(flush(writer, false));
+        CADRE_TRY(tfrecord_writer_flush(writer, false));
     }
     if (size > BUFFER_BYTES) {
-        return put(writer, bytes, size, false);
+        return tfrecord_writer_put(writer, bytes, size, false);
     }
     if (size > 0) {
         memcpy(writer->buffer + writer->used, bytes, size);
@@ -100,7 +101,7 @@ static cadre_status add(struct cadre_tfrecord_writer *writer, const void *bytes,
 
 /* --- lifetime --- */
 
-static void destroy(struct cadre_tfrecord_writer *writer)
+static void tfrecord_writer_destroy(struct cadre_tfrecord_writer *writer)
 {
     if (writer->fd >= 0) {
         close(writer->fd);
@@ -147,7 +148,7 @@ static struct compressor *create_compressor(cadre_compression compression)
     return compressor;
 }
 
-static cadre_status create(struct cadre_tfrecord_writer *writer, const char *path,
+static cadre_status tfrecord_writer_create(struct cadre_tfrecord_writer *writer, const char *path,
     cadre_compression compression, struct cadre_error *error)
 {
     bool plain = compression == CADRE_COMPRESSION_NONE;
@@ -185,11 +186,11 @@ cadre_status cadre_tfrecord_writer_create(
     }
     if (status == CADRE_OK) {
         writer->fd = -1;
-        status = create(writer, path, compression, &error);
+        status = tfrecord_writer_create(writer, path, compression, &error);
     }
     if (status != CADRE_OK) {
         if (writer != NULL) {
-            destroy(writer);
+            tfrecord_writer_destroy(writer);
         }
         return cadre_error_publish(&error);
     }
@@ -213,13 +214,13 @@ cadre_status cadre_tfrecord_writer_write(
     status = writer->failure.code;
     if (status == CADRE_OK) {
         record_frame_make(bytes, size, header, footer);
-        status = add(writer, header, sizeof header);
+        status = tfrecord_writer_add(writer, header, sizeof header);
     }
     if (status == CADRE_OK) {
-        status = add(writer, bytes, size);
+        status = tfrecord_writer_add(writer, bytes, size);
     }
     if (status == CADRE_OK) {
-        status = add(writer, footer, sizeof footer);
+        status = tfrecord_writer_add(writer, footer, sizeof footer);
     }
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(&writer->failure);
 }
@@ -245,10 +246,10 @@ static cadre_status sync_folder(struct cadre_tfrecord_writer *writer)
                      "cannot put the name of %s on the disk", writer->path);
 }
 
-static cadre_status finish(struct cadre_tfrecord_writer *writer)
+static cadre_status tfrecord_writer_finish(struct cadre_tfrecord_writer *writer)
 {
     CADRE_TRY(writer->failure.code);
-    CADRE_TRY(flush(writer, true));
+    CADRE_TRY(tfrecord_writer_flush(writer, true));
     if (fault_point("input.writer-sync") ? (errno = EIO, true) : fsync(writer->fd) != 0) {
         return cadre_error_errno(&writer->failure, errno, "cannot write %s", writer->path);
     }
@@ -268,13 +269,13 @@ cadre_status cadre_tfrecord_writer_close(cadre_tfrecord_writer *writer)
     if (writer == NULL) {
         return CADRE_OK;
     }
-    cadre_status status = finish(writer);
+    cadre_status status = tfrecord_writer_finish(writer);
     if (status != CADRE_OK) {
         struct cadre_error failure = writer->failure;
         cadre_tfrecord_writer_release(writer);
         return cadre_error_publish(&failure);
     }
-    destroy(writer);
+    tfrecord_writer_destroy(writer);
     return CADRE_OK;
 }
 
@@ -282,6 +283,6 @@ void cadre_tfrecord_writer_release(cadre_tfrecord_writer *writer)
 {
     if (writer != NULL) {
         unlink(writer->part);
-        destroy(writer);
+        tfrecord_writer_destroy(writer);
     }
 }

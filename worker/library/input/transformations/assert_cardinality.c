@@ -16,13 +16,14 @@ struct assert_iterator {
 };
 
 /* What was asserted, as a number of elements that can be given. */
-static uint64_t asserted(const cadre_dataset *self)
+static uint64_t assert_cardinality_asserted(const cadre_dataset *self)
 {
     int64_t count = ((const struct assert_dataset *)self)->count;
     return count == CADRE_CARDINALITY_INFINITE ? UINT64_MAX : (uint64_t)count;
 }
 
-static cadre_status fewer(const cadre_dataset *self, uint64_t found, struct cadre_error *error)
+static cadre_status assert_cardinality_fewer(
+    const cadre_dataset *self, uint64_t found, struct cadre_error *error)
 {
     int64_t count = ((const struct assert_dataset *)self)->count;
     if (count == CADRE_CARDINALITY_INFINITE) {
@@ -37,7 +38,7 @@ static cadre_status fewer(const cadre_dataset *self, uint64_t found, struct cadr
         count, found);
 }
 
-static cadre_status more(const cadre_dataset *self, struct cadre_error *error)
+static cadre_status assert_cardinality_more(const cadre_dataset *self, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "assert_cardinality: %" PRId64
@@ -51,8 +52,9 @@ static cadre_status assert_prepare(cadre_dataset *self, struct cadre_error *erro
     if (found == CADRE_CARDINALITY_UNKNOWN || found == ((struct assert_dataset *)self)->count) {
         return CADRE_OK;
     }
-    bool too_few = found >= 0 && (uint64_t)found < asserted(self);
-    return too_few ? fewer(self, (uint64_t)found, error) : more(self, error);
+    bool too_few = found >= 0 && (uint64_t)found < assert_cardinality_asserted(self);
+    return too_few ? assert_cardinality_fewer(self, (uint64_t)found, error)
+                   : assert_cardinality_more(self, error);
 }
 
 static void assert_locate(
@@ -66,18 +68,19 @@ static void assert_locate(
 /* --- in order --- */
 
 /* There is nothing behind the last one that was asserted. */
-static cadre_status end(struct assert_iterator *iterator, struct cadre_error *error)
+static cadre_status assert_cardinality_end(
+    struct assert_iterator *iterator, struct cadre_error *error)
 {
     uint64_t found = 0;
     CADRE_TRY(iterator_skip(iterator->base.input, 1, &found, error));
-    return found > 0 ? more(iterator->base.data, error) : iterator_end(error);
+    return found > 0 ? assert_cardinality_more(iterator->base.data, error) : iterator_end(error);
 }
 
-static cadre_status given(
+static cadre_status assert_cardinality_given(
     struct assert_iterator *iterator, cadre_status status, size_t count, struct cadre_error *error)
 {
     if (status == CADRE_OUT_OF_RANGE) {
-        return fewer(iterator->base.data, iterator->given, error);
+        return assert_cardinality_fewer(iterator->base.data, iterator->given, error);
     }
     iterator->given += status == CADRE_OK ? count : 0;
     return status;
@@ -87,35 +90,37 @@ static cadre_status assert_next(cadre_iterator *self, cadre_element *ret_element
     struct id_list *ids, struct cadre_error *error)
 {
     struct assert_iterator *iterator = (struct assert_iterator *)self;
-    if (iterator->given == asserted(self->data)) {
-        return end(iterator, error);
+    if (iterator->given == assert_cardinality_asserted(self->data)) {
+        return assert_cardinality_end(iterator, error);
     }
-    return given(iterator, iterator_next(self->input, ret_element, ids, error), 1, error);
+    return assert_cardinality_given(
+        iterator, iterator_next(self->input, ret_element, ids, error), 1, error);
 }
 
 static cadre_status assert_next_rows(cadre_iterator *self, size_t wanted,
     cadre_element *ret_element, size_t *ret_count, struct id_list *ids, struct cadre_error *error)
 {
     struct assert_iterator *iterator = (struct assert_iterator *)self;
-    uint64_t left = asserted(self->data) - iterator->given;
+    uint64_t left = assert_cardinality_asserted(self->data) - iterator->given;
     if (left == 0) {
-        return end(iterator, error);
+        return assert_cardinality_end(iterator, error);
     }
     size_t count = left < wanted ? (size_t)left : wanted;
     cadre_status status =
         iterator_next_rows(self->input, count, ret_element, ret_count, ids, error);
-    return given(iterator, status, *ret_count, error);
+    return assert_cardinality_given(iterator, status, *ret_count, error);
 }
 
 static cadre_status assert_skip(
     cadre_iterator *self, uint64_t count, uint64_t *ret_skipped, struct cadre_error *error)
 {
     struct assert_iterator *iterator = (struct assert_iterator *)self;
-    uint64_t left = asserted(self->data) - iterator->given;
+    uint64_t left = assert_cardinality_asserted(self->data) - iterator->given;
     uint64_t wanted = left < count ? left : count;
     CADRE_TRY(iterator_skip(self->input, wanted, ret_skipped, error));
     iterator->given += *ret_skipped;
-    return *ret_skipped < wanted ? fewer(self->data, iterator->given, error) : CADRE_OK;
+    return *ret_skipped < wanted ? assert_cardinality_fewer(self->data, iterator->given, error)
+                                 : CADRE_OK;
 }
 
 static cadre_status assert_save(
@@ -129,10 +134,10 @@ static cadre_status assert_restore(
 {
     uint64_t found = 0;
     CADRE_TRY(iterator_state_read_number(reader, &found, error));
-    if (found > asserted(self->data)) {
+    if (found > assert_cardinality_asserted(self->data)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "assert_cardinality: the saved position is element %" PRIu64 " of %" PRIu64, found,
-            asserted(self->data));
+            assert_cardinality_asserted(self->data));
     }
     ((struct assert_iterator *)self)->given = found;
     return CADRE_OK;

@@ -27,11 +27,11 @@ struct concatenate_iterator {
 
 static const struct dataset_ops concatenate_ops;
 
-static uint64_t concatenations(const cadre_dataset *data)
+static uint64_t dataset_concatenations(const cadre_dataset *data)
 {
     uint64_t count = data->ops == &concatenate_ops ? 1 : 0;
     for (uint32_t i = 0; i < data->input_count; i++) {
-        count += concatenations(data->inputs[i]);
+        count += dataset_concatenations(data->inputs[i]);
     }
     return count;
 }
@@ -44,7 +44,7 @@ static uint64_t second_offset(const cadre_dataset *self)
     if (samples > 0 || dataset_cardinality(first) == 0) {
         return samples;
     }
-    const uint64_t before = concatenations(first) + 1;
+    const uint64_t before = dataset_concatenations(first) + 1;
     /* There are no more than 63 multiples; what is behind them is put where nothing else will be.
      */
     return before < UNKNOWN_MULTIPLES ? before << UNKNOWN_SAMPLES_BITS : prng_mix(before);
@@ -136,7 +136,7 @@ static int64_t concatenate_batch_size(const cadre_dataset *self)
 
 /* --- types that differ are not read one after the other --- */
 
-static cadre_status disagree(struct cadre_error *error)
+static cadre_status dataset_disagree(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "concatenate: the elements of the second dataset have other types, ranks or components "
@@ -161,7 +161,7 @@ static cadre_status concatenate_prepare(cadre_dataset *self, struct cadre_error 
             return CADRE_OK;
         }
     }
-    return element_spec_agrees(&specs[0], &specs[1]) ? CADRE_OK : disagree(error);
+    return element_spec_agrees(&specs[0], &specs[1]) ? CADRE_OK : dataset_disagree(error);
 }
 
 /* In order the elements are; `stacked`: rows of them. */
@@ -184,7 +184,7 @@ static cadre_status check_part(struct concatenate_iterator *iterator, const cadr
     }
     return !iterator->first_known || element_spec_agrees(&iterator->first, &found)
                ? CADRE_OK
-               : disagree(error);
+               : dataset_disagree(error);
 }
 
 /* --- by index --- */

@@ -69,7 +69,7 @@ static cadre_status check_alike(
 }
 
 /* Takes over `in`, which `mapped` describes. */
-static cadre_status apply(cadre_dataset *self, struct mapped_element *mapped, cadre_element *in,
+static cadre_status map_apply(cadre_dataset *self, struct mapped_element *mapped, cadre_element *in,
     cadre_element *ret_element, struct cadre_error *error)
 {
     const struct map_dataset *map = (const struct map_dataset *)self;
@@ -122,7 +122,7 @@ static cadre_status map_at(cadre_dataset *self, struct element_position position
         .input = self->input,
         .position = position};
     CADRE_TRY(dataset_at(self->input, position, &in, ids, error));
-    cadre_status status = apply(self, &placed.base, &in, ret_element, error);
+    cadre_status status = map_apply(self, &placed.base, &in, ret_element, error);
     id_list_clear(&placed.ids);
     return error_samples_at(status, self->input, position, error);
 }
@@ -230,15 +230,15 @@ static cadre_status apply_to(cadre_dataset *self, uint64_t epoch, const struct i
         .ids = ids->count > first ? ids->ids + first : NULL,
         .count = ids->count - first,
     };
-    return error_samples(apply(self, &mapped, in, ret_element, error), ids, first, error);
+    return error_samples(map_apply(self, &mapped, in, ret_element, error), ids, first, error);
 }
 
 /* For a thread of read_ahead, which adds the samples to an error itself. */
-static cadre_status work(cadre_dataset *self, uint64_t epoch, const struct id_list *ids,
+static cadre_status map_work(cadre_dataset *self, uint64_t epoch, const struct id_list *ids,
     cadre_element *in, cadre_element *ret_element, struct cadre_error *error)
 {
     struct mapped_element mapped = {.epoch = epoch, .ids = ids->ids, .count = ids->count};
-    return apply(self, &mapped, in, ret_element, error);
+    return map_apply(self, &mapped, in, ret_element, error);
 }
 
 static cadre_status map_next(cadre_iterator *self, cadre_element *ret_element, struct id_list *ids,
@@ -281,7 +281,7 @@ static cadre_status map_iterate(cadre_dataset *self, const struct pass *pass,
             .threads = map->threads,
             .limit = 2 * (uint64_t)map->threads,
             .unordered = map->unordered && !pass->ordered,
-            .work = work,
+            .work = map_work,
         };
         return read_ahead_iterate(self, pass, &rule, ret_iterator, error);
     }
@@ -309,7 +309,7 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
 
 /* Calls the function for the first two elements to see what it makes, and in what they differ. What
  * is wrong with the second is told when it is read. */
-static cadre_status probe(
+static cadre_status map_probe(
     struct map_dataset *map, const cadre_element_spec *input, struct cadre_error *error)
 {
     cadre_iterator *iterator = NULL;
@@ -353,7 +353,7 @@ static cadre_status found_spec(cadre_dataset *self, const cadre_element_spec inp
 {
     struct map_dataset *map = (struct map_dataset *)self;
     pthread_mutex_lock(&map->lock);
-    cadre_status status = map->found ? CADRE_OK : probe(map, &inputs[0], error);
+    cadre_status status = map->found ? CADRE_OK : map_probe(map, &inputs[0], error);
     *ret_spec = map->output;
     pthread_mutex_unlock(&map->lock);
     return status;

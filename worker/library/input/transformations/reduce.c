@@ -7,7 +7,7 @@
 #include "worker/library/input/node/user_call.h"
 
 /* One call: `state` becomes the next one; on error it is left as it is. */
-static cadre_status fold(cadre_element *state, const cadre_element *in,
+static cadre_status dataset_fold(cadre_element *state, const cadre_element *in,
     cadre_reduce_function function, void *user, struct cadre_error *error)
 {
     cadre_element next = {0};
@@ -23,7 +23,7 @@ static cadre_status fold(cadre_element *state, const cadre_element *in,
     return CADRE_OK;
 }
 
-static cadre_status reduce(cadre_dataset *data, cadre_element *state,
+static cadre_status dataset_reduce(cadre_dataset *data, cadre_element *state,
     cadre_reduce_function function, void *user, struct cadre_error *error)
 {
     cadre_iterator *iterator = NULL;
@@ -34,7 +34,7 @@ static cadre_status reduce(cadre_dataset *data, cadre_element *state,
         status = iterator_next(iterator, &in, NULL, error);
         if (status == CADRE_OK) {
             in.names = dataset_names(data);
-            status = fold(state, &in, function, user, error);
+            status = dataset_fold(state, &in, function, user, error);
             cadre_element_release(&in);
         }
     }
@@ -42,7 +42,7 @@ static cadre_status reduce(cadre_dataset *data, cadre_element *state,
     return status == CADRE_OUT_OF_RANGE ? CADRE_OK : status;
 }
 
-static cadre_status check(
+static cadre_status dataset_check(
     cadre_dataset *data, const cadre_element *state, struct cadre_error *error)
 {
     if (state->count > CADRE_ELEMENT_TENSORS_MAX) {
@@ -75,8 +75,8 @@ cadre_status cadre_dataset_reduce(
     if (function == NULL) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT, "reduce: the function is NULL");
     }
-    status = status == CADRE_OK ? check(data, state, &error) : status;
-    status = status == CADRE_OK ? reduce(data, state, function, user, &error) : status;
+    status = status == CADRE_OK ? dataset_check(data, state, &error) : status;
+    status = status == CADRE_OK ? dataset_reduce(data, state, function, user, &error) : status;
     if (status != CADRE_OK) {
         user_call_drop(state);
         return cadre_error_publish(&error);

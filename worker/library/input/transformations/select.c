@@ -157,7 +157,7 @@ static const struct dataset_ops take_ops = SELECT_OPS("take");
 static const struct dataset_ops skip_ops = SELECT_OPS("skip");
 static const struct dataset_ops shard_ops = SELECT_OPS("shard");
 
-static int64_t selected(int64_t elements, const struct select_dataset *select)
+static int64_t select_selected(int64_t elements, const struct select_dataset *select)
 {
     if (elements == CADRE_CARDINALITY_INFINITE && select->limit < INT64_MAX) {
         return select->limit;
@@ -172,7 +172,7 @@ static int64_t selected(int64_t elements, const struct select_dataset *select)
 
 static int64_t select_cardinality(const cadre_dataset *self)
 {
-    return selected(dataset_cardinality(self->input), (const struct select_dataset *)self);
+    return select_selected(dataset_cardinality(self->input), (const struct select_dataset *)self);
 }
 
 static cadre_dataset *select_new(cadre_dataset *data, const struct dataset_ops *ops, int64_t first,

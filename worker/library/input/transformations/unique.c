@@ -20,7 +20,7 @@ static bool can_be_compared(cadre_dtype dtype)
            dtype == CADRE_U32 || dtype == CADRE_U16 || dtype == CADRE_U8 || dtype == CADRE_STRING;
 }
 
-static cadre_status check(uint32_t count, cadre_dtype dtype, struct cadre_error *error)
+static cadre_status unique_check(uint32_t count, cadre_dtype dtype, struct cadre_error *error)
 {
     if (count == 1 && can_be_compared(dtype)) {
         return CADRE_OK;
@@ -36,7 +36,7 @@ static cadre_status unique_spec(cadre_dataset *self, const cadre_element_spec in
 {
     (void)self;
     *ret_spec = inputs[0];
-    return check(inputs[0].count, inputs[0].tensors[0].dtype, error);
+    return unique_check(inputs[0].count, inputs[0].tensors[0].dtype, error);
 }
 
 static int64_t unique_cardinality(const cadre_dataset *self)
@@ -90,12 +90,12 @@ static cadre_status make_key(
     return CADRE_OK;
 }
 
-static cadre_status see(struct unique_iterator *iterator, const cadre_element *element,
+static cadre_status unique_see(struct unique_iterator *iterator, const cadre_element *element,
     bool *ret_new, struct cadre_error *error)
 {
     const cadre_tensor *tensor = element->tensors[0];
     const cadre_dtype dtype = cadre_tensor_dtype(tensor);
-    CADRE_TRY(check(element->count, dtype, error));
+    CADRE_TRY(unique_check(element->count, dtype, error));
     if (dtype != CADRE_STRING && cadre_tensor_rank(tensor) == 0) {
         return unique_set_add(&iterator->seen, cadre_tensor_const_data(tensor),
             cadre_tensor_bytes(tensor), ret_new, error);
@@ -112,7 +112,8 @@ static cadre_status unique_next(cadre_iterator *self, cadre_element *ret_element
     for (;;) {
         bool is_new = false;
         CADRE_TRY(iterator_next(self->input, ret_element, ids, error));
-        cadre_status status = see((struct unique_iterator *)self, ret_element, &is_new, error);
+        cadre_status status =
+            unique_see((struct unique_iterator *)self, ret_element, &is_new, error);
         if (status == CADRE_OK && is_new) {
             return CADRE_OK;
         }

@@ -34,7 +34,8 @@ static uint64_t hash_of(const uint8_t *bytes, size_t count)
 }
 
 /* Where the key is in the table, or would be. */
-static size_t find(const struct unique_set *set, uint64_t hash, const void *bytes, size_t count)
+static size_t unique_set_find(
+    const struct unique_set *set, uint64_t hash, const void *bytes, size_t count)
 {
     size_t at = (size_t)hash & (set->table_count - 1);
     while (set->table[at] != 0) {
@@ -127,7 +128,7 @@ cadre_status unique_set_add(struct unique_set *set, const void *bytes, size_t co
     const uint64_t hash = hash_of(bytes, count);
     *ret_new = false;
     CADRE_TRY(grow_table(set, error));
-    size_t at = find(set, hash, bytes, count);
+    size_t at = unique_set_find(set, hash, bytes, count);
     if (set->table[at] != 0) {
         return CADRE_OK;
     }

@@ -37,7 +37,8 @@ static cadre_status check_room(uint32_t count, uint32_t more, struct cadre_error
 }
 
 /* Moves the components of `part` behind those of `element`; takes `part` over, also on error. */
-static cadre_status append(cadre_element *element, cadre_element *part, struct cadre_error *error)
+static cadre_status zip_append(
+    cadre_element *element, cadre_element *part, struct cadre_error *error)
 {
     cadre_status status = check_room(element->count, part->count, error);
     if (status != CADRE_OK) {
@@ -106,7 +107,7 @@ static cadre_status zip_at(cadre_dataset *self, struct element_position position
         cadre_element part = {0};
         status = dataset_at(self->inputs[i], position, &part, i == 0 ? ids : NULL, error);
         if (status == CADRE_OK) {
-            status = append(ret_element, &part, error);
+            status = zip_append(ret_element, &part, error);
         }
     }
     if (status != CADRE_OK) {
@@ -129,7 +130,7 @@ static cadre_status zip_gather(cadre_dataset *self, const struct element_positio
         memcpy(own, positions, count * sizeof own[0]);
         status = dataset_gather(self->inputs[i], own, count, &part, i == 0 ? ids : NULL, error);
         if (status == CADRE_OK) {
-            status = append(ret_element, &part, error);
+            status = zip_append(ret_element, &part, error);
         }
     }
     if (status != CADRE_OK) {
@@ -173,7 +174,7 @@ static cadre_status zip_at_rows(cadre_dataset *self, struct element_position pos
         status = dataset_at_rows(
             self->inputs[i], position, first, count, &part, i == 0 ? ids : NULL, error);
         if (status == CADRE_OK) {
-            status = append(ret_element, &part, error);
+            status = zip_append(ret_element, &part, error);
         }
     }
     if (status != CADRE_OK) {
@@ -192,7 +193,7 @@ static cadre_status zip_next(cadre_iterator *self, cadre_element *ret_element, s
         cadre_element part = {0};
         status = iterator_next(iterator_of(self, i), &part, i == 0 ? ids : NULL, error);
         if (status == CADRE_OK) {
-            status = append(ret_element, &part, error);
+            status = zip_append(ret_element, &part, error);
         }
     }
     if (status != CADRE_OK) {
@@ -313,7 +314,7 @@ static cadre_status zip_next_rows(cadre_iterator *self, size_t wanted, cadre_ele
             status = cut_rows(&parts[i], count, error);
         }
         if (status == CADRE_OK) {
-            status = append(ret_element, &parts[i], error);
+            status = zip_append(ret_element, &parts[i], error);
         }
         cadre_element_release(&parts[i]);
     }

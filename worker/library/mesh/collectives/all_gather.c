@@ -15,7 +15,7 @@ static size_t size_of(const struct call *call, uint32_t index)
     return call->sizes != NULL ? call->sizes[index] : call->buffers[0].bytes;
 }
 
-static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
+static void all_gather_pack(struct replica *replica, const struct call *call, uint8_t *payload)
 {
     (void)replica;
     if (call->buffers[0].bytes > 0) {
@@ -23,7 +23,7 @@ static void pack(struct replica *replica, const struct call *call, uint8_t *payl
     }
 }
 
-static void place(uint8_t **into, const uint8_t *from, size_t bytes)
+static void all_gather_place(uint8_t **into, const uint8_t *from, size_t bytes)
 {
     if (bytes > 0) {
         memcpy(*into, from, bytes);
@@ -31,12 +31,13 @@ static void place(uint8_t **into, const uint8_t *from, size_t bytes)
     }
 }
 
-static cadre_status small(struct replica *replica, const struct call *call)
+static cadre_status all_gather_small(struct replica *replica, const struct call *call)
 {
     const struct host_mesh *host = replica->host;
     uint8_t *into = call->buffers[0].data;
     for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
-        place(&into, mesh_posted(replica, slot)->payload.data, size_of(call, host->globals[slot]));
+        all_gather_place(
+            &into, mesh_posted(replica, slot)->payload.data, size_of(call, host->globals[slot]));
     }
     return CADRE_OK;
 }
@@ -56,7 +57,8 @@ static cadre_status copy_all(
             if (group_is_broken(&host->group)) {
                 return mesh_broken(replica);
             }
-            place(&into, from + done, left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
+            all_gather_place(
+                &into, from + done, left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
         }
         if (from == NULL) {
             return mesh_broken(replica);
@@ -65,7 +67,7 @@ static cadre_status copy_all(
     return CADRE_OK;
 }
 
-static cadre_status staged(struct replica *replica, const struct call *call)
+static cadre_status all_gather_staged(struct replica *replica, const struct call *call)
 {
     const struct host_mesh *host = replica->host;
     const struct group *group = &host->group;
@@ -97,9 +99,10 @@ static cadre_status staged(struct replica *replica, const struct call *call)
     return CADRE_OK;
 }
 
-static cadre_status large(struct replica *replica, const struct call *call)
+static cadre_status all_gather_large(struct replica *replica, const struct call *call)
 {
-    return replica->staged ? staged(replica, call) : mesh_reach_run(replica, call, copy_all);
+    return replica->staged ? all_gather_staged(replica, call)
+                           : mesh_reach_run(replica, call, copy_all);
 }
 
 /* Where all pieces begin. */
@@ -111,7 +114,7 @@ static cadre_status find_offsets(struct replica *replica, const struct call *cal
     return CADRE_OK;
 }
 
-static cadre_status exchange(
+static cadre_status all_gather_exchange(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
 {
     const struct host_mesh *host = replica->host;
@@ -124,7 +127,7 @@ static cadre_status exchange(
     return mesh_wire_all_gather_small(replica->host, wire, replica->offsets, result);
 }
 
-static void deliver(
+static void all_gather_deliver(
     struct replica *replica, const struct call *call, size_t low, size_t high, const uint8_t *chunk)
 {
     (void)replica;
@@ -133,19 +136,20 @@ static void deliver(
     }
 }
 
-static void take(struct replica *replica, const struct call *call, const uint8_t *result)
+static void all_gather_take(struct replica *replica, const struct call *call, const uint8_t *result)
 {
     (void)find_offsets(replica, call);
-    deliver(replica, call, 0, replica->offsets[replica->host->replica_count], result);
+    all_gather_deliver(replica, call, 0, replica->offsets[replica->host->replica_count], result);
 }
 
-static size_t size(const struct replica *replica, const struct call *call)
+static size_t all_gather_size(const struct replica *replica, const struct call *call)
 {
     (void)call;
     return replica->offsets[replica->host->replica_count];
 }
 
-static size_t cut(const struct replica *replica, const struct call *call, size_t low, size_t high)
+static size_t all_gather_cut(
+    const struct replica *replica, const struct call *call, size_t low, size_t high)
 {
     (void)call;
     size_t chunk_bytes = 2 * replica->host->chunk_bytes;
@@ -166,8 +170,8 @@ static void put_own(
     }
 }
 
-static cadre_status make(struct replica *replica, const struct call *call, size_t low, size_t high,
-    uint8_t *chunk, uint32_t share, uint32_t shares)
+static cadre_status all_gather_make(struct replica *replica, const struct call *call, size_t low,
+    size_t high, uint8_t *chunk, uint32_t share, uint32_t shares)
 {
     (void)share;
     (void)shares;
@@ -175,30 +179,30 @@ static cadre_status make(struct replica *replica, const struct call *call, size_
     return CADRE_OK;
 }
 
-static cadre_status carry(
+static cadre_status all_gather_carry(
     struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
 {
     put_own(replica, call, low, high, chunk);
     return mesh_wire_all_gather(replica->host, replica->offsets, low, high, chunk);
 }
 
-static cadre_status whole(struct replica *replica, const struct call *call)
+static cadre_status all_gather_whole(struct replica *replica, const struct call *call)
 {
     CADRE_TRY(find_offsets(replica, call));
-    return carry(
+    return all_gather_carry(
         replica, call, 0, replica->offsets[replica->host->replica_count], call->buffers[0].data);
 }
 
 static const struct hosts_kind hosts = {
-    .exchange = exchange,
-    .take = take,
+    .exchange = all_gather_exchange,
+    .take = all_gather_take,
     .prepare = find_offsets,
-    .whole = whole,
-    .size = size,
-    .cut = cut,
-    .make = make,
-    .carry = carry,
-    .deliver = deliver,
+    .whole = all_gather_whole,
+    .size = all_gather_size,
+    .cut = all_gather_cut,
+    .make = all_gather_make,
+    .carry = all_gather_carry,
+    .deliver = all_gather_deliver,
 };
 
 /* All sizes, for the digest, and their sum. */
@@ -245,8 +249,10 @@ cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const vo
     size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    static const struct collective_kind kind = {
-        .pack = pack, .small = small, .large = large, .hosts = &hosts};
+    static const struct collective_kind kind = {.pack = all_gather_pack,
+        .small = all_gather_small,
+        .large = all_gather_large,
+        .hosts = &hosts};
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_GATHER, &call, &replica, error));

@@ -14,7 +14,8 @@
 
 #define STAGED_WHOLE_MAX 3 /* slots: above, shares of a chunk are less work than whole chunks */
 
-static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
+static void collectives_all_reduce_pack(
+    struct replica *replica, const struct call *call, uint8_t *payload)
 {
     (void)replica;
     for (size_t i = 0; i < call->shape.count; i++) {
@@ -27,14 +28,14 @@ static void pack(struct replica *replica, const struct call *call, uint8_t *payl
 }
 
 /* replica->ins[slot] + at[slot's own] of all slots into one place. */
-static void reduce(const struct replica *replica, const struct call *call, enum mesh_dtype dtype,
-    uint8_t *const *outs, size_t out_count, size_t at, size_t bytes)
+static void collectives_all_reduce_reduce(const struct replica *replica, const struct call *call,
+    enum mesh_dtype dtype, uint8_t *const *outs, size_t out_count, size_t at, size_t bytes)
 {
     mesh_reduce_many((enum mesh_op)call->shape.op, dtype, outs, out_count, replica->ins,
         replica->host->group.slot_count, at, bytes, replica->scratch);
 }
 
-static cadre_status small(struct replica *replica, const struct call *call)
+static cadre_status collectives_all_reduce_small(struct replica *replica, const struct call *call)
 {
     size_t packed = 0;
     for (size_t i = 0; i < call->shape.count; i++) {
@@ -44,7 +45,7 @@ static cadre_status small(struct replica *replica, const struct call *call)
         }
         uint8_t *into = buffer->data;
         if (buffer->bytes > 0) {
-            reduce(replica, call, buffer->dtype, &into, 1, 0, buffer->bytes);
+            collectives_all_reduce_reduce(replica, call, buffer->dtype, &into, 1, 0, buffer->bytes);
         }
         packed += buffer->bytes;
     }
@@ -75,7 +76,8 @@ static cadre_status reduce_share(
             if (group_is_broken(group)) {
                 return mesh_broken(replica);
             }
-            reduce(replica, call, piece.dtype, replica->outs, group->slot_count, piece.at + done,
+            collectives_all_reduce_reduce(replica, call, piece.dtype, replica->outs,
+                group->slot_count, piece.at + done,
                 left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
         }
     }
@@ -95,12 +97,13 @@ static void reduce_staged(struct replica *replica, const struct call *call, size
         }
         uint8_t *into = result != NULL ? result + (at - begin)
                                        : (uint8_t *)call->buffers[piece.buffer].data + piece.at;
-        reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
+        collectives_all_reduce_reduce(replica, call, piece.dtype, &into, 1, 0, piece.bytes);
     }
 }
 
 /* Copies one chunk to where the others read it. */
-static void stage(struct replica *replica, const struct call *call, size_t low, unsigned parity)
+static void collectives_all_reduce_stage(
+    struct replica *replica, const struct call *call, size_t low, unsigned parity)
 {
     size_t high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
     mesh_layout_gather(&replica->layout, call->buffers, low, high,
@@ -113,7 +116,7 @@ static cadre_status whole_chunks(struct replica *replica, const struct call *cal
     unsigned parity = 0;
     for (size_t low = 0; low < replica->layout.bytes; low = high, parity ^= 1) {
         high = mesh_layout_chunk_end(&replica->layout, low, replica->host->group.chunk_bytes);
-        stage(replica, call, low, parity);
+        collectives_all_reduce_stage(replica, call, low, parity);
         CADRE_TRY(mesh_step(replica, call));
         reduce_staged(replica, call, low, low, high, parity, NULL);
     }
@@ -126,7 +129,7 @@ static cadre_status shared_chunks(struct replica *replica, const struct call *ca
     const struct layout *layout = &replica->layout;
     size_t high;
     unsigned parity = 0;
-    stage(replica, call, 0, 0);
+    collectives_all_reduce_stage(replica, call, 0, 0);
     CADRE_TRY(mesh_step(replica, call));
     for (size_t low = 0; low < layout->bytes; low = high, parity ^= 1) {
         size_t from;
@@ -135,7 +138,7 @@ static cadre_status shared_chunks(struct replica *replica, const struct call *ca
         mesh_layout_part(layout, low, high, replica->slot, group->slot_count, &from, &to);
         reduce_staged(replica, call, low, from, to, parity, group_result(group, parity));
         if (high < layout->bytes) {
-            stage(replica, call, high, parity ^ 1);
+            collectives_all_reduce_stage(replica, call, high, parity ^ 1);
         }
         CADRE_TRY(mesh_step(replica, call));
         mesh_layout_scatter(layout, call->buffers, low, high, group_result(group, parity));
@@ -155,7 +158,7 @@ static cadre_status copy_out(const struct call *call)
     return CADRE_OK;
 }
 
-static cadre_status large(struct replica *replica, const struct call *call)
+static cadre_status collectives_all_reduce_large(struct replica *replica, const struct call *call)
 {
     if (replica->host->group.slot_count == 1) {
         return copy_out(call);
@@ -181,8 +184,10 @@ cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mes
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    static const struct collective_kind kind = {
-        .pack = pack, .small = small, .large = large, .hosts = &mesh_all_reduce_hosts};
+    static const struct collective_kind kind = {.pack = collectives_all_reduce_pack,
+        .small = collectives_all_reduce_small,
+        .large = collectives_all_reduce_large,
+        .hosts = &mesh_all_reduce_hosts};
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_ALL_REDUCE, &call, &replica, error));

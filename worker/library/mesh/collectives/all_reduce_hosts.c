@@ -11,7 +11,7 @@
 /* Where the slots' bytes are found. */
 enum source { POSTED, STAGED, REACHED, OWN };
 
-static cadre_status widen(struct replica *replica, const struct call *call)
+static cadre_status all_reduce_hosts_widen(struct replica *replica, const struct call *call)
 {
     (void)call;
     struct cadre_error error;
@@ -21,8 +21,8 @@ static cadre_status widen(struct replica *replica, const struct call *call)
 
 /* Points replica->ins at one piece of all slots; `begin` is the chunk's, `at` the piece's packed
  * offset. */
-static bool find(struct replica *replica, const struct call *call, enum source source,
-    const struct layout_piece *piece, size_t begin, size_t at)
+static bool all_reduce_hosts_find(struct replica *replica, const struct call *call,
+    enum source source, const struct layout_piece *piece, size_t begin, size_t at)
 {
     const struct group *group = &replica->host->group;
     for (uint32_t slot = 0; slot < group->slot_count; slot++) {
@@ -49,14 +49,14 @@ static bool find(struct replica *replica, const struct call *call, enum source s
 }
 
 /* The host's root of [low, high) into a chunk that begins at `begin`. */
-static cadre_status reduce(struct replica *replica, const struct call *call, enum source source,
-    size_t begin, size_t low, size_t high, uint8_t *chunk)
+static cadre_status all_reduce_hosts_reduce(struct replica *replica, const struct call *call,
+    enum source source, size_t begin, size_t low, size_t high, uint8_t *chunk)
 {
     const struct layout *layout = &replica->layout;
     size_t origin = mesh_layout_widened(&replica->wide, layout, begin);
     struct layout_piece piece;
     for (size_t at = low; mesh_layout_next(layout, &low, high, &piece); at = low) {
-        if (!find(replica, call, source, &piece, begin, at)) {
+        if (!all_reduce_hosts_find(replica, call, source, &piece, begin, at)) {
             return mesh_broken(replica);
         }
         uint8_t *into = chunk + (mesh_layout_widened(&replica->wide, layout, at) - origin);
@@ -69,14 +69,14 @@ static cadre_status reduce(struct replica *replica, const struct call *call, enu
 cadre_status mesh_all_reduce_exchange(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
 {
-    CADRE_TRY(widen(replica, call));
+    CADRE_TRY(all_reduce_hosts_widen(replica, call));
     enum source source = call->small ? POSTED : OWN;
-    CADRE_TRY(reduce(replica, call, source, 0, 0, replica->layout.bytes, result));
+    CADRE_TRY(all_reduce_hosts_reduce(replica, call, source, 0, 0, replica->layout.bytes, result));
     return mesh_wire_all_reduce_small(
         replica->host, wire, (enum mesh_op)call->shape.op, &replica->wide, result);
 }
 
-static void deliver(
+static void all_reduce_hosts_deliver(
     struct replica *replica, const struct call *call, size_t low, size_t high, const uint8_t *chunk)
 {
     struct layout_piece piece;
@@ -92,40 +92,43 @@ static void deliver(
     }
 }
 
-static void take(struct replica *replica, const struct call *call, const uint8_t *result)
+static void all_reduce_hosts_take(
+    struct replica *replica, const struct call *call, const uint8_t *result)
 {
-    deliver(replica, call, 0, replica->layout.bytes, result);
+    all_reduce_hosts_deliver(replica, call, 0, replica->layout.bytes, result);
 }
 
-static size_t size(const struct replica *replica, const struct call *call)
+static size_t all_reduce_hosts_size(const struct replica *replica, const struct call *call)
 {
     (void)call;
     return replica->layout.bytes;
 }
 
-static size_t cut(const struct replica *replica, const struct call *call, size_t low, size_t high)
+static size_t all_reduce_hosts_cut(
+    const struct replica *replica, const struct call *call, size_t low, size_t high)
 {
     (void)call;
     (void)high;
     return mesh_layout_chunk_end(&replica->layout, low, replica->host->chunk_bytes);
 }
 
-static void stage(
+static void all_reduce_hosts_stage(
     struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *stage)
 {
     mesh_layout_gather(&replica->layout, call->buffers, low, high, stage);
 }
 
-static cadre_status make(struct replica *replica, const struct call *call, size_t low, size_t high,
-    uint8_t *chunk, uint32_t share, uint32_t shares)
+static cadre_status all_reduce_hosts_make(struct replica *replica, const struct call *call,
+    size_t low, size_t high, uint8_t *chunk, uint32_t share, uint32_t shares)
 {
     size_t from;
     size_t to;
     mesh_layout_part(&replica->layout, low, high, share, shares, &from, &to);
-    return reduce(replica, call, replica->staged ? STAGED : REACHED, low, from, to, chunk);
+    return all_reduce_hosts_reduce(
+        replica, call, replica->staged ? STAGED : REACHED, low, from, to, chunk);
 }
 
-static cadre_status carry(
+static cadre_status all_reduce_hosts_carry(
     struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
 {
     struct wire_vector vector = {
@@ -138,7 +141,7 @@ static cadre_status carry(
 }
 
 /* One slot a host: the wire takes the buffers themselves. */
-static cadre_status whole(struct replica *replica, const struct call *call)
+static cadre_status all_reduce_hosts_whole(struct replica *replica, const struct call *call)
 {
     struct wire_vector vector = {
         .layout = &replica->layout, .high = replica->layout.bytes, .buffers = call->buffers};
@@ -148,13 +151,13 @@ static cadre_status whole(struct replica *replica, const struct call *call)
 const struct hosts_kind mesh_all_reduce_hosts = {
     .exchange = mesh_all_reduce_exchange,
     .lone_exchange = true,
-    .take = take,
-    .prepare = widen,
-    .whole = whole,
-    .size = size,
-    .cut = cut,
-    .stage = stage,
-    .make = make,
-    .carry = carry,
-    .deliver = deliver,
+    .take = all_reduce_hosts_take,
+    .prepare = all_reduce_hosts_widen,
+    .whole = all_reduce_hosts_whole,
+    .size = all_reduce_hosts_size,
+    .cut = all_reduce_hosts_cut,
+    .stage = all_reduce_hosts_stage,
+    .make = all_reduce_hosts_make,
+    .carry = all_reduce_hosts_carry,
+    .deliver = all_reduce_hosts_deliver,
 };

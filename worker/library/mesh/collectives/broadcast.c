@@ -18,7 +18,7 @@ static uint32_t root_slot(const struct replica *replica, const struct call *call
     return replica->host->topology.locations[call->shape.root].slot;
 }
 
-static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
+static void broadcast_pack(struct replica *replica, const struct call *call, uint8_t *payload)
 {
     if (is_root(replica, call)) {
         for (size_t i = 0; i < call->shape.count; i++) {
@@ -31,7 +31,7 @@ static void pack(struct replica *replica, const struct call *call, uint8_t *payl
     }
 }
 
-static cadre_status small(struct replica *replica, const struct call *call)
+static cadre_status collectives_broadcast_small(struct replica *replica, const struct call *call)
 {
     const uint8_t *payload = mesh_posted(replica, root_slot(replica, call))->payload.data;
     for (size_t i = 0; i < call->shape.count && (!is_root(replica, call) || call->moves); i++) {
@@ -45,7 +45,7 @@ static cadre_status small(struct replica *replica, const struct call *call)
 }
 
 /* `bytes` bytes at `at` of the root's buffer to where all results go. */
-static cadre_status copy(
+static cadre_status broadcast_copy(
     const struct replica *replica, const uint8_t *from, size_t at, size_t bytes)
 {
     const struct group *group = &replica->host->group;
@@ -80,14 +80,14 @@ static cadre_status copy_share(
             replica->outs[slot] = mesh_reach_data(replica, slot, piece.buffer, all);
             reached = reached && replica->outs[slot] != NULL;
         }
-        if (!reached || copy(replica, from, piece.at, piece.bytes) != CADRE_OK) {
+        if (!reached || broadcast_copy(replica, from, piece.at, piece.bytes) != CADRE_OK) {
             return mesh_broken(replica);
         }
     }
     return CADRE_OK;
 }
 
-static cadre_status staged(struct replica *replica, const struct call *call)
+static cadre_status broadcast_staged(struct replica *replica, const struct call *call)
 {
     const struct group *group = &replica->host->group;
     const struct layout *layout = &replica->layout;
@@ -108,9 +108,10 @@ static cadre_status staged(struct replica *replica, const struct call *call)
     return CADRE_OK;
 }
 
-static cadre_status large(struct replica *replica, const struct call *call)
+static cadre_status collectives_broadcast_large(struct replica *replica, const struct call *call)
 {
-    return replica->staged ? staged(replica, call) : mesh_reach_run(replica, call, copy_share);
+    return replica->staged ? broadcast_staged(replica, call)
+                           : mesh_reach_run(replica, call, copy_share);
 }
 
 static uint32_t root_host(const struct replica *replica, const struct call *call)
@@ -118,7 +119,7 @@ static uint32_t root_host(const struct replica *replica, const struct call *call
     return replica->host->topology.locations[call->shape.root].host;
 }
 
-static cadre_status exchange(
+static cadre_status broadcast_exchange(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
 {
     struct host_mesh *host = replica->host;
@@ -130,7 +131,7 @@ static cadre_status exchange(
         host, wire, root_host(replica, call), result, replica->layout.bytes);
 }
 
-static void deliver(
+static void broadcast_deliver(
     struct replica *replica, const struct call *call, size_t low, size_t high, const uint8_t *chunk)
 {
     if (!is_root(replica, call) || call->moves) {
@@ -138,12 +139,12 @@ static void deliver(
     }
 }
 
-static void take(struct replica *replica, const struct call *call, const uint8_t *result)
+static void broadcast_take(struct replica *replica, const struct call *call, const uint8_t *result)
 {
-    deliver(replica, call, 0, replica->layout.bytes, result);
+    broadcast_deliver(replica, call, 0, replica->layout.bytes, result);
 }
 
-static cadre_status whole(struct replica *replica, const struct call *call)
+static cadre_status broadcast_whole(struct replica *replica, const struct call *call)
 {
     struct wire_vector vector = {
         .layout = &replica->layout, .high = replica->layout.bytes, .buffers = call->buffers};
@@ -157,13 +158,14 @@ static cadre_status whole(struct replica *replica, const struct call *call)
     return CADRE_OK;
 }
 
-static size_t size(const struct replica *replica, const struct call *call)
+static size_t broadcast_size(const struct replica *replica, const struct call *call)
 {
     (void)call;
     return replica->layout.bytes;
 }
 
-static size_t cut(const struct replica *replica, const struct call *call, size_t low, size_t high)
+static size_t broadcast_cut(
+    const struct replica *replica, const struct call *call, size_t low, size_t high)
 {
     (void)call;
     (void)high;
@@ -171,8 +173,8 @@ static size_t cut(const struct replica *replica, const struct call *call, size_t
 }
 
 /* The root copies its own; nobody else has anything to do. */
-static cadre_status make(struct replica *replica, const struct call *call, size_t low, size_t high,
-    uint8_t *chunk, uint32_t share, uint32_t shares)
+static cadre_status broadcast_make(struct replica *replica, const struct call *call, size_t low,
+    size_t high, uint8_t *chunk, uint32_t share, uint32_t shares)
 {
     (void)share;
     (void)shares;
@@ -182,7 +184,7 @@ static cadre_status make(struct replica *replica, const struct call *call, size_
     return CADRE_OK;
 }
 
-static cadre_status carry(
+static cadre_status broadcast_carry(
     struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
 {
     struct wire_vector vector = {
@@ -194,14 +196,14 @@ static cadre_status carry(
 }
 
 static const struct hosts_kind hosts = {
-    .exchange = exchange,
-    .take = take,
-    .whole = whole,
-    .size = size,
-    .cut = cut,
-    .make = make,
-    .carry = carry,
-    .deliver = deliver,
+    .exchange = broadcast_exchange,
+    .take = broadcast_take,
+    .whole = broadcast_whole,
+    .size = broadcast_size,
+    .cut = broadcast_cut,
+    .make = broadcast_make,
+    .carry = broadcast_carry,
+    .deliver = broadcast_deliver,
 };
 
 void mesh_take_broadcast(struct replica *replica, struct call *call, uint32_t root,
@@ -219,8 +221,10 @@ cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t 
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
 {
-    static const struct collective_kind kind = {
-        .pack = pack, .small = small, .large = large, .hosts = &hosts};
+    static const struct collective_kind kind = {.pack = broadcast_pack,
+        .small = collectives_broadcast_small,
+        .large = collectives_broadcast_large,
+        .hosts = &hosts};
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_BROADCAST, &call, &replica, error));

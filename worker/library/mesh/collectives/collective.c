@@ -53,7 +53,7 @@ void mesh_call_blame(struct replica *replica, struct call *call, const char *for
 }
 
 /* Whether one buffer may be in a list. */
-static bool check(
+static bool mesh_check(
     struct replica *replica, struct call *call, const struct mesh_buffer *buffer, size_t index)
 {
     unsigned dtype = (unsigned)buffer->dtype;
@@ -89,7 +89,7 @@ void mesh_call_take(struct replica *replica, struct call *call, const struct mes
     }
     for (size_t i = 0; i < count; i++) {
         const struct mesh_buffer *buffer = &buffers[i];
-        if (!check(replica, call, buffer, i)) {
+        if (!mesh_check(replica, call, buffer, i)) {
             return;
         }
         uint8_t dtype = (uint8_t)buffer->dtype;
@@ -100,7 +100,7 @@ void mesh_call_take(struct replica *replica, struct call *call, const struct mes
     shape->layout = layout;
 }
 
-static void missed(struct replica *replica, const struct call *call, uint32_t slot)
+static void mesh_missed(struct replica *replica, const struct call *call, uint32_t slot)
 {
     uint32_t rank = mesh_host_rank_of(replica->host, replica->host->globals[slot]);
     mesh_fault_raise(replica->host, CADRE_ABORTED,
@@ -108,7 +108,7 @@ static void missed(struct replica *replica, const struct call *call, uint32_t sl
         replica->sequence, mesh_kind_name(call->shape.kind));
 }
 
-static void overdue(struct replica *replica, const struct call *call, uint32_t slot)
+static void mesh_overdue(struct replica *replica, const struct call *call, uint32_t slot)
 {
     struct host_mesh *host = replica->host;
     uint32_t global = host->globals[slot];
@@ -155,9 +155,9 @@ static cadre_status wait_for(struct replica *replica, const struct call *call, u
 {
     cadre_status status = group_wait(&replica->host->group, slot, word, value, wait_limits);
     if (status == CADRE_DEADLINE_EXCEEDED) {
-        overdue(replica, call, slot);
+        mesh_overdue(replica, call, slot);
     } else if (status == CADRE_UNAVAILABLE) {
-        missed(replica, call, wait_limits->leaver);
+        mesh_missed(replica, call, wait_limits->leaver);
     }
     return status == CADRE_ABORTED ? mesh_broken(replica) : status;
 }
@@ -169,7 +169,7 @@ static struct group_wait_limits wait_limits_of(struct replica *replica, const st
         .timeout_us = call->timeout_us, .stalled = tells ? on_stall : NULL, .user = replica};
 }
 
-static cadre_status step(
+static cadre_status collectives_collective_step(
     struct replica *replica, const struct call *call, struct group_wait_limits *wait_limits)
 {
     struct group *group = &replica->host->group;
@@ -187,7 +187,7 @@ static cadre_status step(
 cadre_status mesh_step(struct replica *replica, const struct call *call)
 {
     struct group_wait_limits wait_limits = wait_limits_of(replica, call);
-    return step(replica, call, &wait_limits);
+    return collectives_collective_step(replica, call, &wait_limits);
 }
 
 cadre_status mesh_step_carried(struct replica *replica, const struct call *call)
@@ -198,10 +198,10 @@ cadre_status mesh_step_carried(struct replica *replica, const struct call *call)
     }
     struct group_wait_limits wait_limits = {
         .timeout_us = mesh_wire_timeout_us(call->timeout_us, depth), .user = replica};
-    return step(replica, call, &wait_limits);
+    return collectives_collective_step(replica, call, &wait_limits);
 }
 
-static bool equal(const struct group_post *post, const struct call_shape *shape)
+static bool mesh_equal(const struct group_post *post, const struct call_shape *shape)
 {
     return (post->flags & GROUP_PROBLEM) == 0 && post->kind == shape->kind &&
            post->op == shape->op && post->dtype == shape->dtype && post->root == shape->root &&
@@ -210,7 +210,7 @@ static bool equal(const struct group_post *post, const struct call_shape *shape)
 }
 
 /* Waits for the posts of all slots. */
-static cadre_status arrive(struct replica *replica, const struct call *call, bool *ret_equal)
+static cadre_status mesh_arrive(struct replica *replica, const struct call *call, bool *ret_equal)
 {
     struct group *group = &replica->host->group;
     struct group_wait_limits wait_limits = wait_limits_of(replica, call);
@@ -222,7 +222,7 @@ static cadre_status arrive(struct replica *replica, const struct call *call, boo
         if (!group_reached(&post->stamp, stamp)) {
             CADRE_TRY(wait_for(replica, call, slot, &post->stamp, stamp, &wait_limits));
         }
-        same = same && equal(post, &call->shape);
+        same = same && mesh_equal(post, &call->shape);
         flags |= post->flags;
     }
     replica->staged = (flags & GROUP_PRIVATE) != 0;
@@ -230,7 +230,7 @@ static cadre_status arrive(struct replica *replica, const struct call *call, boo
     return CADRE_OK;
 }
 
-static void post(
+static void mesh_post(
     struct replica *replica, const struct call *call, const struct collective_kind *kind)
 {
     struct group *group = &replica->host->group;
@@ -260,14 +260,14 @@ static cadre_status take_part(
 {
     struct cadre_error error;
     bool same = false;
-    post(replica, call, kind);
+    mesh_post(replica, call, kind);
     /* While the others come. Small calls of one host do without. */
     bool laid_out = !call->wrong && (!call->small || replica->host->topology.host_count > 1);
     if (laid_out && mesh_layout_set(&replica->layout, call->buffers, (size_t)call->shape.count,
                         &error) != CADRE_OK) {
         return mesh_fault_raise(replica->host, error.code, "%s", error.text);
     }
-    CADRE_TRY(arrive(replica, call, &same));
+    CADRE_TRY(mesh_arrive(replica, call, &same));
     if (replica->host->topology.host_count > 1) {
         return mesh_hosts_run(replica, call, kind->hosts, same);
     }

@@ -56,7 +56,7 @@ struct forming {
     char refusal[LISTENER_REFUSAL_BYTES];
 };
 
-static cadre_status watch(struct forming *forming, int fd, struct cadre_error *error)
+static cadre_status form_watch(struct forming *forming, int fd, struct cadre_error *error)
 {
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(forming->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -66,7 +66,7 @@ static cadre_status watch(struct forming *forming, int fd, struct cadre_error *e
 }
 
 /* Whether the tasks of this rank and of another one are to be connected that way. */
-static bool connects(const struct host_mesh *host, uint32_t rank, bool local)
+static bool form_connects(const struct host_mesh *host, uint32_t rank, bool local)
 {
     enum topology_connection way = mesh_topology_connection(&host->topology, host->rank, rank);
     return way == (local ? TOPOLOGY_LINK : TOPOLOGY_WIRE);
@@ -106,16 +106,16 @@ cadre_status mesh_form_open(struct host_mesh *host, struct cadre_error *error)
         return cadre_error_errno(error, errno, "open the descriptors of a forming mesh");
     }
     for (uint32_t rank = 0; rank < host->rank; rank++) {
-        if (connects(host, rank, true)) {
+        if (form_connects(host, rank, true)) {
             CADRE_TRY(add_caller(host, rank, true, error));
         }
-        if (connects(host, rank, false)) {
+        if (form_connects(host, rank, false)) {
             CADRE_TRY(add_caller(host, rank, false, error));
         }
     }
-    CADRE_TRY(watch(forming, forming->timer_fd, error));
-    CADRE_TRY(watch(forming, host->fault.event_fd, error));
-    CADRE_TRY(watch(forming, mesh_listener_fd(host->listener), error));
+    CADRE_TRY(form_watch(forming, forming->timer_fd, error));
+    CADRE_TRY(form_watch(forming, host->fault.event_fd, error));
+    CADRE_TRY(form_watch(forming, mesh_listener_fd(host->listener), error));
     /* The first step is due at once: strangers of this generation may be waiting already. */
     struct itimerspec at_once = {.it_value.tv_nsec = 1};
     timerfd_settime(forming->timer_fd, 0, &at_once, NULL);
@@ -181,7 +181,7 @@ static bool is_there(const struct host_mesh *host, uint32_t rank)
     if (link != NULL) {
         return link->given && link->got;
     }
-    return !connects(host, rank, false) ||
+    return !form_connects(host, rank, false) ||
            host->wire->peers[host->topology.task_hosts[rank]].fd >= 0;
 }
 
@@ -259,7 +259,7 @@ static bool met_itself(int fd)
            own.bytes == peer.bytes && memcmp(&own.storage, &peer.storage, own.bytes) == 0;
 }
 
-static void greet(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+static void form_greet(struct host_mesh *host, struct caller *caller, uint64_t now_us)
 {
     int errnum = 0;
     socklen_t size = sizeof errnum;
@@ -318,7 +318,8 @@ static cadre_status not_authenticated(struct host_mesh *host, uint32_t rank)
         host->members[rank].address, rank);
 }
 
-static cadre_status authenticate(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+static cadre_status form_authenticate(
+    struct host_mesh *host, struct caller *caller, uint64_t now_us)
 {
     if (!read_fully(caller, caller->reply, sizeof caller->reply, now_us)) {
         return CADRE_OK;
@@ -339,7 +340,7 @@ static cadre_status authenticate(struct host_mesh *host, struct caller *caller, 
 }
 
 /* A second connection of a rank replaces the first: its task gave that one up. */
-static void admit(void *user, uint32_t rank, bool local, int fd)
+static void form_admit(void *user, uint32_t rank, bool local, int fd)
 {
     struct host_mesh *host = user;
     if (local) {
@@ -351,13 +352,13 @@ static void admit(void *user, uint32_t rank, bool local, int fd)
     connect_host(host, host->topology.task_hosts[rank], fd);
 }
 
-static bool expects(void *user, uint32_t rank, bool local)
+static bool form_expects(void *user, uint32_t rank, bool local)
 {
     const struct host_mesh *host = user;
-    return rank > host->rank && rank < host->task_count && connects(host, rank, local);
+    return rank > host->rank && rank < host->task_count && form_connects(host, rank, local);
 }
 
-static cadre_status conclude(struct host_mesh *host, struct caller *caller, uint64_t now_us)
+static cadre_status form_conclude(struct host_mesh *host, struct caller *caller, uint64_t now_us)
 {
     if (!read_fully(caller, caller->welcome, sizeof caller->welcome, now_us)) {
         return CADRE_OK;
@@ -367,7 +368,7 @@ static cadre_status conclude(struct host_mesh *host, struct caller *caller, uint
         return not_authenticated(host, caller->rank);
     }
     watch_caller(host->forming, caller, 0, EPOLL_CTL_DEL);
-    admit(host, caller->rank, caller->local, caller->fd);
+    form_admit(host, caller->rank, caller->local, caller->fd);
     caller->fd = -1;
     caller->state = CALLER_DONE;
     return CADRE_OK;
@@ -379,12 +380,12 @@ static cadre_status step_caller(struct host_mesh *host, struct caller *caller, u
         CADRE_TRY(start_call(host, caller, now_us));
     }
     if (caller->state == CALLER_CONNECTING) {
-        greet(host, caller, now_us);
+        form_greet(host, caller, now_us);
     }
     if (caller->state == CALLER_GREETED) {
-        CADRE_TRY(authenticate(host, caller, now_us));
+        CADRE_TRY(form_authenticate(host, caller, now_us));
     }
-    return caller->state == CALLER_AUTHENTICATED ? conclude(host, caller, now_us) : CADRE_OK;
+    return caller->state == CALLER_AUTHENTICATED ? form_conclude(host, caller, now_us) : CADRE_OK;
 }
 
 static struct caller *find_caller(const struct host_mesh *host, uint32_t rank, bool local)
@@ -430,7 +431,7 @@ static cadre_status give_up(struct host_mesh *host)
     }
     const char *refusal = host->forming->refusal;
     if (first < host->rank) {
-        const struct caller *caller = find_caller(host, first, connects(host, first, true));
+        const struct caller *caller = find_caller(host, first, form_connects(host, first, true));
         refusal = caller->refusal != NULL ? caller->refusal : "it accepts and does not answer";
     } else if (refusal[0] == '\0') {
         refusal = "it did not connect";
@@ -442,7 +443,7 @@ static cadre_status give_up(struct host_mesh *host)
 }
 
 /* The next time a step is due without an event. */
-static void arm(struct host_mesh *host, uint64_t now_us)
+static void form_arm(struct host_mesh *host, uint64_t now_us)
 {
     uint64_t due_us = now_us + LOOK_AGAIN_US;
     due_us = host->form_deadline_us < due_us ? host->form_deadline_us : due_us;
@@ -460,7 +461,7 @@ static void arm(struct host_mesh *host, uint64_t now_us)
 }
 
 /* All connections stand. */
-static cadre_status finish(struct host_mesh *host)
+static cadre_status form_finish(struct host_mesh *host)
 {
     struct cadre_error error;
     if (!mesh_fault_open_streams(host)) {
@@ -480,8 +481,8 @@ cadre_status mesh_form_step(struct host_mesh *host)
         .roster = host->roster,
         .rank = host->rank,
         .key = host->key,
-        .expects = expects,
-        .admit = admit,
+        .expects = form_expects,
+        .admit = form_admit,
         .user = host,
     };
     cadre_status status =
@@ -496,11 +497,11 @@ cadre_status mesh_form_step(struct host_mesh *host)
         CADRE_TRY(step_link(host, &host->links.items[i], now_us));
     }
     if (mesh_form_missing(host) == UINT32_MAX) {
-        return finish(host);
+        return form_finish(host);
     }
     if (now_us >= host->form_deadline_us) {
         return give_up(host);
     }
-    arm(host, now_us);
+    form_arm(host, now_us);
     return CADRE_PENDING;
 }

@@ -11,7 +11,7 @@ struct offer {
 };
 
 /* Every replica looks at the same offers, and finds the same fault in them. */
-static cadre_status check(const struct offer *offers, uint32_t count, size_t *ret_sizes,
+static cadre_status gather_any_check(const struct offer *offers, uint32_t count, size_t *ret_sizes,
     size_t *ret_total, struct cadre_error *error)
 {
     uint64_t total = 0;
@@ -50,7 +50,7 @@ cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t
     cadre_status status =
         ops->all_gather(mesh, local_replica, &own, sizeof own, NULL, offers, NULL, error);
     if (status == CADRE_OK) {
-        status = check(offers, replica_count, ret_sizes, &total, error);
+        status = gather_any_check(offers, replica_count, ret_sizes, &total, error);
     }
     free(offers);
     CADRE_TRY(status);

@@ -18,7 +18,7 @@
 
 static void host_close(struct mesh *mesh);
 
-static cadre_status check(const struct mesh_config *config, struct cadre_error *error)
+static cadre_status host_check(const struct mesh_config *config, struct cadre_error *error)
 {
     if (config->member_count == 0 || config->member_count > MESH_MEMBERS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -84,7 +84,7 @@ static cadre_status take_roster(
     return CADRE_OK;
 }
 
-static cadre_status build(
+static cadre_status host_build(
     struct host_mesh *host, const struct mesh_config *config, struct cadre_error *error)
 {
     CADRE_TRY(mesh_fault_open(&host->fault, error));
@@ -106,7 +106,7 @@ static cadre_status host_form_post(
     const struct mesh_config *config, struct mesh **ret_mesh, struct cadre_error *error)
 {
     *ret_mesh = NULL;
-    CADRE_TRY(check(config, error));
+    CADRE_TRY(host_check(config, error));
     struct host_mesh *host = calloc(1, sizeof *host);
     if (host == NULL) {
         return no_memory(error);
@@ -121,7 +121,7 @@ static cadre_status host_form_post(
     host->stalled = config->stalled;
     host->stalled_user = config->stalled_user;
     memcpy(host->key, config->key, sizeof host->key);
-    cadre_status status = build(host, config, error);
+    cadre_status status = host_build(host, config, error);
     if (status != CADRE_OK) {
         host_close(&host->mesh);
         return cadre_error_wrap(

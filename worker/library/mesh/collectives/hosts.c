@@ -9,7 +9,7 @@
 #define BUFFERS 3 /* one on the wire, one in the making, one that is still copied out of */
 
 /* What all hosts know about the call, from the speaker. */
-static cadre_status publish(struct replica *replica, const struct agreement *agreement)
+static cadre_status hosts_publish(struct replica *replica, const struct agreement *agreement)
 {
     struct group_head *head = replica->host->group.head;
     bool holds = mesh_agreement_holds(agreement);
@@ -20,7 +20,7 @@ static cadre_status publish(struct replica *replica, const struct agreement *agr
     return CADRE_OK;
 }
 
-static cadre_status learn(struct replica *replica)
+static cadre_status hosts_learn(struct replica *replica)
 {
     const struct group_head *head = replica->host->group.head;
     if (atomic_load_explicit(&head->verdict, memory_order_relaxed) == 0) {
@@ -32,7 +32,7 @@ static cadre_status learn(struct replica *replica)
 }
 
 /* Whether the data travel with the agreement. */
-static bool talks(
+static bool hosts_talks(
     const struct replica *replica, const struct call *call, const struct hosts_kind *kind)
 {
     const struct host_mesh *host = replica->host;
@@ -54,12 +54,13 @@ static cadre_status open_call(
     }
     if (mesh_is_leader(replica)) {
         uint8_t *result = group_result(&replica->host->group, 0);
-        CADRE_TRY(same && talks(replica, call, kind) ? kind->exchange(replica, call, &wire, result)
-                                                     : mesh_wire_agree(replica->host, &wire));
-        CADRE_TRY(publish(replica, &wire.agreement));
+        CADRE_TRY(same && hosts_talks(replica, call, kind)
+                      ? kind->exchange(replica, call, &wire, result)
+                      : mesh_wire_agree(replica->host, &wire));
+        CADRE_TRY(hosts_publish(replica, &wire.agreement));
     }
     CADRE_TRY(mesh_step_carried(replica, call));
-    return learn(replica);
+    return hosts_learn(replica);
 }
 
 static cadre_status make_chunk(struct replica *replica, const struct call *call,
@@ -127,7 +128,7 @@ cadre_status mesh_hosts_run(
     struct replica *replica, const struct call *call, const struct hosts_kind *kind, bool same)
 {
     CADRE_TRY(open_call(replica, call, kind, same));
-    if (!call->small && !talks(replica, call, kind)) {
+    if (!call->small && !hosts_talks(replica, call, kind)) {
         if (kind->whole != NULL && replica->host->lone_slots) {
             return kind->whole(replica, call);
         }

@@ -8,7 +8,7 @@
 #include "worker/library/mesh/wire/fault.h"
 
 /* The value that stands for an address in a post; false when the others cannot reach it. */
-static bool locate(
+static bool reach_locate(
     const struct host_mesh *host, const void *memory, size_t bytes, uint64_t *ret_value)
 {
     *ret_value = 0;
@@ -35,8 +35,8 @@ uint8_t mesh_reach_post(
         uint64_t from;
         size_t written = call->written ? buffer->bytes : 0;
         size_t given = buffer->bytes * call->given_times;
-        reached = locate(replica->host, buffer->data, written, &data) && reached;
-        reached = locate(replica->host, mesh_source(buffer), given, &from) && reached;
+        reached = reach_locate(replica->host, buffer->data, written, &data) && reached;
+        reached = reach_locate(replica->host, mesh_source(buffer), given, &from) && reached;
         if (i < first + GROUP_SPANS_MAX) {
             struct group_span *span = &post->payload.spans[i - first];
             atomic_store_explicit(&span->data, data, memory_order_relaxed);
@@ -48,7 +48,7 @@ uint8_t mesh_reach_post(
     return reached && listed ? 0 : GROUP_PRIVATE;
 }
 
-static uint8_t *reach(struct replica *replica, uint32_t slot, uint64_t value, size_t bytes)
+static uint8_t *reach_reach(struct replica *replica, uint32_t slot, uint64_t value, size_t bytes)
 {
     struct host_mesh *host = replica->host;
     const struct slab_allocator *memory = &host->memories[slot];
@@ -69,14 +69,16 @@ const uint8_t *mesh_reach_from(struct replica *replica, uint32_t slot, size_t bu
 {
     const struct group_span *span =
         &mesh_posted(replica, slot)->payload.spans[buffer % GROUP_SPANS_MAX];
-    return reach(replica, slot, atomic_load_explicit(&span->from, memory_order_relaxed), bytes);
+    return reach_reach(
+        replica, slot, atomic_load_explicit(&span->from, memory_order_relaxed), bytes);
 }
 
 uint8_t *mesh_reach_data(struct replica *replica, uint32_t slot, size_t buffer, size_t bytes)
 {
     const struct group_span *span =
         &mesh_posted(replica, slot)->payload.spans[buffer % GROUP_SPANS_MAX];
-    return reach(replica, slot, atomic_load_explicit(&span->data, memory_order_relaxed), bytes);
+    return reach_reach(
+        replica, slot, atomic_load_explicit(&span->data, memory_order_relaxed), bytes);
 }
 
 cadre_status mesh_reach_run(struct replica *replica, const struct call *call, reach_work *work)

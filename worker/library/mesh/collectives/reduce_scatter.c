@@ -10,7 +10,8 @@
 
 #define STRIDE_MIN ((size_t)64) /* of one replica's share of a chunk; whole elements */
 
-static void pack(struct replica *replica, const struct call *call, uint8_t *payload)
+static void collectives_reduce_scatter_pack(
+    struct replica *replica, const struct call *call, uint8_t *payload)
 {
     size_t bytes = call->buffers[0].bytes * replica->host->replica_count;
     if (bytes > 0) {
@@ -19,21 +20,22 @@ static void pack(struct replica *replica, const struct call *call, uint8_t *payl
 }
 
 /* replica->ins + at, into the own part from `at` on. */
-static void reduce(
+static void collectives_reduce_scatter_reduce(
     struct replica *replica, const struct call *call, uint8_t *into, size_t at, size_t bytes)
 {
     mesh_reduce_many((enum mesh_op)call->shape.op, call->buffers[0].dtype, &(uint8_t *){into}, 1,
         replica->ins, replica->host->group.slot_count, at, bytes, replica->scratch);
 }
 
-static cadre_status small(struct replica *replica, const struct call *call)
+static cadre_status collectives_reduce_scatter_small(
+    struct replica *replica, const struct call *call)
 {
     const struct mesh_buffer *part = &call->buffers[0];
     for (uint32_t slot = 0; slot < replica->host->group.slot_count; slot++) {
         replica->ins[slot] =
             mesh_posted(replica, slot)->payload.data + part->bytes * replica->global;
     }
-    reduce(replica, call, part->data, 0, part->bytes);
+    collectives_reduce_scatter_reduce(replica, call, part->data, 0, part->bytes);
     return CADRE_OK;
 }
 
@@ -57,15 +59,15 @@ static cadre_status reduce_part(
         if (group_is_broken(group)) {
             return mesh_broken(replica);
         }
-        reduce(
+        collectives_reduce_scatter_reduce(
             replica, call, part->data, done, left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
     }
     return CADRE_OK;
 }
 
 /* [low, high) of the parts of all slots, one after the other. */
-static void stage(const struct replica *replica, const struct call *call, size_t low, size_t high,
-    unsigned parity)
+static void collectives_reduce_scatter_stage(const struct replica *replica, const struct call *call,
+    size_t low, size_t high, unsigned parity)
 {
     const struct host_mesh *host = replica->host;
     const struct mesh_buffer *part = &call->buffers[0];
@@ -77,7 +79,8 @@ static void stage(const struct replica *replica, const struct call *call, size_t
     }
 }
 
-static cadre_status staged(struct replica *replica, const struct call *call)
+static cadre_status collectives_reduce_scatter_staged(
+    struct replica *replica, const struct call *call)
 {
     const struct group *group = &replica->host->group;
     const struct mesh_buffer *part = &call->buffers[0];
@@ -85,19 +88,22 @@ static cadre_status staged(struct replica *replica, const struct call *call)
     unsigned parity = 0;
     for (size_t low = 0; low < part->bytes; low += stride, parity ^= 1) {
         size_t high = part->bytes - low < stride ? part->bytes : low + stride;
-        stage(replica, call, low, high, parity);
+        collectives_reduce_scatter_stage(replica, call, low, high, parity);
         CADRE_TRY(mesh_step(replica, call));
         for (uint32_t slot = 0; slot < group->slot_count; slot++) {
             replica->ins[slot] = group_stage(group, slot, parity) + (high - low) * replica->slot;
         }
-        reduce(replica, call, (uint8_t *)part->data + low, 0, high - low);
+        collectives_reduce_scatter_reduce(
+            replica, call, (uint8_t *)part->data + low, 0, high - low);
     }
     return CADRE_OK;
 }
 
-static cadre_status large(struct replica *replica, const struct call *call)
+static cadre_status collectives_reduce_scatter_large(
+    struct replica *replica, const struct call *call)
 {
-    return replica->staged ? staged(replica, call) : mesh_reach_run(replica, call, reduce_part);
+    return replica->staged ? collectives_reduce_scatter_staged(replica, call)
+                           : mesh_reach_run(replica, call, reduce_part);
 }
 
 static bool is_half(const struct call *call)
@@ -107,13 +113,13 @@ static bool is_half(const struct call *call)
 }
 
 /* The bytes of a root for `bytes` bytes of a part. */
-static size_t wide(const struct call *call, size_t bytes)
+static size_t collectives_reduce_scatter_wide(const struct call *call, size_t bytes)
 {
     return is_half(call) ? 2 * bytes : bytes;
 }
 
 /* All hosts sum the whole vector. */
-static cadre_status exchange(
+static cadre_status collectives_reduce_scatter_exchange(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result)
 {
     struct cadre_error error;
@@ -129,7 +135,7 @@ static void take_row(
     struct replica *replica, const struct call *call, const uint8_t *rows, size_t at, size_t bytes)
 {
     const struct mesh_buffer *part = &call->buffers[0];
-    const uint8_t *row = rows + wide(call, bytes) * replica->global;
+    const uint8_t *row = rows + collectives_reduce_scatter_wide(call, bytes) * replica->global;
     uint8_t *into = (uint8_t *)part->data + at;
     if (is_half(call)) {
         mesh_narrow(part->dtype, into, (const float *)(const void *)row, bytes / 2);
@@ -138,18 +144,21 @@ static void take_row(
     }
 }
 
-static void take(struct replica *replica, const struct call *call, const uint8_t *result)
+static void collectives_reduce_scatter_take(
+    struct replica *replica, const struct call *call, const uint8_t *result)
 {
     take_row(replica, call, result, 0, call->buffers[0].bytes);
 }
 
-static size_t size(const struct replica *replica, const struct call *call)
+static size_t collectives_reduce_scatter_size(
+    const struct replica *replica, const struct call *call)
 {
     (void)replica;
     return call->buffers[0].bytes;
 }
 
-static size_t cut(const struct replica *replica, const struct call *call, size_t low, size_t high)
+static size_t collectives_reduce_scatter_cut(
+    const struct replica *replica, const struct call *call, size_t low, size_t high)
 {
     (void)call;
     const struct host_mesh *host = replica->host;
@@ -167,8 +176,9 @@ static void stage_rows(
     }
 }
 
-static cadre_status make(struct replica *replica, const struct call *call, size_t low, size_t high,
-    uint8_t *chunk, uint32_t share, uint32_t shares)
+static cadre_status collectives_reduce_scatter_make(struct replica *replica,
+    const struct call *call, size_t low, size_t high, uint8_t *chunk, uint32_t share,
+    uint32_t shares)
 {
     const struct group *group = &replica->host->group;
     const struct mesh_buffer *part = &call->buffers[0];
@@ -188,18 +198,18 @@ static cadre_status make(struct replica *replica, const struct call *call, size_
             replica->ins[slot] = whole + part->bytes * row + low;
         }
         mesh_reduce_part((enum mesh_op)call->shape.op, part->dtype,
-            chunk + wide(call, high - low) * row, replica->ins, group->slot_count, 0, high - low,
-            replica->scratch);
+            chunk + collectives_reduce_scatter_wide(call, high - low) * row, replica->ins,
+            group->slot_count, 0, high - low, replica->scratch);
     }
     return CADRE_OK;
 }
 
-static cadre_status carry(
+static cadre_status collectives_reduce_scatter_carry(
     struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
 {
     struct host_mesh *host = replica->host;
     const struct mesh_buffer *part = &call->buffers[0];
-    size_t bytes = wide(call, high - low);
+    size_t bytes = collectives_reduce_scatter_wide(call, high - low);
     for (uint32_t row = 0; row < host->replica_count; row++) {
         replica->rows[row] = chunk + bytes * row;
     }
@@ -211,21 +221,21 @@ static cadre_status carry(
         bytes, high == part->bytes);
 }
 
-static void deliver(
+static void collectives_reduce_scatter_deliver(
     struct replica *replica, const struct call *call, size_t low, size_t high, const uint8_t *chunk)
 {
     take_row(replica, call, chunk, low, high - low);
 }
 
 static const struct hosts_kind hosts = {
-    .exchange = exchange,
-    .take = take,
-    .size = size,
-    .cut = cut,
+    .exchange = collectives_reduce_scatter_exchange,
+    .take = collectives_reduce_scatter_take,
+    .size = collectives_reduce_scatter_size,
+    .cut = collectives_reduce_scatter_cut,
     .stage = stage_rows,
-    .make = make,
-    .carry = carry,
-    .deliver = deliver,
+    .make = collectives_reduce_scatter_make,
+    .carry = collectives_reduce_scatter_carry,
+    .deliver = collectives_reduce_scatter_deliver,
 };
 
 void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum mesh_op op,
@@ -245,8 +255,10 @@ void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum m
 cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error)
 {
-    static const struct collective_kind kind = {
-        .pack = pack, .small = small, .large = large, .hosts = &hosts};
+    static const struct collective_kind kind = {.pack = collectives_reduce_scatter_pack,
+        .small = collectives_reduce_scatter_small,
+        .large = collectives_reduce_scatter_large,
+        .hosts = &hosts};
     struct call call;
     struct replica *replica;
     CADRE_TRY(mesh_call_begin(mesh, local_replica, MESH_REDUCE_SCATTER, &call, &replica, error));

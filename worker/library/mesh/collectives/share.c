@@ -179,7 +179,7 @@ static cadre_status take_arena(
 }
 
 /* From now on whoever ends the mesh breaks the group too; if it is at an end already, here. */
-static cadre_status join(struct host_mesh *host, const struct group *group)
+static cadre_status share_join(struct host_mesh *host, const struct group *group)
 {
     pthread_mutex_lock(&host->fault.lock);
     host->group = *group;
@@ -205,7 +205,7 @@ cadre_status mesh_share_take(struct host_mesh *host)
         struct group group;
         status = group_map(&group, own->slot_count, host->chunk_bytes, page.fd, &error);
         if (status == CADRE_OK) {
-            return join(host, &group);
+            return share_join(host, &group);
         }
         group_close(&group);
     }

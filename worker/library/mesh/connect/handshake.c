@@ -28,7 +28,8 @@ enum {
 };
 _Static_assert(AT_CHALLENGE + HANDSHAKE_CHALLENGE_BYTES == HANDSHAKE_HELLO_BYTES, "no gap");
 
-static cadre_status draw(uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct cadre_error *error)
+static cadre_status handshake_draw(
+    uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES], struct cadre_error *error)
 {
     if (RAND_bytes(challenge, HANDSHAKE_CHALLENGE_BYTES) != 1) {
         return cadre_error_set(error, CADRE_UNAVAILABLE,
@@ -52,7 +53,7 @@ cadre_status mesh_handshake_hello_make(const struct handshake_hello *hello,
     bytes_put_u64(ret_bytes + AT_ROSTER, hello->roster);
     bytes_put_u32(ret_bytes + AT_FROM, hello->from_rank);
     bytes_put_u32(ret_bytes + AT_TO, hello->to_rank);
-    return draw(ret_bytes + AT_CHALLENGE, error);
+    return handshake_draw(ret_bytes + AT_CHALLENGE, error);
 }
 
 bool mesh_handshake_hello_read(
@@ -73,7 +74,7 @@ cadre_status mesh_handshake_reply_make(const uint8_t key[MESH_KEY_BYTES],
     const uint8_t hello[HANDSHAKE_HELLO_BYTES], uint8_t ret_bytes[HANDSHAKE_REPLY_BYTES],
     struct cadre_error *error)
 {
-    CADRE_TRY(draw(ret_bytes, error));
+    CADRE_TRY(handshake_draw(ret_bytes, error));
     mesh_handshake_mac(
         key, HANDSHAKE_ACCEPTOR, hello, ret_bytes, ret_bytes + HANDSHAKE_CHALLENGE_BYTES);
     return CADRE_OK;

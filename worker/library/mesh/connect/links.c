@@ -41,7 +41,7 @@ cadre_status mesh_links_open(struct links *links, const uint32_t *tasks, uint32_
     return CADRE_OK;
 }
 
-static void drop(struct link_memory *memory)
+static void mesh_drop(struct link_memory *memory)
 {
     if (memory->fd >= 0) {
         close(memory->fd);
@@ -50,20 +50,20 @@ static void drop(struct link_memory *memory)
 }
 
 /* As before it was connected. */
-static void disconnect(struct link *link)
+static void mesh_disconnect(struct link *link)
 {
     if (link->fd >= 0) {
         close(link->fd);
     }
-    drop(&link->handover.page);
-    drop(&link->handover.arena);
+    mesh_drop(&link->handover.page);
+    mesh_drop(&link->handover.arena);
     *link = (struct link){.rank = link->rank, .fd = -1, .handover = link->handover};
 }
 
 void mesh_links_close(struct links *links)
 {
     for (uint32_t i = 0; i < links->count; i++) {
-        disconnect(&links->items[i]);
+        mesh_disconnect(&links->items[i]);
     }
     free(links->items);
     *links = (struct links){.count = 0};
@@ -89,13 +89,13 @@ struct link *mesh_links_find(const struct links *links, uint32_t rank)
 
 void mesh_link_connect(struct link *link, int fd)
 {
-    disconnect(link);
+    mesh_disconnect(link);
     link->fd = fd;
 }
 
-static cadre_status ended(struct link *link, struct cadre_error *error)
+static cadre_status mesh_ended(struct link *link, struct cadre_error *error)
 {
-    disconnect(link);
+    mesh_disconnect(link);
     return cadre_error_set(error, CADRE_UNAVAILABLE,
         "the task of rank %" PRIu32 " closed its connection before its mesh had formed",
         link->rank);
@@ -107,7 +107,7 @@ union control {
     char bytes[CMSG_SPACE(HANDOVER_FDS * sizeof(int))];
 };
 
-static cadre_status give(
+static cadre_status mesh_give(
     const struct link_handover *handover, struct link *link, struct cadre_error *error)
 {
     uint8_t bytes[LINK_HANDOVER_BYTES];
@@ -141,14 +141,14 @@ static cadre_status give(
     /* It is the first thing after the handshake: there is room for it. */
     ssize_t sent = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent != (ssize_t)sizeof bytes) {
-        return ended(link, error);
+        return mesh_ended(link, error);
     }
     link->given = true;
     return CADRE_OK;
 }
 
 /* Takes the descriptors of a message: the first two are kept, in the order they came. */
-static void collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *count)
+static void mesh_collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *count)
 {
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header != NULL;
          header = CMSG_NXTHDR(message, header)) {
@@ -178,7 +178,8 @@ static bool is_sound(const struct link_memory *memory)
 }
 
 /* Gives the descriptors that came their meaning, and judges all of it. */
-static bool understand(struct link *link, const int fds[HANDOVER_FDS], size_t count, bool from_lead)
+static bool mesh_understand(
+    struct link *link, const int fds[HANDOVER_FDS], size_t count, bool from_lead)
 {
     const uint8_t *bytes = link->bytes;
     uint32_t flags = bytes_get_u32(bytes + AT_FLAGS);
@@ -200,7 +201,7 @@ static bool understand(struct link *link, const int fds[HANDOVER_FDS], size_t co
 }
 
 /* A gift is one message: whoever sends it in pieces is no task. */
-static cadre_status get(struct link *link, bool from_lead, struct cadre_error *error)
+static cadre_status mesh_get(struct link *link, bool from_lead, struct cadre_error *error)
 {
     union control control;
     struct iovec piece = {.iov_base = link->bytes, .iov_len = sizeof link->bytes};
@@ -213,12 +214,12 @@ static cadre_status get(struct link *link, bool from_lead, struct cadre_error *e
         return CADRE_PENDING;
     }
     if (came <= 0) {
-        return ended(link, error);
+        return mesh_ended(link, error);
     }
     int fds[HANDOVER_FDS];
     size_t count = 0;
-    collect(&message, fds, &count);
-    bool sound = understand(link, fds, count, from_lead);
+    mesh_collect(&message, fds, &count);
+    bool sound = mesh_understand(link, fds, count, from_lead);
     if (!sound || came != (ssize_t)sizeof link->bytes || (message.msg_flags & MSG_CTRUNC) != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
             "the task of rank %" PRIu32
@@ -234,9 +235,9 @@ cadre_status mesh_link_exchange(
     struct links *links, struct link *link, bool from_lead, struct cadre_error *error)
 {
     if (!link->given) {
-        CADRE_TRY(give(&links->handover, link, error));
+        CADRE_TRY(mesh_give(&links->handover, link, error));
     }
-    return link->got ? CADRE_OK : get(link, from_lead, error);
+    return link->got ? CADRE_OK : mesh_get(link, from_lead, error);
 }
 
 struct link_memory mesh_link_take(struct link_memory *memory)

@@ -133,7 +133,7 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
     return CADRE_OK;
 }
 
-static void forget(struct pending_connection *pending_connection)
+static void mesh_listener_forget(struct pending_connection *pending_connection)
 {
     close(pending_connection->fd);
     *pending_connection = (struct pending_connection){.state = PENDING_FREE};
@@ -146,7 +146,7 @@ void mesh_listener_close(struct mesh_listener *listener)
     }
     for (size_t i = 0; i < LISTENER_PENDING_MAX; i++) {
         if (listener->pending[i].state != PENDING_FREE) {
-            forget(&listener->pending[i]);
+            mesh_listener_forget(&listener->pending[i]);
         }
     }
     if (listener->fd >= 0) {
@@ -188,7 +188,7 @@ static struct pending_connection *make_room(struct mesh_listener *listener)
             victim = pending_connection;
         }
     }
-    forget(victim);
+    mesh_listener_forget(victim);
     return victim;
 }
 
@@ -205,7 +205,7 @@ static bool read_fully(int fd, uint8_t *bytes, size_t size, size_t *got, bool *r
     return *got == size;
 }
 
-static void watch(
+static void mesh_listener_watch(
     struct mesh_listener *listener, struct pending_connection *pending_connection, bool on)
 {
     if (pending_connection->watched != on) {
@@ -216,7 +216,7 @@ static void watch(
     }
 }
 
-static void refuse(struct pending_connection *pending_connection,
+static void mesh_listener_refuse(struct pending_connection *pending_connection,
     char refusal[LISTENER_REFUSAL_BYTES], const char *why)
 {
     if (pending_connection->state == PENDING_CONNECTED) {
@@ -226,25 +226,26 @@ static void refuse(struct pending_connection *pending_connection,
             "a connection for rank %" PRIu32 " of generation %" PRIu64 " was refused: %s",
             pending_connection->hello.from_rank, pending_connection->hello.generation, why);
     }
-    forget(pending_connection);
+    mesh_listener_forget(pending_connection);
 }
 
 /* The hello is complete: answer it, let it wait for a newer generation, or refuse it. */
-static void greet(struct mesh_listener *listener, struct pending_connection *pending_connection,
-    const struct listener_terms *terms, char refusal[LISTENER_REFUSAL_BYTES])
+static void mesh_listener_greet(struct mesh_listener *listener,
+    struct pending_connection *pending_connection, const struct listener_terms *terms,
+    char refusal[LISTENER_REFUSAL_BYTES])
 {
     const struct handshake_hello *hello = &pending_connection->hello;
     if (hello->generation > terms->generation) {
-        watch(listener, pending_connection, false);
+        mesh_listener_watch(listener, pending_connection, false);
         return;
     }
     if (hello->generation < terms->generation || hello->nonce != terms->nonce) {
-        refuse(pending_connection, refusal, "it is of another generation");
+        mesh_listener_refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
     if (hello->roster != terms->roster || hello->to_rank != terms->rank ||
         !terms->expects(terms->user, hello->from_rank, pending_connection->local)) {
-        refuse(pending_connection, refusal, "it has another roster");
+        mesh_listener_refuse(pending_connection, refusal, "it has another roster");
         return;
     }
     uint8_t reply[HANDSHAKE_REPLY_BYTES];
@@ -252,27 +253,28 @@ static void greet(struct mesh_listener *listener, struct pending_connection *pen
             CADRE_OK ||
         send(pending_connection->fd, reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT) !=
             (ssize_t)sizeof reply) {
-        refuse(pending_connection, refusal, "the challenge could not be sent");
+        mesh_listener_refuse(pending_connection, refusal, "the challenge could not be sent");
         return;
     }
     memcpy(pending_connection->challenge, reply, sizeof pending_connection->challenge);
     pending_connection->state = PENDING_CHALLENGED;
     pending_connection->got = 0;
-    watch(listener, pending_connection, true);
+    mesh_listener_watch(listener, pending_connection, true);
 }
 
 /* The proof is complete: admit or refuse. */
-static void judge(struct mesh_listener *listener, struct pending_connection *pending_connection,
-    const struct listener_terms *terms, char refusal[LISTENER_REFUSAL_BYTES])
+static void mesh_listener_judge(struct mesh_listener *listener,
+    struct pending_connection *pending_connection, const struct listener_terms *terms,
+    char refusal[LISTENER_REFUSAL_BYTES])
 {
     if (pending_connection->hello.generation != terms->generation ||
         pending_connection->hello.nonce != terms->nonce) {
-        refuse(pending_connection, refusal, "it is of another generation");
+        mesh_listener_refuse(pending_connection, refusal, "it is of another generation");
         return;
     }
     if (!mesh_handshake_mac_valid(terms->key, HANDSHAKE_CONNECTOR, pending_connection->hello_bytes,
             pending_connection->challenge, pending_connection->mac)) {
-        refuse(pending_connection, refusal, "it did not prove the generation's key");
+        mesh_listener_refuse(pending_connection, refusal, "it did not prove the generation's key");
         return;
     }
     uint8_t welcome[HANDSHAKE_MAC_BYTES];
@@ -280,10 +282,10 @@ static void judge(struct mesh_listener *listener, struct pending_connection *pen
         pending_connection->challenge, welcome);
     if (send(pending_connection->fd, welcome, sizeof welcome, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         (ssize_t)sizeof welcome) {
-        refuse(pending_connection, refusal, "it went away before it was welcomed");
+        mesh_listener_refuse(pending_connection, refusal, "it went away before it was welcomed");
         return;
     }
-    watch(listener, pending_connection, false);
+    mesh_listener_watch(listener, pending_connection, false);
     int fd = pending_connection->fd;
     uint32_t rank = pending_connection->hello.from_rank;
     bool local = pending_connection->local;
@@ -292,8 +294,9 @@ static void judge(struct mesh_listener *listener, struct pending_connection *pen
 }
 
 /* Takes one stranger as far as it goes now. */
-static void advance(struct mesh_listener *listener, struct pending_connection *pending_connection,
-    const struct listener_terms *terms, char refusal[LISTENER_REFUSAL_BYTES])
+static void mesh_listener_advance(struct mesh_listener *listener,
+    struct pending_connection *pending_connection, const struct listener_terms *terms,
+    char refusal[LISTENER_REFUSAL_BYTES])
 {
     bool lost = false;
     if (pending_connection->state == PENDING_CONNECTED &&
@@ -301,21 +304,23 @@ static void advance(struct mesh_listener *listener, struct pending_connection *p
             sizeof pending_connection->hello_bytes, &pending_connection->got, &lost)) {
         if (!mesh_handshake_hello_read(
                 pending_connection->hello_bytes, &pending_connection->hello)) {
-            refuse(pending_connection, refusal, "it does not speak the mesh's protocol, version 2");
+            mesh_listener_refuse(
+                pending_connection, refusal, "it does not speak the mesh's protocol, version 2");
             return;
         }
         pending_connection->state = PENDING_GREETED;
     }
     if (pending_connection->state == PENDING_GREETED) {
-        greet(listener, pending_connection, terms, refusal);
+        mesh_listener_greet(listener, pending_connection, terms, refusal);
     }
     if (pending_connection->state == PENDING_CHALLENGED &&
         read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac,
             &pending_connection->got, &lost)) {
-        judge(listener, pending_connection, terms, refusal);
+        mesh_listener_judge(listener, pending_connection, terms, refusal);
     }
     if (lost) {
-        refuse(pending_connection, refusal, "it ended before it proved the generation's key");
+        mesh_listener_refuse(
+            pending_connection, refusal, "it ended before it proved the generation's key");
     }
 }
 
@@ -347,7 +352,7 @@ static cadre_status accept_waiting(
         if (!local) {
             mesh_listener_tune(fd);
         }
-        watch(listener, pending_connection, true);
+        mesh_listener_watch(listener, pending_connection, true);
     }
     return CADRE_OK;
 }
@@ -363,13 +368,13 @@ cadre_status mesh_listener_serve(struct mesh_listener *listener, const struct li
     for (size_t i = 0; i < LISTENER_PENDING_MAX; i++) {
         struct pending_connection *pending_connection = &listener->pending[i];
         if (pending_connection->state != PENDING_FREE) {
-            advance(listener, pending_connection, terms, refusal);
+            mesh_listener_advance(listener, pending_connection, terms, refusal);
         }
         /* After the chance to be admitted: nobody may have looked at it for longer than its
          * patience. */
         if (pending_connection->state != PENDING_FREE &&
             now_us - pending_connection->since_us > LISTENER_TIMEOUT_US) {
-            refuse(pending_connection, refusal, "it was silent for too long");
+            mesh_listener_refuse(pending_connection, refusal, "it was silent for too long");
         }
     }
     pthread_mutex_unlock(&listener->lock);

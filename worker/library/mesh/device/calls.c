@@ -36,7 +36,7 @@ cadre_status device_call_host(const struct device_call *call, const struct mesh_
     }
 }
 
-static uint64_t gathered(const struct device_call *call)
+static uint64_t calls_gathered(const struct device_call *call)
 {
     uint64_t total = 0;
     uint32_t replicas = call->device_replica->mesh->replica_count;
@@ -50,7 +50,7 @@ static uint64_t gathered(const struct device_call *call)
 }
 
 /* Where the buffers are, and how much. */
-static void place(struct device_call *call)
+static void calls_place(struct device_call *call)
 {
     call->on = call->count > 0 && call->buffers != NULL ? call->buffers[0].on : NULL;
     for (size_t i = 0; i < call->count && call->buffers != NULL; i++) {
@@ -65,11 +65,12 @@ static void place(struct device_call *call)
     if (call->kind == MESH_REDUCE_SCATTER) {
         call->total *= call->device_replica->mesh->replica_count;
     } else if (call->kind == MESH_ALL_GATHER) {
-        call->total = gathered(call);
+        call->total = calls_gathered(call);
     }
 }
 
-static void take(const struct device_call *call, struct replica *replica, struct call *ret_seen)
+static void device_calls_take(
+    const struct device_call *call, struct replica *replica, struct call *ret_seen)
 {
     switch (call->kind) {
     case MESH_ALL_REDUCE:
@@ -104,7 +105,8 @@ static void describe_call(const struct device_call *call, struct call *seen)
 }
 
 /* The calls are equal. Whether any of them is on a device. */
-static cadre_status vote(const struct device_call *call, bool *ret_any, struct cadre_error *error)
+static cadre_status calls_vote(
+    const struct device_call *call, bool *ret_any, struct cadre_error *error)
 {
     uint8_t any = call->on != NULL;
     struct mesh_buffer buffer = {.data = &any, .bytes = 1, .dtype = MESH_U8};
@@ -127,7 +129,7 @@ static cadre_status run_on_devices(struct device_call *call, struct cadre_error 
     bool any = true;
     CADRE_TRY(mesh_call_begin(
         device_replica->mesh->host, device_replica->local, call->kind, &seen, &replica, error));
-    take(call, replica, &seen);
+    device_calls_take(call, replica, &seen);
     call->timeout_us = seen.timeout_us;
     if (!seen.wrong && !device_replica->connected && call->total <= STAGE_BYTES) {
         return device_staged_run(call, false, error);
@@ -143,19 +145,19 @@ static cadre_status run_on_devices(struct device_call *call, struct cadre_error 
     if (device_replica->connected) {
         return device_connected_run(call, error);
     }
-    CADRE_TRY(vote(call, &any, error));
+    CADRE_TRY(calls_vote(call, &any, error));
     return any ? device_staged_run(call, true, error)
                : device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);
 }
 
-static cadre_status run(
+static cadre_status device_calls_run(
     struct device_call *call, struct mesh *mesh, uint32_t local_replica, struct cadre_error *error)
 {
     struct device_mesh *own = device_mesh_of(mesh);
     struct device_replica no_replica = {.mesh = own, .local = local_replica};
     bool exists = local_replica < own->local_count;
     call->device_replica = exists ? &own->device_replicas[local_replica] : &no_replica;
-    place(call);
+    calls_place(call);
     bool whole = call->device_replica->connected || call->total <= STAGE_BYTES;
     if (!exists || (call->on == NULL && call->wrong == NULL && whole)) {
         return device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);
@@ -174,7 +176,7 @@ cadre_status device_mesh_all_reduce(struct mesh *mesh, uint32_t local_replica, e
     }
     struct device_call call = {
         .kind = MESH_ALL_REDUCE, .op = op, .buffers = buffers, .count = count, .note = note};
-    return run(&call, mesh, local_replica, error);
+    return device_calls_run(&call, mesh, local_replica, error);
 }
 
 cadre_status device_mesh_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
@@ -186,7 +188,7 @@ cadre_status device_mesh_reduce_scatter(struct mesh *mesh, uint32_t local_replic
     }
     struct device_call call = {
         .kind = MESH_REDUCE_SCATTER, .op = op, .buffers = part, .count = 1, .note = note};
-    return run(&call, mesh, local_replica, error);
+    return device_calls_run(&call, mesh, local_replica, error);
 }
 
 cadre_status device_mesh_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
@@ -200,7 +202,7 @@ cadre_status device_mesh_broadcast(struct mesh *mesh, uint32_t local_replica, ui
     }
     struct device_call call = {
         .kind = MESH_BROADCAST, .root = root, .buffers = buffers, .count = count, .note = note};
-    return run(&call, mesh, local_replica, error);
+    return device_calls_run(&call, mesh, local_replica, error);
 }
 
 cadre_status device_mesh_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
@@ -219,7 +221,7 @@ cadre_status device_mesh_all_gather(struct mesh *mesh, uint32_t local_replica, c
         .on = note != NULL ? note->on : NULL};
     struct device_call call = {
         .kind = MESH_ALL_GATHER, .buffers = &own, .count = 1, .sizes = sizes, .note = note};
-    return run(&call, mesh, local_replica, error);
+    return device_calls_run(&call, mesh, local_replica, error);
 }
 
 cadre_status device_mesh_barrier(struct mesh *mesh, uint32_t local_replica,

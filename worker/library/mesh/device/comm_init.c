@@ -74,7 +74,7 @@ static uint64_t host_of_task(void)
     return hash_of(text);
 }
 
-static cadre_status gather(struct comm_init *comm_init, const void *own, size_t bytes,
+static cadre_status comm_init_gather(struct comm_init *comm_init, const void *own, size_t bytes,
     void **ret_all, struct cadre_error *error)
 {
     struct mesh *mesh = comm_init->device_replica->mesh->host;
@@ -93,7 +93,7 @@ static cadre_status gather(struct comm_init *comm_init, const void *own, size_t 
 }
 
 /* Compared as devices of one host: by uuid, else by where they are. */
-static int compare(const void *left, const void *right)
+static int comm_init_compare(const void *left, const void *right)
 {
     const struct identity *a = *(const struct identity *const *)left;
     const struct identity *b = *(const struct identity *const *)right;
@@ -113,12 +113,12 @@ static cadre_status find_same(const struct identity *all, uint32_t count, char *
     for (uint32_t i = 0; i < count; i++) {
         sorted[i] = &all[i];
     }
-    qsort(sorted, count, sizeof(const struct identity *), compare);
+    qsort(sorted, count, sizeof(const struct identity *), comm_init_compare);
     for (uint32_t i = 1; i < count && ret_reason[0] == '\0'; i++) {
         const struct identity *one = sorted[i - 1];
         const struct identity *other = sorted[i];
         bool known = one->uuid[0] != '\0' || one->bus[0] != '\0';
-        if (known && compare(&one, &other) == 0) {
+        if (known && comm_init_compare(&one, &other) == 0) {
             uint32_t low = (uint32_t)((one < other ? one : other) - all);
             uint32_t high = (uint32_t)((one < other ? other : one) - all);
             snprintf(ret_reason, size,
@@ -142,7 +142,7 @@ static cadre_status look_around(
         snprintf(own.bus, sizeof own.bus, "%s", device->info.bus);
     }
     ret_reason[0] = '\0';
-    CADRE_TRY(gather(comm_init, &own, sizeof own, &gathered, error));
+    CADRE_TRY(comm_init_gather(comm_init, &own, sizeof own, &gathered, error));
     struct identity *all = gathered;
     for (uint32_t i = 0; i < comm_init->host->replica_count && ret_reason[0] == '\0'; i++) {
         if (all[i].on_device == 0) {
@@ -164,7 +164,7 @@ static cadre_status look_around(
 
 /* All say how it went; ret_reason: of the first one that failed. *ret_pending: nobody has, but some
  * are not there yet. */
-static cadre_status conclude(struct comm_init *comm_init, cadre_status status,
+static cadre_status comm_init_conclude(struct comm_init *comm_init, cadre_status status,
     const struct cadre_error *why, bool *ret_pending, char *ret_reason, size_t size,
     struct cadre_error *error)
 {
@@ -177,7 +177,7 @@ static cadre_status conclude(struct comm_init *comm_init, cadre_status status,
     }
     *ret_pending = false;
     ret_reason[0] = '\0';
-    CADRE_TRY(gather(comm_init, &own, sizeof own, &gathered, error));
+    CADRE_TRY(comm_init_gather(comm_init, &own, sizeof own, &gathered, error));
     const struct verdict *all = gathered;
     for (uint32_t i = 0; i < comm_init->host->replica_count && ret_reason[0] == '\0'; i++) {
         *ret_pending = *ret_pending || all[i].how == HOW_PENDING;
@@ -204,7 +204,7 @@ static cadre_status send_token(
 
 /* What a small broadcast was is kept in the posts of the mesh until two others have gone through
  * them. */
-static cadre_status overwrite(struct comm_init *comm_init, struct cadre_error *error)
+static cadre_status comm_init_overwrite(struct comm_init *comm_init, struct cadre_error *error)
 {
     struct token nothing;
     for (unsigned i = 0; i < 2; i++) {
@@ -240,7 +240,7 @@ static cadre_status share_id(struct comm_init *comm_init, uint8_t ret_id[DEVICE_
     }
     if (status == CADRE_OK) {
         memcpy(ret_id, token.id, DEVICE_COMM_ID_BYTES);
-        status = overwrite(comm_init, error);
+        status = comm_init_overwrite(comm_init, error);
     }
     explicit_bzero(&token, sizeof token);
     return status;
@@ -248,8 +248,8 @@ static cadre_status share_id(struct comm_init *comm_init, uint8_t ret_id[DEVICE_
 
 /* --- the communicators --- */
 
-static cadre_status post(const struct comm_init *comm_init, const uint8_t id[DEVICE_COMM_ID_BYTES],
-    struct cadre_error *error)
+static cadre_status comm_init_post(const struct comm_init *comm_init,
+    const uint8_t id[DEVICE_COMM_ID_BYTES], struct cadre_error *error)
 {
     struct device_mesh *mesh = comm_init->device_replica->mesh;
     const struct device_comm_ops *ops = comm_init->device->ops->comm;
@@ -309,22 +309,22 @@ static cadre_status await_ready(
 }
 
 /* Until all are ready, or one is known to fail. */
-static cadre_status meet(struct comm_init *comm_init, const uint8_t id[DEVICE_COMM_ID_BYTES],
-    cadre_status status, struct cadre_error *why, char *ret_reason, size_t size,
-    struct cadre_error *error)
+static cadre_status comm_init_meet(struct comm_init *comm_init,
+    const uint8_t id[DEVICE_COMM_ID_BYTES], cadre_status status, struct cadre_error *why,
+    char *ret_reason, size_t size, struct cadre_error *error)
 {
     bool pending;
     uint64_t round_us = ROUND_MIN_US;
     if (status == CADRE_OK) {
-        status = post(comm_init, id, why);
+        status = comm_init_post(comm_init, id, why);
     }
-    CADRE_TRY(conclude(comm_init, status, why, &pending, ret_reason, size, error));
+    CADRE_TRY(comm_init_conclude(comm_init, status, why, &pending, ret_reason, size, error));
     if (ret_reason[0] != '\0') {
         return CADRE_OK;
     }
     do {
         status = await_ready(comm_init, round_us, why);
-        CADRE_TRY(conclude(comm_init, status, why, &pending, ret_reason, size, error));
+        CADRE_TRY(comm_init_conclude(comm_init, status, why, &pending, ret_reason, size, error));
         round_us = 2 * round_us < ROUND_MAX_US ? 2 * round_us : ROUND_MAX_US;
     } while (pending && ret_reason[0] == '\0');
     return CADRE_OK;
@@ -338,14 +338,15 @@ static cadre_status come_together(struct comm_init *comm_init, uint8_t id[DEVICE
         CADRE_TRY(mesh_host_ops.barrier(comm_init->device_replica->mesh->host,
             comm_init->device_replica->local, &comm_init->note, error));
         cadre_status status = make_id(comm_init, id, &why);
-        return meet(comm_init, id, status, &why, ret_reason, size, error);
+        return comm_init_meet(comm_init, id, status, &why, ret_reason, size, error);
     }
     CADRE_TRY(look_around(comm_init, ret_reason, size, error));
     if (ret_reason[0] == '\0') {
         CADRE_TRY(share_id(comm_init, id, ret_reason, size, error));
     }
-    return ret_reason[0] != '\0' ? CADRE_OK
-                                 : meet(comm_init, id, CADRE_OK, &why, ret_reason, size, error);
+    return ret_reason[0] != '\0'
+               ? CADRE_OK
+               : comm_init_meet(comm_init, id, CADRE_OK, &why, ret_reason, size, error);
 }
 
 cadre_status device_comm_init(

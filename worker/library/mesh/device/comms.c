@@ -60,7 +60,7 @@ static void free_comms(struct comms *comms)
     free(comms);
 }
 
-static bool readable(int fd)
+static bool comms_readable(int fd)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
     return poll(&poll_fd, 1, 0) > 0;
@@ -90,7 +90,7 @@ static bool await_end(struct comms *comms)
     while (comms->lent > 0 && outcome == 0) {
         outcome = pthread_cond_timedwait(&comms->changed, &comms->lock, &until);
     }
-    bool orderly = comms->orderly && !readable(comms->fault_fd);
+    bool orderly = comms->orderly && !comms_readable(comms->fault_fd);
     pthread_mutex_unlock(&comms->lock);
     return orderly;
 }
@@ -211,7 +211,7 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t slots, int f
 }
 
 /* With the lists as the plugin takes them. */
-static cadre_status post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES],
+static cadre_status device_comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES],
     uint32_t world, const struct comms_rank ranks[], uint32_t count, struct device_comm *made[],
     struct cadre_error *error)
 {
@@ -243,7 +243,7 @@ cadre_status comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYT
         free(made);
         return cadre_error_set(error, CADRE_ABORTED, "the mesh has ended");
     }
-    cadre_status status = post(comms, id, world, ranks, count, made, error);
+    cadre_status status = device_comms_post(comms, id, world, ranks, count, made, error);
     pthread_mutex_lock(&comms->lock);
     for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
         CADRE_ASSERT(ranks[i].slot < comms->count && comms->slots[ranks[i].slot].comm == NULL);

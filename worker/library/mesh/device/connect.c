@@ -48,7 +48,7 @@ uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const
 }
 
 /* Decides, once: whichever replica comes first says it for all, since all know the same. */
-static void decide(struct device_mesh *mesh, const char *reason)
+static void connect_decide(struct device_mesh *mesh, const char *reason)
 {
     pthread_mutex_lock(&mesh->lock);
     if (!atomic_load(&mesh->decided)) {
@@ -72,7 +72,7 @@ static struct comms_rank *ranks_of(const struct device_mesh *mesh)
     return ranks;
 }
 
-static cadre_status connect(struct device_replica *device_replica, uint64_t timeout_us,
+static cadre_status connect_connect(struct device_replica *device_replica, uint64_t timeout_us,
     char *ret_reason, size_t size, struct cadre_error *error)
 {
     struct device_mesh *mesh = device_replica->mesh;
@@ -111,12 +111,12 @@ cadre_status mesh_device_connect(
     }
     struct device_replica *device_replica = &own->device_replicas[local_replica];
     char reason[CADRE_ERROR_TEXT_BYTES / 2] = "";
-    CADRE_TRY(connect(device_replica, timeout_us, reason, sizeof reason, error));
+    CADRE_TRY(connect_connect(device_replica, timeout_us, reason, sizeof reason, error));
     if (reason[0] != '\0' && device_replica->local == 0) {
         comms_end(own->comms, false);
     }
     device_replica->connected = reason[0] == '\0';
-    decide(own, reason);
+    connect_decide(own, reason);
     return CADRE_OK;
 }
 

@@ -17,7 +17,7 @@ static const enum device_reduction reductions[] = {[MESH_SUM] = DEVICE_REDUCE_SU
     [MESH_MIN] = DEVICE_REDUCE_MIN,
     [MESH_MAX] = DEVICE_REDUCE_MAX};
 
-static cadre_status enqueue(const struct device_call *call, struct device_comm *comm,
+static cadre_status connected_enqueue(const struct device_call *call, struct device_comm *comm,
     enum mesh_kind kind, uint32_t root, const struct device_vector *vectors, size_t count,
     struct cadre_error *error)
 {
@@ -98,7 +98,7 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
     struct device_comm *comm = comms_enter(device_replica->mesh->comms, device_replica->local);
     if (comm != NULL) {
         device_track_enter(device_replica);
-        status = enqueue(call, comm, kind, root, vectors, count, &reason);
+        status = connected_enqueue(call, comm, kind, root, vectors, count, &reason);
         comms_leave(device_replica->mesh->comms, device_replica->local);
         if (status == CADRE_PENDING) {
             status = await_enqueued(call, &reason);
@@ -115,7 +115,7 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
 }
 
 /* What else can go wrong on the way is the device's. */
-static cadre_status checked(struct device_replica *device_replica, cadre_status status,
+static cadre_status connected_checked(struct device_replica *device_replica, cadre_status status,
     struct cadre_error *reason, struct cadre_error *error)
 {
     return status == CADRE_OK ? status
@@ -124,7 +124,7 @@ static cadre_status checked(struct device_replica *device_replica, cadre_status 
 }
 
 /* A whole number of elements off, or the library cannot read there. */
-static bool aligned(const void *address, enum mesh_dtype dtype)
+static bool connected_aligned(const void *address, enum mesh_dtype dtype)
 {
     return (uintptr_t)address % mesh_dtype_bytes(dtype) == 0;
 }
@@ -142,7 +142,7 @@ static cadre_status scatter_aside(struct device_call *call, size_t whole, struct
     if (status == CADRE_OK) {
         status = ops->copy(memory, part->from, whole, call->on->comm, &reason);
     }
-    CADRE_TRY(checked(call->device_replica, status, &reason, error));
+    CADRE_TRY(connected_checked(call->device_replica, status, &reason, error));
     void *result = (uint8_t *)memory + whole;
     struct device_vector vector = {.from = memory,
         .to = result,
@@ -150,7 +150,7 @@ static cadre_status scatter_aside(struct device_call *call, size_t whole, struct
         .dtype = device_mesh_dtype(part->dtype)};
     status = device_comm_call(call, MESH_REDUCE_SCATTER, 0, &vector, 1, error);
     if (status == CADRE_OK) {
-        status = checked(call->device_replica,
+        status = connected_checked(call->device_replica,
             ops->copy(part->data, result, part->bytes, call->on->comm, &reason), &reason, error);
     }
     ops->memory_give(call->on->index, memory, call->on->comm);
@@ -163,7 +163,8 @@ static cadre_status reduce_scatter(struct device_call *call, struct cadre_error 
     if (part->bytes == 0) {
         return CADRE_OK;
     }
-    if (!aligned(part->from, part->dtype) || !aligned(part->data, part->dtype)) {
+    if (!connected_aligned(part->from, part->dtype) ||
+        !connected_aligned(part->data, part->dtype)) {
         return scatter_aside(call, part->bytes * call->device_replica->mesh->replica_count, error);
     }
     struct device_vector vector = {.from = part->from,
@@ -211,7 +212,7 @@ static cadre_status gather_padded(struct device_call *call, size_t row, struct c
     if (status == CADRE_OK && own->bytes > 0) {
         status = ops->copy(last, own->from, own->bytes, call->on->comm, &reason);
     }
-    CADRE_TRY(checked(device_replica, status, &reason, error));
+    CADRE_TRY(connected_checked(device_replica, status, &reason, error));
     struct device_vector vector = {
         .from = last, .to = device_replica->pack, .count = row, .dtype = CADRE_U8};
     CADRE_TRY(device_comm_call(call, MESH_ALL_GATHER, 0, &vector, 1, error));
@@ -224,7 +225,7 @@ static cadre_status gather_padded(struct device_call *call, size_t row, struct c
         }
         into += call->sizes[i];
     }
-    return checked(device_replica,
+    return connected_checked(device_replica,
         ops->unpack(pieces, count, device_replica->pack, call->on->comm, &reason), &reason, error);
 }
 

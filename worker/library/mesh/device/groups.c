@@ -32,7 +32,7 @@ static struct comms_rank rank_of(const struct device_mesh *mesh,
 }
 
 /* What a replica has in it. NULL: no memory. */
-static struct device_replica_group *make(
+static struct device_replica_group *groups_make(
     const struct device_replica *device_replica, const struct mesh_device_group *group)
 {
     bool within = group->kind == MESH_DEVICE_WITHIN;
@@ -56,7 +56,7 @@ static struct comms_rank *make_posts(
     return posts;
 }
 
-static cadre_status form(struct device_replica *device_replica,
+static cadre_status groups_form(struct device_replica *device_replica,
     const struct mesh_device_group *group, const struct mesh_note *note,
     struct device_replica_group *made, struct cadre_error *error)
 {
@@ -104,10 +104,10 @@ cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
         return CADRE_OK;
     }
     struct device_replica *device_replica = &device_mesh_of(mesh)->device_replicas[local_replica];
-    struct device_replica_group *made = make(device_replica, group);
+    struct device_replica_group *made = groups_make(device_replica, group);
     cadre_status status = made == NULL ? cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                                              "no memory for communicators")
-                                       : form(device_replica, group, note, made, error);
+                                       : groups_form(device_replica, group, note, made, error);
     if (status != CADRE_OK) {
         if (status == CADRE_RESOURCE_EXHAUSTED) { /* the others go on */
             mesh_host_ops.abort(device_replica->mesh->host, error->text);

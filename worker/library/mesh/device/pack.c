@@ -52,7 +52,7 @@ struct packing {
     size_t used; /* bytes of the pack */
 };
 
-static bool packs(const struct packing *packing, size_t index)
+static bool pack_packs(const struct packing *packing, size_t index)
 {
     size_t bytes = packing->call->buffers[index].bytes;
     return packing->small_packs && bytes > 0 && bytes < PACK_VECTOR_BYTES;
@@ -74,7 +74,7 @@ static cadre_dtype element_dtype(const struct packing *packing, enum mesh_dtype 
     return is_broadcast(packing) ? CADRE_U8 : device_mesh_dtype(dtype);
 }
 
-static bool settles(const struct packing *packing, const struct mesh_buffer *buffer)
+static bool pack_settles(const struct packing *packing, const struct mesh_buffer *buffer)
 {
     uintptr_t both = (uintptr_t)mesh_source(buffer) | (uintptr_t)buffer->data;
     return both % element_bytes(packing, buffer->dtype) == 0;
@@ -94,7 +94,7 @@ static cadre_status add_large(
         .dtype = element_dtype(packing, buffer->dtype),
     };
     packing->vector_count++;
-    if (settles(packing, buffer)) {
+    if (pack_settles(packing, buffer)) {
         return CADRE_OK;
     }
     void *aside = NULL;
@@ -114,7 +114,7 @@ static cadre_status take_large(
     cadre_status status = CADRE_OK;
     for (size_t i = 0; next < count; i++) {
         const struct mesh_buffer *buffer = &call->buffers[i];
-        if (buffer->bytes == 0 || packs(packing, i)) {
+        if (buffer->bytes == 0 || pack_packs(packing, i)) {
             continue;
         }
         struct device_vector *vector = &packing->vectors[next++];
@@ -131,7 +131,7 @@ static cadre_status take_large(
 }
 
 /* One turn: what is in the lists goes, and they are empty. */
-static cadre_status flush(struct packing *packing, struct cadre_error *error)
+static cadre_status pack_flush(struct packing *packing, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
     struct device_replica *device_replica = call->device_replica;
@@ -189,11 +189,11 @@ static cadre_status add_segments(
     bool open = false;
     for (size_t i = 0; i < call->count; i++) {
         const struct mesh_buffer *buffer = &call->buffers[i];
-        if (!packs(packing, i) || (!is_broadcast(packing) && buffer->dtype != dtype)) {
+        if (!pack_packs(packing, i) || (!is_broadcast(packing) && buffer->dtype != dtype)) {
             continue;
         }
         if (packing->used + buffer->bytes + SEGMENT_ALIGN > PACK_BYTES_MAX) {
-            CADRE_TRY(flush(packing, error));
+            CADRE_TRY(pack_flush(packing, error));
             open = false;
         }
         if (!open) {
@@ -245,12 +245,12 @@ static cadre_status run_large(struct packing *packing, struct cadre_error *error
     struct cadre_error reason;
     cadre_status status = CADRE_OK;
     for (size_t i = 0; status == CADRE_OK && i < call->count; i++) {
-        if (call->buffers[i].bytes > 0 && !packs(packing, i)) {
+        if (call->buffers[i].bytes > 0 && !pack_packs(packing, i)) {
             status = add_large(packing, &call->buffers[i], &reason);
         }
     }
     size_t count = packing->vector_count;
-    cadre_status run = status == CADRE_OK ? flush(packing, error) : CADRE_OK;
+    cadre_status run = status == CADRE_OK ? pack_flush(packing, error) : CADRE_OK;
     cadre_status taken = take_large(packing, count, status == CADRE_OK && run == CADRE_OK, &reason);
     status = status == CADRE_OK ? taken : status;
     CADRE_TRY(run);
@@ -275,5 +275,5 @@ cadre_status device_pack_run(struct device_call *call, struct cadre_error *error
     for (unsigned dtype = 0; packing.small_packs && dtype < types; dtype++) {
         CADRE_TRY(add_segments(&packing, (enum mesh_dtype)dtype, error));
     }
-    return flush(&packing, error);
+    return pack_flush(&packing, error);
 }

@@ -48,19 +48,19 @@ static size_t given_by(const struct stage *stage, uint32_t index)
 }
 
 /* What of `bytes` is in [low, high). */
-static size_t clip(size_t bytes, size_t low, size_t high)
+static size_t staged_clip(size_t bytes, size_t low, size_t high)
 {
     size_t end = bytes < high ? bytes : high;
     return end > low ? end - low : 0;
 }
 
-static size_t lines(size_t bytes)
+static size_t staged_lines(size_t bytes)
 {
     return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
 /* The end of the piece that begins at `low`. */
-static size_t cut(const struct stage *stage, size_t low)
+static size_t staged_cut(const struct stage *stage, size_t low)
 {
     if (!stage->pieces) {
         return stage->end;
@@ -82,9 +82,9 @@ static size_t block_bytes(const struct stage *stage, size_t width)
         return width * replicas_of(stage) + width;
     }
     if (stage->pieces) {
-        return lines(width) + width * replicas_of(stage);
+        return staged_lines(width) + width * replicas_of(stage);
     }
-    return lines(stage->call->buffers[0].bytes) + (size_t)stage->call->total;
+    return staged_lines(stage->call->buffers[0].bytes) + (size_t)stage->call->total;
 }
 
 static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
@@ -102,7 +102,7 @@ static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
         stage->end = bytes > stage->end ? bytes : stage->end;
     }
     stage->longest =
-        block_bytes(stage, is_list(stage) && stage->pieces ? STAGE_BYTES : cut(stage, 0));
+        block_bytes(stage, is_list(stage) && stage->pieces ? STAGE_BYTES : staged_cut(stage, 0));
     size_t pieces = is_list(stage) ? call->count : replicas_of(stage);
     bool room =
         scratch_reserve(&stage->device_replica->pieces, pieces, sizeof(struct device_piece)) !=
@@ -180,7 +180,7 @@ void device_staged_finish(struct device_replica *device_replica, bool at_rest)
 /* --- copies --- */
 
 /* Between the buffers and a block, of which `packed` is the first byte of the pieces. */
-static cadre_status transfer(
+static cadre_status staged_transfer(
     const struct stage *stage, uint8_t *packed, size_t count, bool in, struct cadre_error *error)
 {
     struct device_replica *device_replica = stage->device_replica;
@@ -209,7 +209,7 @@ static cadre_status transfer(
 }
 
 /* `bytes` at `data` + `at`, which is nowhere when there are none. */
-static void add(const struct stage *stage, size_t *count, const void *data, size_t at,
+static void staged_add(const struct stage *stage, size_t *count, const void *data, size_t at,
     size_t offset, size_t bytes)
 {
     struct device_piece *pieces = stage->device_replica->pieces.memory;
@@ -220,15 +220,15 @@ static void add(const struct stage *stage, size_t *count, const void *data, size
 }
 
 /* Whether this replica's elements of a list are read, or written at all. */
-static bool gives(const struct stage *stage)
+static bool staged_gives(const struct stage *stage)
 {
     return stage->call->kind != MESH_BROADCAST ||
            stage->call->root == stage->device_replica->global;
 }
 
-static bool receives(const struct stage *stage, const struct mesh_buffer *buffer)
+static bool staged_receives(const struct stage *stage, const struct mesh_buffer *buffer)
 {
-    return stage->call->kind != MESH_BROADCAST || !gives(stage) ||
+    return stage->call->kind != MESH_BROADCAST || !staged_gives(stage) ||
            mesh_source(buffer) != buffer->data;
 }
 
@@ -240,8 +240,8 @@ static size_t list_pieces(const struct stage *stage, size_t low, size_t high, bo
     while (mesh_layout_next(&stage->device_replica->layout, &at, high, &piece)) {
         const struct mesh_buffer *buffer = &stage->call->buffers[piece.buffer];
         const uint8_t *data = in ? mesh_source(buffer) : buffer->data;
-        if (in ? gives(stage) : receives(stage, buffer)) {
-            add(stage, &count, data, piece.at, at - piece.bytes - low, piece.bytes);
+        if (in ? staged_gives(stage) : staged_receives(stage, buffer)) {
+            staged_add(stage, &count, data, piece.at, at - piece.bytes - low, piece.bytes);
         }
     }
     return count;
@@ -257,13 +257,14 @@ static cadre_status copy_in(struct stage *stage, size_t low, size_t high, struct
     if (is_list(stage)) {
         count = list_pieces(stage, low, high, true);
     } else if (call->kind == MESH_ALL_GATHER) {
-        add(stage, &count, own->from, low, 0, clip(own->bytes, low, high));
+        staged_add(stage, &count, own->from, low, 0, staged_clip(own->bytes, low, high));
     } else {
         for (uint32_t i = 0; i < replicas_of(stage); i++) {
-            add(stage, &count, own->from, i * own->bytes + low, i * (high - low), high - low);
+            staged_add(
+                stage, &count, own->from, i * own->bytes + low, i * (high - low), high - low);
         }
     }
-    CADRE_TRY(transfer(stage, block->memory, count, true, error));
+    CADRE_TRY(staged_transfer(stage, block->memory, count, true, error));
     /* Also without a copy: what went out of this block before is done as well. */
     return block->event == NULL ? CADRE_OK
                                 : stage->device_replica->device->ops->event_record(
@@ -280,20 +281,20 @@ static cadre_status copy_out(struct stage *stage, size_t low, size_t high,
     if (is_list(stage)) {
         count = list_pieces(stage, low, high, false);
     } else if (call->kind == MESH_REDUCE_SCATTER) {
-        add(stage, &count, own->data, low, 0, high - low);
+        staged_add(stage, &count, own->data, low, 0, high - low);
         packed += (high - low) * replicas_of(stage);
     } else {
         size_t into = 0;
         size_t offset = 0;
         for (uint32_t i = 0; i < replicas_of(stage); i++) {
-            size_t bytes = clip(given_by(stage, i), low, high);
-            add(stage, &count, own->data, into + low, offset, bytes);
+            size_t bytes = staged_clip(given_by(stage, i), low, high);
+            staged_add(stage, &count, own->data, into + low, offset, bytes);
             offset += bytes;
             into += given_by(stage, i);
         }
-        packed += lines(clip(own->bytes, low, high));
+        packed += staged_lines(staged_clip(own->bytes, low, high));
     }
-    CADRE_TRY(transfer(stage, packed, count, false, error));
+    CADRE_TRY(staged_transfer(stage, packed, count, false, error));
     return block->event == NULL ? CADRE_OK
                                 : stage->device_replica->device->ops->event_record(
                                       block->event, stage->device_replica->device->comm, error);
@@ -328,15 +329,15 @@ static cadre_status run_rows(struct stage *stage, size_t low, size_t high, uint8
 {
     const struct device_call *call = stage->call;
     size_t *sizes = stage->device_replica->sizes.memory;
-    size_t own = clip(call->buffers[0].bytes, low, high);
+    size_t own = staged_clip(call->buffers[0].bytes, low, high);
     struct mesh_buffer buffer = {.bytes = own, .dtype = call->buffers[0].dtype, .from = block};
     if (call->kind == MESH_REDUCE_SCATTER) {
         buffer.data = block + own * replicas_of(stage);
         return device_call_host(call, &buffer, 1, NULL, note, error);
     }
-    buffer.data = block + lines(own);
+    buffer.data = block + staged_lines(own);
     for (uint32_t i = 0; i < replicas_of(stage); i++) {
-        sizes[i] = clip(given_by(stage, i), low, high);
+        sizes[i] = staged_clip(given_by(stage, i), low, high);
     }
     return device_call_host(call, &buffer, 1, stage->pieces ? sizes : call->sizes, note, error);
 }
@@ -358,16 +359,16 @@ static cadre_status run_piece(
 /* --- all of it --- */
 
 /* *ret_refused: the calls differ; nothing has been touched. */
-static cadre_status run(struct stage *stage, bool *ret_refused, struct cadre_error *error)
+static cadre_status staged_run(struct stage *stage, bool *ret_refused, struct cadre_error *error)
 {
     struct stage_block *blocks = stage->device_replica->blocks;
     size_t low = 0;
     CADRE_TRY(lay_out(stage, error));
-    size_t high = cut(stage, low);
+    size_t high = staged_cut(stage, low);
     CADRE_TRY(copy_in(stage, low, high, &blocks[0], error));
     for (unsigned turn = 0;; turn++) {
         struct stage_block *block = &blocks[turn % 2];
-        size_t next = high < stage->end ? cut(stage, high) : high;
+        size_t next = high < stage->end ? staged_cut(stage, high) : high;
         if (next > high) {
             CADRE_TRY(copy_in(stage, high, next, &blocks[(turn + 1) % 2], error));
         }
@@ -389,7 +390,7 @@ cadre_status device_staged_run(struct device_call *call, bool pieces, struct cad
     struct stage stage = {.call = call, .device_replica = call->device_replica, .pieces = pieces};
     struct cadre_error reason;
     bool refused = false;
-    cadre_status status = run(&stage, &refused, &reason);
+    cadre_status status = staged_run(&stage, &refused, &reason);
     if (status == CADRE_OK) {
         return status;
     }

@@ -28,7 +28,7 @@ static bool all_wait(const struct device_mesh *mesh)
     return mesh->local_count < mesh->replica_count;
 }
 
-static cadre_status look(void *user, struct cadre_error *error)
+static cadre_status synchronize_look(void *user, struct cadre_error *error)
 {
     struct settling *settling = user;
     struct device_replica *device_replica = settling->device_replica;
@@ -47,7 +47,7 @@ static cadre_status look(void *user, struct cadre_error *error)
 }
 
 /* Too late; the words of the replica whose device is to blame count, if there is one. */
-static void overdue(struct device_replica *device_replica, uint64_t timeout_us)
+static void synchronize_overdue(struct device_replica *device_replica, uint64_t timeout_us)
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
     bool waits = device_track_waits(device_replica);
@@ -77,13 +77,14 @@ static cadre_status finish_stream(struct device_replica *device_replica, struct 
     struct settling settling = {.device_replica = device_replica,
         .begun_us = clock_monotonic_us(),
         .report_at_us = STALL_US};
-    cadre_status status = device_wait_stream(device, stream, timeout_us, look, &settling, &reason);
+    cadre_status status =
+        device_wait_stream(device, stream, timeout_us, synchronize_look, &settling, &reason);
     atomic_store(&device_replica->waits, false);
     if (status == CADRE_OK) {
         return status;
     }
     if (status == CADRE_DEADLINE_EXCEEDED) {
-        overdue(device_replica, timeout_us);
+        synchronize_overdue(device_replica, timeout_us);
     }
     return device_mesh_fail(device_replica, status, "lost its work", &reason, error);
 }

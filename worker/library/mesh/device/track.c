@@ -10,7 +10,7 @@ static bool is_over(const struct device_replica *device_replica, void *event)
     return event == NULL || device_replica->device->ops->event_test(event, NULL) != CADRE_PENDING;
 }
 
-static struct tracked_call *oldest(struct device_replica *device_replica)
+static struct tracked_call *track_oldest(struct device_replica *device_replica)
 {
     while (device_replica->tracked > 0) {
         struct tracked_call *call = &device_replica->calls[device_replica->tracked_first];
@@ -24,7 +24,7 @@ static struct tracked_call *oldest(struct device_replica *device_replica)
 }
 
 /* Without an event nothing is known of the call, which goes on. */
-static void record(struct device_replica *device_replica, void **event)
+static void track_record(struct device_replica *device_replica, void **event)
 {
     const struct device *device = device_replica->device;
     struct cadre_error ignored;
@@ -40,10 +40,10 @@ static void record(struct device_replica *device_replica, void **event)
 
 void device_track_enter(struct device_replica *device_replica)
 {
-    (void)oldest(device_replica);
+    (void)track_oldest(device_replica);
     device_replica->tracking = device_replica->tracked < TRACKED_CALLS;
     if (device_replica->tracking) {
-        record(device_replica,
+        track_record(device_replica,
             &device_replica
                  ->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS]
                  .reached);
@@ -53,7 +53,7 @@ void device_track_enter(struct device_replica *device_replica)
 void device_track_leave(struct device_replica *device_replica)
 {
     if (device_replica->tracking) {
-        record(device_replica,
+        track_record(device_replica,
             &device_replica
                  ->calls[(device_replica->tracked_first + device_replica->tracked) % TRACKED_CALLS]
                  .gone);
@@ -63,7 +63,7 @@ void device_track_leave(struct device_replica *device_replica)
 
 bool device_track_waits(struct device_replica *device_replica)
 {
-    const struct tracked_call *call = oldest(device_replica);
+    const struct tracked_call *call = track_oldest(device_replica);
     return call != NULL && is_over(device_replica, call->reached);
 }
 

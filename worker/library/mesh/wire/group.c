@@ -48,7 +48,7 @@ static size_t staging_bytes(uint32_t slots, size_t chunk_bytes)
     return ((size_t)2 * slots + 6) * chunk_bytes;
 }
 
-static void measure(struct group *group, uint32_t slots, size_t chunk_bytes)
+static void group_measure(struct group *group, uint32_t slots, size_t chunk_bytes)
 {
     *group = (struct group){
         .slot_count = slots, .chunk_bytes = chunk_bytes, .fd = -1, .spins = choose_spin(slots)};
@@ -57,7 +57,7 @@ static void measure(struct group *group, uint32_t slots, size_t chunk_bytes)
     group->bytes = page + staging_bytes(slots, chunk_bytes);
 }
 
-static cadre_status map(struct group *group, struct cadre_error *error)
+static cadre_status wire_group_map(struct group *group, struct cadre_error *error)
 {
     int flags = group->fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     uint8_t *memory =
@@ -78,7 +78,7 @@ static cadre_status map(struct group *group, struct cadre_error *error)
 cadre_status group_open(
     struct group *group, uint32_t slots, size_t chunk_bytes, bool shared, struct cadre_error *error)
 {
-    measure(group, slots, chunk_bytes);
+    group_measure(group, slots, chunk_bytes);
     if (shared) {
         group->fd = memfd_create("cadre-mesh", MFD_CLOEXEC | MFD_ALLOW_SEALING);
         if (group->fd < 0 || ftruncate(group->fd, (off_t)group->bytes) != 0 ||
@@ -87,13 +87,13 @@ cadre_status group_open(
                 error, errno, "make a control page of %zu bytes", group->bytes);
         }
     }
-    return map(group, error);
+    return wire_group_map(group, error);
 }
 
 cadre_status group_map(
     struct group *group, uint32_t slots, size_t chunk_bytes, int fd, struct cadre_error *error)
 {
-    measure(group, slots, chunk_bytes);
+    group_measure(group, slots, chunk_bytes);
     group->fd = fd;
     struct stat stat;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -103,7 +103,7 @@ cadre_status group_map(
             "what the first task of this host sent is no control page of %" PRIu32 " replicas",
             slots);
     }
-    return map(group, error);
+    return wire_group_map(group, error);
 }
 
 void group_close(struct group *group)
@@ -117,20 +117,20 @@ void group_close(struct group *group)
     *group = (struct group){.fd = -1};
 }
 
-static void wake(const struct group *group, const _Atomic uint32_t *word)
+static void group_wake(const struct group *group, const _Atomic uint32_t *word)
 {
     int verb = group->fd >= 0 ? FUTEX_WAKE : FUTEX_WAKE_PRIVATE;
     syscall(SYS_futex, word, verb, INT_MAX, NULL, NULL, 0);
 }
 
 /* Changes all words of a slot without raising them, so that nobody goes on sleeping. */
-static void disturb(struct group *group, uint32_t index)
+static void group_disturb(struct group *group, uint32_t index)
 {
     struct group_slot *slot = &group->slots[index];
     _Atomic uint32_t *words[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
     for (unsigned word = 0; word < 3; word++) {
         atomic_fetch_or(words[word], ODD_BIT);
-        wake(group, words[word]); /* whatever the count of sleepers says */
+        group_wake(group, words[word]); /* whatever the count of sleepers says */
     }
 }
 
@@ -149,7 +149,7 @@ void group_break(struct group *group, uint32_t rank, cadre_status code, const ch
     }
     /* Whoever broke it first may have died before it got here. */
     for (uint32_t i = 0; i < group->slot_count; i++) {
-        disturb(group, i);
+        group_disturb(group, i);
     }
 }
 
@@ -160,7 +160,7 @@ void group_leave(struct group *group, uint32_t first_slot, uint32_t count)
     }
     atomic_fetch_add(&group->head->leaves, 1);
     for (uint32_t i = 0; i < group->slot_count; i++) {
-        disturb(group, i);
+        group_disturb(group, i);
     }
 }
 
@@ -193,7 +193,7 @@ uint8_t *group_result(const struct group *group, unsigned index)
     return group->staging + ((size_t)2 * group->slot_count + 2 * index) * group->chunk_bytes;
 }
 
-static void relax(void)
+static void group_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -239,7 +239,7 @@ static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_
 }
 
 /* Tells whom this replica waits for when it is time to. Returns how long to sleep at most. */
-static uint64_t look(struct group_wait_limits *wait_limits, uint32_t slot, uint64_t now_us)
+static uint64_t group_look(struct group_wait_limits *wait_limits, uint32_t slot, uint64_t now_us)
 {
     uint64_t waited_us = now_us - wait_limits->began_us;
     uint64_t left_us = SLEEP_US_MAX;
@@ -268,7 +268,7 @@ static bool try_once(const _Atomic uint32_t *word, uint32_t value, bool spins)
             return true;
         }
         if (spins) {
-            relax();
+            group_relax();
         } else {
             sched_yield();
         }
@@ -297,7 +297,7 @@ cadre_status group_wait(struct group *group, uint32_t slot, const _Atomic uint32
             wait_limits->report_at_us = STALL_FIRST_US;
         }
         sleep_at_us = sleep_at_us == 0 ? now_us + AWAKE_US : sleep_at_us;
-        uint64_t left_us = look(wait_limits, slot, now_us);
+        uint64_t left_us = group_look(wait_limits, slot, now_us);
         if (left_us == 0) {
             return CADRE_DEADLINE_EXCEEDED;
         }
@@ -312,7 +312,7 @@ void group_raise(struct group *group, uint32_t slot, _Atomic uint32_t *word, uin
     /* A full fence, before the sleepers are counted. */
     atomic_exchange(word, value);
     if (atomic_load(&group->slots[slot].sleepers) > 0) {
-        wake(group, word);
+        group_wake(group, word);
     }
 }
 

@@ -25,7 +25,7 @@ static uint32_t host_count(const struct host_mesh *host)
 }
 
 /* The frame of a task's end; returns its bytes. */
-static size_t compose(const struct host_mesh *host, uint32_t rank, cadre_status code,
+static size_t mesh_watch_compose(const struct host_mesh *host, uint32_t rank, cadre_status code,
     const char *reason, uint8_t ret_bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES])
 {
     size_t length = reason != NULL ? strnlen(reason, WIRE_REASON_BYTES - 1) : 0;
@@ -45,7 +45,7 @@ static size_t compose(const struct host_mesh *host, uint32_t rank, cadre_status 
     return WIRE_FRAME_BYTES + length;
 }
 
-static void gone(struct host_mesh *host, uint32_t rank)
+static void mesh_watch_gone(struct host_mesh *host, uint32_t rank)
 {
     mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its connection; its process is gone", rank);
@@ -62,7 +62,7 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     }
     if (came <= 0) {
         if (!link->left) {
-            gone(host, link->rank);
+            mesh_watch_gone(host, link->rank);
         }
         return true;
     }
@@ -96,7 +96,7 @@ static void look_at_host(struct host_mesh *host, uint32_t other)
         host->watch.postponed = true;
     } else if (!peer->hung) {
         if (!mesh_wire_read_last_frame(host->wire, other, &frame, reason)) {
-            gone(host, peer->rank);
+            mesh_watch_gone(host, peer->rank);
         } else if (frame.type == WIRE_FAULT) {
             frame.data_bytes = (uint32_t)strlen(reason);
             mesh_fault_catch(host, peer->rank, &frame, (const uint8_t *)reason);
@@ -118,7 +118,7 @@ static void pass_on(struct host_mesh *host)
         if (host->fault.streams_busy || host->wire->open) {
             host->watch.postponed = true;
         } else if (!mesh_fault_raised(host)) {
-            size_t size = compose(host, link->rank, CADRE_OK, NULL, bytes);
+            size_t size = mesh_watch_compose(host, link->rank, CADRE_OK, NULL, bytes);
             mesh_wire_announce_end(host->wire, bytes, size, false);
             link->announced = true;
         }
@@ -154,7 +154,7 @@ static void look_around(struct host_mesh *host)
     }
 }
 
-static void *run(void *argument)
+static void *mesh_watch_run(void *argument)
 {
     struct host_mesh *host = argument;
     crash_thread("mesh watch", 0);
@@ -205,8 +205,9 @@ cadre_status mesh_watch_open(struct host_mesh *host, struct cadre_error *error)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum =
-        fault_point("mesh.watch") ? EAGAIN : pthread_create(&watch->thread, NULL, run, host);
+    int errnum = fault_point("mesh.watch")
+                     ? EAGAIN
+                     : pthread_create(&watch->thread, NULL, mesh_watch_run, host);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     watch->running = errnum == 0;
     if (!watch->running) {
@@ -218,7 +219,7 @@ cadre_status mesh_watch_open(struct host_mesh *host, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static void wake(struct watch *watch)
+static void mesh_watch_wake(struct watch *watch)
 {
     uint64_t one = 1;
     (void)!write(watch->wake_fd, &one, sizeof one);
@@ -231,7 +232,7 @@ void mesh_watch_close(struct host_mesh *host)
         return;
     }
     atomic_store(&watch->stop, true);
-    wake(watch);
+    mesh_watch_wake(watch);
     pthread_join(watch->thread, NULL);
     watch->running = false;
     close(watch->wake_fd);
@@ -243,14 +244,14 @@ void mesh_watch_resume(struct host_mesh *host)
 {
     if (host->watch.postponed) {
         host->watch.postponed = false;
-        wake(&host->watch);
+        mesh_watch_wake(&host->watch);
     }
 }
 
 void mesh_watch_announce_end(struct host_mesh *host, cadre_status code, const char *reason)
 {
     uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
-    size_t size = compose(host, host->rank, code, reason, bytes);
+    size_t size = mesh_watch_compose(host, host->rank, code, reason, bytes);
     for (uint32_t i = 0; i < host->links.count; i++) {
         int fd = host->links.items[i].fd;
         if (fd >= 0) {

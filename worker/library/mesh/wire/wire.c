@@ -42,7 +42,7 @@ static void plan_relays(struct wire *wire, struct wire_step *step, uint32_t size
     }
 }
 
-static uint32_t smaller(uint32_t a, uint32_t b)
+static uint32_t wire_smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -64,9 +64,9 @@ static void plan_steps(struct wire *wire)
             .from = sibling_first + offset,
             .first_child = next_child,
             .own_first = own_first,
-            .own_end = smaller(own_first + width, wire->host_count),
+            .own_end = wire_smaller(own_first + width, wire->host_count),
             .sibling_first = sibling_first,
-            .sibling_end = smaller(sibling_first + width, wire->host_count),
+            .sibling_end = wire_smaller(sibling_first + width, wire->host_count),
         };
         uint32_t size = step->sibling_end - step->sibling_first;
         if (step->own_is_left && size < width) {

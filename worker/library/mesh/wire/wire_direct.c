@@ -183,7 +183,7 @@ static bool is_ready(const struct direct *direct, const struct direct_lane *in)
     return true;
 }
 
-static cadre_status turn(
+static cadre_status wire_direct_turn(
     struct direct *direct, struct direct_lane *in, struct direct_lane *out, bool *ret_done)
 {
     struct wire *wire = direct->host->wire;
@@ -212,7 +212,7 @@ static cadre_status turn(
 }
 
 /* The memory that contributions arrive in, made at the first use and kept. */
-static cadre_status claim(struct host_mesh *host)
+static cadre_status wire_direct_claim(struct host_mesh *host)
 {
     struct wire *wire = host->wire;
     size_t scratch = mesh_reduce_scratch_bytes(wire->host_count) + ALIGNMENT;
@@ -239,7 +239,7 @@ cadre_status mesh_direct_run(struct direct *direct)
 {
     struct host_mesh *host = direct->host;
     struct wire *wire = host->wire;
-    CADRE_TRY(claim(host));
+    CADRE_TRY(wire_direct_claim(host));
     struct direct_lane *in = wire->lanes;
     struct direct_lane *out = wire->lanes + wire->host_count;
     for (uint32_t i = 0; i < wire->host_count; i++) {
@@ -258,7 +258,7 @@ cadre_status mesh_direct_run(struct direct *direct)
     cadre_status status = CADRE_OK;
     bool done = false;
     while (status == CADRE_OK && !done) {
-        status = turn(direct, in, out, &done);
+        status = wire_direct_turn(direct, in, out, &done);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < wire->host_count; i++) {
         wire->peers[i].between = direct->last && !wire->peers[i].broken;

@@ -4,7 +4,7 @@
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 #include "worker/library/mesh/wire/wire_direct.h"
 
-static bool always(const struct direct *direct, uint32_t from, uint32_t to)
+static bool wire_large_always(const struct direct *direct, uint32_t from, uint32_t to)
 {
     (void)direct;
     (void)from;
@@ -12,7 +12,7 @@ static bool always(const struct direct *direct, uint32_t from, uint32_t to)
     return true;
 }
 
-static bool never(const struct direct *direct, uint32_t from, uint32_t to)
+static bool wire_large_never(const struct direct *direct, uint32_t from, uint32_t to)
 {
     (void)direct;
     (void)from;
@@ -117,8 +117,8 @@ static cadre_status run_vector(struct direct *direct)
 cadre_status mesh_wire_all_reduce(
     struct host_mesh *host, enum mesh_op op, const struct wire_vector *vector)
 {
-    static const struct direct_kind kind = {.contributes = always,
-        .results = always,
+    static const struct direct_kind kind = {.contributes = wire_large_always,
+        .results = wire_large_always,
         .size = vector_size,
         .pieces = vector_pieces,
         .reduce = vector_reduce};
@@ -210,8 +210,8 @@ cadre_status mesh_wire_reduce_scatter(struct host_mesh *host, enum mesh_op op,
     enum mesh_dtype dtype, const uint8_t *const *rows, uint8_t *const *into, size_t bytes,
     bool last)
 {
-    static const struct direct_kind kind = {.contributes = always,
-        .results = never,
+    static const struct direct_kind kind = {.contributes = wire_large_always,
+        .results = wire_large_never,
         .size = rows_size,
         .pieces = rows_pieces,
         .reduce = rows_reduce};
@@ -238,7 +238,7 @@ cadre_status mesh_wire_reduce_scatter(struct host_mesh *host, enum mesh_op op,
 /* --- all_gather: one chunk, and a share is what a host's slots have of it --- */
 
 /* The part of a replica's piece that lies in the range. */
-static size_t clip(const struct direct *direct, uint32_t replica, size_t *ret_at)
+static size_t wire_large_clip(const struct direct *direct, uint32_t replica, size_t *ret_at)
 {
     size_t low = direct->offsets[replica];
     size_t high = direct->offsets[replica + 1];
@@ -256,7 +256,7 @@ static size_t gather_size(const struct direct *direct, uint64_t chunk, uint32_t 
     size_t size = 0;
     size_t place;
     for (uint32_t slot = 0; slot < topology->hosts[share].slot_count; slot++) {
-        size += clip(direct, replicas[slot], &place);
+        size += wire_large_clip(direct, replicas[slot], &place);
     }
     return size;
 }
@@ -273,7 +273,7 @@ static size_t gather_pieces(const struct direct *direct, enum direct_item item, 
     for (uint32_t slot = 0; slot < topology->hosts[share].slot_count && count < DIRECT_PIECES;
          slot++) {
         size_t place;
-        size_t bytes = clip(direct, replicas[slot], &place);
+        size_t bytes = wire_large_clip(direct, replicas[slot], &place);
         size_t skip = at < bytes ? at : bytes;
         at -= skip;
         if (bytes > skip) {
@@ -287,8 +287,10 @@ static size_t gather_pieces(const struct direct *direct, enum direct_item item, 
 cadre_status mesh_wire_all_gather(
     struct host_mesh *host, const size_t *offsets, size_t low, size_t high, uint8_t *packed)
 {
-    static const struct direct_kind kind = {
-        .contributes = never, .results = always, .size = gather_size, .pieces = gather_pieces};
+    static const struct direct_kind kind = {.contributes = wire_large_never,
+        .results = wire_large_always,
+        .size = gather_size,
+        .pieces = gather_pieces};
     size_t total = offsets[host->topology.replica_count];
     CADRE_ASSERT(low <= high && high <= total);
     struct direct direct = {.host = host,

@@ -18,14 +18,14 @@
 #define STALL_FIRST_US UINT64_C(1000000)
 #define STALL_AGAIN_US UINT64_C(5000000)
 
-static cadre_status closed(struct host_mesh *host, uint32_t from)
+static cadre_status wire_move_closed(struct host_mesh *host, uint32_t from)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its connection in collective %" PRIu64 " (%s)",
         host->wire->peers[from].rank, host->wire->sequence, mesh_kind_name(host->wire->kind));
 }
 
-static cadre_status departed(struct host_mesh *host, uint32_t from)
+static cadre_status wire_move_departed(struct host_mesh *host, uint32_t from)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the task of rank %" PRIu32 " closed its mesh before collective %" PRIu64 " (%s)",
@@ -42,7 +42,7 @@ cadre_status mesh_wire_check_peers(struct host_mesh *host)
 {
     for (uint32_t i = 0; i < host->wire->host_count; i++) {
         if (host->wire->peers[i].left) {
-            return departed(host, i);
+            return wire_move_departed(host, i);
         }
     }
     return CADRE_OK;
@@ -53,7 +53,7 @@ static bool is_gone(int errnum)
     return errnum == EPIPE || errnum == ECONNRESET || errnum == ENOTCONN;
 }
 
-static cadre_status broke(struct host_mesh *host, uint32_t from, int errnum)
+static cadre_status wire_move_broke(struct host_mesh *host, uint32_t from, int errnum)
 {
     return mesh_fault_raise(host, CADRE_ABORTED,
         "the connection to the task of rank %" PRIu32 " failed in collective %" PRIu64 ": %s",
@@ -76,7 +76,7 @@ cadre_status mesh_wire_send(struct host_mesh *host, uint32_t to, const struct io
             *ret_bytes += pieces[i].iov_len;
         }
     } else if (moved < 0 && errno != EAGAIN && errno != EINTR) {
-        return broke(host, to, errno);
+        return wire_move_broke(host, to, errno);
     }
     return CADRE_OK;
 }
@@ -106,7 +106,7 @@ cadre_status mesh_wire_receive(struct host_mesh *host, uint32_t from, const stru
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = count};
     *ret_bytes = 0;
     if (peer->left) {
-        return departed(host, from);
+        return wire_move_departed(host, from);
     }
     if (peer->carry != NULL) {
         *ret_bytes = take_carry(peer, pieces, count);
@@ -116,9 +116,9 @@ cadre_status mesh_wire_receive(struct host_mesh *host, uint32_t from, const stru
     if (moved > 0) {
         *ret_bytes = (size_t)moved;
     } else if (moved == 0 || is_gone(errno)) {
-        return closed(host, from);
+        return wire_move_closed(host, from);
     } else if (errno != EAGAIN && errno != EINTR) {
-        return broke(host, from, errno);
+        return wire_move_broke(host, from, errno);
     }
     return CADRE_OK;
 }
@@ -172,7 +172,7 @@ cadre_status mesh_wire_check_frame(
     }
     if (frame->type == WIRE_GOODBYE) {
         finish_members(&wire->peers[from], frame);
-        return departed(host, from);
+        return wire_move_departed(host, from);
     }
     if (frame->sequence != wire->sequence) {
         return mesh_fault_raise(host, CADRE_INTERNAL,
@@ -182,7 +182,7 @@ cadre_status mesh_wire_check_frame(
     return CADRE_OK;
 }
 
-static cadre_status overdue(struct host_mesh *host)
+static cadre_status wire_move_overdue(struct host_mesh *host)
 {
     const struct wire *wire = host->wire;
     for (uint32_t i = 0; i < wire->host_count; i++) {
@@ -235,7 +235,7 @@ static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
         return CADRE_OK;
     }
     if (came <= 0) {
-        return closed(host, from);
+        return wire_move_closed(host, from);
     }
     if (came < WIRE_FRAME_BYTES || !mesh_wire_frame_decode(bytes, &frame) ||
         !is_of(host, from, &frame)) {
@@ -243,7 +243,7 @@ static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
     }
     if (frame.type == WIRE_GOODBYE) {
         finish_members(peer, &frame);
-        return frame.sequence < host->wire->sequence ? departed(host, from) : CADRE_OK;
+        return frame.sequence < host->wire->sequence ? wire_move_departed(host, from) : CADRE_OK;
     }
     size_t data_bytes = (size_t)came - WIRE_FRAME_BYTES;
     bool reported = frame.type == WIRE_FAULT && frame.data_bytes <= data_bytes;
@@ -264,7 +264,7 @@ static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
     uint64_t left_ms = POLL_MS_MAX;
     if (wire->timeout_us > 0) {
         if (idle_us >= wire->timeout_us) {
-            return overdue(host);
+            return wire_move_overdue(host);
         }
         uint64_t due_ms = (wire->timeout_us - idle_us + CADRE_US_PER_MS - 1) / CADRE_US_PER_MS;
         left_ms = due_ms < left_ms ? due_ms : left_ms;
@@ -301,7 +301,7 @@ static cadre_status check_broken(struct host_mesh *host)
     for (uint32_t i = 0; i < host->wire->host_count; i++) {
         if (host->wire->peers[i].broken && !host->wire->peers[i].wants_in) {
             CADRE_TRY(look_ahead(host, i, true));
-            return closed(host, i);
+            return wire_move_closed(host, i);
         }
     }
     return CADRE_OK;
@@ -338,7 +338,7 @@ cadre_status mesh_wire_wait(struct host_mesh *host, bool moved)
 }
 
 /* Reads up to `size` bytes of what is there; fewer only at the end. */
-static size_t drain(struct wire_peer *peer, uint8_t *bytes, size_t size)
+static size_t wire_move_drain(struct wire_peer *peer, uint8_t *bytes, size_t size)
 {
     size_t got = 0;
     while (got < size) {
@@ -365,7 +365,7 @@ bool mesh_wire_read_last_frame(struct wire *wire, uint32_t from, struct wire_fra
     struct wire_peer *peer = &wire->peers[from];
     uint8_t bytes[WIRE_FRAME_BYTES];
     peer->hung = true;
-    while (drain(peer, bytes, sizeof bytes) == sizeof bytes) {
+    while (wire_move_drain(peer, bytes, sizeof bytes) == sizeof bytes) {
         if (!mesh_wire_frame_decode(bytes, ret_frame) ||
             ret_frame->data_bytes > wire->small_bytes) {
             return false;
@@ -377,7 +377,7 @@ bool mesh_wire_read_last_frame(struct wire *wire, uint32_t from, struct wire_fra
         /* A call that cannot be answered any more is skipped. */
         size_t rest = ret_frame->data_bytes;
         rest += ret_frame->agreement.differs ? WIRE_RECORD_BYTES : 0;
-        size_t got = drain(peer, wire->inbox, rest);
+        size_t got = wire_move_drain(peer, wire->inbox, rest);
         if (ret_frame->type == WIRE_FAULT) {
             snprintf(ret_reason, WIRE_REASON_BYTES, "%.*s", (int)got, (const char *)wire->inbox);
             return true;

@@ -38,8 +38,8 @@ struct message {
     struct iovec pieces[2];
 };
 
-static void compose(struct host_mesh *host, const struct agreement *agreement, const uint8_t *data,
-    size_t bytes, struct message *ret_message)
+static void wire_small_compose(struct host_mesh *host, const struct agreement *agreement,
+    const uint8_t *data, size_t bytes, struct message *ret_message)
 {
     struct wire_frame frame = {
         .type = WIRE_CALL,
@@ -72,7 +72,7 @@ static void step_over(struct iovec pieces[2], size_t bytes)
 }
 
 /* Sends more of a message. */
-static cadre_status push(
+static cadre_status wire_small_push(
     struct host_mesh *host, uint32_t to, struct iovec pieces[2], bool *ret_moved)
 {
     struct wire_peer *peer = &host->wire->peers[to];
@@ -120,7 +120,7 @@ static cadre_status read_frame(struct host_mesh *host, uint32_t from, struct arr
 }
 
 /* Receives more of a message. */
-static cadre_status pull(
+static cadre_status wire_small_pull(
     struct host_mesh *host, uint32_t from, struct arrival *arrival, bool *ret_moved)
 {
     struct wire *wire = host->wire;
@@ -152,8 +152,8 @@ static cadre_status pull(
 }
 
 /* Sends `message` (NULL: nothing) to one host while receiving from another. */
-static cadre_status exchange(struct host_mesh *host, uint32_t to, struct message *message,
-    uint32_t from, struct arrival *arrival)
+static cadre_status wire_small_exchange(struct host_mesh *host, uint32_t to,
+    struct message *message, uint32_t from, struct arrival *arrival)
 {
     struct wire *wire = host->wire;
     bool sends = message != NULL && to != WIRE_NO_HOST;
@@ -166,10 +166,10 @@ static cadre_status exchange(struct host_mesh *host, uint32_t to, struct message
     while (true) {
         bool moved = false;
         if (sends) {
-            CADRE_TRY(push(host, to, message->pieces, &moved));
+            CADRE_TRY(wire_small_push(host, to, message->pieces, &moved));
         }
         if (arrival != NULL) {
-            CADRE_TRY(pull(host, from, arrival, &moved));
+            CADRE_TRY(wire_small_pull(host, from, arrival, &moved));
         }
         if ((!sends || !wire->peers[to].wants_out) &&
             (arrival == NULL || !wire->peers[from].wants_in)) {
@@ -196,7 +196,7 @@ static cadre_status check_size(struct host_mesh *host, const struct wire_step *s
 }
 
 /* One level; *holds tells whether the data still mean anything. */
-static cadre_status climb(
+static cadre_status wire_small_climb(
     struct host_mesh *host, const struct wire_step *step, const struct small *small, bool *holds)
 {
     struct wire *wire = host->wire;
@@ -214,12 +214,13 @@ static cadre_status climb(
     uint32_t level = (uint32_t)__builtin_ctz(step->own_first ^ step->sibling_first);
     wire->timeout_us = mesh_wire_timeout_us(
         small->call->timeout_us, step->to == WIRE_NO_HOST ? level + 2 : level + 1);
-    compose(host, own, small->data + at, bytes, &message);
-    CADRE_TRY(exchange(host, step->to, &message, step->from, &arrival));
+    wire_small_compose(host, own, small->data + at, bytes, &message);
+    CADRE_TRY(wire_small_exchange(host, step->to, &message, step->from, &arrival));
     for (uint32_t i = 0; i < step->child_count; i++) {
-        compose(host, &arrival.frame.agreement, arrival.data, arrival.frame.data_bytes, &message);
-        CADRE_TRY(
-            exchange(host, wire->children[step->first_child + i], &message, WIRE_NO_HOST, NULL));
+        wire_small_compose(
+            host, &arrival.frame.agreement, arrival.data, arrival.frame.data_bytes, &message);
+        CADRE_TRY(wire_small_exchange(
+            host, wire->children[step->first_child + i], &message, WIRE_NO_HOST, NULL));
     }
     struct agreement *sibling = &arrival.frame.agreement;
     if (step->own_is_left) {
@@ -236,7 +237,7 @@ static cadre_status climb(
     return CADRE_OK;
 }
 
-static cadre_status run(struct host_mesh *host, const struct small *small)
+static cadre_status wire_small_run(struct host_mesh *host, const struct small *small)
 {
     struct wire *wire = host->wire;
     struct wire_call *call = small->call;
@@ -254,7 +255,7 @@ static cadre_status run(struct host_mesh *host, const struct small *small)
     wire->open = wire->raw = false;
     cadre_status status = mesh_wire_check_peers(host);
     for (uint32_t i = 0; i < wire->step_count && status == CADRE_OK; i++) {
-        status = climb(host, &wire->steps[i], small, &holds);
+        status = wire_small_climb(host, &wire->steps[i], small, &holds);
     }
     wire->timeout_us = call->timeout_us;
     wire->open = status == CADRE_OK && small->opens && holds && !call->over;
@@ -287,7 +288,7 @@ cadre_status mesh_wire_agree(struct host_mesh *host, struct wire_call *call)
         .part = no_part,
         .merge = no_merge,
         .opens = true};
-    return run(host, &small);
+    return wire_small_run(host, &small);
 }
 
 /* --- all_reduce --- */
@@ -325,7 +326,7 @@ cadre_status mesh_wire_all_reduce_small(struct host_mesh *host, struct wire_call
         .op = op,
         .layout = layout,
         .bytes = layout->bytes};
-    return run(host, &small);
+    return wire_small_run(host, &small);
 }
 
 /* --- broadcast --- */
@@ -354,7 +355,7 @@ cadre_status mesh_wire_broadcast_small(
         .merge = root_merge,
         .bytes = bytes,
         .root = root};
-    return run(host, &small);
+    return wire_small_run(host, &small);
 }
 
 /* --- all_gather --- */
@@ -376,7 +377,7 @@ static void gather_merge(
 }
 
 /* Between the global order of `into` and the canonical one of the outbox, for the given hosts. */
-static void rearrange(const struct host_mesh *host, uint32_t first, uint32_t end,
+static void wire_small_rearrange(const struct host_mesh *host, uint32_t first, uint32_t end,
     const size_t *offsets, const size_t *ends, uint8_t *into, bool out)
 {
     for (uint32_t i = first; i < end; i++) {
@@ -406,16 +407,17 @@ cadre_status mesh_wire_all_gather_small(
         }
         wire->ends[i] = end;
     }
-    rearrange(host, wire->own, wire->own + 1, offsets, wire->ends, into, false);
+    wire_small_rearrange(host, wire->own, wire->own + 1, offsets, wire->ends, into, false);
     struct small small = {.call = call,
         .data = wire->outbox,
         .part = gather_part,
         .merge = gather_merge,
         .ends = wire->ends};
-    CADRE_TRY(run(host, &small));
+    CADRE_TRY(wire_small_run(host, &small));
     if (mesh_agreement_holds(&call->agreement)) {
-        rearrange(host, 0, wire->own, offsets, wire->ends, into, true);
-        rearrange(host, wire->own + 1, wire->host_count, offsets, wire->ends, into, true);
+        wire_small_rearrange(host, 0, wire->own, offsets, wire->ends, into, true);
+        wire_small_rearrange(
+            host, wire->own + 1, wire->host_count, offsets, wire->ends, into, true);
     }
     return CADRE_OK;
 }

@@ -78,7 +78,7 @@ cadre_status client_check(struct client *client, struct cadre_error *error)
 /* ---- leases ---- */
 
 /* NULL: no memory. Under the lock. */
-static struct exchange *lease(struct client *client, uint32_t server)
+static struct exchange *client_client_lease(struct client *client, uint32_t server)
 {
     struct exchange *exchange = client->servers[server].free;
     if (exchange != NULL) {
@@ -115,7 +115,7 @@ static cadre_status lease_all(struct call *call, struct cadre_error *error)
                 client->server_count);
         }
         if (exchange_of(call, server) == NULL) {
-            struct exchange *exchange = lease(client, server);
+            struct exchange *exchange = client_client_lease(client, server);
             if (exchange == NULL) {
                 return cadre_error_set(
                     error, CADRE_RESOURCE_EXHAUSTED, "no memory for a connection");
@@ -128,7 +128,7 @@ static cadre_status lease_all(struct call *call, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static cadre_status enter(struct call *call, struct cadre_error *error)
+static cadre_status client_client_enter(struct call *call, struct cadre_error *error)
 {
     struct client *client = call->client;
     cadre_status status = CADRE_OK;
@@ -146,7 +146,7 @@ static cadre_status enter(struct call *call, struct cadre_error *error)
     return status;
 }
 
-static void leave(struct call *call)
+static void client_client_leave(struct call *call)
 {
     struct client *client = call->client;
     pthread_mutex_lock(&client->lock);
@@ -187,7 +187,7 @@ void client_drop_link(struct exchange *exchange)
 }
 
 /* Its connection is gone, or was not there yet: what has no answer is sent by a new one. */
-static void restart(struct exchange *exchange)
+static void client_client_restart(struct exchange *exchange)
 {
     struct cadre_error error = {0};
     client_drop_link(exchange);
@@ -198,12 +198,12 @@ static void restart(struct exchange *exchange)
     }
 }
 
-static void settle(struct exchange *exchange, enum exchange_step received)
+static void client_client_settle(struct exchange *exchange, enum exchange_step received)
 {
     if (received == EXCHANGE_DONE) {
         exchange->over = true;
     } else if (received == EXCHANGE_LOST) {
-        restart(exchange);
+        client_client_restart(exchange);
     }
 }
 
@@ -218,14 +218,14 @@ static cadre_status check_call(const struct call *call, struct cadre_error *erro
 }
 
 /* Nothing moved for a while: is there something to wait for? */
-static void look(struct exchange *exchange)
+static void client_client_look(struct exchange *exchange)
 {
     struct cadre_error error = {0};
     if (check_call(exchange->call, &error) != CADRE_OK) {
         exchange_fail(exchange, &error);
         client_drop_link(exchange); /* its answer may still come: to nobody */
     } else if (!client_is_reachable(exchange)) {
-        restart(exchange);
+        client_client_restart(exchange);
     }
 }
 
@@ -240,7 +240,7 @@ static bool send_all(struct call *call)
                 all = all && step == EXCHANGE_DONE;
                 break;
             }
-            restart(each);
+            client_client_restart(each);
         }
     }
     return all;
@@ -266,19 +266,19 @@ static void exchange_both_ways(struct call *call)
     int ready = poll(pollers, count, (int)(CLIENT_POLL_US / CADRE_US_PER_MS));
     for (nfds_t i = 0; i < count; i++) {
         if (ready == 0) {
-            look(polled[i]);
+            client_client_look(polled[i]);
         } else if ((pollers[i].revents & ~POLLOUT) != 0) {
-            settle(polled[i], exchange_receive(polled[i], false));
+            client_client_settle(polled[i], exchange_receive(polled[i], false));
         }
     }
 }
 
-static void run(struct call *call)
+static void client_client_run(struct call *call)
 {
     for (struct exchange *each = call->exchanges; each != NULL; each = each->next) {
         each->over = false;
         if (each->link == NULL) {
-            restart(each);
+            client_client_restart(each);
         } else {
             client_exchange_begin(each);
         }
@@ -294,9 +294,9 @@ static void run(struct call *call)
         }
         enum exchange_step step = exchange_receive(each, true);
         if (step == EXCHANGE_WAITS) {
-            look(each);
+            client_client_look(each);
         } else {
-            settle(each, step);
+            client_client_settle(each, step);
         }
     }
 }
@@ -322,15 +322,15 @@ cadre_status client_call(struct client *client, struct request *requests, size_t
         requests[i].ret_text = NULL;
         requests[i].ret_text_bytes = 0;
     }
-    cadre_status status = enter(&call, call.error);
+    cadre_status status = client_client_enter(&call, call.error);
     if (status == CADRE_OK) {
-        run(&call);
+        client_client_run(&call);
         status = call.failed < count ? requests[call.failed].code : CADRE_OK;
     } else {
         for (size_t i = 0; i < count; i++) {
             requests[i].code = status;
         }
     }
-    leave(&call);
+    client_client_leave(&call);
     return status;
 }

@@ -92,7 +92,8 @@ static void fill_batch(struct batch *batch, const struct exchange *exchange)
     }
 }
 
-static void advance(struct exchange *exchange, const struct batch *batch, uint64_t sent)
+static void client_exchange_advance(
+    struct exchange *exchange, const struct batch *batch, uint64_t sent)
 {
     for (size_t i = 0; i < batch->count; i++) {
         uint64_t left = batch->sizes[i] - exchange->out_done;
@@ -119,7 +120,7 @@ enum exchange_step exchange_send(struct exchange *exchange)
         if (sent < 0 && errno != EINTR) {
             return EXCHANGE_LOST;
         }
-        advance(exchange, &batch, sent < 0 ? 0 : (uint64_t)sent);
+        client_exchange_advance(exchange, &batch, sent < 0 ? 0 : (uint64_t)sent);
     }
     return EXCHANGE_DONE;
 }

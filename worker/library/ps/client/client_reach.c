@@ -51,7 +51,8 @@ static cadre_status check_nonce(struct exchange *exchange, const struct link *li
     return status;
 }
 
-static cadre_status greet(struct exchange *exchange, struct link *link, struct cadre_error *error)
+static cadre_status client_reach_greet(
+    struct exchange *exchange, struct link *link, struct cadre_error *error)
 {
     struct frame frame = {.kind = FRAME_HELLO};
     CADRE_TRY(link_send(link, &frame, NULL, 0, error));
@@ -74,7 +75,7 @@ static cadre_status try_server(
     CADRE_TRY(make_terms(client, &terms, error));
     link_slot_name(&terms.ps_job, member->slot, who);
     CADRE_TRY(link_connect(&terms, who, member->address, member->slot, CONNECT_US, &link, error));
-    cadre_status status = greet(exchange, link, error);
+    cadre_status status = client_reach_greet(exchange, link, error);
     if (status != CADRE_OK) {
         link_free(link);
         return status;

@@ -104,7 +104,7 @@ cadre_status link_error(const struct link *link, int errnum, struct cadre_error 
 /* ---- sending ---- */
 
 /* Skips what was sent; returns the first piece that is left. */
-static struct iovec *skip(struct iovec *piece, const struct iovec *end, size_t sent)
+static struct iovec *link_link_skip(struct iovec *piece, const struct iovec *end, size_t sent)
 {
     while (piece < end && sent >= piece->iov_len) {
         sent -= piece->iov_len;
@@ -131,7 +131,7 @@ static int send_all(int fd, struct iovec *pieces, size_t count, const struct lin
     const struct iovec *end = pieces + count;
     int flags = MSG_NOSIGNAL | (wait == NULL ? 0 : MSG_DONTWAIT);
     uint64_t since_us = 0; /* nothing was sent; 0: it was */
-    for (struct iovec *piece = skip(pieces, end, 0); piece < end;) {
+    for (struct iovec *piece = link_link_skip(pieces, end, 0); piece < end;) {
         struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)(end - piece)};
         ssize_t sent = sendmsg(fd, &message, flags);
         if (sent < 0 && errno == EAGAIN && wait != NULL) {
@@ -145,7 +145,7 @@ static int send_all(int fd, struct iovec *pieces, size_t count, const struct lin
             return errno;
         }
         since_us = 0;
-        piece = skip(piece, end, sent < 0 ? 0 : (size_t)sent);
+        piece = link_link_skip(piece, end, sent < 0 ? 0 : (size_t)sent);
     }
     return 0;
 }

@@ -22,7 +22,7 @@ struct dialing {
     struct cadre_error *error;
 };
 
-static cadre_status gone(const struct dialing *dialing, int errnum)
+static cadre_status link_connect_gone(const struct dialing *dialing, int errnum)
 {
     if (errnum == 0) {
         return cadre_error_set(dialing->error, CADRE_UNAVAILABLE,
@@ -32,7 +32,7 @@ static cadre_status gone(const struct dialing *dialing, int errnum)
         dialing->error, CADRE_UNAVAILABLE, "connect to %s: %s", dialing->who, strerror(errnum));
 }
 
-static cadre_status await(const struct dialing *dialing, short events)
+static cadre_status link_connect_await(const struct dialing *dialing, short events)
 {
     for (;;) {
         uint64_t now_us = clock_monotonic_us();
@@ -48,57 +48,60 @@ static cadre_status await(const struct dialing *dialing, short events)
             return CADRE_OK;
         }
         if (ready < 0 && errno != EINTR) {
-            return gone(dialing, errno);
+            return link_connect_gone(dialing, errno);
         }
     }
 }
 
-static cadre_status say(const struct dialing *dialing, const uint8_t *bytes, size_t count)
+static cadre_status link_connect_say(
+    const struct dialing *dialing, const uint8_t *bytes, size_t count)
 {
     for (size_t done = 0; done < count;) {
         ssize_t sent = send(dialing->fd, bytes + done, count - done, MSG_NOSIGNAL);
         if (sent > 0) {
             done += (size_t)sent;
         } else if (errno != EAGAIN && errno != EINTR) {
-            return gone(dialing, errno);
+            return link_connect_gone(dialing, errno);
         } else {
-            CADRE_TRY(await(dialing, POLLOUT));
+            CADRE_TRY(link_connect_await(dialing, POLLOUT));
         }
     }
     return CADRE_OK;
 }
 
-static cadre_status receive(const struct dialing *dialing, uint8_t *bytes, size_t count)
+static cadre_status link_connect_receive(
+    const struct dialing *dialing, uint8_t *bytes, size_t count)
 {
     for (size_t done = 0; done < count;) {
         ssize_t got = recv(dialing->fd, bytes + done, count - done, 0);
         if (got > 0) {
             done += (size_t)got;
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return gone(dialing, got == 0 ? 0 : errno);
+            return link_connect_gone(dialing, got == 0 ? 0 : errno);
         } else {
-            CADRE_TRY(await(dialing, POLLIN));
+            CADRE_TRY(link_connect_await(dialing, POLLIN));
         }
     }
     return CADRE_OK;
 }
 
-static cadre_status dial(const struct dialing *dialing, const struct mesh_sockaddr *address)
+static cadre_status link_connect_dial(
+    const struct dialing *dialing, const struct mesh_sockaddr *address)
 {
     int on_way = connect(dialing->fd, (const struct sockaddr *)&address->storage, address->bytes);
     if (on_way != 0 && errno != EINPROGRESS) {
-        return gone(dialing, errno);
+        return link_connect_gone(dialing, errno);
     }
     if (on_way != 0) {
-        CADRE_TRY(await(dialing, POLLOUT));
+        CADRE_TRY(link_connect_await(dialing, POLLOUT));
     }
     int errnum = 0;
     socklen_t size = sizeof errnum;
     getsockopt(dialing->fd, SOL_SOCKET, SO_ERROR, &errnum, &size);
-    return errnum == 0 ? CADRE_OK : gone(dialing, errnum);
+    return errnum == 0 ? CADRE_OK : link_connect_gone(dialing, errnum);
 }
 
-static cadre_status unproved(const struct dialing *dialing)
+static cadre_status link_connect_unproved(const struct dialing *dialing)
 {
     return cadre_error_set(dialing->error, CADRE_PERMISSION_DENIED,
         "%s did not prove the key of this generation; another process has its address, or it is "
@@ -116,8 +119,8 @@ static bool is_refusal(const uint8_t reply[HANDSHAKE_REPLY_BYTES])
     return any == 0;
 }
 
-static cadre_status prove(const struct dialing *dialing, const struct link_terms *terms,
-    uint32_t to_slot, struct link_peer *ret_peer)
+static cadre_status link_connect_prove(const struct dialing *dialing,
+    const struct link_terms *terms, uint32_t to_slot, struct link_peer *ret_peer)
 {
     uint8_t hello[HANDSHAKE_HELLO_BYTES];
     uint8_t reply[HANDSHAKE_REPLY_BYTES];
@@ -125,8 +128,8 @@ static cadre_status prove(const struct dialing *dialing, const struct link_terms
     uint8_t welcome[HANDSHAKE_MAC_BYTES + GREETING_BYTES];
     const struct handshake_hello fields = link_hello(terms, terms->slot, to_slot);
     CADRE_TRY(mesh_handshake_hello_make(&fields, hello, dialing->error));
-    CADRE_TRY(say(dialing, hello, sizeof hello));
-    CADRE_TRY(receive(dialing, reply, sizeof reply));
+    CADRE_TRY(link_connect_say(dialing, hello, sizeof hello));
+    CADRE_TRY(link_connect_receive(dialing, reply, sizeof reply));
     if (is_refusal(reply)) {
         return cadre_error_set(dialing->error, CADRE_PERMISSION_DENIED,
             "%s refuses this task: it is of another generation than %" PRIu64, dialing->who,
@@ -134,16 +137,16 @@ static cadre_status prove(const struct dialing *dialing, const struct link_terms
     }
     if (!mesh_handshake_mac_valid(
             terms->key, HANDSHAKE_ACCEPTOR, hello, reply, reply + HANDSHAKE_CHALLENGE_BYTES)) {
-        return unproved(dialing);
+        return link_connect_unproved(dialing);
     }
     mesh_handshake_mac(terms->key, HANDSHAKE_CONNECTOR, hello, reply, mac);
     link_greeting_write(terms, mac + HANDSHAKE_MAC_BYTES);
-    CADRE_TRY(say(dialing, mac, sizeof mac));
-    CADRE_TRY(receive(dialing, welcome, sizeof welcome));
+    CADRE_TRY(link_connect_say(dialing, mac, sizeof mac));
+    CADRE_TRY(link_connect_receive(dialing, welcome, sizeof welcome));
     *ret_peer = (struct link_peer){.slot = to_slot};
     if (!mesh_handshake_mac_valid(terms->key, HANDSHAKE_WELCOME, hello, reply, welcome) ||
         !link_greeting_read(welcome + HANDSHAKE_MAC_BYTES, ret_peer)) {
-        return unproved(dialing);
+        return link_connect_unproved(dialing);
     }
     return link_greeting_check(terms, ret_peer, dialing->who, dialing->error);
 }
@@ -152,9 +155,9 @@ static cadre_status connect_by(const struct dialing *dialing, const struct link_
     const struct mesh_sockaddr *address, uint32_t to_slot, struct link **ret_link)
 {
     struct link_peer peer;
-    CADRE_TRY(dial(dialing, address));
+    CADRE_TRY(link_connect_dial(dialing, address));
     link_tune(dialing->fd);
-    CADRE_TRY(prove(dialing, terms, to_slot, &peer));
+    CADRE_TRY(link_connect_prove(dialing, terms, to_slot, &peer));
     fcntl(dialing->fd, F_SETFL, fcntl(dialing->fd, F_GETFL) & ~O_NONBLOCK);
     *ret_link = link_new(dialing->fd, &peer, dialing->who);
     if (*ret_link == NULL) {

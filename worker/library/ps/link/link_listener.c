@@ -52,14 +52,14 @@ struct link_listener {
 
 enum fate { FATE_WAITS, FATE_DROPPED, FATE_TAKEN };
 
-static bool say(
+static bool link_listener_say(
     const struct pending_connection *pending_connection, const uint8_t *bytes, size_t count)
 {
     return send(pending_connection->fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT) ==
            (ssize_t)count;
 }
 
-static enum fate challenge(
+static enum fate link_listener_challenge(
     struct link_listener *listener, struct pending_connection *pending_connection)
 {
     const struct link_terms *terms = &listener->terms;
@@ -70,11 +70,11 @@ static enum fate challenge(
     }
     if (hello.generation != terms->generation.number || hello.nonce != terms->generation.nonce ||
         hello.to_rank != terms->slot || hello.roster != 0) {
-        (void)say(pending_connection, reply, sizeof reply);
+        (void)link_listener_say(pending_connection, reply, sizeof reply);
         return FATE_DROPPED;
     }
     if (mesh_handshake_reply_make(terms->key, pending_connection->hello, reply, NULL) != CADRE_OK ||
-        !say(pending_connection, reply, sizeof reply)) {
+        !link_listener_say(pending_connection, reply, sizeof reply)) {
         return FATE_DROPPED;
     }
     memcpy(pending_connection->challenge, reply, sizeof pending_connection->challenge);
@@ -83,7 +83,7 @@ static enum fate challenge(
     return FATE_WAITS;
 }
 
-static enum fate judge(
+static enum fate link_listener_judge(
     struct link_listener *listener, struct pending_connection *pending_connection)
 {
     if (!mesh_handshake_mac_valid(listener->terms.key, HANDSHAKE_CONNECTOR,
@@ -94,7 +94,7 @@ static enum fate judge(
     return FATE_WAITS;
 }
 
-static enum fate admit(
+static enum fate link_listener_admit(
     struct link_listener *listener, struct pending_connection *pending_connection)
 {
     const struct link_terms *terms = &listener->terms;
@@ -108,7 +108,7 @@ static enum fate admit(
         pending_connection->challenge, welcome);
     link_greeting_write(terms, welcome + HANDSHAKE_MAC_BYTES);
     if (!link_greeting_read(pending_connection->bytes, &peer) ||
-        !say(pending_connection, welcome, sizeof welcome)) {
+        !link_listener_say(pending_connection, welcome, sizeof welcome)) {
         return FATE_DROPPED;
     }
     if (link_greeting_check(terms, &peer, who, &error) != CADRE_OK) {
@@ -126,7 +126,7 @@ static enum fate admit(
     return FATE_TAKEN;
 }
 
-static enum fate advance(
+static enum fate link_listener_advance(
     struct link_listener *listener, struct pending_connection *pending_connection)
 {
     static const size_t sizes[] = {
@@ -150,9 +150,9 @@ static enum fate advance(
         pending_connection->got += (size_t)got;
         if (pending_connection->got == sizes[stage]) {
             pending_connection->got = 0;
-            fate = stage == STAGE_HELLO ? challenge(listener, pending_connection)
-                   : stage == STAGE_MAC ? judge(listener, pending_connection)
-                                        : admit(listener, pending_connection);
+            fate = stage == STAGE_HELLO ? link_listener_challenge(listener, pending_connection)
+                   : stage == STAGE_MAC ? link_listener_judge(listener, pending_connection)
+                                        : link_listener_admit(listener, pending_connection);
         }
     }
     return fate;
@@ -161,7 +161,7 @@ static enum fate advance(
 /* ---- all of them ---- */
 
 /* The last one takes the place of one that is gone. */
-static void forget(struct link_listener *listener, size_t i, enum fate fate)
+static void link_listener_forget(struct link_listener *listener, size_t i, enum fate fate)
 {
     if (fate == FATE_DROPPED) {
         close(listener->pending[i].fd);
@@ -179,7 +179,7 @@ static void make_room(struct link_listener *listener)
         bool older = listener->pending[i].since_us < listener->pending[oldest].since_us;
         oldest = silent != oldest_silent ? (silent ? i : oldest) : (older ? i : oldest);
     }
-    forget(listener, oldest, FATE_DROPPED);
+    link_listener_forget(listener, oldest, FATE_DROPPED);
 }
 
 /* False: there are no descriptors now. */
@@ -220,14 +220,15 @@ static void serve_pending(
     /* Backwards: those that take a place were served already. */
     for (size_t i = listener->count; i-- > 0;) {
         struct pending_connection *pending_connection = &listener->pending[i];
-        enum fate fate =
-            pollers[i].revents != 0 ? advance(listener, pending_connection) : FATE_WAITS;
+        enum fate fate = pollers[i].revents != 0
+                             ? link_listener_advance(listener, pending_connection)
+                             : FATE_WAITS;
         if (fate == FATE_WAITS &&
             now_us - pending_connection->since_us >= CLUSTER_PENDING_TIMEOUT_US) {
             fate = FATE_DROPPED;
         }
         if (fate != FATE_WAITS) {
-            forget(listener, i, fate);
+            link_listener_forget(listener, i, fate);
         }
     }
 }
@@ -329,7 +330,7 @@ void link_listener_close(struct link_listener *listener)
         pthread_join(listener->thread, NULL);
     }
     while (listener->count > 0) {
-        forget(listener, listener->count - 1, FATE_DROPPED);
+        link_listener_forget(listener, listener->count - 1, FATE_DROPPED);
     }
     if (listener->fd >= 0) {
         close(listener->fd);

@@ -16,7 +16,7 @@ static uint32_t thread_count(uint32_t wanted)
     return count > SERVER_THREADS_MAX ? SERVER_THREADS_MAX : count;
 }
 
-static void admit(void *user, struct link *link)
+static void server_server_admit(void *user, struct link *link)
 {
     struct server *server = user;
     uint32_t next = atomic_fetch_add(&server->next_loop, 1);
@@ -60,8 +60,8 @@ cadre_status server_open_store(struct server *server, struct cadre_error *error)
 
 /* It comes without its memory, and the coordinator says whose copy of it may be taken. When that is
  * gone too it begins empty, and clients see that by its nonce. */
-static cadre_status restore(struct server *server, const struct server_options *options,
-    struct link **ret_link, struct cadre_error *error)
+static cadre_status server_server_restore(struct server *server,
+    const struct server_options *options, struct link **ret_link, struct cadre_error *error)
 {
     *ret_link = NULL;
     if (server->kept || !server->memory.expects_copy) {
@@ -80,7 +80,7 @@ static cadre_status bring_up_backup(
 {
     struct link *link;
     CADRE_TRY(copy_open(server, error));
-    CADRE_TRY(restore(server, options, &link, error));
+    CADRE_TRY(server_server_restore(server, options, &link, error));
     return backup_open(server, options, link, &server->backup, error);
 }
 
@@ -105,7 +105,7 @@ static cadre_status bring_up(
         CADRE_TRY(bring_up_backup(server, options, error));
     }
     CADRE_TRY(start_loops(server, options->threads, error));
-    const struct link_admission admission = {.admit = admit, .user = server};
+    const struct link_admission admission = {.admit = server_server_admit, .user = server};
     return link_listener_start(server->listener, &server->terms, &admission, error);
 }
 

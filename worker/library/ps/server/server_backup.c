@@ -79,7 +79,8 @@ static struct patience patience_with(const struct backup *backup, const struct l
         .silence_us = SILENCE_US + SILENCE_TIMES * took_us};
 }
 
-static cadre_status receive(struct link *link, struct patience *patience, struct cadre_error *error)
+static cadre_status server_backup_receive(
+    struct link *link, struct patience *patience, struct cadre_error *error)
 {
     struct frame answer;
     const struct link_wait wait = {.goes_on = goes_on, .user = patience};
@@ -93,7 +94,7 @@ static cadre_status receive(struct link *link, struct patience *patience, struct
 }
 
 /* A connection with the copy that the other server keeps. */
-static cadre_status reach(
+static cadre_status server_backup_reach(
     struct server *server, uint32_t index, struct link **ret_link, struct cadre_error *error)
 {
     *ret_link = NULL;
@@ -127,7 +128,7 @@ static cadre_status reach(
 
 /* ---- what is said to the coordinator; under the lock ---- */
 
-static void say(struct backup *backup)
+static void server_backup_say(struct backup *backup)
 {
     backup->sent_us = clock_monotonic_us();
     backup->send_backed(backup->user, &backup->backup_record.sent);
@@ -135,16 +136,16 @@ static void say(struct backup *backup)
 
 /* The other server has all that is here, or has no longer. What counts is changed before it is
  * said: no answer goes out between the two that the one to be recorded would not have. */
-static void consider(struct backup *backup)
+static void server_backup_consider(struct backup *backup)
 {
     bool stopping = atomic_load(&backup->server->stopping); /* nothing is told any more */
     if (!stopping && backup_record_update(&backup->backup_record, atomic_load(&backup->with))) {
         atomic_store(&backup->counted, backup->backup_record.counted);
-        say(backup);
+        server_backup_say(backup);
     }
 }
 
-static void heed(struct backup *backup)
+static void server_backup_heed(struct backup *backup)
 {
     struct directory_member self;
     const struct server *server = backup->server;
@@ -154,10 +155,10 @@ static void heed(struct backup *backup)
         backup_record_confirmed(&backup->backup_record, &self.backed);
         atomic_store(&backup->counted, backup->backup_record.counted);
     }
-    consider(backup);
+    server_backup_consider(backup);
     if (!backup->backup_record.recorded &&
         clock_monotonic_us() - backup->sent_us >= REPORT_RETRY_US) {
-        say(backup);
+        server_backup_say(backup);
     }
 }
 
@@ -176,13 +177,13 @@ static cadre_status give_all(struct backup *backup, struct link *link, struct ca
     CADRE_TRY(store_save(backup->server->store, copy_send_piece, &writer, error));
     CADRE_TRY(link_send_while(link, &end, NULL, 0, &wait, error));
     patience = patience_with(backup, link);
-    return receive(link, &patience, error);
+    return server_backup_receive(link, &patience, error);
 }
 
 static void try_once(struct backup *backup)
 {
     struct link *link = NULL;
-    if (reach(backup->server, backup->index, &link, NULL) != CADRE_OK) {
+    if (server_backup_reach(backup->server, backup->index, &link, NULL) != CADRE_OK) {
         return;
     }
     pthread_mutex_lock(&backup->lock);
@@ -191,7 +192,7 @@ static void try_once(struct backup *backup)
     if (good) {
         backup->link = link;
         atomic_store(&backup->with, link_peer(link)->incarnation);
-        consider(backup);
+        server_backup_consider(backup);
     }
     pthread_mutex_unlock(&backup->lock);
     if (!good) {
@@ -200,12 +201,12 @@ static void try_once(struct backup *backup)
 }
 
 /* Under the lock. */
-static void lose(struct backup *backup)
+static void server_backup_lose(struct backup *backup)
 {
     link_free(backup->link);
     backup->link = NULL;
     atomic_store(&backup->with, 0);
-    consider(backup);
+    server_backup_consider(backup);
 }
 
 /* ---- two threads: to look for the other server takes longer than to hear the coordinator ---- */
@@ -226,9 +227,9 @@ static void receive_once(struct backup *backup)
 {
     pthread_mutex_lock(&backup->lock);
     if (backup->link != NULL && !backup_in_sync(backup)) {
-        lose(backup);
+        server_backup_lose(backup);
     }
-    heed(backup);
+    server_backup_heed(backup);
     pthread_mutex_unlock(&backup->lock);
 }
 
@@ -327,8 +328,8 @@ void backup_replicate(struct backup *backup, const struct connection *connection
     struct frame frame = connection->frame;
     frame.kind = frame.kind == REQUEST_PUSH_PULL ? REQUEST_PUSH : frame.kind;
     if (link_send_while(backup->link, &frame, &piece, 1, &wait, NULL) != CADRE_OK ||
-        receive(backup->link, &patience, NULL) != CADRE_OK) {
-        lose(backup);
+        server_backup_receive(backup->link, &patience, NULL) != CADRE_OK) {
+        server_backup_lose(backup);
     }
 }
 
@@ -353,7 +354,7 @@ static cadre_status fetch_over(
     const struct link_wait wait = {.goes_on = goes_on, .user = &patience};
     struct copy_reader reader = {.link = link, .wait = &wait};
     CADRE_TRY(link_send(link, &fetch, NULL, 0, error));
-    CADRE_TRY(receive(link, &patience, error));
+    CADRE_TRY(server_backup_receive(link, &patience, error));
     CADRE_TRY(store_load(server->store, copy_receive_piece, &reader, error));
     CADRE_TRY(link_receive_while(link, &wait, &end, error));
     return end.kind == FRAME_PIECE && end.bytes == 0
@@ -366,7 +367,7 @@ static cadre_status fetch_once(struct server *server, uint32_t index, uint64_t b
     struct link **ret_link, struct cadre_error *error)
 {
     struct link *link = NULL;
-    CADRE_TRY(reach(server, index, &link, error));
+    CADRE_TRY(server_backup_reach(server, index, &link, error));
     cadre_status status = link_peer(link)->incarnation == by
                               ? fetch_over(server, link, index, error)
                               : cadre_error_set(error, CADRE_UNAVAILABLE, "it came anew");

@@ -42,7 +42,8 @@ void connection_free(struct connection *connection)
 
 /* ---- answers ---- */
 
-static void answer(struct connection *connection, const struct frame *frame, const void *bytes)
+static void server_connection_answer(
+    struct connection *connection, const struct frame *frame, const void *bytes)
 {
     frame_write(frame, connection->header);
     connection->answer = bytes;
@@ -57,7 +58,7 @@ void connection_answer(struct connection *connection, uint64_t version, uint64_t
     struct frame frame = {.kind = FRAME_ANSWER, .id = connection->frame.id, .bytes = count};
     frame.args[ANSWER_VERSION] = version;
     frame.args[ANSWER_NUMBER] = number;
-    answer(connection, &frame, bytes);
+    server_connection_answer(connection, &frame, bytes);
 }
 
 void connection_refuse(struct connection *connection, const struct cadre_error *error)
@@ -69,7 +70,7 @@ void connection_refuse(struct connection *connection, const struct cadre_error *
         memcpy(connection->out.bytes, error->text, length);
         frame.bytes = length;
     }
-    answer(connection, &frame, connection->out.bytes);
+    server_connection_answer(connection, &frame, connection->out.bytes);
 }
 
 /* Rows are sent from where others change them meanwhile, which is as it should be; the sanitizer
@@ -140,7 +141,7 @@ static enum next_step read_header(struct connection *connection)
 }
 
 /* Memory grows with what has come, not with what was announced. */
-static enum next_step collect(struct connection *connection)
+static enum next_step server_connection_collect(struct connection *connection)
 {
     struct growing_buffer *room = &connection->collected;
     while (connection->got < connection->wanted) {
@@ -244,7 +245,7 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
     case CONNECTION_HEADER:
         return read_header(connection);
     case CONNECTION_COLLECT:
-        step = collect(connection);
+        step = server_connection_collect(connection);
         break;
     case CONNECTION_PARKED: /* it was waiting: it is asked again */
         atomic_fetch_sub(&connection->loop->server->parked, 1);

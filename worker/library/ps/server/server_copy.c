@@ -128,7 +128,7 @@ cadre_status copy_receive_piece(void *user, void *bytes, size_t count, struct ca
     return CADRE_OK;
 }
 
-static cadre_status load(struct connection *connection, struct cadre_error *error)
+static cadre_status server_copy_load(struct connection *connection, struct cadre_error *error)
 {
     struct server *copy = connection->loop->server;
     const struct store_options memory = {.fd = -1, .generation = copy->terms.generation};
@@ -150,7 +150,7 @@ static cadre_status load(struct connection *connection, struct cadre_error *erro
     return CADRE_OK;
 }
 
-static cadre_status give(struct connection *connection, struct cadre_error *error)
+static cadre_status server_copy_give(struct connection *connection, struct cadre_error *error)
 {
     struct server *copy = connection->loop->server;
     const struct frame end = {.kind = FRAME_PIECE};
@@ -186,7 +186,8 @@ enum next_step copy_serve(struct connection *connection)
     server_loop_end_others(connection);
     connection->loop->server->attached = NULL;
     set_blocked(connection, connection->link);
-    cadre_status status = loads ? load(connection, &error) : give(connection, &error);
+    cadre_status status =
+        loads ? server_copy_load(connection, &error) : server_copy_give(connection, &error);
     set_blocked(connection, NULL);
     if (status == CADRE_OK && loads) {
         connection_answer(connection, 0, 0, NULL, 0);

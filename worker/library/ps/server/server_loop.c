@@ -11,7 +11,7 @@
 
 #define EVENTS_MAX 64
 
-static void unlist(struct connection *connection)
+static void server_loop_unlist(struct connection *connection)
 {
     *connection->back = connection->next;
     if (connection->next != NULL) {
@@ -19,7 +19,7 @@ static void unlist(struct connection *connection)
     }
 }
 
-static void list(struct server_loop *loop, struct connection *connection)
+static void server_loop_list(struct server_loop *loop, struct connection *connection)
 {
     connection->next = loop->connections;
     connection->back = &loop->connections;
@@ -34,16 +34,16 @@ static bool is_parked(const struct connection *connection)
     return connection->state == CONNECTION_PARKED || connection->state == CONNECTION_UNCONFIRMED;
 }
 
-static void drop(struct connection *connection)
+static void server_loop_drop(struct connection *connection)
 {
     if (is_parked(connection)) {
         atomic_fetch_sub(&connection->loop->server->parked, 1);
     }
-    unlist(connection);
+    server_loop_unlist(connection);
     connection_free(connection); /* closing it takes it out of epoll */
 }
 
-static void watch(struct connection *connection, uint32_t events)
+static void server_loop_watch(struct connection *connection, uint32_t events)
 {
     if (connection->watched != events) {
         struct epoll_event event = {.events = events, .data.ptr = connection};
@@ -53,22 +53,24 @@ static void watch(struct connection *connection, uint32_t events)
     }
 }
 
-static void serve(struct connection *connection)
+static void server_loop_serve(struct connection *connection)
 {
     enum next_step step;
     do {
         step = connection_advance(connection);
     } while (step == NEXT_CONTINUE);
     if (step == NEXT_CLOSE) {
-        drop(connection);
+        server_loop_drop(connection);
     } else if (step == NEXT_MOVE) {
         int fd = link_fd(connection->link);
         (void)epoll_ctl(connection->loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-        unlist(connection);
+        server_loop_unlist(connection);
         server_loop_adopt(&connection->loop->server->copy->loops[0], connection);
     } else {
         /* One that is parked is looked at only for whether it is still there. */
-        watch(connection, step == NEXT_WRITE ? EPOLLOUT : step == NEXT_PARK ? EPOLLRDHUP : EPOLLIN);
+        server_loop_watch(connection, step == NEXT_WRITE  ? EPOLLOUT
+                                      : step == NEXT_PARK ? EPOLLRDHUP
+                                                          : EPOLLIN);
     }
 }
 
@@ -79,7 +81,7 @@ static void retry_parked(struct server_loop *loop)
     for (struct connection *connection = loop->connections; connection != NULL; connection = next) {
         next = connection->next;
         if (is_parked(connection)) {
-            serve(connection);
+            server_loop_serve(connection);
         }
     }
 }
@@ -95,11 +97,11 @@ static void take_incoming(struct server_loop *loop)
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
         int fd = link_fd(connection->link);
         connection->watched = event.events;
-        list(loop, connection);
+        server_loop_list(loop, connection);
         if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
-            drop(connection);
+            server_loop_drop(connection);
         } else if (connection->state != CONNECTION_HEADER) {
-            serve(connection); /* it comes from another loop, with a question */
+            server_loop_serve(connection); /* it comes from another loop, with a question */
         }
         connection = next;
     }
@@ -118,9 +120,9 @@ static void *serve_loop(void *argument)
             if (connection == NULL) {
                 woken = true;
             } else if (is_parked(connection)) {
-                drop(connection); /* it ended */
+                server_loop_drop(connection); /* it ended */
             } else {
-                serve(connection);
+                server_loop_serve(connection);
             }
         }
         /* Behind the others: it may free connections of theirs. */
@@ -226,7 +228,7 @@ void server_loop_end(struct server_loop *loop)
     take_incoming(loop);
     while (loop->connections != NULL) {
         say_goodbye(loop->connections);
-        drop(loop->connections);
+        server_loop_drop(loop->connections);
     }
     if (loop->epoll_fd >= 0) {
         close(loop->epoll_fd);

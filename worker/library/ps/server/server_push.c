@@ -160,7 +160,7 @@ static void begin_values(struct connection *connection)
 
 /* ---- values ---- */
 
-static void finish(struct connection *connection)
+static void server_push_finish(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
     const struct push *push = &connection->pushing.push;
@@ -196,7 +196,7 @@ void push_block(struct connection *connection)
     }
     if (connection->pushing.applied ||
         connection->pushing.rows_done == connection->pushing.push.rows) {
-        finish(connection);
+        server_push_finish(connection);
     } else {
         next_block(connection);
     }
@@ -215,7 +215,7 @@ static void apply_sparse(struct connection *connection)
         connection_refuse(connection, &error);
         return;
     }
-    finish(connection);
+    server_push_finish(connection);
 }
 
 /* One that is told to a backup, or that is applied as one: all of it is there. */
@@ -228,7 +228,7 @@ static void apply_dense(struct connection *connection)
     if (!pushing->applied && pushing->push.rows > pushing->rows_done) {
         store_push_block(store, pushing, values, pushing->push.rows - pushing->rows_done);
     }
-    finish(connection);
+    server_push_finish(connection);
 }
 
 static void collect_values(struct connection *connection)
@@ -237,7 +237,7 @@ static void collect_values(struct connection *connection)
     connection->state = CONNECTION_COLLECT;
 }
 
-static void begin(struct connection *connection, const struct push *push)
+static void server_push_begin(struct connection *connection, const struct push *push)
 {
     struct server *server = connection->loop->server;
     struct cadre_error error = {0};
@@ -315,7 +315,7 @@ void push_run(struct connection *connection)
         return;
     }
     backup_begin(backup);
-    begin(connection, &push);
+    server_push_begin(connection, &push);
     backup_end(backup);
 }
 

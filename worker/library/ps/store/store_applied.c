@@ -22,7 +22,7 @@ static uint64_t closure_of(const struct image_push *entry)
     return atomic_load_explicit(&entry->closure, memory_order_acquire);
 }
 
-static bool forgotten(const struct store *store, const struct image_push *entry)
+static bool store_applied_forgotten(const struct store *store, const struct image_push *entry)
 {
     uint64_t closure = closure_of(entry);
     return closure == IMAGE_PUSH_REMOVED ||
@@ -30,7 +30,7 @@ static bool forgotten(const struct store *store, const struct image_push *entry)
                closure < atomic_load_explicit(&store->head->forgotten, memory_order_relaxed));
 }
 
-static struct image_push *find(struct store *store, struct push_key key)
+static struct image_push *store_applied_find(struct store *store, struct push_key key)
 {
     struct image_table *table = store->table;
     if (table == NULL) {
@@ -51,12 +51,12 @@ static struct image_push *find(struct store *store, struct push_key key)
 }
 
 /* The key is not there, and a place is free. */
-static struct image_push *insert(struct store *store, struct image_table *table,
+static struct image_push *store_applied_insert(struct store *store, struct image_table *table,
     struct push_key key, const struct push_progress *progress, uint64_t *used)
 {
     uint64_t at = first_place(table, key);
     struct image_push *entry = &table->entries[at];
-    while (closure_of(entry) != 0 && !forgotten(store, entry)) {
+    while (closure_of(entry) != 0 && !store_applied_forgotten(store, entry)) {
         at = (at + 1) & (table->capacity - 1);
         entry = &table->entries[at];
     }
@@ -91,7 +91,7 @@ static void move_live(struct store *store, struct image_table *to, uint64_t *ret
     *ret_used = 0;
     for (uint64_t i = 0; from != NULL && i < from->capacity; i++) {
         const struct image_push *entry = &from->entries[i];
-        if (closure_of(entry) == 0 || forgotten(store, entry)) {
+        if (closure_of(entry) == 0 || store_applied_forgotten(store, entry)) {
             continue;
         }
         struct push_key key = {
@@ -100,7 +100,7 @@ static void move_live(struct store *store, struct image_table *to, uint64_t *ret
             .count = entry->count,
             .trust = store_double(atomic_load(&entry->trust)),
             .synchronous = entry->synchronous != 0};
-        insert(store, to, key, &progress, ret_used)->active = entry->active;
+        store_applied_insert(store, to, key, &progress, ret_used)->active = entry->active;
     }
 }
 
@@ -109,7 +109,7 @@ static uint64_t wanted_capacity(const struct store *store)
     uint64_t live = 0;
     for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {
         const struct image_push *entry = &store->table->entries[i];
-        live += closure_of(entry) != 0 && !forgotten(store, entry);
+        live += closure_of(entry) != 0 && !store_applied_forgotten(store, entry);
     }
     uint64_t capacity = store->table != NULL ? store->table->capacity : APPLIED_CAPACITY_MIN;
     while (capacity / 2 <= live) { /* a quarter of it at least is to come */
@@ -118,7 +118,7 @@ static uint64_t wanted_capacity(const struct store *store)
     return capacity;
 }
 
-static cadre_status move(struct store *store, struct cadre_error *error)
+static cadre_status store_applied_move(struct store *store, struct cadre_error *error)
 {
     uint64_t capacity = wanted_capacity(store);
     uint64_t at = store->spare_table;
@@ -152,7 +152,7 @@ enum push_state applied_find(
     *ret_progress = (struct push_progress){0};
     enum push_state state = PUSH_NEW;
     pthread_mutex_lock(&store->pushes);
-    const struct image_push *entry = find(store, key);
+    const struct image_push *entry = store_applied_find(store, key);
     if (entry != NULL) {
         *ret_progress = (struct push_progress){
             .done = atomic_load_explicit(&entry->progress, memory_order_relaxed),
@@ -176,13 +176,13 @@ cadre_status applied_claim(struct store *store, struct push_key key,
 {
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&store->pushes);
-    struct image_push *entry = find(store, key);
+    struct image_push *entry = store_applied_find(store, key);
     if (entry == NULL) {
         if (store->table == NULL || store->used + 1 > store->table->capacity / 4 * 3) {
-            status = move(store, error);
+            status = store_applied_move(store, error);
         }
         if (status == CADRE_OK) {
-            entry = insert(store, store->table, key, progress, &store->used);
+            entry = store_applied_insert(store, store->table, key, progress, &store->used);
         }
     }
     if (entry != NULL) {
@@ -195,7 +195,7 @@ cadre_status applied_claim(struct store *store, struct push_key key,
 void applied_release(struct store *store, struct push_key key)
 {
     pthread_mutex_lock(&store->pushes);
-    struct image_push *entry = find(store, key);
+    struct image_push *entry = store_applied_find(store, key);
     CADRE_ASSERT(entry != NULL && entry->active != 0);
     entry->active = 0;
     pthread_mutex_unlock(&store->pushes);
@@ -204,7 +204,7 @@ void applied_release(struct store *store, struct push_key key)
 void applied_progress(struct store *store, struct push_key key, uint64_t done)
 {
     pthread_mutex_lock(&store->pushes);
-    struct image_push *entry = find(store, key);
+    struct image_push *entry = store_applied_find(store, key);
     CADRE_ASSERT(entry != NULL);
     atomic_store_explicit(&entry->progress, done, memory_order_release);
     if (done == IMAGE_PUSH_WHOLE) {
@@ -216,7 +216,7 @@ void applied_progress(struct store *store, struct push_key key, uint64_t done)
 void applied_trust(struct store *store, struct push_key key, double trust)
 {
     pthread_mutex_lock(&store->pushes);
-    struct image_push *entry = find(store, key);
+    struct image_push *entry = store_applied_find(store, key);
     CADRE_ASSERT(entry != NULL);
     atomic_store_explicit(&entry->trust, store_bits(trust), memory_order_release);
     pthread_mutex_unlock(&store->pushes);

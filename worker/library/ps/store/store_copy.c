@@ -56,7 +56,7 @@ struct copy_note {
     uint64_t bytes;
 };
 
-static bool counts(const struct store *store, const struct image_push *entry)
+static bool store_copy_counts(const struct store *store, const struct image_push *entry)
 {
     uint64_t closure = atomic_load(&entry->closure);
     return closure != 0 && closure != IMAGE_PUSH_REMOVED &&
@@ -81,7 +81,7 @@ struct writer {
     uint64_t sum;
 };
 
-static cadre_status put(
+static cadre_status store_copy_put(
     struct writer *writer, const void *bytes, uint64_t count, struct cadre_error *error)
 {
     const char *at = bytes;
@@ -123,14 +123,14 @@ static cadre_status save_shard(
         copy.count = atomic_load(&step->count);
     }
     uint64_t elements = element_count(shard);
-    CADRE_TRY(put(writer, &copy, sizeof copy, error));
-    CADRE_TRY(put(writer, shard->rows, elements * shard->element_bytes, error));
+    CADRE_TRY(store_copy_put(writer, &copy, sizeof copy, error));
+    CADRE_TRY(store_copy_put(writer, shard->rows, elements * shard->element_bytes, error));
     for (uint32_t i = 0; i < optimizer_slots(shard_rule(shard)); i++) {
-        CADRE_TRY(put(writer, shard->slots[i], elements * shard->element_bytes, error));
+        CADRE_TRY(store_copy_put(writer, shard->slots[i], elements * shard->element_bytes, error));
     }
     if (step != NULL) {
-        CADRE_TRY(put(writer, shard->sums, elements * shard->sum_bytes, error));
-        CADRE_TRY(put(writer, shard->touched, touched_bytes(shard), error));
+        CADRE_TRY(store_copy_put(writer, shard->sums, elements * shard->sum_bytes, error));
+        CADRE_TRY(store_copy_put(writer, shard->touched, touched_bytes(shard), error));
     }
     return CADRE_OK;
 }
@@ -140,7 +140,7 @@ static cadre_status save_pushes(
 {
     for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {
         const struct image_push *entry = &store->table->entries[i];
-        if (!counts(store, entry)) {
+        if (!store_copy_counts(store, entry)) {
             continue;
         }
         struct copy_push copy = {.closure = atomic_load(&entry->closure),
@@ -150,7 +150,7 @@ static cadre_status save_pushes(
             .ordinal = entry->ordinal,
             .shard = entry->shard,
             .synchronous = entry->synchronous};
-        CADRE_TRY(put(writer, &copy, sizeof copy, error));
+        CADRE_TRY(store_copy_put(writer, &copy, sizeof copy, error));
     }
     return CADRE_OK;
 }
@@ -164,8 +164,8 @@ static cadre_status save_notes(
         const void *text = store_note_find(store, name, &bytes);
         struct copy_note copy = {.bytes = bytes};
         memcpy(copy.name, name, strlen(name));
-        CADRE_TRY(put(writer, &copy, sizeof copy, error));
-        CADRE_TRY(put(writer, text, bytes, error));
+        CADRE_TRY(store_copy_put(writer, &copy, sizeof copy, error));
+        CADRE_TRY(store_copy_put(writer, text, bytes, error));
     }
     return CADRE_OK;
 }
@@ -180,12 +180,12 @@ cadre_status store_save(
         .forgotten = atomic_load(&store->head->forgotten),
         .shards = store_count(store)};
     for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {
-        head.pushes += counts(store, &store->table->entries[i]);
+        head.pushes += store_copy_counts(store, &store->table->entries[i]);
     }
     while (store_note_at(store, (uint32_t)head.notes) != NULL) {
         head.notes++;
     }
-    CADRE_TRY(put(&writer, &head, sizeof head, error));
+    CADRE_TRY(store_copy_put(&writer, &head, sizeof head, error));
     for (uint32_t i = 0; i < head.shards; i++) {
         CADRE_TRY(save_shard(&writer, store_shard(store, i), error));
     }
@@ -201,13 +201,13 @@ struct reader {
     uint64_t sum;
 };
 
-static cadre_status lost(struct cadre_error *error, const char *what)
+static cadre_status store_copy_lost(struct cadre_error *error, const char *what)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "ps: %s in the copy of another server's memory is not what was sent; copy it again", what);
 }
 
-static cadre_status take(
+static cadre_status store_copy_take(
     struct reader *reader, void *bytes, uint64_t count, const char *what, struct cadre_error *error)
 {
     char *at = bytes;
@@ -220,7 +220,7 @@ static cadre_status take(
     }
     uint64_t sum = 0;
     CADRE_TRY(reader->source(reader->user, &sum, sizeof sum, error));
-    return sum == reader->sum ? CADRE_OK : lost(error, what);
+    return sum == reader->sum ? CADRE_OK : store_copy_lost(error, what);
 }
 
 static cadre_status load_step(struct store *store, struct reader *reader, struct shard *shard,
@@ -230,7 +230,7 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
                  copy->told_for != copy->steps + 1; /* for the ratio of other parts */
     if (shard->spec.dtype == CADRE_BOOL || copy->kind > PUSH_SUB ||
         (copy->contributions != 0 && copy->count >= copy->contributions && !waits)) {
-        return lost(error, "a step");
+        return store_copy_lost(error, "a step");
     }
     CADRE_TRY(step_ready(store, shard, error));
     atomic_store(&shard->step->contributions, copy->contributions);
@@ -241,8 +241,10 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
     atomic_store(&shard->step->told, copy->told);
     atomic_store(&shard->step->told_for, copy->told_for);
     atomic_store(&shard->step->count, copy->count);
-    CADRE_TRY(take(reader, shard->sums, element_count(shard) * shard->sum_bytes, "a sum", error));
-    return take(reader, shard->touched, touched_bytes(shard), "what a step touched", error);
+    CADRE_TRY(store_copy_take(
+        reader, shard->sums, element_count(shard) * shard->sum_bytes, "a sum", error));
+    return store_copy_take(
+        reader, shard->touched, touched_bytes(shard), "what a step touched", error);
 }
 
 static cadre_status load_rule(
@@ -259,19 +261,19 @@ static cadre_status load_shard(
     struct copy_shard copy;
     struct store_spec spec;
     uint32_t number = 0;
-    CADRE_TRY(take(reader, &copy, sizeof copy, "a shard", error));
+    CADRE_TRY(store_copy_take(reader, &copy, sizeof copy, "a shard", error));
     copy.spec.name[sizeof copy.spec.name - 1] = 0;
     store_spec_of(&copy.spec, &spec);
     CADRE_TRY(store_create(store, &spec, &number, error));
     if (number != expected) {
-        return lost(error, "a shard that comes twice");
+        return store_copy_lost(error, "a shard that comes twice");
     }
     CADRE_TRY(copy.has_rule != 0 ? load_rule(store, number, copy.rule, error) : CADRE_OK);
     struct shard *shard = store_shard(store, number);
     uint64_t bytes = element_count(shard) * shard->element_bytes;
-    CADRE_TRY(take(reader, shard->rows, bytes, "a shard's rows", error));
+    CADRE_TRY(store_copy_take(reader, shard->rows, bytes, "a shard's rows", error));
     for (uint32_t i = 0; i < optimizer_slots(shard_rule(shard)); i++) {
-        CADRE_TRY(take(reader, shard->slots[i], bytes, "an optimizer's slot", error));
+        CADRE_TRY(store_copy_take(reader, shard->slots[i], bytes, "an optimizer's slot", error));
     }
     atomic_store(&shard->kept->version, copy.version);
     atomic_store(&shard->kept->updates, copy.updates);
@@ -283,9 +285,9 @@ static cadre_status load_shard(
 static cadre_status load_push(struct store *store, struct reader *reader, struct cadre_error *error)
 {
     struct copy_push copy;
-    CADRE_TRY(take(reader, &copy, sizeof copy, "a push", error));
+    CADRE_TRY(store_copy_take(reader, &copy, sizeof copy, "a push", error));
     if (copy.closure == 0 || copy.closure == IMAGE_PUSH_REMOVED) {
-        return lost(error, "a push");
+        return store_copy_lost(error, "a push");
     }
     struct push_key key = {.closure = copy.closure, .ordinal = copy.ordinal, .shard = copy.shard};
     struct push_progress progress = {.done = copy.progress,
@@ -300,14 +302,14 @@ static cadre_status load_push(struct store *store, struct reader *reader, struct
 static cadre_status load_note(struct store *store, struct reader *reader, struct cadre_error *error)
 {
     struct copy_note copy;
-    CADRE_TRY(take(reader, &copy, sizeof copy, "a note", error));
+    CADRE_TRY(store_copy_take(reader, &copy, sizeof copy, "a note", error));
     copy.name[sizeof copy.name - 1] = 0;
     CADRE_FREE_AT_EXIT char *text = copy.bytes < SIZE_MAX ? malloc((size_t)copy.bytes + 1) : NULL;
     if (text == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "ps has no memory for the note `%s`", copy.name);
     }
-    CADRE_TRY(take(reader, text, copy.bytes, "a note's text", error));
+    CADRE_TRY(store_copy_take(reader, text, copy.bytes, "a note's text", error));
     return store_note(store, copy.name, text, (size_t)copy.bytes, error);
 }
 
@@ -336,9 +338,9 @@ cadre_status store_load(
             "ps: a copy is loaded into an empty store, and this one holds %u shards",
             store_count(store));
     }
-    CADRE_TRY(take(&reader, &head, sizeof head, "the head", error));
+    CADRE_TRY(store_copy_take(&reader, &head, sizeof head, "the head", error));
     if (head.magic != COPY_MAGIC || head.version != COPY_VERSION) {
-        return lost(error, "the head");
+        return store_copy_lost(error, "the head");
     }
     atomic_store(&store->head->loading, 1);
     store_order_point();

@@ -6,7 +6,7 @@
 
 #include "worker/library/device/control_groups.h"
 
-static uint64_t lesser(uint64_t a, uint64_t b)
+static uint64_t store_free_memory_lesser(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -22,12 +22,12 @@ static uint64_t left_in(const char *folder, bool second)
     }
     uint64_t used = control_groups_read(folder, usage_name, "", 0);
     uint64_t cached = control_groups_read(folder, "memory.stat", cache, 0);
-    used -= lesser(used, cached);
-    return limit - lesser(limit, used);
+    used -= store_free_memory_lesser(used, cached);
+    return limit - store_free_memory_lesser(limit, used);
 }
 
 uint64_t store_free_memory(void)
 {
     uint64_t kilobytes = control_groups_read("/proc", "meminfo", "MemAvailable:", UINT64_MAX >> 10);
-    return lesser(kilobytes << 10, control_groups_min(left_in));
+    return store_free_memory_lesser(kilobytes << 10, control_groups_min(left_in));
 }

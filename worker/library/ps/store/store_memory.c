@@ -32,7 +32,7 @@ static void *reserve_addresses(uint64_t bytes)
     return mmap(NULL, (size_t)bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-static bool reserve(struct store_memory *memory, uint64_t size)
+static bool store_memory_reserve(struct store_memory *memory, uint64_t size)
 {
     uint64_t least = up_to(size + ADDRESSES, PAGE);
     uint64_t wanted = memory->limit != 0 ? memory->limit : machine_bytes();
@@ -59,7 +59,7 @@ static bool reserve(struct store_memory *memory, uint64_t size)
 }
 
 /* The file has these pages. */
-static bool map(struct store_memory *memory, uint64_t from, uint64_t to)
+static bool store_memory_map(struct store_memory *memory, uint64_t from, uint64_t to)
 {
     if (from == to) {
         return true;
@@ -88,12 +88,12 @@ cadre_status memory_open(
     if (fstat(ret_memory->fd, &found) != 0 || !S_ISREG(found.st_mode)) {
         status = cadre_error_set(error, CADRE_DATA_LOSS,
             "ps: descriptor %d is not a file in memory; a memfd is needed", ret_memory->fd);
-    } else if (!reserve(ret_memory, (uint64_t)found.st_size)) {
+    } else if (!store_memory_reserve(ret_memory, (uint64_t)found.st_size)) {
         status = cadre_error_errno(error, errno,
             "ps: reserve addresses for variables (raise the limit of this process, ulimit -v)");
     } else if (fallocate(ret_memory->fd, 0, 0, found.st_size) != 0 && found.st_size != 0) {
         status = cadre_error_errno(error, errno, "ps: get the memory of kept variables");
-    } else if (!map(ret_memory, 0, (uint64_t)found.st_size / PAGE * PAGE)) {
+    } else if (!store_memory_map(ret_memory, 0, (uint64_t)found.st_size / PAGE * PAGE)) {
         status = cadre_error_errno(error, errno, "ps: map the memory of kept variables");
     }
     if (status != CADRE_OK) {
@@ -143,7 +143,7 @@ bool memory_grow(struct store_memory *memory, uint64_t bytes, uint64_t *ret_left
     *ret_left = room < *ret_left ? room : *ret_left;
     uint64_t more = to - memory->mapped;
     return more <= *ret_left && fallocate(memory->fd, 0, (off_t)memory->mapped, (off_t)more) == 0 &&
-           map(memory, memory->mapped, to);
+           store_memory_map(memory, memory->mapped, to);
 }
 
 cadre_status memory_empty(struct store_memory *memory, struct cadre_error *error)

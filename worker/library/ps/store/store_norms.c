@@ -4,7 +4,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/ps/store/store_internal.h"
 
-static cadre_status check(
+static cadre_status store_norms_check(
     const struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     struct push known = *push;
@@ -28,7 +28,7 @@ cadre_status store_push_norms(struct store *store, uint32_t thread, const struct
     struct trust trust = {0};
     CADRE_ASSERT(push->shard < store_count(store));
     *ret_norms = (struct optimizer_norms){{0}, {0}};
-    CADRE_TRY(check(shard, push, error));
+    CADRE_TRY(store_norms_check(shard, push, error));
     CADRE_TRY(journal_ready(store, thread, error));
     pushing.count = atomic_load(&shard->kept->updates) + 1;
     if (!push->sparse) {

@@ -5,7 +5,8 @@
 
 #include "worker/library/ps/store/store_internal.h"
 
-static struct image_note *find(const struct store *store, const char *name, image_atomic **ret_link)
+static struct image_note *store_notes_find(
+    const struct store *store, const char *name, image_atomic **ret_link)
 {
     image_atomic *link = &store->head->notes;
     for (;;) {
@@ -42,7 +43,7 @@ static cadre_status new_text(struct store *store, const char *name, size_t count
     return CADRE_OK;
 }
 
-static cadre_status append(struct store *store, image_atomic *link, const char *name,
+static cadre_status store_notes_append(struct store *store, image_atomic *link, const char *name,
     const void *bytes, size_t count, struct cadre_error *error)
 {
     uint64_t text_at = 0;
@@ -59,8 +60,8 @@ static cadre_status append(struct store *store, image_atomic *link, const char *
     return CADRE_OK;
 }
 
-static cadre_status replace(struct store *store, struct image_note *note, const void *bytes,
-    size_t count, struct cadre_error *error)
+static cadre_status store_notes_replace(struct store *store, struct image_note *note,
+    const void *bytes, size_t count, struct cadre_error *error)
 {
     uint64_t old = atomic_load(&note->text);
     uint64_t at = atomic_load(&note->spare);
@@ -87,9 +88,9 @@ cadre_status store_note(struct store *store, const char *name, const void *bytes
     }
     pthread_mutex_lock(&store->creation);
     image_atomic *link = NULL;
-    struct image_note *note = find(store, name, &link);
-    cadre_status status = note == NULL ? append(store, link, name, bytes, count, error)
-                                       : replace(store, note, bytes, count, error);
+    struct image_note *note = store_notes_find(store, name, &link);
+    cadre_status status = note == NULL ? store_notes_append(store, link, name, bytes, count, error)
+                                       : store_notes_replace(store, note, bytes, count, error);
     pthread_mutex_unlock(&store->creation);
     return status;
 }
@@ -97,7 +98,7 @@ cadre_status store_note(struct store *store, const char *name, const void *bytes
 const void *store_note_find(const struct store *store, const char *name, size_t *ret_count)
 {
     image_atomic *link = NULL;
-    const struct image_note *note = find(store, name, &link);
+    const struct image_note *note = store_notes_find(store, name, &link);
     if (note == NULL) {
         *ret_count = 0;
         return NULL;

@@ -7,7 +7,7 @@
 
 #include "worker/library/ps/store/store_internal.h"
 
-static cadre_status lost(struct cadre_error *error, const char *what, uint64_t at)
+static cadre_status store_open_lost(struct cadre_error *error, const char *what, uint64_t at)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
         "ps: the %s at byte %" PRIu64 " of its memory is not what a parameter server writes; its "
@@ -73,21 +73,21 @@ static cadre_status open_shards(struct store *store, struct cadre_error *error)
             kept->sum != image_checksum(at, &kept->spec, sizeof kept->spec) ||
             !spec_is_sound(store, &kept->spec) ||
             store_count(store) == SHARDS_PER_CHUNK * SHARD_CHUNKS) {
-            return lost(error, "shard", at);
+            return store_open_lost(error, "shard", at);
         }
         CADRE_TRY(store_view(store, kept, error));
         struct shard *shard = store_shard(store, store_count(store) - 1);
         uint64_t rule = atomic_load_explicit(&kept->rule, memory_order_acquire);
         if (rule != 0) {
             if (!rule_is_sound(store, rule, shard)) {
-                return lost(error, "optimizer of a shard", rule);
+                return store_open_lost(error, "optimizer of a shard", rule);
             }
             shard_view_rule(store, shard, store_at(store, rule));
         }
         uint64_t step = atomic_load_explicit(&kept->step, memory_order_acquire);
         if (step != 0) {
             if (!step_is_sound(store, step, shard)) {
-                return lost(error, "step of a shard", step);
+                return store_open_lost(error, "step of a shard", step);
             }
             store_view_step(store, shard, store_at(store, step));
         }
@@ -117,17 +117,17 @@ static cadre_status check_notes(struct store *store, struct cadre_error *error)
         if (at <= before || !store_contains(store, at, sizeof *note) ||
             memchr(note->name, 0, sizeof note->name) == NULL ||
             note->sum != image_checksum(at, note->name, sizeof note->name)) {
-            return lost(error, "note", at);
+            return store_open_lost(error, "note", at);
         }
         uint64_t text_at = atomic_load_explicit(&note->text, memory_order_acquire);
         const struct image_text *text = store_at(store, text_at);
         if (!text_is_sound(store, text_at) ||
             text->sum != image_checksum(text->bytes, text->text, text->bytes)) {
-            return lost(error, "text of a note", text_at);
+            return store_open_lost(error, "text of a note", text_at);
         }
         uint64_t spare = atomic_load(&note->spare);
         if (spare != 0 && (spare == text_at || !text_is_sound(store, spare))) {
-            return lost(error, "spare text of a note", spare);
+            return store_open_lost(error, "spare text of a note", spare);
         }
         before = at;
         at = atomic_load_explicit(&note->next, memory_order_acquire);
@@ -149,7 +149,7 @@ static cadre_status open_table(struct store *store, struct cadre_error *error)
         table->capacity == 0 || (table->capacity & (table->capacity - 1)) != 0 ||
         __builtin_mul_overflow(table->capacity, sizeof table->entries[0], &bytes) ||
         !store_contains(store, at + sizeof *table, bytes)) {
-        return lost(error, "table of pushes", at);
+        return store_open_lost(error, "table of pushes", at);
     }
     applied_open(store, table);
     return CADRE_OK;
@@ -204,7 +204,7 @@ static cadre_status open_journals(struct store *store, struct cadre_error *error
         }
         struct image_journal *journal = store_at(store, at);
         if (!store_contains(store, at, sizeof *journal) || !journal_is_sound(store, journal)) {
-            return lost(error, "journal", at);
+            return store_open_lost(error, "journal", at);
         }
         store->journals[i] = journal;
     }

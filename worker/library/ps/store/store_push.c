@@ -83,7 +83,7 @@ static cadre_status check_staleness(
 }
 
 /* One that was begun before goes on. */
-static cadre_status resume(struct store *store, struct shard *shard,
+static cadre_status store_push_resume(struct store *store, struct shard *shard,
     const struct push_progress *progress, struct pushing *pushing, struct cadre_error *error)
 {
     const struct push *push = &pushing->push;
@@ -135,7 +135,7 @@ static cadre_status begin_new(
     return CADRE_OK;
 }
 
-static cadre_status admit(
+static cadre_status store_push_admit(
     struct store *store, struct shard *shard, struct pushing *pushing, struct cadre_error *error)
 {
     struct push_progress progress = {0};
@@ -151,7 +151,7 @@ static cadre_status admit(
         return CADRE_PENDING;
     case PUSH_BEGUN:
         CADRE_TRY(push_check_rows(shard, &pushing->push, error));
-        return resume(store, shard, &progress, pushing, error);
+        return store_push_resume(store, shard, &progress, pushing, error);
     default:
         return begin_new(store, shard, pushing, error);
     }
@@ -169,7 +169,7 @@ cadre_status store_push_begin(struct store *store, uint32_t thread, const struct
     CADRE_TRY(push_check_kind(shard, push, error));
     CADRE_TRY(journal_ready(store, thread, error));
     pthread_mutex_lock(&shard->lock);
-    cadre_status status = admit(store, shard, ret_pushing, error);
+    cadre_status status = store_push_admit(store, shard, ret_pushing, error);
     pthread_mutex_unlock(&shard->lock);
     return status;
 }
@@ -272,7 +272,8 @@ void store_push_block(
 /* ---- the end ---- */
 
 /* All of it is done at once, or again by whoever finds the mark. */
-static bool record(struct store *store, struct shard *shard, const struct pushing *pushing)
+static bool store_push_record(
+    struct store *store, struct shard *shard, const struct pushing *pushing)
 {
     struct image_journal *journal = store->journals[pushing->thread];
     bool synchronous = pushing->push.contributions != 0;
@@ -311,7 +312,7 @@ void store_push_end(struct store *store, struct pushing *pushing)
     bool last = false;
     pthread_mutex_lock(&shard->lock);
     if (push->closure != 0) {
-        last = record(store, shard, pushing) && !step_waits(shard);
+        last = store_push_record(store, shard, pushing) && !step_waits(shard);
     } else if (push->kind != PUSH_ASSIGN) {
         atomic_fetch_add_explicit(&shard->kept->version, 1, memory_order_release);
     }

@@ -20,7 +20,7 @@ static cadre_status settle_end(struct store *store, struct shard *shard,
     return CADRE_OK;
 }
 
-static cadre_status settle(
+static cadre_status store_recover_settle(
     struct store *store, struct image_journal *journal, struct cadre_error *error)
 {
     uint64_t mark = atomic_load_explicit(&journal->mark, memory_order_acquire);
@@ -108,7 +108,7 @@ cadre_status store_recover(struct store *store, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < STORE_THREADS; i++) {
         if (store->journals[i] != NULL) {
-            CADRE_TRY(settle(store, store->journals[i], error));
+            CADRE_TRY(store_recover_settle(store, store->journals[i], error));
         }
     }
     count_begun(store);

@@ -35,8 +35,8 @@ cadre_status store_step_norms(struct store *store, uint32_t thread, uint32_t sha
 }
 
 /* Under the lock. CADRE_OK: it is to be applied, or *ret_over. */
-static cadre_status tell(struct shard *shard, uint64_t step, double trust, double *ret_trust,
-    bool *ret_over, struct cadre_error *error)
+static cadre_status store_settle_tell(struct shard *shard, uint64_t step, double trust,
+    double *ret_trust, bool *ret_over, struct cadre_error *error)
 {
     struct image_step *kept = shard->step;
     uint64_t steps = atomic_load(&shard->kept->steps);
@@ -74,7 +74,7 @@ cadre_status store_step_settle(struct store *store, uint32_t thread, uint32_t sh
     CADRE_ASSERT(shard < store_count(store));
     CADRE_TRY(journal_ready(store, thread, error));
     pthread_mutex_lock(&one->lock);
-    cadre_status status = tell(one, step, trust, ret_trust, &over, error);
+    cadre_status status = store_settle_tell(one, step, trust, ret_trust, &over, error);
     pthread_mutex_unlock(&one->lock);
     if (status != CADRE_OK || over) {
         return status;

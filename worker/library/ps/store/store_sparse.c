@@ -42,7 +42,8 @@ static void sort_by(
     }
 }
 
-static void sort(struct thread_scratch *scratch, const int64_t *ids, size_t count, uint64_t rows)
+static void store_sparse_sort(
+    struct thread_scratch *scratch, const int64_t *ids, size_t count, uint64_t rows)
 {
     bool sorted = true;
     for (size_t i = 0; i < count; i++) {
@@ -212,7 +213,7 @@ static bool sort_rows(struct sparse_push *sparse)
     if (!scratch_ready(sparse->scratch, sparse->count)) {
         return false;
     }
-    sort(sparse->scratch, push->ids, sparse->count, sparse->shard->spec.rows);
+    store_sparse_sort(sparse->scratch, push->ids, sparse->count, sparse->shard->spec.rows);
     return true;
 }
 

@@ -40,7 +40,7 @@ cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_e
     return CADRE_OK;
 }
 
-static cadre_status agree(
+static cadre_status store_step_agree(
     const struct shard *shard, const struct push *push, struct cadre_error *error)
 {
     struct image_step *step = shard->step;
@@ -94,7 +94,7 @@ cadre_status store_step_admit(
         atomic_store(&shard->step->rate, store_bits(push->rate));
         atomic_store(&shard->step->part, isnan(push->trust) && trust_is_wanted(shard, push->kind));
     }
-    CADRE_TRY(agree(shard, push, error));
+    CADRE_TRY(store_step_agree(shard, push, error));
     if (!push->sparse && push->rows == shard->spec.rows) {
         atomic_store(&shard->step->dense, 1);
     }

@@ -6,7 +6,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/ps/store/store_internal.h"
 
-static cadre_status check(
+static cadre_status store_train_check(
     const struct shard *shard, const struct optimizer_rule *rule, struct cadre_error *error)
 {
     if (shard->spec.dtype != CADRE_F32 && shard->spec.dtype != CADRE_F64) {
@@ -23,7 +23,7 @@ static cadre_status check(
                               : cadre_error_wrap(error, status, "`%s`", shard->spec.name);
 }
 
-static void fill(char *slot, cadre_dtype dtype, double value, uint64_t elements)
+static void store_train_fill(char *slot, cadre_dtype dtype, double value, uint64_t elements)
 {
     for (uint64_t i = 0; value != 0 && i < elements; i++) {
         if (dtype == CADRE_F64) {
@@ -48,8 +48,8 @@ static cadre_status make_rule(struct store *store, struct shard *shard,
     rule_write(rule, kept->bytes);
     for (uint32_t i = 0; i < slots; i++) {
         kept->slots_at[i] = at + record + i * bytes;
-        fill(store_at(store, kept->slots_at[i]), shard->spec.dtype, optimizer_slot_initial(rule, i),
-            elements);
+        store_train_fill(store_at(store, kept->slots_at[i]), shard->spec.dtype,
+            optimizer_slot_initial(rule, i), elements);
     }
     kept->sum = image_checksum(at, kept->slots_at, sizeof kept->slots_at + sizeof kept->bytes);
     store_order_point();
@@ -76,7 +76,7 @@ cadre_status store_train(struct store *store, uint32_t shard, const struct optim
 {
     CADRE_ASSERT(shard < store_count(store));
     struct shard *one = store_shard(store, shard);
-    CADRE_TRY(check(one, rule, error));
+    CADRE_TRY(store_train_check(one, rule, error));
     pthread_mutex_lock(&store->creation);
     cadre_status status = CADRE_OK;
     if (shard_rule(one)->kind == OPTIMIZER_NONE) {

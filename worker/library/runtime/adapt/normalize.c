@@ -79,7 +79,7 @@ static double *reported_by(const struct normalizing *self, uint32_t local)
     return self->exchanged + local * self->base.blocks * self->sums;
 }
 
-static cadre_status prepare(const cadre_strategy *strategy, struct adaption *adaption,
+static cadre_status normalize_prepare(const cadre_strategy *strategy, struct adaption *adaption,
     uint32_t local, struct cadre_error *error)
 {
     (void)error;
@@ -96,8 +96,8 @@ static cadre_status prepare(const cadre_strategy *strategy, struct adaption *ada
 }
 
 /* Each block is 0 but on one replica, so their sum is that one's bits. */
-static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
-    uint64_t key, struct cadre_error *error)
+static cadre_status normalize_exchange(cadre_strategy *strategy, struct adaption *adaption,
+    uint32_t local, uint64_t key, struct cadre_error *error)
 {
     const struct normalizing *self = (const struct normalizing *)adaption;
     const struct mesh_buffer sum = {.data = reported_by(self, local),
@@ -106,7 +106,7 @@ static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption
     return collective_sum(strategy, local, &sum, 1, key, error);
 }
 
-static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
+static cadre_status normalize_merge(struct adaption *adaption, struct cadre_error *error)
 {
     (void)error;
     struct normalizing *self = (struct normalizing *)adaption;
@@ -119,9 +119,9 @@ static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
 static const struct adaption_ops normalize_ops = {
     .empty = empty_block,
     .add = add_element,
-    .prepare = prepare,
-    .exchange = exchange,
-    .merge = merge,
+    .prepare = normalize_prepare,
+    .exchange = normalize_exchange,
+    .merge = normalize_merge,
 };
 
 /* --- all of it --- */
@@ -183,8 +183,8 @@ static cadre_status set_up(
     return CADRE_OK;
 }
 
-static cadre_status make(const struct normalizing *self, cadre_normalization **ret_normalization,
-    struct cadre_error *error)
+static cadre_status normalize_make(const struct normalizing *self,
+    cadre_normalization **ret_normalization, struct cadre_error *error)
 {
     double count = *moments_count(self->total);
     double *variance = moments_squares(self->total, self->features);
@@ -200,7 +200,7 @@ static cadre_status make(const struct normalizing *self, cadre_normalization **r
         self->axis, ret_normalization, error);
 }
 
-static cadre_status adapt(cadre_strategy *strategy, struct normalizing *self,
+static cadre_status normalize_adapt(cadre_strategy *strategy, struct normalizing *self,
     const cadre_adapt_options *options, cadre_normalization **ret_normalization,
     struct cadre_error *error)
 {
@@ -210,7 +210,7 @@ static cadre_status adapt(cadre_strategy *strategy, struct normalizing *self,
     CADRE_TRY(check_component(&spec, options, self, error));
     CADRE_TRY(set_up(strategy, self, error));
     CADRE_TRY(adaption_run(strategy, &self->base, error));
-    return make(self, ret_normalization, error);
+    return normalize_make(self, ret_normalization, error);
 }
 
 cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *data,
@@ -228,7 +228,7 @@ cadre_status cadre_normalization_adapt(cadre_strategy *strategy, cadre_dataset *
         status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = adapt(
+        status = normalize_adapt(
             strategy, &self, options == NULL ? &defaults : options, ret_normalization, &error);
     }
     adaption_end(&self.base);

@@ -57,7 +57,7 @@ static cadre_status add_element(struct adaption *adaption, uint32_t local, uint6
 
 /* --- one round --- */
 
-static cadre_status prepare(const cadre_strategy *strategy, struct adaption *adaption,
+static cadre_status vocabulary_prepare(const cadre_strategy *strategy, struct adaption *adaption,
     uint32_t local, struct cadre_error *error)
 {
     struct counting *self = (struct counting *)adaption;
@@ -76,8 +76,8 @@ static cadre_status prepare(const cadre_strategy *strategy, struct adaption *ada
     return CADRE_OK;
 }
 
-static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption, uint32_t local,
-    uint64_t key, struct cadre_error *error)
+static cadre_status vocabulary_exchange(cadre_strategy *strategy, struct adaption *adaption,
+    uint32_t local, uint64_t key, struct cadre_error *error)
 {
     struct counting *self = (struct counting *)adaption;
     const struct mesh_note note = {.key = key};
@@ -93,7 +93,7 @@ static cadre_status exchange(cadre_strategy *strategy, struct adaption *adaption
     return CADRE_OK;
 }
 
-static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
+static cadre_status vocabulary_merge(struct adaption *adaption, struct cadre_error *error)
 {
     struct counting *self = (struct counting *)adaption;
     return token_counts_read(&self->total, cadre_tensor_const_data(self->all),
@@ -103,9 +103,9 @@ static cadre_status merge(struct adaption *adaption, struct cadre_error *error)
 static const struct adaption_ops vocabulary_ops = {
     .empty = empty_block,
     .add = add_element,
-    .prepare = prepare,
-    .exchange = exchange,
-    .merge = merge,
+    .prepare = vocabulary_prepare,
+    .exchange = vocabulary_exchange,
+    .merge = vocabulary_merge,
 };
 
 /* --- all of it --- */
@@ -148,7 +148,7 @@ static cadre_status set_up(
     return CADRE_OK;
 }
 
-static void clear(struct counting *self)
+static void vocabulary_clear(struct counting *self)
 {
     adaption_end(&self->base);
     token_counts_free(&self->total);
@@ -169,7 +169,7 @@ static void clear(struct counting *self)
     cadre_tensor_release(self->all);
 }
 
-static cadre_status make(
+static cadre_status vocabulary_make(
     const struct counting *self, cadre_lookup **ret_lookup, struct cadre_error *error)
 {
     cadre_tensor *special = NULL;
@@ -199,7 +199,7 @@ static cadre_status make(
     return status;
 }
 
-static cadre_status adapt(cadre_strategy *strategy, struct counting *self,
+static cadre_status vocabulary_adapt(cadre_strategy *strategy, struct counting *self,
     cadre_lookup **ret_lookup, struct cadre_error *error)
 {
     cadre_tensor_spec spec;
@@ -208,7 +208,7 @@ static cadre_status adapt(cadre_strategy *strategy, struct counting *self,
     CADRE_TRY(check_component(&spec, self, error));
     CADRE_TRY(set_up(strategy, self, error));
     CADRE_TRY(adaption_run(strategy, &self->base, error));
-    return make(self, ret_lookup, error);
+    return vocabulary_make(self, ret_lookup, error);
 }
 
 cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_dataset *data,
@@ -227,9 +227,9 @@ cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_dataset *data,
         status = strategy_enter(strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = adapt(strategy, &self, ret_lookup, &error);
+        status = vocabulary_adapt(strategy, &self, ret_lookup, &error);
     }
-    clear(&self);
+    vocabulary_clear(&self);
     cadre_dataset_release(data);
     return api_return(status, &error);
 }

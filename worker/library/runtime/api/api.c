@@ -58,7 +58,7 @@ void context_replica_leave(void)
     of_current = NULL;
 }
 
-static void enter(struct context_frame *frame)
+static void api_enter(struct context_frame *frame)
 {
     CADRE_ASSERT(frame != innermost);
     CADRE_ASSERT(frame->strategy != NULL);
@@ -68,7 +68,7 @@ static void enter(struct context_frame *frame)
     innermost = frame;
 }
 
-static void leave(struct context_frame *frame)
+static void api_leave(struct context_frame *frame)
 {
     CADRE_ASSERT(innermost == frame);
     current = frame->replica;
@@ -78,23 +78,23 @@ static void leave(struct context_frame *frame)
 void context_merge_enter(struct context_frame *frame, cadre_strategy *strategy)
 {
     *frame = (struct context_frame){.kind = CONTEXT_MERGE, .strategy = strategy};
-    enter(frame);
+    api_enter(frame);
 }
 
 void context_merge_leave(struct context_frame *frame)
 {
-    leave(frame);
+    api_leave(frame);
 }
 
 void context_update_enter(struct context_frame *frame, cadre_strategy *strategy, uint32_t local)
 {
     *frame = (struct context_frame){.kind = CONTEXT_UPDATE, .strategy = strategy, .local = local};
-    enter(frame);
+    api_enter(frame);
 }
 
 void context_update_leave(struct context_frame *frame)
 {
-    leave(frame);
+    api_leave(frame);
 }
 
 bool context_update(uint32_t *ret_local)

@@ -18,7 +18,7 @@ bool show_redraws(void)
     return isatty(STDERR_FILENO) == 1;
 }
 
-static unsigned columns(void)
+static unsigned api_show_columns(void)
 {
     struct winsize size;
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) {
@@ -55,7 +55,7 @@ void show_bar(const struct progress *progress)
     struct progress_bar bar = bar_of(progress, metrics);
     char text[PROGRESS_BAR_TEXT_BYTES];
     /* Back to the first column, the line, and nothing of an older, longer one. */
-    fprintf(stderr, "\r%s\033[K", progress_bar_render(&bar, columns(), text));
+    fprintf(stderr, "\r%s\033[K", progress_bar_render(&bar, api_show_columns(), text));
     fflush(stderr);
 }
 

@@ -56,7 +56,7 @@ static cadre_status require_floating(
     return CADRE_OK;
 }
 
-static void store(cadre_tensor *tensor, int64_t i, double value)
+static void arithmetic_random_store(cadre_tensor *tensor, int64_t i, double value)
 {
     CADRE_ASSERT(i < cadre_tensor_count(tensor));
     numbers_store(cadre_tensor_data(tensor), i, cadre_tensor_dtype(tensor), value);
@@ -79,7 +79,7 @@ cadre_status cadre_random_fill_uniform(
             high);
     }
     for (int64_t i = 0; status == CADRE_OK && i < cadre_tensor_count(tensor); i++) {
-        store(tensor, i, low + (high - low) * cadre_random_f64(random));
+        arithmetic_random_store(tensor, i, low + (high - low) * cadre_random_f64(random));
     }
     return api_return(status, &error);
 }
@@ -102,7 +102,7 @@ cadre_status cadre_random_fill_normal(
             mean, stddev);
     }
     for (int64_t i = 0; status == CADRE_OK && i < cadre_tensor_count(tensor); i++) {
-        store(tensor, i, mean + stddev * cadre_random_normal(random));
+        arithmetic_random_store(tensor, i, mean + stddev * cadre_random_normal(random));
     }
     return api_return(status, &error);
 }

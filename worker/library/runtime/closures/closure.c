@@ -63,8 +63,8 @@ cadre_status cadre_worker_index(uint32_t *ret_index)
 }
 
 /* An argument of the closure that this thread runs. Never looks into another one: it is gone. */
-static cadre_status find(const cadre_closure *closure, const char *function, uint32_t argument,
-    const struct closure_argument **ret_argument, struct cadre_error *error)
+static cadre_status closure_find(const cadre_closure *closure, const char *function,
+    uint32_t argument, const struct closure_argument **ret_argument, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(closure, function, "closure", error));
     if (closure != closure_current()) {
@@ -121,7 +121,7 @@ cadre_status cadre_closure_tensor(
     cadre_status status = argument_require(ret_tensor, function, "ret_tensor", &error);
     if (status == CADRE_OK) {
         *ret_tensor = NULL;
-        status = find(closure, function, argument, &found, &error);
+        status = closure_find(closure, function, argument, &found, &error);
     }
     if (status == CADRE_OK && found->tensor == NULL) {
         status = other_kind(function, argument, found, "a tensor", &error);
@@ -140,7 +140,7 @@ cadre_status cadre_closure_resource(cadre_closure *closure, uint32_t argument, v
     cadre_status status = argument_require(ret_resource, function, "ret_resource", &error);
     if (status == CADRE_OK) {
         *ret_resource = NULL;
-        status = find(closure, function, argument, &found, &error);
+        status = closure_find(closure, function, argument, &found, &error);
     }
     if (status == CADRE_OK &&
         (found->object == NULL || found->object->kind != REGISTERED_RESOURCE)) {
@@ -168,7 +168,7 @@ static cadre_status find_dataset(const cadre_closure *closure, const char *funct
 {
     const struct closure_argument *found = NULL;
     CADRE_TRY(context_require_cross(function, error));
-    CADRE_TRY(find(closure, function, argument, &found, error));
+    CADRE_TRY(closure_find(closure, function, argument, &found, error));
     if (found->object == NULL || found->object->kind != REGISTERED_DATASET) {
         return other_kind(function, argument, found, "a dataset", error);
     }
@@ -177,7 +177,7 @@ static cadre_status find_dataset(const cadre_closure *closure, const char *funct
 }
 
 /* The components become the caller's. */
-static cadre_status next(struct worker_object *object, cadre_tensor *ret_components[],
+static cadre_status closure_next(struct worker_object *object, cadre_tensor *ret_components[],
     uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
 {
     cadre_element element = {0};
@@ -217,7 +217,7 @@ cadre_status cadre_closure_next(cadre_closure *closure, uint32_t argument,
         status = find_dataset(closure, function, argument, &object, &error);
     }
     if (status == CADRE_OK) {
-        status = next(object, ret_components, capacity, &count, &error);
+        status = closure_next(object, ret_components, capacity, &count, &error);
     }
     if (ret_count != NULL) {
         *ret_count = count;

@@ -9,7 +9,7 @@
 #include "worker/library/crash/crash.h"
 #include "worker/library/runtime/closures/closure_wire.h"
 
-static cadre_status receive(
+static cadre_status closure_inbox_receive(
     struct closure_inbox *inbox, struct message **ret_message, struct cadre_error *error)
 {
     struct frame frame;
@@ -34,7 +34,7 @@ static cadre_status receive(
 }
 
 /* With the lock. False: it is the last. */
-static bool keep(struct closure_inbox *inbox, struct message *message)
+static bool closure_inbox_keep(struct closure_inbox *inbox, struct message *message)
 {
     CADRE_ASSERT(!inbox->over); /* after the last nothing is received */
     if (message->frame.kind == CLOSURE_CANCEL) {
@@ -68,12 +68,12 @@ static void *listen_to_chief(void *user)
     bool more = true;
     while (more) {
         struct message *message = NULL;
-        cadre_status status = receive(inbox, &message, &error);
+        cadre_status status = closure_inbox_receive(inbox, &message, &error);
         pthread_mutex_lock(&inbox->lock);
         if (status != CADRE_OK) {
             inbox->error = error;
         }
-        more = status == CADRE_OK && keep(inbox, message);
+        more = status == CADRE_OK && closure_inbox_keep(inbox, message);
         inbox->over = !more;
         pthread_cond_signal(&inbox->changed);
         pthread_mutex_unlock(&inbox->lock);

@@ -24,7 +24,8 @@ const char *registration_kind_name(enum registration_kind kind)
     return names[kind];
 }
 
-static const struct registration *look(enum registration_kind kind, const char *name)
+static const struct registration *closure_registry_look(
+    enum registration_kind kind, const char *name)
 {
     for (size_t i = 0; i < entry_count; i++) {
         if (entries[i]->kind == kind && strcmp(entries[i]->name, name) == 0) {
@@ -35,7 +36,7 @@ static const struct registration *look(enum registration_kind kind, const char *
 }
 
 /* "`a`, `b`, ..."; "none" when there is none. */
-static void list(enum registration_kind kind, char text[LISTED_BYTES])
+static void closure_registry_list(enum registration_kind kind, char text[LISTED_BYTES])
 {
     size_t used = 0;
     snprintf(text, LISTED_BYTES, "none");
@@ -57,11 +58,11 @@ cadre_status closure_registry_find(enum registration_kind kind, const char *name
 {
     const char *what = registration_kind_name(kind);
     pthread_rwlock_rdlock(&lock);
-    *ret_found = look(kind, name);
+    *ret_found = closure_registry_look(kind, name);
     cadre_status status = CADRE_OK;
     if (*ret_found == NULL) {
         char names[LISTED_BYTES];
-        list(kind, names);
+        closure_registry_list(kind, names);
         status = cadre_error_set(error, CADRE_NOT_FOUND,
             "no %s `%.*s` is registered; call cadre_%s_register in every task before; registered "
             "here: %s",
@@ -71,11 +72,12 @@ cadre_status closure_registry_find(enum registration_kind kind, const char *name
     return status;
 }
 
-static cadre_status add(const struct registration *wanted, struct cadre_error *error)
+static cadre_status closure_registry_add(
+    const struct registration *wanted, struct cadre_error *error)
 {
     CADRE_ASSERT(entry_count <= REGISTRY_MAX);
     const char *what = registration_kind_name(wanted->kind);
-    if (look(wanted->kind, wanted->name) != NULL) {
+    if (closure_registry_look(wanted->kind, wanted->name) != NULL) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
             "a %s `%s` is registered already; give this one another name", what, wanted->name);
     }
@@ -90,12 +92,13 @@ static cadre_status add(const struct registration *wanted, struct cadre_error *e
     return CADRE_OK;
 }
 
-static cadre_status enter(struct registration *wanted, const char *name, struct cadre_error *error)
+static cadre_status closure_registry_enter(
+    struct registration *wanted, const char *name, struct cadre_error *error)
 {
     CADRE_TRY(name_check(registration_kind_name(wanted->kind), name, error));
     snprintf(wanted->name, sizeof wanted->name, "%s", name);
     pthread_rwlock_wrlock(&lock);
-    cadre_status status = add(wanted, error);
+    cadre_status status = closure_registry_add(wanted, error);
     pthread_rwlock_unlock(&lock);
     return status;
 }
@@ -106,7 +109,7 @@ cadre_status cadre_function_register(const char *name, cadre_closure_function fu
     struct registration wanted = {.kind = REGISTERED_FUNCTION, .function = function, .user = user};
     cadre_status status =
         function == NULL ? argument_require(NULL, "cadre_function_register", "function", &error)
-                         : enter(&wanted, name, &error);
+                         : closure_registry_enter(&wanted, name, &error);
     return api_return(status, &error);
 }
 
@@ -116,7 +119,7 @@ cadre_status cadre_dataset_register(const char *name, cadre_input_function funct
     struct registration wanted = {.kind = REGISTERED_DATASET, .dataset = function, .user = user};
     cadre_status status = function == NULL
                               ? argument_require(NULL, "cadre_dataset_register", "function", &error)
-                              : enter(&wanted, name, &error);
+                              : closure_registry_enter(&wanted, name, &error);
     return api_return(status, &error);
 }
 
@@ -128,6 +131,6 @@ cadre_status cadre_resource_register(const char *name, cadre_resource_function f
         .kind = REGISTERED_RESOURCE, .resource = function, .release = release, .user = user};
     cadre_status status =
         function == NULL ? argument_require(NULL, "cadre_resource_register", "function", &error)
-                         : enter(&wanted, name, &error);
+                         : closure_registry_enter(&wanted, name, &error);
     return api_return(status, &error);
 }

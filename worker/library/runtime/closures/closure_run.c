@@ -121,7 +121,7 @@ static cadre_status write_outputs(cadre_tensor *const outputs[], const char *nam
 
 /* --- the call --- */
 
-static cadre_status call(struct worker_strategy *worker, cadre_closure *closure,
+static cadre_status closure_run_call(struct worker_strategy *worker, cadre_closure *closure,
     const struct registration *function, cadre_tensor *outputs[], struct cadre_error *error)
 {
     user_call_begin();
@@ -141,7 +141,7 @@ static cadre_status call(struct worker_strategy *worker, cadre_closure *closure,
         error, status, "`%s` on worker %u: %s", function->name, closure->worker, message);
 }
 
-static cadre_status perform(struct worker_strategy *worker, cadre_closure *closure,
+static cadre_status closure_run_perform(struct worker_strategy *worker, cadre_closure *closure,
     const struct message *start, const struct worker_objects *objects, struct frame *result,
     uint8_t **ret_bytes, struct cadre_error *error)
 {
@@ -160,7 +160,7 @@ static cadre_status perform(struct worker_strategy *worker, cadre_closure *closu
     }
     CADRE_TRY(read_arguments(closure, name, start->frame.args[1], objects, &reader, error));
     uint64_t began = clock_monotonic_us();
-    cadre_status status = call(worker, closure, function, outputs, error);
+    cadre_status status = closure_run_call(worker, closure, function, outputs, error);
     result->args[1] = clock_monotonic_us() - began;
     if (status == CADRE_OK) {
         status = write_outputs(outputs, name, closure->worker, result, ret_bytes, error);
@@ -181,7 +181,8 @@ cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *i
     cadre_closure closure = {
         .number = start->frame.id, .worker = worker->ps_job->index, .cancelled = &inbox->cancelled};
     ps_job_raise_watermark(start->frame.args[0]);
-    result.code = (uint32_t)perform(worker, &closure, start, objects, &result, &bytes, &failure);
+    result.code =
+        (uint32_t)closure_run_perform(worker, &closure, start, objects, &result, &bytes, &failure);
     for (uint32_t i = 0; i < closure.argument_count; i++) {
         cadre_tensor_release(closure.arguments[i].tensor);
     }

@@ -54,7 +54,7 @@ size_t wire_item_bytes(const struct wire_item *item)
     return HEAD_BYTES + cadre_tensor_rank(item->tensor) * sizeof(int64_t) + wire_padded(bytes);
 }
 
-static uint8_t *put(uint8_t *at, const void *bytes, size_t count)
+static uint8_t *closure_wire_put(uint8_t *at, const void *bytes, size_t count)
 {
     if (count > 0) {
         memcpy(at, bytes, count);
@@ -69,10 +69,10 @@ static uint8_t *put_strings(uint8_t *at, const cadre_tensor *tensor)
     int64_t count = cadre_tensor_count(tensor);
     for (int64_t i = 0; i < count; i++) {
         uint64_t size = strings[i].size;
-        at = put(at, &size, sizeof size);
+        at = closure_wire_put(at, &size, sizeof size);
     }
     for (int64_t i = 0; i < count; i++) {
-        at = put(at, strings[i].bytes, strings[i].size);
+        at = closure_wire_put(at, strings[i].bytes, strings[i].size);
     }
     return at;
 }
@@ -82,7 +82,7 @@ uint8_t *wire_item_write(const struct wire_item *item, uint8_t *at)
     const cadre_tensor *tensor = item->tensor;
     if (tensor == NULL) {
         struct head object = {.tag = ITEM_OBJECT, .bytes = item->object};
-        return put(at, &object, sizeof object);
+        return closure_wire_put(at, &object, sizeof object);
     }
     size_t bytes = data_bytes(tensor);
     CADRE_ASSERT(bytes <= CLOSURE_BYTES_MAX); /* wire_item_bytes was asked */
@@ -90,25 +90,25 @@ uint8_t *wire_item_write(const struct wire_item *item, uint8_t *at)
         .dtype = (uint32_t)cadre_tensor_dtype(tensor),
         .rank = cadre_tensor_rank(tensor),
         .bytes = bytes};
-    at = put(at, &head, sizeof head);
-    at = put(at, cadre_tensor_dims(tensor), head.rank * sizeof(int64_t));
+    at = closure_wire_put(at, &head, sizeof head);
+    at = closure_wire_put(at, cadre_tensor_dims(tensor), head.rank * sizeof(int64_t));
     at = cadre_tensor_dtype(tensor) == CADRE_STRING
              ? put_strings(at, tensor)
-             : put(at, cadre_tensor_const_data(tensor), bytes);
+             : closure_wire_put(at, cadre_tensor_const_data(tensor), bytes);
     memset(at, 0, wire_padded(bytes) - bytes);
     return at + (wire_padded(bytes) - bytes);
 }
 
 /* --- reading --- */
 
-static cadre_status bad(const char *why, struct cadre_error *error)
+static cadre_status closure_wire_bad(const char *why, struct cadre_error *error)
 {
     return cadre_error_set(
         error, CADRE_INTERNAL, "arguments or outputs of a closure came damaged: %s", why);
 }
 
 /* The next `count` bytes; NULL: there are fewer. */
-static const uint8_t *take(struct wire_reader *reader, size_t count)
+static const uint8_t *closure_wire_take(struct wire_reader *reader, size_t count)
 {
     const uint8_t *at = reader->at;
     if (count > reader->left) {
@@ -125,7 +125,7 @@ static cadre_status read_strings(const uint8_t *bytes, size_t size, uint32_t ran
     CADRE_ASSERT(count >= 0);
     char *text = NULL;
     if ((uint64_t)count > size / sizeof(uint64_t)) {
-        return bad("fewer strings than its shape says", error);
+        return closure_wire_bad("fewer strings than its shape says", error);
     }
     const uint8_t *from = bytes + (size_t)count * sizeof(uint64_t);
     size_t left = size - (size_t)count * sizeof(uint64_t);
@@ -141,7 +141,7 @@ static cadre_status read_strings(const uint8_t *bytes, size_t size, uint32_t ran
         if (string > left) {
             cadre_tensor_release(*ret_tensor);
             *ret_tensor = NULL;
-            return bad("strings that are longer than what came", error);
+            return closure_wire_bad("strings that are longer than what came", error);
         }
         strings[i] = (cadre_string){.bytes = text, .size = (size_t)string};
         text += string;
@@ -157,12 +157,13 @@ static cadre_status read_tensor(struct wire_reader *reader, const struct head *h
     int64_t count = 0;
     size_t size = 0;
     if (head->rank > CADRE_RANK_MAX || head->bytes > CLOSURE_BYTES_MAX) {
-        return bad("a tensor of too many axes or bytes", error);
+        return closure_wire_bad("a tensor of too many axes or bytes", error);
     }
-    const uint8_t *shape = take(reader, head->rank * sizeof(int64_t));
-    const uint8_t *bytes = shape == NULL ? NULL : take(reader, wire_padded((size_t)head->bytes));
+    const uint8_t *shape = closure_wire_take(reader, head->rank * sizeof(int64_t));
+    const uint8_t *bytes =
+        shape == NULL ? NULL : closure_wire_take(reader, wire_padded((size_t)head->bytes));
     if (bytes == NULL) {
-        return bad("it ends in the middle of a tensor", error);
+        return closure_wire_bad("it ends in the middle of a tensor", error);
     }
     memcpy(dims, shape, head->rank * sizeof(int64_t));
     CADRE_TRY(tensor_shape_check((cadre_dtype)head->dtype, head->rank, dims, &count, &size, error));
@@ -170,7 +171,7 @@ static cadre_status read_tensor(struct wire_reader *reader, const struct head *h
         return read_strings(bytes, (size_t)head->bytes, head->rank, dims, count, ret_tensor, error);
     }
     if (size != head->bytes) {
-        return bad("a tensor whose bytes are not those of its shape", error);
+        return closure_wire_bad("a tensor whose bytes are not those of its shape", error);
     }
     return tensor_from_data((cadre_dtype)head->dtype, head->rank, dims, bytes, ret_tensor, error);
 }
@@ -180,9 +181,9 @@ cadre_status wire_item_read(
 {
     struct head head;
     *ret_item = (struct wire_item){0};
-    const uint8_t *at = take(reader, sizeof head);
+    const uint8_t *at = closure_wire_take(reader, sizeof head);
     if (at == NULL) {
-        return bad("it ends in the middle of an item", error);
+        return closure_wire_bad("it ends in the middle of an item", error);
     }
     memcpy(&head, at, sizeof head);
     if (head.tag == ITEM_OBJECT) {
@@ -190,5 +191,5 @@ cadre_status wire_item_read(
         return CADRE_OK;
     }
     return head.tag == ITEM_TENSOR ? read_tensor(reader, &head, &ret_item->tensor, error)
-                                   : bad("an item of no known kind", error);
+                                   : closure_wire_bad("an item of no known kind", error);
 }

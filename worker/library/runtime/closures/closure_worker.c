@@ -22,7 +22,7 @@ struct worker {
 };
 
 /* A name from the chief: bounded, and ended by the inbox's zero. */
-static cadre_status make(
+static cadre_status closure_worker_make(
     struct worker *worker, const struct message *message, struct cadre_error *error)
 {
     if (message->frame.bytes >= LIMIT_NAME_BYTES) {
@@ -33,14 +33,14 @@ static cadre_status make(
         message->frame.id, message->frame.args[0], (const char *)message->bytes, error);
 }
 
-static cadre_status obey(
+static cadre_status closure_worker_obey(
     struct worker *worker, const struct message *message, struct cadre_error *error)
 {
     switch (message->frame.kind) {
     case CLOSURE_START:
         return closure_run(&worker->strategy, &worker->inbox, &worker->objects, message, error);
     case CLOSURE_MAKE:
-        return make(worker, message, error);
+        return closure_worker_make(worker, message, error);
     default:
         return cadre_error_set(
             error, CADRE_INTERNAL, "the chief sent a frame of kind %u", message->frame.kind);
@@ -48,7 +48,7 @@ static cadre_status obey(
 }
 
 /* Until the connection is gone, or the job is over. Whether the chief said that it is done. */
-static bool serve(struct worker *worker, struct link *link)
+static bool closure_worker_serve(struct worker *worker, struct link *link)
 {
     struct cadre_error error = {0};
     if (closure_inbox_open(&worker->inbox, link, &error) != CADRE_OK) {
@@ -59,7 +59,7 @@ static bool serve(struct worker *worker, struct link *link)
         struct message *message = NULL;
         enum closure_inbox_event news = closure_inbox_take(&worker->inbox, &message);
         if (news == INBOX_MESSAGE) {
-            status = obey(worker, message, &error);
+            status = closure_worker_obey(worker, message, &error);
         } else if (news == INBOX_NOTHING) {
             status = directory_ended(worker->ps_job->directory, &error);
         } else {
@@ -73,7 +73,7 @@ static bool serve(struct worker *worker, struct link *link)
 }
 
 /* Dials the chief where it is now. CADRE_OK also without a link: it is to be tried again. */
-static cadre_status dial(
+static cadre_status closure_worker_dial(
     struct ps_job_state *ps_job, struct link **ret_link, struct cadre_error *error)
 {
     struct directory_member chief;
@@ -109,11 +109,11 @@ cadre_status closure_worker_run(struct ps_job_state *ps_job, struct cadre_error 
     while (status == CADRE_OK) {
         struct link *link = NULL;
         if (!goodbye) {
-            status = dial(ps_job, &link, error);
+            status = closure_worker_dial(ps_job, &link, error);
         }
         if (link != NULL) {
             status = worker_strategy_open(&worker.strategy, ps_job, error);
-            goodbye = status == CADRE_OK && serve(&worker, link);
+            goodbye = status == CADRE_OK && closure_worker_serve(&worker, link);
             worker_strategy_close(&worker.strategy);
             link_free(link);
         } else if (status == CADRE_OK) {

@@ -72,7 +72,7 @@ void remote_value_release(cadre_remote_value *value)
     free(value);
 }
 
-static void finish(cadre_remote_value *value)
+static void remote_value_finish(cadre_remote_value *value)
 {
     CADRE_ASSERT(!atomic_load(&value->ready));
     drop_arguments(value);
@@ -90,7 +90,7 @@ void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uin
     CADRE_ASSERT(output_count <= CADRE_OUTPUTS_MAX);
     value->outputs = outputs;
     value->output_count = output_count;
-    finish(value);
+    remote_value_finish(value);
 }
 
 void remote_value_fail(cadre_remote_value *value, const struct cadre_error *error)
@@ -98,7 +98,7 @@ void remote_value_fail(cadre_remote_value *value, const struct cadre_error *erro
     CADRE_ASSERT(error->code != CADRE_OK);
     value->code = error->code;
     value->text = strdup(error->text);
-    finish(value);
+    remote_value_finish(value);
 }
 
 cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error)

@@ -35,7 +35,7 @@ static struct scheduler *scheduler_of(const cadre_strategy *strategy)
     return scheduler != NULL && scheduler->strategy == strategy ? scheduler : NULL;
 }
 
-static cadre_status enter(const cadre_strategy *strategy, const char *function,
+static cadre_status closures_schedule_enter(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
     CADRE_TRY(require_between_steps(function, error));
@@ -56,7 +56,7 @@ static cadre_status enter_state(cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
     bool passed;
-    CADRE_TRY(enter(strategy, function, call, ret_scheduler, error));
+    CADRE_TRY(closures_schedule_enter(strategy, function, call, ret_scheduler, error));
     return join_job(strategy, 0, NULL, NULL, &passed, error);
 }
 
@@ -109,7 +109,7 @@ static cadre_status check_arguments(struct scheduler *scheduler, const char *fun
     return CADRE_OK;
 }
 
-static cadre_status schedule(cadre_strategy *strategy, const char *name,
+static cadre_status closures_schedule_schedule(cadre_strategy *strategy, const char *name,
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value, struct cadre_error *error)
 {
@@ -140,8 +140,9 @@ cadre_status cadre_schedule(cadre_strategy *strategy, const char *function,
     if (ret_value != NULL) {
         *ret_value = NULL;
     }
-    return api_return(
-        schedule(strategy, function, arguments, argument_count, ret_value, &error), &error);
+    return api_return(closures_schedule_schedule(
+                          strategy, function, arguments, argument_count, ret_value, &error),
+        &error);
 }
 
 /* --- waiting --- */
@@ -218,8 +219,8 @@ static cadre_status await_value(cadre_remote_value *value, struct cadre_error *e
     return value->code == CADRE_OK ? CADRE_OK : remote_value_error(value, error);
 }
 
-static cadre_status fetch(cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity,
-    uint32_t *ret_count, struct cadre_error *error)
+static cadre_status closures_schedule_fetch(cadre_remote_value *value, cadre_tensor *ret_outputs[],
+    uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(value, "cadre_fetch", "value", error));
     CADRE_TRY(require_between_steps("cadre_fetch", error));
@@ -251,7 +252,8 @@ cadre_status cadre_fetch(
     if (ret_count != NULL) {
         *ret_count = 0;
     }
-    return api_return(fetch(value, ret_outputs, capacity, ret_count, &error), &error);
+    return api_return(
+        closures_schedule_fetch(value, ret_outputs, capacity, ret_count, &error), &error);
 }
 
 bool cadre_remote_value_ready(const cadre_remote_value *value)
@@ -266,7 +268,7 @@ void cadre_remote_value_release(cadre_remote_value *value)
 
 /* --- what each worker has its own of --- */
 
-static cadre_status create(cadre_strategy *strategy, const char *function,
+static cadre_status closures_schedule_create(cadre_strategy *strategy, const char *function,
     enum registration_kind kind, const char *name, cadre_per_worker **ret_per_worker)
 {
     STRATEGY_CALL call = {0};
@@ -277,7 +279,7 @@ static cadre_status create(cadre_strategy *strategy, const char *function,
     cadre_status status = argument_require(ret_per_worker, function, "ret_per_worker", &error);
     if (status == CADRE_OK) {
         *ret_per_worker = NULL;
-        status = enter(strategy, function, &call, &scheduler, &error);
+        status = closures_schedule_enter(strategy, function, &call, &scheduler, &error);
     }
     if (status == CADRE_OK) {
         status = argument_require(name, function, "name", &error);
@@ -306,13 +308,13 @@ static cadre_status create(cadre_strategy *strategy, const char *function,
 cadre_status cadre_create_per_worker_dataset(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker)
 {
-    return create(
+    return closures_schedule_create(
         strategy, "cadre_create_per_worker_dataset", REGISTERED_DATASET, name, ret_per_worker);
 }
 
 cadre_status cadre_create_per_worker_resource(
     cadre_strategy *strategy, const char *name, cadre_per_worker **ret_per_worker)
 {
-    return create(
+    return closures_schedule_create(
         strategy, "cadre_create_per_worker_resource", REGISTERED_RESOURCE, name, ret_per_worker);
 }

@@ -25,7 +25,7 @@ static bool wait_a_second(struct scheduler *scheduler)
 }
 
 /* The program waits: until something has changed, or for ever if the job ended here meanwhile. */
-static cadre_status await(struct scheduler *scheduler, struct cadre_error *error)
+static cadre_status scheduler_await(struct scheduler *scheduler, struct cadre_error *error)
 {
     if (wait_a_second(scheduler)) {
         return CADRE_OK;
@@ -37,14 +37,14 @@ static cadre_status await(struct scheduler *scheduler, struct cadre_error *error
 /* --- the program --- */
 
 /* An error that is pending: waits until nothing runs, then it. */
-static cadre_status settle(struct scheduler *scheduler, struct cadre_error *error)
+static cadre_status scheduler_settle(struct scheduler *scheduler, struct cadre_error *error)
 {
     bool wait = false;
     const struct closure *failed = NULL;
     while ((failed = closure_queue_settle(
                 &scheduler->queue, scheduler_cancelled, scheduler, &wait)) == NULL &&
            wait) {
-        CADRE_TRY(await(scheduler, error));
+        CADRE_TRY(scheduler_await(scheduler, error));
     }
     if (failed == NULL) {
         return CADRE_OK;
@@ -58,13 +58,13 @@ static cadre_status settle(struct scheduler *scheduler, struct cadre_error *erro
     return status;
 }
 
-static cadre_status put(
+static cadre_status closures_scheduler_put(
     struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
 {
     CADRE_ASSERT(value->scheduler == NULL);
     CADRE_ASSERT(value->number == 0);
     while (closure_queue_full(&scheduler->queue)) {
-        CADRE_TRY(await(scheduler, error));
+        CADRE_TRY(scheduler_await(scheduler, error));
     }
     value->scheduler = scheduler;
     value->number = ps_job_next_closure();
@@ -72,14 +72,14 @@ static cadre_status put(
     remote_value_retain(value);
     closure_queue_put(&scheduler->queue, &value->closure);
     worker_connection_wake_idle(scheduler);
-    return settle(scheduler, error);
+    return scheduler_settle(scheduler, error);
 }
 
 cadre_status scheduler_put(
     struct scheduler *scheduler, cadre_remote_value *value, struct cadre_error *error)
 {
     pthread_mutex_lock(&scheduler->lock);
-    cadre_status status = put(scheduler, value, error);
+    cadre_status status = closures_scheduler_put(scheduler, value, error);
     pthread_mutex_unlock(&scheduler->lock);
     return status;
 }
@@ -90,10 +90,10 @@ cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *err
     pthread_mutex_lock(&scheduler->lock);
     while (status == CADRE_OK && !closure_queue_idle(&scheduler->queue) &&
            scheduler->queue.failed == NULL) {
-        status = await(scheduler, error);
+        status = scheduler_await(scheduler, error);
     }
     if (status == CADRE_OK) {
-        status = settle(scheduler, error);
+        status = scheduler_settle(scheduler, error);
     }
     pthread_mutex_unlock(&scheduler->lock);
     return status;
@@ -102,7 +102,7 @@ cadre_status scheduler_join(struct scheduler *scheduler, struct cadre_error *err
 cadre_status scheduler_done(struct scheduler *scheduler, bool *ret_done, struct cadre_error *error)
 {
     pthread_mutex_lock(&scheduler->lock);
-    cadre_status status = settle(scheduler, error);
+    cadre_status status = scheduler_settle(scheduler, error);
     *ret_done = status == CADRE_OK && closure_queue_idle(&scheduler->queue);
     pthread_mutex_unlock(&scheduler->lock);
     return status;
@@ -179,7 +179,7 @@ bool scheduler_has_per_worker(
 
 /* --- lifetime --- */
 
-static void destroy(struct scheduler *scheduler)
+static void scheduler_destroy(struct scheduler *scheduler)
 {
     CADRE_ASSERT(scheduler->threads == 0);
     CADRE_ASSERT(scheduler->connected == 0);
@@ -193,7 +193,7 @@ static void destroy(struct scheduler *scheduler)
     free(scheduler);
 }
 
-static struct scheduler *make(struct ps_job_state *ps_job, cadre_strategy *strategy)
+static struct scheduler *scheduler_make(struct ps_job_state *ps_job, cadre_strategy *strategy)
 {
     uint32_t workers = directory_self(ps_job->directory)->ps_job.workers;
     pthread_condattr_t attributes;
@@ -213,7 +213,7 @@ static struct scheduler *make(struct ps_job_state *ps_job, cadre_strategy *strat
     scheduler->per_worker = calloc(PER_WORKER_MAX, sizeof(struct cadre_per_worker *));
     closure_queue_init(&scheduler->queue, NULL, 0, CLOSURES_QUEUED_MAX);
     if (scheduler->connections == NULL || scheduler->per_worker == NULL) {
-        destroy(scheduler);
+        scheduler_destroy(scheduler);
         return NULL;
     }
     return scheduler;
@@ -224,7 +224,7 @@ cadre_status scheduler_begin(
 {
     CADRE_ASSERT(ps_job->scheduler == NULL);
     CADRE_ASSERT(ps_job->listener != NULL);
-    struct scheduler *scheduler = make(ps_job, strategy);
+    struct scheduler *scheduler = scheduler_make(ps_job, strategy);
     if (scheduler == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the scheduler of closures");
@@ -232,7 +232,7 @@ cadre_status scheduler_begin(
     const struct link_admission admission = {.admit = worker_connection_admit, .user = scheduler};
     cadre_status status = link_listener_start(ps_job->listener, &ps_job->terms, &admission, error);
     if (status != CADRE_OK) {
-        destroy(scheduler);
+        scheduler_destroy(scheduler);
         return cadre_error_wrap(error, status, "let workers come to the chief");
     }
     scheduler->listener = ps_job->listener;
@@ -277,5 +277,5 @@ void scheduler_end(struct ps_job_state *ps_job)
     pthread_mutex_unlock(&scheduler->lock);
     remote_value_release(scheduler->failed);
     ps_job->scheduler = NULL;
-    destroy(scheduler);
+    scheduler_destroy(scheduler);
 }

@@ -12,7 +12,7 @@ void scheduler_notify(struct scheduler *scheduler)
     }
 }
 
-static void finish(struct scheduler *scheduler, cadre_remote_value *value)
+static void scheduler_outcome_finish(struct scheduler *scheduler, cadre_remote_value *value)
 {
     CADRE_ASSERT(value->number != 0);
     ps_job_push_done(value->number);
@@ -23,7 +23,7 @@ static void finish(struct scheduler *scheduler, cadre_remote_value *value)
 }
 
 /* Not run, or not to the end, and never will be. */
-static void cancel(struct scheduler *scheduler, cadre_remote_value *value)
+static void scheduler_outcome_cancel(struct scheduler *scheduler, cadre_remote_value *value)
 {
     struct cadre_error error;
     if (scheduler->ending) {
@@ -36,12 +36,12 @@ static void cancel(struct scheduler *scheduler, cadre_remote_value *value)
             (unsigned long long)value->number, value->function->name);
     }
     remote_value_fail(value, &error);
-    finish(scheduler, value);
+    scheduler_outcome_finish(scheduler, value);
 }
 
 void scheduler_cancelled(struct closure *closure, void *user)
 {
-    cancel(user, remote_value_of(closure));
+    scheduler_outcome_cancel(user, remote_value_of(closure));
 }
 
 void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
@@ -51,7 +51,7 @@ void scheduler_succeeded(struct scheduler *scheduler, cadre_remote_value *value,
     closure_queue_done(&scheduler->queue, &value->closure);
     remote_value_succeed(value, outputs, output_count);
     scheduler->steps = true;
-    finish(scheduler, value);
+    scheduler_outcome_finish(scheduler, value);
 }
 
 void scheduler_failed(
@@ -73,7 +73,7 @@ void scheduler_failed(
         }
         scheduler_notify(scheduler);
     }
-    finish(scheduler, value);
+    scheduler_outcome_finish(scheduler, value);
 }
 
 void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
@@ -81,10 +81,10 @@ void scheduler_lost(struct scheduler *scheduler, cadre_remote_value *value)
     CADRE_ASSERT(value->scheduler == scheduler);
     if (scheduler->ending) {
         closure_queue_done(&scheduler->queue, &value->closure);
-        cancel(scheduler, value);
+        scheduler_outcome_cancel(scheduler, value);
     } else if (closure_queue_put_back(&scheduler->queue, &value->closure)) {
         worker_connection_wake_idle(scheduler);
     } else {
-        cancel(scheduler, value);
+        scheduler_outcome_cancel(scheduler, value);
     }
 }

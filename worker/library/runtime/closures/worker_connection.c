@@ -88,7 +88,7 @@ struct order {
     uint64_t cancel; /* up to this number */
 };
 
-static struct order choose(struct worker_connection *worker_connection)
+static struct order worker_connection_choose(struct worker_connection *worker_connection)
 {
     struct scheduler *scheduler = worker_connection->scheduler;
     CADRE_ASSERT(worker_connection->running_count <= CLOSURES_AHEAD);
@@ -178,8 +178,8 @@ static cadre_status wait_for_news(
 
 /* A closure that cannot be sent for want of memory fails; a link that breaks is the worker's loss.
  */
-static cadre_status start(struct worker_connection *worker_connection, cadre_remote_value *value,
-    struct cadre_error *error)
+static cadre_status worker_connection_start(struct worker_connection *worker_connection,
+    cadre_remote_value *value, struct cadre_error *error)
 {
     cadre_status status = send_start(worker_connection, value, error);
     if (status == CADRE_RESOURCE_EXHAUSTED) {
@@ -190,8 +190,8 @@ static cadre_status start(struct worker_connection *worker_connection, cadre_rem
     return status;
 }
 
-static cadre_status obey(struct worker_connection *worker_connection, const struct order *order,
-    struct cadre_error *error)
+static cadre_status worker_connection_obey(struct worker_connection *worker_connection,
+    const struct order *order, struct cadre_error *error)
 {
     switch (order->next) {
     case NEXT_MAKE:
@@ -199,7 +199,7 @@ static cadre_status obey(struct worker_connection *worker_connection, const stru
     case NEXT_CANCEL:
         return send_bare(worker_connection, CLOSURE_CANCEL, order->cancel, error);
     case NEXT_START:
-        return start(worker_connection, order->start, error);
+        return worker_connection_start(worker_connection, order->start, error);
     case NEXT_END:
         (void)send_bare(worker_connection, CLOSURE_GOODBYE, 0, error);
         return cadre_error_set(error, CADRE_CANCELLED, "the strategy has ended");
@@ -209,7 +209,7 @@ static cadre_status obey(struct worker_connection *worker_connection, const stru
 }
 
 /* Its closures go back to the queue, and nobody waits for it. */
-static void leave(struct worker_connection *worker_connection)
+static void worker_connection_leave(struct worker_connection *worker_connection)
 {
     struct scheduler *scheduler = worker_connection->scheduler;
     CADRE_ASSERT(scheduler->threads > 0);
@@ -230,7 +230,7 @@ static void leave(struct worker_connection *worker_connection)
     scheduler_notify(scheduler);
 }
 
-static void *serve(void *user)
+static void *worker_connection_serve(void *user)
 {
     struct worker_connection *worker_connection = user;
     crash_thread("closures", 0);
@@ -239,20 +239,20 @@ static void *serve(void *user)
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK) {
         pthread_mutex_lock(&scheduler->lock);
-        struct order order = choose(worker_connection);
+        struct order order = worker_connection_choose(worker_connection);
         pthread_mutex_unlock(&scheduler->lock);
-        status = obey(worker_connection, &order, &error);
+        status = worker_connection_obey(worker_connection, &order, &error);
     }
     link_shutdown(worker_connection->link);
     pthread_mutex_lock(&scheduler->lock);
-    leave(worker_connection);
+    worker_connection_leave(worker_connection);
     pthread_mutex_unlock(&scheduler->lock);
     return NULL;
 }
 
 /* --- coming and going --- */
 
-static void destroy(struct worker_connection *worker_connection)
+static void worker_connection_destroy(struct worker_connection *worker_connection)
 {
     if (worker_connection->wake >= 0) {
         close(worker_connection->wake);
@@ -268,7 +268,7 @@ void worker_connections_reap(struct scheduler *scheduler)
         scheduler->ended = worker_connection->ended_next;
         pthread_mutex_unlock(&scheduler->lock);
         pthread_join(worker_connection->thread, NULL);
-        destroy(worker_connection);
+        worker_connection_destroy(worker_connection);
         pthread_mutex_lock(&scheduler->lock);
     }
 }
@@ -280,13 +280,14 @@ static bool start_thread(struct worker_connection *worker_connection)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&worker_connection->thread, NULL, serve, worker_connection);
+    int failed = pthread_create(
+        &worker_connection->thread, NULL, worker_connection_serve, worker_connection);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }
 
 /* With the lock: a worker that comes again replaces itself. False: it is refused. */
-static bool enter(struct worker_connection *worker_connection)
+static bool worker_connection_enter(struct worker_connection *worker_connection)
 {
     struct scheduler *scheduler = worker_connection->scheduler;
     CADRE_ASSERT(worker_connection->index < scheduler->workers);
@@ -329,9 +330,9 @@ void worker_connection_admit(void *user, struct link *link)
     worker_connection->wake = eventfd(0, EFD_CLOEXEC);
     pthread_mutex_lock(&scheduler->lock);
     worker_connections_reap(scheduler);
-    bool entered = worker_connection->wake >= 0 && enter(worker_connection);
+    bool entered = worker_connection->wake >= 0 && worker_connection_enter(worker_connection);
     pthread_mutex_unlock(&scheduler->lock);
     if (!entered) {
-        destroy(worker_connection);
+        worker_connection_destroy(worker_connection);
     }
 }

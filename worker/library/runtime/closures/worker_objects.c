@@ -42,8 +42,8 @@ static cadre_status make_resource(struct worker_object *object, struct cadre_err
 }
 
 /* The places for things are few, the things lie still. */
-static cadre_status add(struct worker_objects *objects, struct worker_object **ret_worker_object,
-    struct cadre_error *error)
+static cadre_status worker_objects_add(struct worker_objects *objects,
+    struct worker_object **ret_worker_object, struct cadre_error *error)
 {
     CADRE_ASSERT(objects->count <= objects->capacity);
     if (objects->count == objects->capacity) {
@@ -77,7 +77,7 @@ cadre_status worker_objects_make(struct worker_objects *objects, uint32_t replic
             (unsigned long long)number, (unsigned long long)kind,
             (unsigned long long)objects->count);
     }
-    CADRE_TRY(add(objects, &object, error));
+    CADRE_TRY(worker_objects_add(objects, &object, error));
     object->kind = (enum registration_kind)kind;
     snprintf(object->name, sizeof object->name, "%s", name);
     if (closure_registry_find(object->kind, name, &object->made_of, &object->failed) == CADRE_OK) {

@@ -33,7 +33,7 @@ static void draw_by_closure(const struct worker_strategy *worker)
         closure << RUN_BITS | (worker->runs & ((UINT64_C(1) << RUN_BITS) - 1));
 }
 
-static cadre_status begin(struct step_order *order, struct cadre_error *error)
+static cadre_status worker_strategy_begin(struct step_order *order, struct cadre_error *error)
 {
     (void)error;
     order->strategy->worker->runs++;
@@ -50,7 +50,7 @@ static cadre_status act_for_closure(const cadre_replica *replica, struct cadre_e
     return CADRE_OK;
 }
 
-static void returned(cadre_replica *replica, const struct cadre_error *failure)
+static void worker_strategy_returned(cadre_replica *replica, const struct cadre_error *failure)
 {
     (void)failure;
     if (replica->local != 0) { /* that is the thread of the closure itself */
@@ -61,9 +61,9 @@ static void returned(cadre_replica *replica, const struct cadre_error *failure)
 
 static const struct strategy_hooks closure_participant = {
     .name = "closure",
-    .begin = begin,
+    .begin = worker_strategy_begin,
     .bind = act_for_closure,
-    .returned = returned,
+    .returned = worker_strategy_returned,
 };
 
 /* As a program's, without what is about several tasks: it compares no states with others, and has

@@ -19,7 +19,7 @@
 #define ASKED            4
 #define UNREACHED_END_MS ((SILENT_S + ASK_AGAIN_S * ASKED) * 1000)
 
-static cadre_status malformed(const char *text, struct cadre_error *error)
+static cadre_status cluster_address_malformed(const char *text, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "'%.64s' is no address of a task; write HOST:PORT with a port from 1 to 65535, such as "
@@ -35,7 +35,7 @@ cadre_status cluster_address_parse(const char *text, char ret_host[CADRE_CLUSTER
     size_t length = colon == NULL ? 0 : (size_t)(colon - text);
     uint32_t port = 0;
     if (digits == 0 || digits > 5 || colon[1 + digits] != '\0') {
-        return malformed(text, error);
+        return cluster_address_malformed(text, error);
     }
     for (size_t i = 0; i < digits; i++) {
         port = port * 10 + (uint32_t)(colon[1 + i] - '0');
@@ -45,7 +45,7 @@ cadre_status cluster_address_parse(const char *text, char ret_host[CADRE_CLUSTER
     length = bracketed ? length - 2 : length;
     if (length == 0 || length >= CADRE_CLUSTER_ADDRESS_BYTES || port == 0 || port > UINT16_MAX ||
         (!bracketed && memchr(host, ':', length) != NULL)) {
-        return malformed(text, error);
+        return cluster_address_malformed(text, error);
     }
     memcpy(ret_host, host, length);
     ret_host[length] = '\0';

@@ -39,7 +39,7 @@ enum {
 _Static_assert(ANSWER_TEXT + GREETING_TEXT_BYTES == ANSWER_MAC, "no gap");
 _Static_assert(ANSWER_MAC + GREETING_MAC_BYTES == GREETING_ANSWER_BYTES, "no gap");
 
-static void put(uint8_t *at, uint64_t value, size_t bytes)
+static void cluster_greeting_put(uint8_t *at, uint64_t value, size_t bytes)
 {
     CADRE_ASSERT(bytes <= sizeof value);
     for (size_t i = 0; i < bytes; i++) {
@@ -47,7 +47,7 @@ static void put(uint8_t *at, uint64_t value, size_t bytes)
     }
 }
 
-static uint64_t get(const uint8_t *at, size_t bytes)
+static uint64_t cluster_greeting_get(const uint8_t *at, size_t bytes)
 {
     uint64_t value = 0;
     CADRE_ASSERT(bytes <= sizeof value);
@@ -70,13 +70,13 @@ cadre_status greeting_challenge(
 void greeting_hello_write(
     const struct greeting_hello *hello, uint8_t ret_bytes[GREETING_HELLO_BYTES])
 {
-    put(ret_bytes + HELLO_MAGIC, MAGIC, 4);
-    put(ret_bytes + HELLO_VERSION, VERSION, 4);
-    put(ret_bytes + HELLO_FRAME, hello->frame_version, 4);
-    put(ret_bytes + HELLO_TASK_ID, hello->member_id, 4);
-    put(ret_bytes + HELLO_TASKS, hello->tasks, 4);
-    put(ret_bytes + HELLO_KEYED, hello->keyed ? 1 : 0, 4);
-    put(ret_bytes + HELLO_RESTORED, hello->restored, 8);
+    cluster_greeting_put(ret_bytes + HELLO_MAGIC, MAGIC, 4);
+    cluster_greeting_put(ret_bytes + HELLO_VERSION, VERSION, 4);
+    cluster_greeting_put(ret_bytes + HELLO_FRAME, hello->frame_version, 4);
+    cluster_greeting_put(ret_bytes + HELLO_TASK_ID, hello->member_id, 4);
+    cluster_greeting_put(ret_bytes + HELLO_TASKS, hello->tasks, 4);
+    cluster_greeting_put(ret_bytes + HELLO_KEYED, hello->keyed ? 1 : 0, 4);
+    cluster_greeting_put(ret_bytes + HELLO_RESTORED, hello->restored, 8);
     memcpy(ret_bytes + HELLO_CLUSTER, hello->cluster, GREETING_CLUSTER_BYTES);
     memcpy(ret_bytes + HELLO_CHALLENGE, hello->challenge, GREETING_CHALLENGE_BYTES);
 }
@@ -85,15 +85,16 @@ bool greeting_hello_read(
     const uint8_t bytes[GREETING_HELLO_BYTES], struct greeting_hello *ret_hello)
 {
     *ret_hello = (struct greeting_hello){
-        .frame_version = (uint32_t)get(bytes + HELLO_FRAME, 4),
-        .member_id = (uint32_t)get(bytes + HELLO_TASK_ID, 4),
-        .tasks = (uint32_t)get(bytes + HELLO_TASKS, 4),
-        .keyed = get(bytes + HELLO_KEYED, 4) != 0,
-        .restored = get(bytes + HELLO_RESTORED, 8),
+        .frame_version = (uint32_t)cluster_greeting_get(bytes + HELLO_FRAME, 4),
+        .member_id = (uint32_t)cluster_greeting_get(bytes + HELLO_TASK_ID, 4),
+        .tasks = (uint32_t)cluster_greeting_get(bytes + HELLO_TASKS, 4),
+        .keyed = cluster_greeting_get(bytes + HELLO_KEYED, 4) != 0,
+        .restored = cluster_greeting_get(bytes + HELLO_RESTORED, 8),
     };
     memcpy(ret_hello->cluster, bytes + HELLO_CLUSTER, GREETING_CLUSTER_BYTES);
     memcpy(ret_hello->challenge, bytes + HELLO_CHALLENGE, GREETING_CHALLENGE_BYTES);
-    return get(bytes + HELLO_MAGIC, 4) == MAGIC && get(bytes + HELLO_VERSION, 4) == VERSION;
+    return cluster_greeting_get(bytes + HELLO_MAGIC, 4) == MAGIC &&
+           cluster_greeting_get(bytes + HELLO_VERSION, 4) == VERSION;
 }
 
 /* Over the role, the hello, the acceptor's challenge, and what else is said. */
@@ -130,11 +131,11 @@ void greeting_answer_write(const struct greeting_answer *answer,
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     uint8_t ret_bytes[GREETING_ANSWER_BYTES])
 {
-    put(ret_bytes + ANSWER_MAGIC, MAGIC, 4);
-    put(ret_bytes + ANSWER_CODE, (uint64_t)answer->code, 4);
-    put(ret_bytes + ANSWER_SLOT, answer->slot, 4);
-    put(ret_bytes + ANSWER_ZERO, 0, 4);
-    put(ret_bytes + ANSWER_INCARNATION, answer->incarnation, 8);
+    cluster_greeting_put(ret_bytes + ANSWER_MAGIC, MAGIC, 4);
+    cluster_greeting_put(ret_bytes + ANSWER_CODE, (uint64_t)answer->code, 4);
+    cluster_greeting_put(ret_bytes + ANSWER_SLOT, answer->slot, 4);
+    cluster_greeting_put(ret_bytes + ANSWER_ZERO, 0, 4);
+    cluster_greeting_put(ret_bytes + ANSWER_INCARNATION, answer->incarnation, 8);
     memcpy(ret_bytes + ANSWER_CHALLENGE, challenge, GREETING_CHALLENGE_BYTES);
     memset(ret_bytes + ANSWER_TEXT, 0, GREETING_TEXT_BYTES);
     memcpy(ret_bytes + ANSWER_TEXT, answer->text, strnlen(answer->text, GREETING_TEXT_BYTES - 1));
@@ -144,15 +145,15 @@ void greeting_answer_write(const struct greeting_answer *answer,
 bool greeting_answer_read(
     const uint8_t bytes[GREETING_ANSWER_BYTES], struct greeting_answer *ret_answer)
 {
-    uint64_t code = get(bytes + ANSWER_CODE, 4);
+    uint64_t code = cluster_greeting_get(bytes + ANSWER_CODE, 4);
     *ret_answer = (struct greeting_answer){
         .code = code <= CADRE_UNAUTHENTICATED ? (cadre_status)code : CADRE_UNKNOWN,
-        .slot = (uint32_t)get(bytes + ANSWER_SLOT, 4),
-        .incarnation = get(bytes + ANSWER_INCARNATION, 8),
+        .slot = (uint32_t)cluster_greeting_get(bytes + ANSWER_SLOT, 4),
+        .incarnation = cluster_greeting_get(bytes + ANSWER_INCARNATION, 8),
     };
     memcpy(ret_answer->challenge, bytes + ANSWER_CHALLENGE, GREETING_CHALLENGE_BYTES);
     memcpy(ret_answer->text, bytes + ANSWER_TEXT, GREETING_TEXT_BYTES - 1);
-    return get(bytes + ANSWER_MAGIC, 4) == MAGIC;
+    return cluster_greeting_get(bytes + ANSWER_MAGIC, 4) == MAGIC;
 }
 
 bool greeting_answer_valid(const uint8_t bytes[GREETING_ANSWER_BYTES],

@@ -32,7 +32,7 @@ static void send_verdict(struct cluster_lead *lead, uint32_t member_id, cadre_st
     cluster_peer_send(&lead->peers[member_id], bytes, sizeof bytes);
 }
 
-static void dismiss(
+static void cluster_lead_dismiss(
     struct cluster_lead *lead, uint32_t member_id, cadre_status code, const char *text)
 {
     CADRE_ASSERT(member_id < lead->member->tasks);
@@ -45,7 +45,7 @@ static void dismiss(
 }
 
 /* The first reason counts. This task itself hears it last: its program may end the process then. */
-static void end(struct cluster_lead *lead, cadre_status code, const char *text)
+static void cluster_lead_end(struct cluster_lead *lead, cadre_status code, const char *text)
 {
     if (lead->phase == CLUSTER_ENDED) {
         return;
@@ -54,7 +54,7 @@ static void end(struct cluster_lead *lead, cadre_status code, const char *text)
     lead->code = code;
     snprintf(lead->text, sizeof lead->text, "%s", text);
     for (uint32_t member_id = 1; member_id < lead->member->tasks; member_id++) {
-        dismiss(lead, member_id, code, lead->text);
+        cluster_lead_dismiss(lead, member_id, code, lead->text);
     }
 }
 
@@ -103,13 +103,13 @@ static void on_stop(uint32_t member_id, void *user)
     if (member_id == 0 && lead->phase == CLUSTER_ENDED) {
         return; /* it has its turn */
     }
-    dismiss(lead, member_id, fails ? lead->code : CADRE_ABORTED,
+    cluster_lead_dismiss(lead, member_id, fails ? lead->code : CADRE_ABORTED,
         fails ? lead->text : "the job goes on without this task, which did not answer in time");
 }
 
 static void on_fails(cadre_status code, const char *text, void *user)
 {
-    end(user, code, text);
+    cluster_lead_end(user, code, text);
 }
 
 static void on_done(void *user)
@@ -120,7 +120,7 @@ static void on_done(void *user)
 
 /* --- who comes and goes --- */
 
-static void begin(struct cluster_lead *lead)
+static void cluster_lead_begin(struct cluster_lead *lead)
 {
     CADRE_ASSERT(lead->phase == CLUSTER_GATHERING);
     lead->phase = CLUSTER_RUNNING;
@@ -139,8 +139,8 @@ static bool all_are_there(const struct cluster_lead *lead)
     return there;
 }
 
-static void refuse(struct cluster_lead *lead, const struct authenticated_peer *authenticated,
-    cadre_status code, const char *text)
+static void cluster_lead_refuse(struct cluster_lead *lead,
+    const struct authenticated_peer *authenticated, cadre_status code, const char *text)
 {
     CADRE_ASSERT(code != CADRE_OK);
     struct cluster_peer peer = {.state = PEER_WAITING, .fd = authenticated->fd};
@@ -164,7 +164,7 @@ void cluster_lead_authenticated(const struct authenticated_peer *authenticated, 
     if (lead->phase == CLUSTER_ENDED || lead->done) {
         snprintf(text, sizeof text, "the job of this cluster is over%s%.300s; start all tasks anew",
             lead->code == CADRE_OK ? "" : ": ", lead->text);
-        refuse(lead, authenticated, CADRE_FAILED_PRECONDITION, text);
+        cluster_lead_refuse(lead, authenticated, CADRE_FAILED_PRECONDITION, text);
         return;
     }
     if (peer->state != PEER_ABSENT) {
@@ -172,7 +172,7 @@ void cluster_lead_authenticated(const struct authenticated_peer *authenticated, 
             "%s is there already: two programs were started as the same task; give each its own "
             "type and index",
             who);
-        refuse(lead, authenticated, CADRE_ALREADY_EXISTS, text);
+        cluster_lead_refuse(lead, authenticated, CADRE_ALREADY_EXISTS, text);
         return;
     }
     *peer = (struct cluster_peer){.state = PEER_WAITING, .fd = authenticated->fd};
@@ -182,7 +182,7 @@ void cluster_lead_authenticated(const struct authenticated_peer *authenticated, 
     }
 }
 
-static void lose(struct cluster_lead *lead, uint32_t member_id)
+static void cluster_lead_lose(struct cluster_lead *lead, uint32_t member_id)
 {
     CADRE_ASSERT(lead->peers[member_id].state != PEER_ABSENT);
     cluster_peer_close(&lead->peers[member_id]);
@@ -248,20 +248,20 @@ void cluster_lead_receive(struct cluster_lead *lead, uint32_t member_id)
     CADRE_ASSERT(member_id < lead->member->tasks);
     CADRE_ASSERT(lead->peers[member_id].state != PEER_ABSENT);
     if (!cluster_peer_read(&lead->peers[member_id])) {
-        lose(lead, member_id);
+        cluster_lead_lose(lead, member_id);
     } else {
         take_frames(lead, member_id);
     }
 }
 
 /* Those whose connection is over. A step of the core may break others: they are next. */
-static void reap(struct cluster_lead *lead)
+static void cluster_lead_reap(struct cluster_lead *lead)
 {
     for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
         const struct cluster_peer *peer = &lead->peers[member_id];
         bool late = peer->state == PEER_CLOSING && lead->now_us >= peer->until_us;
         if (peer->state == PEER_BROKEN || late) {
-            lose(lead, member_id);
+            cluster_lead_lose(lead, member_id);
         }
     }
 }
@@ -292,7 +292,7 @@ static uint32_t name_missing(const struct cluster_lead *lead, char *text, size_t
     return missing;
 }
 
-static void gather(struct cluster_lead *lead)
+static void cluster_lead_gather(struct cluster_lead *lead)
 {
     char names[GREETING_TEXT_BYTES / 2];
     char text[LIMIT_TEXT_BYTES];
@@ -300,14 +300,14 @@ static void gather(struct cluster_lead *lead)
     uint64_t wait_s = lead->member->wait_us / CADRE_US_PER_S;
     uint32_t tasks = lead->member->tasks;
     if (all_are_there(lead)) {
-        begin(lead);
+        cluster_lead_begin(lead);
     } else if (lead->now_us >= lead->deadline_us) {
         uint32_t missing = name_missing(lead, names, sizeof names);
         snprintf(text, sizeof text,
             "%" PRIu32 " of %" PRIu32 " tasks of the cluster came within %" PRIu64
             " s (CADRE_CLUSTER_WAIT_S); missing: %s; start one program for each%s%.150s",
             tasks - missing, tasks, wait_s, names, refusal[0] == '\0' ? "" : "; ", refusal);
-        end(lead, CADRE_DEADLINE_EXCEEDED, text);
+        cluster_lead_end(lead, CADRE_DEADLINE_EXCEEDED, text);
     } else if (lead->now_us >= lead->warn_us) {
         lead->warn_us = UINT64_MAX;
         name_missing(lead, names, sizeof names);
@@ -333,7 +333,7 @@ static bool others_are_ending(const struct cluster_lead *lead)
 }
 
 /* This task leaves. */
-static void leave(struct cluster_lead *lead)
+static void cluster_lead_leave(struct cluster_lead *lead)
 {
     CADRE_ASSERT(lead->phase != CLUSTER_ENDED);
     char text[LIMIT_TEXT_BYTES];
@@ -342,7 +342,7 @@ static void leave(struct cluster_lead *lead)
     snprintf(text, sizeof text,
         "%s, which holds the job together, ended before the others; start all tasks again",
         cluster_member_text(lead->member, 0, who));
-    end(lead, lead->done ? CADRE_OK : CADRE_UNAVAILABLE, lead->done ? "" : text);
+    cluster_lead_end(lead, lead->done ? CADRE_OK : CADRE_UNAVAILABLE, lead->done ? "" : text);
 }
 
 void cluster_lead_tick(struct cluster_lead *lead, uint64_t now_us, bool leaves)
@@ -350,10 +350,10 @@ void cluster_lead_tick(struct cluster_lead *lead, uint64_t now_us, bool leaves)
     CADRE_ASSERT(now_us >= lead->now_us); /* of one clock */
     lead->now_us = now_us;
     if (leaves && lead->phase != CLUSTER_ENDED && !others_are_ending(lead)) {
-        leave(lead);
+        cluster_lead_leave(lead);
     }
     if (lead->phase == CLUSTER_GATHERING) {
-        gather(lead);
+        cluster_lead_gather(lead);
     }
     if (lead->phase == CLUSTER_RUNNING && !lead->done) {
         if (lead->now_us >= lead->heartbeat_us) {
@@ -364,13 +364,13 @@ void cluster_lead_tick(struct cluster_lead *lead, uint64_t now_us, bool leaves)
             embedded_core_tick(lead->inside, lead->now_us);
         }
     }
-    reap(lead);
+    cluster_lead_reap(lead);
     if (lead->phase == CLUSTER_ENDED && !cluster_lead_has_others(lead)) {
-        dismiss(lead, 0, lead->code, lead->text);
+        cluster_lead_dismiss(lead, 0, lead->code, lead->text);
     }
 }
 
-static void sooner(uint64_t *until_us, uint64_t other_us)
+static void cluster_lead_sooner(uint64_t *until_us, uint64_t other_us)
 {
     *until_us = other_us < *until_us ? other_us : *until_us;
 }
@@ -379,11 +379,11 @@ uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
 {
     uint64_t until_us = UINT64_MAX;
     if (lead->phase == CLUSTER_GATHERING) {
-        sooner(&until_us, lead->deadline_us);
-        sooner(&until_us, lead->warn_us);
+        cluster_lead_sooner(&until_us, lead->deadline_us);
+        cluster_lead_sooner(&until_us, lead->warn_us);
     } else if (lead->phase == CLUSTER_RUNNING && !lead->done) {
-        sooner(&until_us, lead->heartbeat_us);
-        sooner(&until_us, embedded_core_wake_us(lead->inside));
+        cluster_lead_sooner(&until_us, lead->heartbeat_us);
+        cluster_lead_sooner(&until_us, embedded_core_wake_us(lead->inside));
     }
     for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
         const struct cluster_peer *peer = &lead->peers[member_id];
@@ -391,7 +391,7 @@ uint64_t cluster_lead_wake_us(const struct cluster_lead *lead)
             return lead->now_us;
         }
         if (peer->state == PEER_CLOSING) {
-            sooner(&until_us, peer->until_us);
+            cluster_lead_sooner(&until_us, peer->until_us);
         }
     }
     return until_us;

@@ -23,7 +23,7 @@ void cluster_pending_init(
     }
 }
 
-static void forget(struct pending_connection *pending_connection)
+static void cluster_pending_forget(struct pending_connection *pending_connection)
 {
     CADRE_ASSERT(pending_connection->fd >= 0);
     close(pending_connection->fd);
@@ -34,7 +34,7 @@ void cluster_pending_clear(struct cluster_pending *pending)
 {
     for (size_t i = 0; i < CLUSTER_PENDING_MAX; i++) {
         if (pending->rows[i].fd >= 0) {
-            forget(&pending->rows[i]);
+            cluster_pending_forget(&pending->rows[i]);
         }
     }
 }
@@ -56,12 +56,12 @@ static struct pending_connection *make_room(struct cluster_pending *pending)
         }
         victim = gives_way_before(pending_connection, victim) ? pending_connection : victim;
     }
-    forget(victim);
+    cluster_pending_forget(victim);
     return victim;
 }
 
 /* Ends it without a word. */
-static void dismiss(
+static void cluster_pending_dismiss(
     struct cluster_pending *pending, struct pending_connection *pending_connection, const char *why)
 {
     if (pending_connection->challenged) {
@@ -72,11 +72,11 @@ static void dismiss(
         snprintf(
             pending->refusal, sizeof pending->refusal, "a connection was refused: %.180s", why);
     }
-    forget(pending_connection);
+    cluster_pending_forget(pending_connection);
 }
 
-static bool answer(struct cluster_pending *pending, struct pending_connection *pending_connection,
-    const struct greeting_answer *received)
+static bool cluster_pending_answer(struct cluster_pending *pending,
+    struct pending_connection *pending_connection, const struct greeting_answer *received)
 {
     uint8_t bytes[GREETING_ANSWER_BYTES];
     greeting_answer_write(received, pending->member->key, GREETING_ACCEPTOR,
@@ -132,36 +132,40 @@ static cadre_status hello_check(const struct cluster_pending *pending,
     return CADRE_OK;
 }
 
-static void greet(struct cluster_pending *pending, struct pending_connection *pending_connection)
+static void cluster_pending_greet(
+    struct cluster_pending *pending, struct pending_connection *pending_connection)
 {
     struct cadre_error error;
     struct greeting_answer received = {.code = CADRE_OK};
     if (!greeting_hello_read(pending_connection->hello_bytes, &pending_connection->hello)) {
-        dismiss(pending, pending_connection, "it does not speak the cluster's protocol, version 1");
+        cluster_pending_dismiss(
+            pending, pending_connection, "it does not speak the cluster's protocol, version 1");
         return;
     }
     if (greeting_challenge(pending_connection->challenge, &error) != CADRE_OK) {
-        dismiss(pending, pending_connection, error.text);
+        cluster_pending_dismiss(pending, pending_connection, error.text);
         return;
     }
     pending_connection->challenged = true;
     pending_connection->got = 0;
     received.code = hello_check(pending, &pending_connection->hello, received.text);
-    if (!answer(pending, pending_connection, &received)) {
-        dismiss(pending, pending_connection, "the challenge could not be sent");
+    if (!cluster_pending_answer(pending, pending_connection, &received)) {
+        cluster_pending_dismiss(pending, pending_connection, "the challenge could not be sent");
     } else if (received.code != CADRE_OK) {
-        dismiss(pending, pending_connection, received.text);
+        cluster_pending_dismiss(pending, pending_connection, received.text);
     }
 }
 
-static void judge(struct cluster_pending *pending, struct pending_connection *pending_connection)
+static void cluster_pending_judge(
+    struct cluster_pending *pending, struct pending_connection *pending_connection)
 {
     CADRE_ASSERT(pending_connection->challenged);
     CADRE_ASSERT(pending_connection->hello.member_id <
                  pending->member->tasks); /* greet has refused others */
     if (!greeting_mac_valid(pending->member->key, pending_connection->hello_bytes,
             pending_connection->challenge, pending_connection->mac)) {
-        dismiss(pending, pending_connection, "it did not prove that it has the cluster's key");
+        cluster_pending_dismiss(
+            pending, pending_connection, "it did not prove that it has the cluster's key");
         return;
     }
     struct authenticated_peer authenticated = {
@@ -191,26 +195,26 @@ static bool read_fully(
 }
 
 /* Takes one as far as it goes now. */
-static void advance(
+static void cluster_pending_advance(
     struct cluster_pending *pending, struct pending_connection *pending_connection, uint64_t now_us)
 {
     bool lost = false;
     if (!pending_connection->challenged &&
         read_fully(pending_connection, pending_connection->hello_bytes,
             sizeof pending_connection->hello_bytes, &lost)) {
-        greet(pending, pending_connection);
+        cluster_pending_greet(pending, pending_connection);
     }
     if (pending_connection->fd >= 0 && pending_connection->challenged &&
         read_fully(
             pending_connection, pending_connection->mac, sizeof pending_connection->mac, &lost)) {
-        judge(pending, pending_connection);
+        cluster_pending_judge(pending, pending_connection);
     }
     if (pending_connection->fd >= 0 && lost) {
-        dismiss(
+        cluster_pending_dismiss(
             pending, pending_connection, "it ended before it proved that it has the cluster's key");
     } else if (pending_connection->fd >= 0 &&
                now_us - pending_connection->since_us > CLUSTER_PENDING_TIMEOUT_US) {
-        dismiss(pending, pending_connection, "it was silent for too long");
+        cluster_pending_dismiss(pending, pending_connection, "it was silent for too long");
     }
 }
 
@@ -230,7 +234,7 @@ void cluster_pending_serve(struct cluster_pending *pending, int listen_fd, uint6
     }
     for (size_t i = 0; i < CLUSTER_PENDING_MAX; i++) {
         if (pending->rows[i].fd >= 0) {
-            advance(pending, &pending->rows[i], now_us);
+            cluster_pending_advance(pending, &pending->rows[i], now_us);
         }
     }
 }

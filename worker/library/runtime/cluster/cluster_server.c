@@ -29,13 +29,13 @@ struct cluster_server {
     struct pollfd *polled; /* [ROWS_FIXED + tasks + CLUSTER_PENDING_MAX] */
 };
 
-static void sooner(uint64_t *until_us, uint64_t other_us)
+static void cluster_server_sooner(uint64_t *until_us, uint64_t other_us)
 {
     *until_us = other_us < *until_us ? other_us : *until_us;
 }
 
 /* Rows: the listener, the wake descriptor, a row for each place, then strangers. */
-static size_t watch(struct cluster_server *server, uint64_t *ret_until_us)
+static size_t cluster_server_watch(struct cluster_server *server, uint64_t *ret_until_us)
 {
     struct pollfd *polled = server->polled;
     bool takes = server->pending.pause_us <= server->lead.now_us;
@@ -54,9 +54,9 @@ static size_t watch(struct cluster_server *server, uint64_t *ret_until_us)
     count += cluster_pending_poll(&server->pending, polled + count, &pending_us);
     CADRE_ASSERT(count <= ROWS_FIXED + server->member->tasks + CLUSTER_PENDING_MAX);
     if (!takes) {
-        sooner(ret_until_us, server->pending.pause_us);
+        cluster_server_sooner(ret_until_us, server->pending.pause_us);
     }
-    sooner(ret_until_us, pending_us);
+    cluster_server_sooner(ret_until_us, pending_us);
     return count;
 }
 
@@ -69,7 +69,7 @@ static int timeout_ms(uint64_t until_us, uint64_t now_us)
     return left_ms > 60000 ? 60000 : (int)left_ms;
 }
 
-static void *run(void *argument)
+static void *cluster_server_run(void *argument)
 {
     struct cluster_server *server = argument;
     crash_thread("cluster", 0);
@@ -82,7 +82,7 @@ static void *run(void *argument)
         if (stopping && !cluster_lead_has_others(lead)) {
             return NULL;
         }
-        count = watch(server, &until_us);
+        count = cluster_server_watch(server, &until_us);
         poll(server->polled, count, timeout_ms(until_us, clock_monotonic_us()));
         lead->now_us = clock_monotonic_us();
         if (server->polled[1].revents != 0) {
@@ -147,7 +147,7 @@ static cadre_status start_thread(struct cluster_server *server, struct cadre_err
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&server->thread, NULL, run, server);
+    int errnum = pthread_create(&server->thread, NULL, cluster_server_run, server);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     server->started = errnum == 0;
     return errnum == 0 ? CADRE_OK

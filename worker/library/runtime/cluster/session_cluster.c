@@ -93,7 +93,8 @@ struct greeting {
 };
 
 /* Until the descriptor is ready for `events`; DEADLINE_EXCEEDED at `until_us`. */
-static cadre_status await(int fd, short events, uint64_t until_us, struct cadre_error *error)
+static cadre_status session_cluster_await(
+    int fd, short events, uint64_t until_us, struct cadre_error *error)
 {
     for (;;) {
         uint64_t now_us = clock_monotonic_us();
@@ -109,11 +110,11 @@ static cadre_status await(int fd, short events, uint64_t until_us, struct cadre_
     }
 }
 
-static cadre_status receive(
+static cadre_status session_cluster_receive(
     int fd, void *bytes, size_t size, uint64_t until_us, struct cadre_error *error)
 {
     for (size_t got = 0; got < size;) {
-        CADRE_TRY(await(fd, POLLIN, until_us, error));
+        CADRE_TRY(session_cluster_await(fd, POLLIN, until_us, error));
         ssize_t count = recv(fd, (uint8_t *)bytes + got, size - got, 0);
         if (count == 0) {
             return cadre_error_set(error, CADRE_UNAVAILABLE, "it closed the connection");
@@ -127,7 +128,8 @@ static cadre_status receive(
 }
 
 /* So little always fits a new connection. */
-static cadre_status transmit(int fd, const void *bytes, size_t size, struct cadre_error *error)
+static cadre_status session_cluster_transmit(
+    int fd, const void *bytes, size_t size, struct cadre_error *error)
 {
     return send(fd, bytes, size, MSG_NOSIGNAL) == (ssize_t)size
                ? CADRE_OK
@@ -150,7 +152,7 @@ static cadre_status connect_first(
     }
     CADRE_CLOSE_AT_EXIT int fd = -1;
     CADRE_TRY(cluster_address_connect(&address, &fd, error));
-    CADRE_TRY(await(fd, POLLOUT, clock_monotonic_us() + GREETING_US, error));
+    CADRE_TRY(session_cluster_await(fd, POLLOUT, clock_monotonic_us() + GREETING_US, error));
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &errnum, &bytes) != 0 || errnum != 0) {
         return cadre_error_set(error, CADRE_UNAVAILABLE, "%s", strerror(errnum));
     }
@@ -188,7 +190,7 @@ static cadre_status check_answer(const struct greeting *greeting, const uint8_t 
 }
 
 /* One attempt. UNAVAILABLE and DEADLINE_EXCEEDED before the verdict: it may be tried again. */
-static cadre_status greet(const struct greeting *greeting, int fd,
+static cadre_status session_cluster_greet(const struct greeting *greeting, int fd,
     struct greeting_answer *ret_verdict, bool *ret_received, struct cadre_error *error)
 {
     const struct cluster_member *member = greeting->member;
@@ -205,14 +207,16 @@ static cadre_status greet(const struct greeting *greeting, int fd,
     memcpy(received.cluster, member->cluster, sizeof received.cluster);
     CADRE_TRY(greeting_challenge(received.challenge, error));
     greeting_hello_write(&received, hello);
-    CADRE_TRY(transmit(fd, hello, sizeof hello, error));
-    CADRE_TRY(receive(fd, bytes, sizeof bytes, clock_monotonic_us() + GREETING_US, error));
+    CADRE_TRY(session_cluster_transmit(fd, hello, sizeof hello, error));
+    CADRE_TRY(session_cluster_receive(
+        fd, bytes, sizeof bytes, clock_monotonic_us() + GREETING_US, error));
     *ret_received = true;
     CADRE_TRY(check_answer(greeting, bytes, GREETING_ACCEPTOR, hello, NULL, &answer, error));
     greeting_mac(member->key, hello, answer.challenge, mac);
     *ret_received = false;
-    CADRE_TRY(transmit(fd, mac, sizeof mac, error));
-    CADRE_TRY(receive(fd, bytes, sizeof bytes, greeting->end_us + VERDICT_US, error));
+    CADRE_TRY(session_cluster_transmit(fd, mac, sizeof mac, error));
+    CADRE_TRY(
+        session_cluster_receive(fd, bytes, sizeof bytes, greeting->end_us + VERDICT_US, error));
     *ret_received = true;
     return check_answer(
         greeting, bytes, GREETING_VERDICT, hello, answer.challenge, ret_verdict, error);
@@ -225,14 +229,14 @@ static cadre_status meet_once(const struct greeting *greeting, int *ret_fd,
     *ret_fd = -1;
     CADRE_CLOSE_AT_EXIT int fd = -1;
     CADRE_TRY(connect_first(greeting, &fd, error));
-    CADRE_TRY(greet(greeting, fd, ret_verdict, ret_received, error));
+    CADRE_TRY(session_cluster_greet(greeting, fd, ret_verdict, ret_received, error));
     *ret_fd = fd;
     fd = -1;
     return CADRE_OK;
 }
 
 /* Until the verdict, or the end of the waiting. What the first task said is final. */
-static cadre_status meet(const struct greeting *greeting, int *ret_fd,
+static cadre_status session_cluster_meet(const struct greeting *greeting, int *ret_fd,
     struct greeting_answer *ret_verdict, struct cadre_error *error)
 {
     uint64_t warn_us = clock_monotonic_us() + WARN_US;
@@ -264,8 +268,8 @@ static cadre_status meet(const struct greeting *greeting, int *ret_fd,
     }
 }
 
-static cadre_status join(struct session_cluster *cluster, const struct cluster_member *member,
-    uint64_t restored, struct cadre_error *error)
+static cadre_status session_cluster_join(struct session_cluster *cluster,
+    const struct cluster_member *member, uint64_t restored, struct cadre_error *error)
 {
     int fd;
     struct greeting_answer verdict;
@@ -273,7 +277,7 @@ static cadre_status join(struct session_cluster *cluster, const struct cluster_m
     struct greeting greeting = {
         .member = member, .restored = restored, .end_us = clock_monotonic_us() + member->wait_us};
     cluster_member_text(member, 0, greeting.first);
-    CADRE_TRY(meet(&greeting, &fd, &verdict, error));
+    CADRE_TRY(session_cluster_meet(&greeting, &fd, &verdict, error));
     cluster->base.slot = verdict.slot;
     cluster->base.incarnation = verdict.incarnation;
     snprintf(who, sizeof who, "%s, which holds the job together,", greeting.first);
@@ -305,7 +309,7 @@ cadre_status session_cluster_open(const struct cluster_member *member, uint64_t 
     }
     if (status == CADRE_OK) {
         atomic_store(&open_server, cluster->server);
-        status = join(cluster, member, restored, error);
+        status = session_cluster_join(cluster, member, restored, error);
     }
     if (status != CADRE_OK) {
         cluster_close(&cluster->base);

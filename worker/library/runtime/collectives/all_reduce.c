@@ -69,7 +69,7 @@ static cadre_status check_pair(
     return CADRE_OK;
 }
 
-static cadre_status fill(struct all_reduce *all_reduce, cadre_reduce_op op,
+static cadre_status collectives_all_reduce_fill(struct all_reduce *all_reduce, cadre_reduce_op op,
     cadre_tensor *const from[], cadre_tensor *const into[], struct cadre_error *error)
 {
     uint64_t key = collective_key(0x616c6c5f72656475, (uint64_t)op); /* of all-reduces */
@@ -140,7 +140,7 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
         .first = count > 0 ? from[0] : NULL,
         .on_device = made->device != NULL,
         .timeout_us = settings.timeout_us};
-    return fill(made, op, from, into, error);
+    return collectives_all_reduce_fill(made, op, from, into, error);
 }
 
 /* Behind what made the tensors; in the order of comm. */

@@ -101,7 +101,7 @@ static cadre_status get_buckets(
 /* --- beginning --- */
 
 /* In the order of the list: one closes once it is as large, or holds all that a call may. */
-static void fill(struct cadre_buckets *buckets, size_t first_bytes, size_t bucket_bytes)
+static void buckets_fill(struct cadre_buckets *buckets, size_t first_bytes, size_t bucket_bytes)
 {
     size_t bytes = 0;
     buckets->bucket_count = 0;
@@ -130,7 +130,7 @@ static size_t default_bytes(const struct cadre_buckets *buckets)
     return gpu ? CADRE_BUCKET_BYTES_GPU : CADRE_BUCKET_BYTES_CPU;
 }
 
-static cadre_status check(
+static cadre_status buckets_check(
     cadre_tensor *const tensors[], size_t count, cadre_buckets **ret, struct cadre_error *error)
 {
     static const char function[] = "cadre_buckets_begin";
@@ -152,13 +152,13 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static cadre_status begin(cadre_replica *replica, cadre_reduce_op op, cadre_tensor *const tensors[],
-    size_t count, const cadre_bucket_options *options, cadre_buckets **ret_buckets,
-    struct cadre_error *error)
+static cadre_status buckets_begin(cadre_replica *replica, cadre_reduce_op op,
+    cadre_tensor *const tensors[], size_t count, const cadre_bucket_options *options,
+    cadre_buckets **ret_buckets, struct cadre_error *error)
 {
     static const cadre_bucket_options defaults = {0};
     struct cadre_buckets *buckets = NULL;
-    CADRE_TRY(check(tensors, count, ret_buckets, error));
+    CADRE_TRY(buckets_check(tensors, count, ret_buckets, error));
     CADRE_TRY(step_require_own_thread(replica, "cadre_buckets_begin", error));
     CADRE_TRY(get_buckets(replica, &buckets, error));
     if (buckets->open) {
@@ -177,7 +177,7 @@ static cadre_status begin(cadre_replica *replica, cadre_reduce_op op, cadre_tens
     }
     size_t bytes = options->bucket_bytes > 0 ? options->bucket_bytes : default_bytes(buckets);
     size_t first = options->first_bytes > 0 ? options->first_bytes : CADRE_BUCKET_FIRST_BYTES;
-    fill(buckets, first, bytes);
+    buckets_fill(buckets, first, bytes);
     buckets->open = true;
     *ret_buckets = buckets;
     return CADRE_OK;
@@ -217,7 +217,7 @@ static cadre_status start_full(cadre_buckets *buckets, struct cadre_error *error
     return CADRE_OK;
 }
 
-static cadre_status ready(cadre_buckets *buckets, size_t index, struct cadre_error *error)
+static cadre_status buckets_ready(cadre_buckets *buckets, size_t index, struct cadre_error *error)
 {
     CADRE_TRY(require_open(buckets, "cadre_buckets_ready", error));
     if (index >= buckets->count) {
@@ -285,10 +285,10 @@ cadre_status buckets_reduce(cadre_replica *replica, cadre_reduce_op op,
     struct cadre_error *error)
 {
     cadre_buckets *buckets = NULL;
-    CADRE_TRY(begin(replica, op, tensors, count, options, &buckets, error));
+    CADRE_TRY(buckets_begin(replica, op, tensors, count, options, &buckets, error));
     cadre_status status = CADRE_OK;
     for (size_t i = 0; i < count && status == CADRE_OK; i++) {
-        status = ready(buckets, i, error);
+        status = buckets_ready(buckets, i, error);
     }
     if (status != CADRE_OK) { /* what was started ends with the function */
         buckets->open = false;
@@ -306,7 +306,8 @@ void buckets_end(cadre_replica *replica)
 
 /* --- public --- */
 
-static cadre_status end(cadre_replica *replica, cadre_status status, struct cadre_error *error)
+static cadre_status collectives_buckets_end(
+    cadre_replica *replica, cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
         step_record_refusal(replica, error);
@@ -319,20 +320,20 @@ cadre_status cadre_buckets_begin(cadre_replica *replica, cadre_reduce_op op,
     cadre_buckets **ret_buckets)
 {
     struct cadre_error error;
-    cadre_status status = begin(replica, op, tensors, count, options, ret_buckets, &error);
-    return end(replica, status, &error);
+    cadre_status status = buckets_begin(replica, op, tensors, count, options, ret_buckets, &error);
+    return collectives_buckets_end(replica, status, &error);
 }
 
 cadre_status cadre_buckets_ready(cadre_buckets *buckets, size_t index)
 {
     struct cadre_error error;
-    cadre_status status = ready(buckets, index, &error);
-    return end(context_replica(), status, &error);
+    cadre_status status = buckets_ready(buckets, index, &error);
+    return collectives_buckets_end(context_replica(), status, &error);
 }
 
 cadre_status cadre_buckets_wait(cadre_buckets *buckets)
 {
     struct cadre_error error;
     cadre_status status = wait_for_all(buckets, &error);
-    return end(context_replica(), status, &error);
+    return collectives_buckets_end(context_replica(), status, &error);
 }

@@ -9,8 +9,8 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective_queue.h"
 
-static cadre_status hold(struct cadre_collective *handle, cadre_tensor *const tensors[],
-    size_t count, struct cadre_error *error)
+static cadre_status collective_async_hold(struct cadre_collective *handle,
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
     if (count > handle->tensor_capacity) {
         cadre_tensor **grown = reallocarray(handle->tensors, count, sizeof *grown);
@@ -51,12 +51,12 @@ static cadre_status copy_to_device(struct cadre_collective *handle, struct cadre
 }
 
 /* What the program listed, as the handle's own: that is referred to until it ends. */
-static cadre_status fill(struct cadre_collective *handle, cadre_reduce_op op,
+static cadre_status collective_async_fill(struct cadre_collective *handle, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     struct cadre_error *error)
 {
     CADRE_TRY(collective_check(tensors, count, error));
-    CADRE_TRY(hold(handle, tensors, count, error));
+    CADRE_TRY(collective_async_hold(handle, tensors, count, error));
     CADRE_TRY(all_reduce_make(&handle->work, handle->replica, op, handle->tensors, handle->tensors,
         count, options, &handle->list, error));
     CADRE_TRY(copy_to_device(handle, error));
@@ -75,7 +75,7 @@ cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
     CADRE_TRY(step_require_own_thread(replica, "cadre_all_reduce_start", error));
     CADRE_TRY(collective_queue_open(replica, error));
     CADRE_TRY(collective_queue_handle(replica, &handle, error));
-    cadre_status status = fill(handle, op, tensors, count, options, error);
+    cadre_status status = collective_async_fill(handle, op, tensors, count, options, error);
     if (status != CADRE_OK) {
         collective_queue_give_back(replica, handle);
         return status;

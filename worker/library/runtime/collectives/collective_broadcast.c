@@ -39,8 +39,8 @@ static cadre_status do_broadcast(cadre_replica *replica, uint32_t root, struct d
     return collective_device_end(device, error);
 }
 
-static cadre_status broadcast(cadre_replica *replica, uint32_t root, cadre_tensor *const tensors[],
-    size_t count, struct cadre_error *error)
+static cadre_status collective_broadcast_broadcast(cadre_replica *replica, uint32_t root,
+    cadre_tensor *const tensors[], size_t count, struct cadre_error *error)
 {
     struct mesh_buffer *buffers;
     struct device *device;
@@ -77,7 +77,7 @@ cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
 {
     cadre_status status = step_require_own_thread(replica, "cadre_broadcast", error);
     if (status == CADRE_OK) {
-        status = broadcast(replica, root, tensors, count, error);
+        status = collective_broadcast_broadcast(replica, root, tensors, count, error);
     }
     if (status != CADRE_OK) {
         step_record_refusal(replica, error);

@@ -16,8 +16,8 @@ static void device_text(const struct device *device, char text[32])
     }
 }
 
-static cadre_status refuse(const cadre_replica *replica, const cadre_tensor *first,
-    const cadre_tensor *other, size_t index, struct cadre_error *error)
+static cadre_status collective_device_refuse(const cadre_replica *replica,
+    const cadre_tensor *first, const cadre_tensor *other, size_t index, struct cadre_error *error)
 {
     char here[32];
     char there[32];
@@ -42,11 +42,11 @@ cadre_status collective_same_device(const cadre_replica *replica, cadre_tensor *
 {
     *ret_device = count == 0 ? NULL : tensor_device(tensors[0]);
     if (*ret_device != NULL && *ret_device != replica->device) {
-        return refuse(replica, tensors[0], tensors[0], 0, error);
+        return collective_device_refuse(replica, tensors[0], tensors[0], 0, error);
     }
     for (size_t i = 1; i < count; i++) {
         if (tensor_device(tensors[i]) != *ret_device) {
-            return refuse(replica, tensors[0], tensors[i], i, error);
+            return collective_device_refuse(replica, tensors[0], tensors[i], i, error);
         }
     }
     return CADRE_OK;

@@ -128,7 +128,7 @@ cadre_status collective_gather(cadre_strategy *strategy, uint32_t local,
 
 /* --- cadre_all_gather --- */
 
-static cadre_status check(
+static cadre_status collective_gather_check(
     cadre_tensor *const inputs[], size_t count, int32_t axis, struct cadre_error *error)
 {
     CADRE_TRY(collective_check(inputs, count, error));
@@ -190,7 +190,7 @@ static cadre_status all_gather(cadre_replica *replica, cadre_tensor *const input
     struct collective_settings settings;
     struct device *device;
     CADRE_TRY(step_require_own_thread(replica, "cadre_all_gather", error));
-    CADRE_TRY(check(inputs, count, axis, error));
+    CADRE_TRY(collective_gather_check(inputs, count, axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     CADRE_TRY(collective_same_device(replica, inputs, count, &device, error));
     if (device == NULL || lie_in_order(inputs, count, (uint32_t)axis)) {

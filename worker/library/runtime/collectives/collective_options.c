@@ -15,7 +15,8 @@
 
 #define TIMEOUT_MAX_S 1e9 /* more is as good as for ever */
 
-static cadre_status check(const cadre_collective_options *options, struct cadre_error *error)
+static cadre_status collective_options_check(
+    const cadre_collective_options *options, struct cadre_error *error)
 {
     if (isnan(options->timeout_seconds) || options->timeout_seconds < 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -31,7 +32,7 @@ static cadre_status check(const cadre_collective_options *options, struct cadre_
     return CADRE_OK;
 }
 
-static uint64_t microseconds(double seconds)
+static uint64_t collective_options_microseconds(double seconds)
 {
     CADRE_ASSERT(seconds >= 0);
     double most = seconds < TIMEOUT_MAX_S ? seconds : TIMEOUT_MAX_S;
@@ -40,7 +41,7 @@ static uint64_t microseconds(double seconds)
 
 uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
 {
-    return microseconds(strategy->collectives->communication.timeout_seconds);
+    return collective_options_microseconds(strategy->collectives->communication.timeout_seconds);
 }
 
 /* Which implementation is asked for makes no difference here: tensors in host memory take the ring,
@@ -51,14 +52,14 @@ cadre_status collective_options_settle(const cadre_strategy *strategy,
 {
     cadre_collective_options merged = strategy->collectives->communication;
     if (options != NULL) {
-        CADRE_TRY(check(options, error));
+        CADRE_TRY(collective_options_check(options, error));
         merged.bytes_per_pack =
             options->bytes_per_pack != 0 ? options->bytes_per_pack : merged.bytes_per_pack;
         merged.timeout_seconds =
             options->timeout_seconds > 0 ? options->timeout_seconds : merged.timeout_seconds;
     }
     *ret_settings = (struct collective_settings){.bytes_per_pack = merged.bytes_per_pack,
-        .timeout_us = microseconds(merged.timeout_seconds)};
+        .timeout_us = collective_options_microseconds(merged.timeout_seconds)};
     return CADRE_OK;
 }
 
@@ -73,7 +74,7 @@ cadre_status cadre_strategy_set_communication(
     options = options == NULL ? &none : options;
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = check(options, &error);
+        status = collective_options_check(options, &error);
     }
     if (status == CADRE_OK) {
         strategy->collectives->communication = *options;
@@ -82,8 +83,8 @@ cadre_status cadre_strategy_set_communication(
 }
 
 /* The index of `text` among `names`, in any case. */
-static cadre_status parse(const char *text, const char *const names[], int count, const char *what,
-    int *ret_index, struct cadre_error *error)
+static cadre_status collective_options_parse(const char *text, const char *const names[], int count,
+    const char *what, int *ret_index, struct cadre_error *error)
 {
     for (int i = 0; i < count; i++) {
         if (strcasecmp(text, names[i]) == 0) {
@@ -105,7 +106,7 @@ cadre_status cadre_reduce_op_parse(const char *text, cadre_reduce_op *ret_op)
         status = argument_require(ret_op, __func__, "ret_op", &error);
     }
     if (status == CADRE_OK) {
-        status = parse(text, names, 5, "reduction", &index, &error);
+        status = collective_options_parse(text, names, 5, "reduction", &index, &error);
     }
     if (status == CADRE_OK) {
         *ret_op = (cadre_reduce_op)index;

@@ -21,7 +21,7 @@ struct collective_queue {
     struct cadre_collective *free;    /* the one that ended first is used first */
 };
 
-static void append(struct cadre_collective **list, struct cadre_collective *handle)
+static void collective_queue_append(struct cadre_collective **list, struct cadre_collective *handle)
 {
     while (*list != NULL) {
         list = &(*list)->next;
@@ -47,7 +47,7 @@ static struct cadre_collective *first_unfinished(const struct collective_queue *
     return handle;
 }
 
-static void *serve(void *argument)
+static void *collective_queue_serve(void *argument)
 {
     struct collective_queue *queue = argument;
     crash_thread("collectives", 0);
@@ -91,7 +91,7 @@ cadre_status collective_queue_open(cadre_replica *replica, struct cadre_error *e
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&queue->thread, NULL, serve, queue);
+    int errnum = pthread_create(&queue->thread, NULL, collective_queue_serve, queue);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
         pthread_cond_destroy(&queue->done);
@@ -134,7 +134,7 @@ static void put_back(struct collective_queue *queue, struct cadre_collective *ha
 {
     CADRE_ASSERT(handle->stage != STAGE_STARTED);
     handle->stage = STAGE_FREE;
-    append(&queue->free, handle);
+    collective_queue_append(&queue->free, handle);
 }
 
 void collective_queue_give_back(cadre_replica *replica, struct cadre_collective *handle)
@@ -157,7 +157,7 @@ void collective_queue_push(cadre_replica *replica, struct cadre_collective *hand
     }
     handle->error.code = CADRE_OK;
     handle->stage = STAGE_STARTED;
-    append(&queue->started, handle);
+    collective_queue_append(&queue->started, handle);
     queue->unfinished++;
     pthread_cond_signal(&queue->work);
     pthread_mutex_unlock(&queue->lock);
@@ -186,7 +186,7 @@ static void take_up(cadre_replica *replica)
 }
 
 /* Under the lock. */
-static void finish(struct collective_queue *queue, struct cadre_collective *handle)
+static void collective_queue_finish(struct collective_queue *queue, struct cadre_collective *handle)
 {
     struct cadre_collective **at = &queue->started;
     CADRE_ASSERT(handle->stage == STAGE_DONE || handle->stage == STAGE_TAKEN);
@@ -224,7 +224,7 @@ cadre_status collective_queue_take(
     } else {
         status = hand_over(handle, error);
     }
-    finish(queue, handle);
+    collective_queue_finish(queue, handle);
     pthread_mutex_unlock(&queue->lock);
     return status;
 }
@@ -278,7 +278,7 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
     while (queue->started != NULL) {
         struct cadre_error ignored; /* what fails on the device comes out of its last wait */
         hand_over(queue->started, &ignored);
-        finish(queue, queue->started);
+        collective_queue_finish(queue, queue->started);
     }
     CADRE_ASSERT(queue->unfinished == 0);
     pthread_mutex_unlock(&queue->lock);

@@ -39,7 +39,7 @@ static void close_part(cadre_strategy *strategy)
     }
 }
 
-static void returned(cadre_replica *replica, const struct cadre_error *failure)
+static void collectives_returned(cadre_replica *replica, const struct cadre_error *failure)
 {
     buckets_end(replica);
     collective_queue_end(replica, failure);
@@ -47,7 +47,7 @@ static void returned(cadre_replica *replica, const struct cadre_error *failure)
 
 /* A step without one has one all the same (rule 25): that all tasks have come to its end; and
  * where states are compared, for that. */
-static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
+static cadre_status collectives_complete(cadre_replica *replica, struct cadre_error *error)
 {
     bool makes = atomic_load(&replica->collectives) == 0 &&
                  (replica->strategy->roster.member_count > 1 || replica->digest != 0);
@@ -59,6 +59,6 @@ const struct strategy_hooks collectives_hooks = {
     .open = open_part,
     .close = close_part,
     .free = free_part,
-    .returned = returned,
-    .complete = complete,
+    .returned = collectives_returned,
+    .complete = collectives_complete,
 };

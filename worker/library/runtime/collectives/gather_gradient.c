@@ -53,7 +53,7 @@ static cadre_status find_share(const cadre_strategy *strategy, uint32_t id, cons
         axis);
 }
 
-static void cut(
+static void gather_gradient_cut(
     const cadre_tensor *from, uint32_t axis, const struct share *share, cadre_tensor *into)
 {
     size_t outer = 1;
@@ -90,7 +90,7 @@ static cadre_status sum_and_cut(cadre_replica *replica, const cadre_tensor *upst
     cadre_status status =
         collective_reduce(strategy, replica->local, MESH_SUM, list, 1, note, error);
     if (status == CADRE_OK) {
-        cut(sum, axis, share, own);
+        gather_gradient_cut(sum, axis, share, own);
     }
     cadre_tensor_release(sum);
     return status;

@@ -15,7 +15,7 @@
 
 static const char function_name[] = "cadre_logical_nccl_comm";
 
-static cadre_status check(const cadre_replica *replica, uint32_t logical_device,
+static cadre_status logical_comm_check(const cadre_replica *replica, uint32_t logical_device,
     cadre_logical_group group, struct cadre_error *error)
 {
     CADRE_TRY(step_require_own_thread(replica, function_name, error));
@@ -55,7 +55,7 @@ static struct mesh_device_group group_of(
 }
 
 /* As one of the step's collectives. */
-static cadre_status form(
+static cadre_status logical_comm_form(
     cadre_replica *replica, const struct mesh_device_group *group, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
@@ -77,15 +77,15 @@ static cadre_status form(
     return step_collective_end(replica, status, error);
 }
 
-static cadre_status get(cadre_replica *replica, uint32_t logical_device, cadre_logical_group which,
-    void **ret_comm, struct cadre_error *error)
+static cadre_status logical_comm_get(cadre_replica *replica, uint32_t logical_device,
+    cadre_logical_group which, void **ret_comm, struct cadre_error *error)
 {
-    CADRE_TRY(check(replica, logical_device, which, error));
+    CADRE_TRY(logical_comm_check(replica, logical_device, which, error));
     const struct mesh_device_group group = group_of(replica, logical_device, which);
     struct mesh *mesh = replica->strategy->mesh;
     collective_queue_wait(replica);
     if (!mesh_device_formed(mesh, replica->local, &group)) {
-        CADRE_TRY(form(replica, &group, error));
+        CADRE_TRY(logical_comm_form(replica, &group, error));
     }
     cadre_status status = step_admit(replica->strategy, error);
     bool admitted = status == CADRE_OK;
@@ -106,7 +106,7 @@ cadre_status cadre_logical_nccl_comm(
     cadre_status status = argument_require(ret_comm, __func__, "ret_comm", &error);
     if (status == CADRE_OK) {
         *ret_comm = NULL;
-        status = get(replica, logical_device, group, ret_comm, &error);
+        status = logical_comm_get(replica, logical_device, group, ret_comm, &error);
     }
     return api_return(status, &error);
 }

@@ -59,9 +59,9 @@ static cadre_status do_scatter(cadre_replica *replica, cadre_reduce_op op, cadre
     return collective_device_end(device, error);
 }
 
-static cadre_status scatter(cadre_replica *replica, cadre_reduce_op op, const cadre_tensor *input,
-    const cadre_collective_options *options, cadre_tensor *part, enum mesh_op mesh_op,
-    enum mesh_dtype dtype, struct cadre_error *error)
+static cadre_status collectives_reduce_scatter_scatter(cadre_replica *replica, cadre_reduce_op op,
+    const cadre_tensor *input, const cadre_collective_options *options, cadre_tensor *part,
+    enum mesh_op mesh_op, enum mesh_dtype dtype, struct cadre_error *error)
 {
     static const char *const names[] = {
         [CADRE_SUM] = "cadre_reduce_scatter(CADRE_SUM)",
@@ -108,7 +108,8 @@ static cadre_status reduce_scatter(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const inputs[1] = {(cadre_tensor *)(uintptr_t)input};
     CADRE_TRY(collective_same_device(replica, inputs, 1, &device, error));
     CADRE_TRY(create_part(replica, input, &part, error));
-    cadre_status status = scatter(replica, op, input, options, part, mesh_op, dtype, error);
+    cadre_status status = collectives_reduce_scatter_scatter(
+        replica, op, input, options, part, mesh_op, dtype, error);
     if (status != CADRE_OK) {
         cadre_tensor_release(part);
         return status;

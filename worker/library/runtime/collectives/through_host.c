@@ -5,7 +5,7 @@
 #include "worker/library/runtime/collectives/collective_queue.h"
 #include "worker/library/runtime/devices/replica_device.h"
 
-static void drop(cadre_tensor *tensors[], size_t count)
+static void through_host_drop(cadre_tensor *tensors[], size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         cadre_tensor_release(tensors[i]);
@@ -31,7 +31,7 @@ cadre_status collective_to_host(cadre_replica *replica, struct device *device,
         status = tensor_copy_to(NULL, tensors[i], &ret_tensors[i], error);
     }
     if (status != CADRE_OK) {
-        drop(ret_tensors, count);
+        through_host_drop(ret_tensors, count);
     }
     return status;
 }
@@ -49,7 +49,7 @@ cadre_status collective_from_host(
         }
     }
     if (status != CADRE_OK) {
-        drop(tensors, count);
+        through_host_drop(tensors, count);
     }
     return status;
 }

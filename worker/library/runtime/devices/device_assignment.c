@@ -102,7 +102,7 @@ static void index_of(uint32_t n, const int32_t sizes[], uint32_t rank, int32_t r
     }
 }
 
-static void fill(cadre_device_assignment *assignment, const struct axis axes[])
+static void device_assignment_fill(cadre_device_assignment *assignment, const struct axis axes[])
 {
     int32_t replicas[CADRE_TOPOLOGY_RANK_MAX];
     int32_t shape[CADRE_TOPOLOGY_RANK_MAX];
@@ -129,8 +129,9 @@ static void fill(cadre_device_assignment *assignment, const struct axis axes[])
     }
 }
 
-static cadre_status build(const cadre_topology *topology, const cadre_assignment_options *options,
-    cadre_device_assignment **ret_assignment, struct cadre_error *error)
+static cadre_status device_assignment_build(const cadre_topology *topology,
+    const cadre_assignment_options *options, cadre_device_assignment **ret_assignment,
+    struct cadre_error *error)
 {
     struct axis axes[CADRE_TOPOLOGY_RANK_MAX] = {{0}};
     CADRE_TRY(check_topology(topology, error));
@@ -160,7 +161,7 @@ static cadre_status build(const cadre_topology *topology, const cadre_assignment
     }
     *assignment = (cadre_device_assignment){
         .topology = *topology, .replicas = replicas, .logical_devices = (uint32_t)logical};
-    fill(assignment, axes);
+    device_assignment_fill(assignment, axes);
     *ret_assignment = assignment;
     return CADRE_OK;
 }
@@ -187,7 +188,8 @@ cadre_status cadre_device_assignment_build(const cadre_topology *topology,
         status = argument_require(topology, __func__, "topology", &error);
     }
     if (status == CADRE_OK) {
-        status = build(topology, options == NULL ? &defaults : options, ret_assignment, &error);
+        status = device_assignment_build(
+            topology, options == NULL ? &defaults : options, ret_assignment, &error);
     }
     return api_return(status, &error);
 }

@@ -34,13 +34,13 @@ static void free_part(cadre_strategy *strategy)
     strategy->devices_part = NULL;
 }
 
-static void returned(cadre_replica *replica, const struct cadre_error *failure)
+static void devices_hooks_returned(cadre_replica *replica, const struct cadre_error *failure)
 {
     replica_device_returned(replica, failure == NULL ? CADRE_OK : failure->code);
 }
 
 /* What it has enqueued is done, and without an error: only then may the step be committed. */
-static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
+static cadre_status devices_hooks_complete(cadre_replica *replica, struct cadre_error *error)
 {
     if (replica->device == NULL) {
         return CADRE_OK;
@@ -52,7 +52,7 @@ static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
     return status;
 }
 
-static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+static bool devices_hooks_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     replica_devices_await_idle(strategy, aborted);
     return !replica_devices_lost(strategy, cause);
@@ -64,8 +64,8 @@ const struct strategy_hooks devices_hooks = {
     .close = logical_devices_close,
     .free = free_part,
     .bind = replica_device_bind,
-    .returned = returned,
-    .complete = complete,
+    .returned = devices_hooks_returned,
+    .complete = devices_hooks_complete,
     .is_cause = replica_device_failed,
-    .undo = undo,
+    .undo = devices_hooks_undo,
 };

@@ -28,7 +28,7 @@ struct logical_devices {
     struct logical_threads threads[];    /* of each local replica */
 };
 
-static void drop(struct logical_devices *logical)
+static void logical_device_drop(struct logical_devices *logical)
 {
     if (logical != NULL) {
         free(logical->assignment);
@@ -46,7 +46,7 @@ void logical_devices_close(cadre_strategy *strategy)
             replica_pool_close(logical->threads[i].pool);
             CADRE_ASSERT(!logical->threads[i].running);
         }
-        drop(logical);
+        logical_device_drop(logical);
         part->logical = NULL;
     }
 }
@@ -73,13 +73,13 @@ static cadre_status set_assignment(
             (size_t)assignment->replicas * assignment->logical_devices, sizeof(struct device *));
     }
     if (logical == NULL || logical->assignment == NULL || logical->devices == NULL) {
-        drop(logical);
+        logical_device_drop(logical);
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the replicas' logical devices");
     }
     cadre_status status = logical_gpus_open(strategy, assignment, logical->devices, error);
     if (status != CADRE_OK) {
-        drop(logical);
+        logical_device_drop(logical);
         return status;
     }
     strategy->devices_part->logical = logical;
@@ -223,8 +223,8 @@ static cadre_status run_round(
     return CADRE_OK;
 }
 
-static cadre_status run(cadre_replica *replica, uint32_t only, cadre_logical_function function,
-    void *user, struct cadre_error *error)
+static cadre_status logical_device_run(cadre_replica *replica, uint32_t only,
+    cadre_logical_function function, void *user, struct cadre_error *error)
 {
     uint32_t devices = cadre_logical_devices(replica);
     CADRE_ASSERT(only == UINT32_MAX || only < devices);
@@ -265,7 +265,7 @@ static cadre_status run_public(const char *name, cadre_replica *replica, uint32_
         status = logical_device_check(replica, only, &error);
     }
     if (status == CADRE_OK) {
-        status = run(replica, only, function, user, &error);
+        status = logical_device_run(replica, only, function, user, &error);
     }
     return api_return(status, &error);
 }

@@ -15,7 +15,7 @@ void *cadre_logical_stream(const cadre_replica *replica, uint32_t logical_device
     return device == NULL ? NULL : device->compute;
 }
 
-static cadre_status enter(const char *function, const cadre_replica *replica,
+static cadre_status logical_tensors_enter(const char *function, const cadre_replica *replica,
     uint32_t logical_device, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(ret_tensor, function, "ret_tensor", error));
@@ -28,7 +28,8 @@ cadre_status cadre_tensor_create_on_logical(cadre_replica *replica, uint32_t log
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, cadre_tensor **ret_tensor)
 {
     struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, logical_device, ret_tensor, &error);
+    cadre_status status =
+        logical_tensors_enter(__func__, replica, logical_device, ret_tensor, &error);
     if (status == CADRE_OK) {
         struct device *device = logical_device_of(replica, logical_device);
         status = gpus_tensor_zeros(device, dtype, rank, dims, ret_tensor, &error);
@@ -40,7 +41,8 @@ cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logic
     const cadre_tensor *tensor, cadre_tensor **ret_tensor)
 {
     struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, logical_device, ret_tensor, &error);
+    cadre_status status =
+        logical_tensors_enter(__func__, replica, logical_device, ret_tensor, &error);
     if (status == CADRE_OK) {
         status = argument_require(tensor, __func__, "tensor", &error);
     }

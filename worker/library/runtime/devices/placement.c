@@ -15,7 +15,7 @@
 
 _Static_assert(CADRE_LOGICAL_GPUS_MAX == DEVICES_MAX, "a placement names any device");
 
-static cadre_status enter(const char *function, const cadre_replica *replica,
+static cadre_status devices_placement_enter(const char *function, const cadre_replica *replica,
     const cadre_tensor *tensor, cadre_placement *ret_placement, struct cadre_error *error)
 {
     CADRE_TRY(argument_require(ret_placement, function, "ret_placement", error));
@@ -39,7 +39,7 @@ cadre_status cadre_assign_to_logical_device(const cadre_replica *replica,
     const cadre_tensor *tensor, int32_t logical_device, cadre_placement *ret_placement)
 {
     struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, tensor, ret_placement, &error);
+    cadre_status status = devices_placement_enter(__func__, replica, tensor, ret_placement, &error);
     uint32_t count = cadre_logical_devices(replica);
     if (status == CADRE_OK && (logical_device < 0 || (uint32_t)logical_device >= count)) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
@@ -93,7 +93,7 @@ cadre_status cadre_split_to_logical_devices(const cadre_replica *replica,
     cadre_placement *ret_placement)
 {
     struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, tensor, ret_placement, &error);
+    cadre_status status = devices_placement_enter(__func__, replica, tensor, ret_placement, &error);
     if (status == CADRE_OK && count > 0) {
         status = argument_require(partition_dimensions, __func__, "partition_dimensions", &error);
     }
@@ -116,7 +116,7 @@ cadre_status cadre_replicate_to_logical_devices(
     const cadre_replica *replica, const cadre_tensor *tensor, cadre_placement *ret_placement)
 {
     struct cadre_error error = {0};
-    cadre_status status = enter(__func__, replica, tensor, ret_placement, &error);
+    cadre_status status = devices_placement_enter(__func__, replica, tensor, ret_placement, &error);
     if (status == CADRE_OK) {
         *ret_placement = (cadre_placement){
             .kind = CADRE_PLACEMENT_REPLICATED, .pieces = cadre_logical_devices(replica)};
@@ -230,8 +230,8 @@ static cadre_status copy_block(const cadre_tensor *tensor, struct block *block,
     return status;
 }
 
-static cadre_status cut(cadre_tensor *tensor, const cadre_placement *placement, uint32_t number,
-    cadre_tensor **ret_piece, struct cadre_error *error)
+static cadre_status devices_placement_cut(cadre_tensor *tensor, const cadre_placement *placement,
+    uint32_t number, cadre_tensor **ret_piece, struct cadre_error *error)
 {
     struct block block = {.axis = 0};
     uint32_t rank = cadre_tensor_rank(tensor);
@@ -284,12 +284,12 @@ static cadre_status piece_of(cadre_tensor *tensor, const cadre_placement *placem
     }
     CADRE_TRY(check_split(tensor, placement->partition_dimensions,
         placement->rank > CADRE_RANK_MAX ? 0 : placement->rank, placement->pieces, error));
-    return cut(tensor, placement, logical_device, ret_piece, error);
+    return devices_placement_cut(tensor, placement, logical_device, ret_piece, error);
 }
 
 /* What of a GPU's memory is of another GPU goes there. */
-static cadre_status bring(const cadre_placement *placement, uint32_t logical_device,
-    cadre_tensor **piece, struct cadre_error *error)
+static cadre_status devices_placement_bring(const cadre_placement *placement,
+    uint32_t logical_device, cadre_tensor **piece, struct cadre_error *error)
 {
     uint32_t gpu = logical_device < CADRE_LOGICAL_GPUS_MAX ? placement->gpus[logical_device] : 0;
     const struct device *from = tensor_device(*piece);
@@ -323,7 +323,7 @@ cadre_status cadre_placement_piece(cadre_tensor *tensor, const cadre_placement *
         status = piece_of(tensor, placement, logical_device, ret_piece, &error);
     }
     if (status == CADRE_OK) {
-        status = bring(placement, logical_device, ret_piece, &error);
+        status = devices_placement_bring(placement, logical_device, ret_piece, &error);
     }
     return api_return(status, &error);
 }

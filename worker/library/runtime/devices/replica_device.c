@@ -90,7 +90,7 @@ void replica_device_returned(cadre_replica *replica, cadre_status status)
 
 /* --- waiting --- */
 
-static cadre_status settle(
+static cadre_status replica_device_settle(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     (void)user;
@@ -121,14 +121,14 @@ static cadre_status settle(
 
 cadre_status replica_device_synchronize(cadre_replica *replica, struct cadre_error *error)
 {
-    return settle(replica->strategy, replica->local, NULL, error);
+    return replica_device_settle(replica->strategy, replica->local, NULL, error);
 }
 
 cadre_status replica_devices_synchronize(cadre_strategy *strategy, struct cadre_error *error)
 {
     return strategy->mesh_devices == NULL || strategy->mesh == NULL
                ? CADRE_OK
-               : strategy_each_replica(strategy, settle, NULL, error);
+               : strategy_each_replica(strategy, replica_device_settle, NULL, error);
 }
 
 /* --- after a failure --- */

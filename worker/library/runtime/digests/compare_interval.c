@@ -21,7 +21,8 @@
 
 /* What the steps since the last comparison pay, and what this one cost: nothing, if `hash_us` is
  * of one that does not count. */
-static void account(struct compare_interval *interval, uint64_t steps_us, uint64_t hash_us)
+static void compare_interval_account(
+    struct compare_interval *interval, uint64_t steps_us, uint64_t hash_us)
 {
     uint64_t paid_us = steps_us / COST_ONE_IN;
     interval->owed_us -= paid_us < interval->owed_us ? paid_us : interval->owed_us;
@@ -39,13 +40,13 @@ static uint64_t steps_that_pay(uint64_t us, double step_us)
 }
 
 /* The steps to the next comparison, by one that counts. */
-static uint64_t measure(
+static uint64_t compare_interval_measure(
     struct compare_interval *interval, uint64_t steps, uint64_t steps_us, uint64_t took_us)
 {
     CADRE_ASSERT(steps > 0);
     uint64_t hash_us = took_us > HASH_US_LEAST ? took_us : HASH_US_LEAST;
     double step_us = (double)(steps_us > 0 ? steps_us : 1) / (double)steps;
-    account(interval, steps_us, hash_us);
+    compare_interval_account(interval, steps_us, hash_us);
     interval->steps = steps_that_pay(hash_us, step_us);
     uint64_t next = steps_that_pay(interval->owed_us, step_us);
     return next < PUT_OFF_TIMES * interval->steps ? next : PUT_OFF_TIMES * interval->steps;
@@ -62,9 +63,9 @@ uint64_t compare_interval_hashed(struct compare_interval *interval, uint64_t pos
         interval->first_us = begun_us;
     }
     if (interval->ended_us > 0 && steps > 0 && whole) {
-        account(interval, steps_us, 0);
+        compare_interval_account(interval, steps_us, 0);
     } else if (interval->ended_us > 0 && steps > 0) {
-        next = measure(interval, steps, steps_us, ended_us - begun_us);
+        next = compare_interval_measure(interval, steps, steps_us, ended_us - begun_us);
     }
     interval->hash_us = whole ? interval->hash_us : ended_us - begun_us;
     interval->position = position;

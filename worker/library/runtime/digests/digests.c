@@ -72,7 +72,7 @@ static void free_part(cadre_strategy *strategy)
     }
 }
 
-static bool compares(const cadre_strategy *strategy)
+static bool digests_compares(const cadre_strategy *strategy)
 {
     return !strategy->environment->verify_off && strategy->replica_count > 1;
 }
@@ -93,7 +93,7 @@ static struct state_hash_turn turn_of(const cadre_strategy *strategy)
 }
 
 /* Before any replica runs: what is the task's, which one of them may write early. */
-static cadre_status begin(struct step_order *order, struct cadre_error *error)
+static cadre_status digests_begin(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
     struct digests_part *part = strategy->digests;
@@ -137,7 +137,7 @@ static void send_next_interval(cadre_strategy *strategy, struct digests_part *pa
     step->compares_whole = whole;
 }
 
-static cadre_status bind(const cadre_replica *bound, struct cadre_error *error)
+static cadre_status digests_bind(const cadre_replica *bound, struct cadre_error *error)
 {
     cadre_strategy *strategy = bound->strategy;
     struct digests_part *part = strategy->digests;
@@ -184,7 +184,7 @@ static void report_interval(const cadre_strategy *strategy, struct digests_part 
     }
 }
 
-static void commit(struct step_order *order)
+static void digests_commit(struct step_order *order)
 {
     cadre_strategy *strategy = order->strategy;
     struct digests_part *part = strategy->digests;
@@ -207,7 +207,7 @@ static void commit(struct step_order *order)
 }
 
 /* By hand nobody can start the program again. */
-static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+static bool digests_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     (void)aborted;
     const struct digests_part *part = strategy->digests;
@@ -220,11 +220,11 @@ static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cau
 
 /* --- outside of steps --- */
 
-static cadre_status digest(
+static cadre_status digests_digest(
     cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error)
 {
     struct state_hashes *hashes = &strategy->digests->hashes[local];
-    if (!compares(strategy)) {
+    if (!digests_compares(strategy)) {
         return CADRE_OK;
     }
     CADRE_TRY(state_hash_all(strategy, local, hashes, error));
@@ -257,11 +257,11 @@ static void generation_end(cadre_strategy *strategy)
 }
 
 /* Its first step compares: whoever came in is what the others are. */
-static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status digests_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     (void)error;
     struct digests_part *part = strategy->digests;
-    part->next = compares(strategy) ? 0 : POSITION_NONE;
+    part->next = digests_compares(strategy) ? 0 : POSITION_NONE;
     part->whole = true;
     part->turn = 0;
     part->due = false;
@@ -277,12 +277,12 @@ const struct strategy_hooks digests_hooks = {
     .open = open_part,
     .close = close_part,
     .free = free_part,
-    .begin = begin,
-    .bind = bind,
+    .begin = digests_begin,
+    .bind = digests_bind,
     .diverged = divergence_find,
-    .commit = commit,
-    .undo = undo,
-    .digest = digest,
+    .commit = digests_commit,
+    .undo = digests_undo,
+    .digest = digests_digest,
     .generation_end = generation_end,
-    .reopen = reopen,
+    .reopen = digests_reopen,
 };

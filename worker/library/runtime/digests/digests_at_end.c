@@ -29,7 +29,8 @@ static uint32_t first_difference(const struct state_hashes *a, const struct stat
     return i;
 }
 
-static cadre_status differ(cadre_strategy *strategy, uint32_t local, struct cadre_error *error)
+static cadre_status digests_at_end_differ(
+    cadre_strategy *strategy, uint32_t local, struct cadre_error *error)
 {
     struct digests_part *part = strategy->digests;
     const struct task_roster *roster = &strategy->roster;
@@ -60,7 +61,7 @@ cadre_status digests_at_end(
     uint64_t digest = state_digest(&part->hashes[0]);
     for (uint32_t i = 1; i < strategy->local_replicas; i++) {
         if (state_digest(&part->hashes[i]) != digest) {
-            return differ(strategy, i, error);
+            return digests_at_end_differ(strategy, i, error);
         }
     }
     if (strategy->roster.member_count == 1 && strategy->local_replicas > 1) {

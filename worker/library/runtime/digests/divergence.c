@@ -197,7 +197,7 @@ static cadre_status find_tensor(cadre_replica *replica, const struct state_hashe
 }
 
 /* What all replicas hold; *ret_held[replica_count] is the caller's to free. */
-static cadre_status gather(cadre_replica *replica, const struct held *own,
+static cadre_status digests_divergence_gather(cadre_replica *replica, const struct held *own,
     const struct mesh_note *note, struct held **ret_held, struct cadre_error *error)
 {
     const cadre_strategy *strategy = replica->strategy;
@@ -215,8 +215,8 @@ static cadre_status gather(cadre_replica *replica, const struct held *own,
         strategy->mesh, replica->local, own, sizeof *own, sizes, *ret_held, note, error);
 }
 
-static void describe(const cadre_strategy *strategy, const struct held *held, uint32_t tensor,
-    struct divergence *ret_divergence, char text[LIMIT_TEXT_BYTES])
+static void digests_divergence_describe(const cadre_strategy *strategy, const struct held *held,
+    uint32_t tensor, struct divergence *ret_divergence, char text[LIMIT_TEXT_BYTES])
 {
     char room[STATE_TENSOR_TEXT_BYTES];
     const char *what =
@@ -247,9 +247,9 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
     char text[LIMIT_TEXT_BYTES];
     const struct mesh_note note = {.key = collective_key(KEY_FIND, strategy_position(strategy)),
         .text = "a replica looks for what differs in its state"};
-    CADRE_TRY(gather(replica, &own, &note, &held, error));
+    CADRE_TRY(digests_divergence_gather(replica, &own, &note, &held, error));
     CADRE_TRY(find_tensor(replica, hashes, &note, &tensor, error));
-    describe(strategy, held, tensor, &divergence, text);
+    digests_divergence_describe(strategy, held, tensor, &divergence, text);
     if (replica->local == 0) {
         part->divergence = divergence;
         snprintf(part->text, sizeof part->text, "%s", text);

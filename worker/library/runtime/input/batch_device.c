@@ -21,7 +21,7 @@ struct batch_copies {
 };
 
 /* From now on the tensors are used, and their memory given back, in the order of compute. */
-static void finish(struct batch_stage *stage)
+static void batch_device_finish(struct batch_stage *stage)
 {
     struct batch_copies *copies = (struct batch_copies *)(void *)stage;
     for (uint32_t i = 0; i < copies->count; i++) {
@@ -88,7 +88,7 @@ static cadre_status begin_element(
     return CADRE_OK;
 }
 
-static cadre_status record(
+static cadre_status batch_device_record(
     struct batch_copies *copies, struct device *device, struct cadre_error *error)
 {
     void *event = NULL;
@@ -111,7 +111,7 @@ cadre_status batch_to_devices(
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for the copies of a batch");
     }
-    copies->stage.finish = finish;
+    copies->stage.finish = batch_device_finish;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; status == CADRE_OK && i < batch->replicas; i++) {
         struct device *device = strategy->replicas[i].device;
@@ -120,11 +120,12 @@ cadre_status batch_to_devices(
         }
         status = begin_element(device, &batch->elements[i], error);
         struct cadre_error other;
-        cadre_status recorded = record(copies, device, status == CADRE_OK ? error : &other);
+        cadre_status recorded =
+            batch_device_record(copies, device, status == CADRE_OK ? error : &other);
         status = status == CADRE_OK ? recorded : status;
     }
     if (status != CADRE_OK) { /* what is there stays; the rest is tried again */
-        finish(&copies->stage);
+        batch_device_finish(&copies->stage);
         return cadre_error_wrap(error, status,
             "dataset '%s': bring a batch to the GPUs; fewer "
             "batches ahead (per_replica_buffer) need less of their memory",

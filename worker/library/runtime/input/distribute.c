@@ -129,7 +129,8 @@ static cadre_status announce_stream(
     return task_stream(strategy->task, &stream, error);
 }
 
-static cadre_status describe(cadre_distributed_dataset *distributed, struct cadre_error *error)
+static cadre_status distribute_describe(
+    cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     if (distributed->data == NULL) {
         return CADRE_OK; /* each task may have another one */
@@ -143,9 +144,9 @@ static cadre_status describe(cadre_distributed_dataset *distributed, struct cadr
 }
 
 /* What the options and what is in `made` already say. */
-static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed_dataset *made,
-    const cadre_input_options *options, cadre_distributed_dataset **ret_distributed,
-    struct cadre_error *error)
+static cadre_status distribute_distribute(cadre_strategy *strategy,
+    const cadre_distributed_dataset *made, const cadre_input_options *options,
+    cadre_distributed_dataset **ret_distributed, struct cadre_error *error)
 {
     CADRE_TRY(check_options(strategy, options, made->function != NULL, error));
     CADRE_ASSERT((made->data == NULL) != (made->function == NULL));
@@ -168,7 +169,7 @@ static cadre_status distribute(cadre_strategy *strategy, const cadre_distributed
         options->per_replica_buffer == 0 ? 1 : options->per_replica_buffer;
     cadre_status status = choose_name(strategy, options->name, distributed->name, error);
     if (status == CADRE_OK) {
-        status = describe(distributed, error);
+        status = distribute_describe(distributed, error);
     }
     if (status == CADRE_OK && made->iterating.of == NULL) {
         status = pipelines_compare(distributed, error); /* there may be another layout after it */
@@ -222,7 +223,7 @@ cadre_status distributed_make_iterator(cadre_distributed_dataset *distributed,
         .warned_files = true,
         .warned_policy = true,
         .warned_left = true};
-    return distribute(strategy, &made, &options, ret_iterator, error);
+    return distribute_distribute(strategy, &made, &options, ret_iterator, error);
 }
 
 /* --- public --- */
@@ -245,7 +246,7 @@ cadre_status cadre_distribute_dataset(cadre_strategy *strategy, cadre_dataset *d
     }
     if (status == CADRE_OK) {
         const cadre_distributed_dataset made = {.data = data};
-        status = distribute(
+        status = distribute_distribute(
             strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
     }
     cadre_dataset_release(data);
@@ -268,7 +269,7 @@ cadre_status cadre_distribute_datasets_from_function(cadre_strategy *strategy,
     }
     if (status == CADRE_OK) {
         const cadre_distributed_dataset made = {.function = function, .user = user};
-        status = distribute(
+        status = distribute_distribute(
             strategy, &made, options == NULL ? &defaults : options, ret_distributed, &error);
     }
     return api_return(status, &error);

@@ -26,7 +26,7 @@ static bool leads_to_another(const cadre_distributed_dataset *distributed)
 
 /* The state came from elsewhere, and no step was applied since: the program is led to where that
  * stands. False: the epoch is not entered again. */
-static bool reenter(cadre_distributed_dataset *distributed)
+static bool input_epochs_reenter(cadre_distributed_dataset *distributed)
 {
     bool again = distributed->reenters && distributed->at.epochs_begun > 0 &&
                  (distributed_is_partly_applied(distributed) || leads_to_another(distributed));
@@ -34,7 +34,7 @@ static bool reenter(cadre_distributed_dataset *distributed)
     return again;
 }
 
-static void begin(cadre_distributed_dataset *distributed, uint64_t epoch)
+static void input_epochs_begin(cadre_distributed_dataset *distributed, uint64_t epoch)
 {
     CADRE_ASSERT(distributed->at.epochs_begun <= epoch);
     distributed->at = (struct dataset_position){
@@ -54,7 +54,7 @@ cadre_status distributed_start(
     distributed->exists_until =
         again && strategy_is_catching_up(strategy) ? distributed->at.next : 0;
     if (!again) {
-        begin(distributed, epoch);
+        input_epochs_begin(distributed, epoch);
     }
     CADRE_ASSERT(distributed->at.epochs_begun == epoch + 1);
     distributed->at.next = distributed->at.applied;
@@ -102,7 +102,7 @@ static cadre_status next_epoch(cadre_distributed_dataset *distributed, uint64_t 
     if (over) {
         return CADRE_OK;
     }
-    bool again = distributed->at.epochs_begun <= epochs && reenter(distributed);
+    bool again = distributed->at.epochs_begun <= epochs && input_epochs_reenter(distributed);
     if (!again && distributed->at.epochs_begun >= epochs) {
         distributed->at.open = false;
         return CADRE_OK;

@@ -6,7 +6,7 @@
 #include "worker/library/runtime/strategy/strategy_registry.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-static bool has(const cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
+static bool input_has(const cadre_strategy *strategy, const cadre_distributed_dataset *distributed)
 {
     const struct input_part *input = strategy->input; /* NULL while it is opened */
     for (uint32_t i = 0; input != NULL && i < input->dataset_count; i++) {
@@ -22,11 +22,11 @@ bool distributed_is_registered(const cadre_distributed_dataset *distributed)
 {
     uint32_t at = 0;
     const cadre_strategy *strategy = strategy_registry_default();
-    if (strategy != NULL && has(strategy, distributed)) {
+    if (strategy != NULL && input_has(strategy, distributed)) {
         return true;
     }
     while ((strategy = strategy_registry_next(&at)) != NULL) {
-        if (has(strategy, distributed)) {
+        if (input_has(strategy, distributed)) {
             return true;
         }
     }

@@ -71,7 +71,7 @@ static bool is_of_iterator_before(const struct batch_source *source)
     return dataset->iterating.of != NULL && source->epoch != dataset->iterating.number;
 }
 
-static cadre_status check(const struct step_order *order, struct cadre_error *error)
+static cadre_status input_hooks_check(const struct step_order *order, struct cadre_error *error)
 {
     if (order->batch != NULL && (!distributed_is_registered(order->batch->source.dataset) ||
                                     is_of_iterator_before(&order->batch->source))) {
@@ -104,7 +104,7 @@ static struct step_consumption consumption_of(const struct step_order *order)
     return consumption;
 }
 
-static cadre_status begin(struct step_order *order, struct cadre_error *error)
+static cadre_status input_hooks_begin(struct step_order *order, struct cadre_error *error)
 {
     CADRE_ASSERT(!order->consumes || order->batch != NULL);
     if (order->batch != NULL) {
@@ -152,7 +152,7 @@ static void take_account(const struct step_order *order)
     }
 }
 
-static void commit(struct step_order *order)
+static void input_hooks_commit(struct step_order *order)
 {
     order->consumption = (struct consumption){0};
     if (order->consumes) {
@@ -169,7 +169,7 @@ static void commit(struct step_order *order)
     take_account(order);
 }
 
-static cadre_status adopt(struct step_order *order, struct cadre_error *error)
+static cadre_status input_hooks_adopt(struct step_order *order, struct cadre_error *error)
 {
     (void)error;
     if (order->consumes) {
@@ -179,7 +179,7 @@ static cadre_status adopt(struct step_order *order, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static void report(const struct step_order *order)
+static void input_hooks_report(const struct step_order *order)
 {
     reports_step(order->strategy, order->consumes ? order->batch->source.dataset : NULL,
         order->consumes ? order->batch->source.global_rows : 0);
@@ -187,7 +187,7 @@ static void report(const struct step_order *order)
 
 /* --- in a generation --- */
 
-static cadre_status prepare(
+static cadre_status input_hooks_prepare(
     cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct kept_positions *kept = &strategy->input->kept;
@@ -251,7 +251,7 @@ static void be_led(cadre_strategy *strategy)
 
 /* A task that was there goes its own way to where the source stands: its program begins epochs
  * itself. */
-static cadre_status install(
+static cadre_status input_hooks_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     CADRE_ASSERT(install_mode == INSTALL_ADOPTED_STEP || install_mode == INSTALL_JOINED);
@@ -264,7 +264,7 @@ static cadre_status install(
     return distributed_take_received(strategy, install_mode == INSTALL_JOINED, error);
 }
 
-static void cleanup(cadre_strategy *strategy)
+static void input_hooks_cleanup(cadre_strategy *strategy)
 {
     if (strategy->input->kept.at != NULL) {
         put_back(strategy);
@@ -273,7 +273,7 @@ static void cleanup(cadre_strategy *strategy)
 }
 
 /* The new generation has been told of no run. */
-static cadre_status reopen(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status input_hooks_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     strategy->input->cursor_end = 0;
     return distributed_reopen(strategy, error);
@@ -284,13 +284,13 @@ const struct strategy_hooks input_hooks = {
     .open = open_part,
     .close = close_part,
     .free = free_part,
-    .check = check,
-    .begin = begin,
-    .commit = commit,
-    .adopt = adopt,
-    .report = report,
-    .prepare = prepare,
-    .install = install,
-    .cleanup = cleanup,
-    .reopen = reopen,
+    .check = input_hooks_check,
+    .begin = input_hooks_begin,
+    .commit = input_hooks_commit,
+    .adopt = input_hooks_adopt,
+    .report = input_hooks_report,
+    .prepare = input_hooks_prepare,
+    .install = input_hooks_install,
+    .cleanup = input_hooks_cleanup,
+    .reopen = input_hooks_reopen,
 };

@@ -218,7 +218,8 @@ static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32
     }
 }
 
-static cadre_status reopen(cadre_distributed_dataset *distributed, struct cadre_error *error)
+static cadre_status input_open_reopen(
+    cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     uint32_t workers = distributed->strategy->roster.member_count;
     distributed_close(distributed);
@@ -229,7 +230,8 @@ static cadre_status reopen(cadre_distributed_dataset *distributed, struct cadre_
 }
 
 /* Whoever goes on reading is told why it cannot. */
-static cadre_status lose(cadre_distributed_dataset *distributed, const struct cadre_error *error)
+static cadre_status input_open_lose(
+    cadre_distributed_dataset *distributed, const struct cadre_error *error)
 {
     distributed->failed = *error;
     return error->code;
@@ -243,8 +245,8 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
         if (distributed->layout == strategy->layout && !assigned) {
             continue;
         }
-        if (reopen(distributed, error) != CADRE_OK) {
-            return lose(distributed, error);
+        if (input_open_reopen(distributed, error) != CADRE_OK) {
+            return input_open_lose(distributed, error);
         }
         uint64_t begun = distributed->at.epochs_begun;
         if (begun > 0 && distributed->at.open && !distributed->reenters) {
@@ -256,7 +258,7 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
 
 /* --- what came from elsewhere --- */
 
-static void drop(struct dataset_received *received)
+static void input_open_drop(struct dataset_received *received)
 {
     file_shares_clear(&received->shares);
     distributed_state_clear(&received->state);
@@ -266,7 +268,7 @@ static void drop(struct dataset_received *received)
 void distributed_drop_received(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
-        drop(&strategy->input->datasets[i]->received);
+        input_open_drop(&strategy->input->datasets[i]->received);
     }
 }
 
@@ -301,16 +303,16 @@ cadre_status distributed_take_received(
             distributed->began = received->by_files ? CADRE_SHARD_FILE : CADRE_SHARD_DATA;
             take_shares(distributed);
             files_deal(distributed);
-            status = reopen(distributed, error);
+            status = input_open_reopen(distributed, error);
             if (status == CADRE_OK && received->has_state) {
                 struct cadre_error ignored; /* it is read from the beginning then */
                 distributed_input_restore(distributed->input, &received->state, &ignored);
             }
             if (status != CADRE_OK) {
-                lose(distributed, error);
+                input_open_lose(distributed, error);
             }
         }
-        drop(received);
+        input_open_drop(received);
     }
     return status;
 }

@@ -16,7 +16,7 @@
 #define REPLAY_DRAW_US   (CADRE_US_PER_S / 4)
 #define REPLAY_LINE_US   (10 * CADRE_US_PER_S)
 
-static void seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
+static void input_read_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
     CADRE_ASSERT(distributed->prefetcher != NULL);
     if (distributed->reads_epoch != epoch || distributed->reads_step != step) {
@@ -29,7 +29,7 @@ static void seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_
 void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
     distributed_input_step(distributed, &epoch, &step);
-    seek(distributed, epoch, step);
+    input_read_seek(distributed, epoch, step);
 }
 
 /* A pipeline that is not indexable comes to a step by reading all that is before it. */
@@ -73,7 +73,7 @@ cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t e
             epoch);
     }
     distributed_input_step(distributed, &epoch, &step);
-    seek(distributed, epoch, step);
+    input_read_seek(distributed, epoch, step);
     await_batch(distributed);
     cadre_status status = input_prefetcher_take(distributed->prefetcher, ret_batch, error);
     distributed->reads_step += status == CADRE_OK ? 1 : 0;

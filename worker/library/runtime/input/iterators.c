@@ -14,7 +14,7 @@
 #include "worker/library/runtime/regroup/join.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-static cadre_distributed_dataset *find(const cadre_strategy *strategy, const char *name)
+static cadre_distributed_dataset *iterators_find(const cadre_strategy *strategy, const char *name)
 {
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         if (strcmp(strategy->input->datasets[i]->name, name) == 0) {
@@ -40,8 +40,8 @@ static cadre_distributed_dataset *find_free(const cadre_distributed_dataset *dis
 cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const char *of,
     uint64_t steps, struct cadre_error *error)
 {
-    cadre_distributed_dataset *iterator = find(strategy, name);
-    cadre_distributed_dataset *distributed = find(strategy, of);
+    cadre_distributed_dataset *iterator = iterators_find(strategy, name);
+    cadre_distributed_dataset *distributed = iterators_find(strategy, of);
     if (distributed == NULL || distributed->iterating.of != NULL) {
         return CADRE_OK; /* of a dataset that this program has not */
     }
@@ -90,8 +90,8 @@ cadre_status iterator_enter(cadre_distributed_dataset *iterator, struct cadre_er
 
 /* --- public --- */
 
-static cadre_status iterate(cadre_distributed_dataset *distributed, uint64_t number, uint64_t steps,
-    cadre_distributed_dataset **ret_iterator, struct cadre_error *error)
+static cadre_status iterators_iterate(cadre_distributed_dataset *distributed, uint64_t number,
+    uint64_t steps, cadre_distributed_dataset **ret_iterator, struct cadre_error *error)
 {
     if (distributed->iterating.of != NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -140,12 +140,12 @@ cadre_status cadre_distributed_iterate(cadre_distributed_dataset *distributed, u
         status = strategy_require(distributed->strategy, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = iterate(distributed, number, steps, ret_iterator, &error);
+        status = iterators_iterate(distributed, number, steps, ret_iterator, &error);
     }
     return api_return(status, &error);
 }
 
-static void release(cadre_distributed_dataset *iterator)
+static void iterators_release(cadre_distributed_dataset *iterator)
 {
     struct iterating *iterating = &iterator->iterating;
     distributed_drop_batch(iterator);
@@ -176,7 +176,7 @@ void cadre_distributed_release(cadre_distributed_dataset *iterator)
             iterator->name);
     }
     if (status == CADRE_OK) {
-        release(iterator);
+        iterators_release(iterator);
     }
     api_return(status, &error);
 }

@@ -129,7 +129,7 @@ static cadre_status take_next(cadre_distributed_dataset *distributed, struct cad
     return status;
 }
 
-static cadre_status next(
+static cadre_status next_next(
     cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
@@ -190,7 +190,7 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     cadre_status status = argument_require(ret_batch, __func__, "ret_batch", &error);
     if (status == CADRE_OK) {
         *ret_batch = NULL;
-        status = next(distributed, __func__, &error);
+        status = next_next(distributed, __func__, &error);
     }
     if (status == CADRE_OK) {
         *ret_batch = distributed->batch;

@@ -40,7 +40,7 @@ bool reports_are_shown(const cadre_strategy *strategy)
     return strategy->input->reports->show;
 }
 
-static struct progress snapshot(const struct reports *reports)
+static struct progress input_reports_snapshot(const struct reports *reports)
 {
     CADRE_ASSERT(reports->metric_count <= LIMIT_METRICS);
     struct progress progress = {
@@ -68,7 +68,7 @@ static struct progress snapshot(const struct reports *reports)
 }
 
 /* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
-static void report(cadre_strategy *strategy, bool now)
+static void input_reports_report(cadre_strategy *strategy, bool now)
 {
     struct reports *reports = strategy->input->reports;
     uint64_t now_us = clock_monotonic_us();
@@ -79,7 +79,7 @@ static void report(cadre_strategy *strategy, bool now)
     }
     reports->reported_us = now_us;
     reports->changed = false;
-    struct progress progress = snapshot(reports);
+    struct progress progress = input_reports_snapshot(reports);
     if (!reports->by_hand) {
         task_progress(strategy->task, &progress);
         if (now || now_us - reports->shards_us >= CADRE_US_PER_S) {
@@ -96,7 +96,7 @@ static void report(cadre_strategy *strategy, bool now)
 static void show_finished_epoch(struct reports *reports)
 {
     if (reports->by_hand && reports->show && reports->epoch_unshown && !show_redraws()) {
-        struct progress progress = snapshot(reports);
+        struct progress progress = input_reports_snapshot(reports);
         show_epoch(&progress);
     }
     reports->epoch_unshown = false;
@@ -118,7 +118,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     if (strategy->roster.rank == 0) {
         show_finished_epoch(reports);
     }
-    report(strategy, false);
+    input_reports_report(strategy, false);
     reports->epoch = distributed->at.epochs_begun - 1;
     reports->epochs = distributed->epochs == UINT64_MAX ? 0 : distributed->epochs;
     int64_t steps = distributed->steps;
@@ -140,7 +140,7 @@ void reports_step(
     reports->samples += (uint64_t)rows;
     reports->changed = true;
     reports->epoch_unshown = true;
-    report(strategy, false);
+    input_reports_report(strategy, false);
 }
 
 cadre_status reports_metric(
@@ -164,13 +164,13 @@ cadre_status reports_metric(
     }
     reports->metrics[at].value = value;
     reports->changed = true;
-    report(strategy, false);
+    input_reports_report(strategy, false);
     return CADRE_OK;
 }
 
 void reports_flush(cadre_strategy *strategy)
 {
-    report(strategy, true);
+    input_reports_report(strategy, true);
     if (strategy->roster.rank == 0) {
         show_finished_epoch(strategy->input->reports);
     }

@@ -35,7 +35,7 @@ static void end_with_process(void)
     }
 }
 
-static cadre_status make(struct cadre_error *error)
+static cadre_status default_strategy_make(struct cadre_error *error)
 {
     static const char function[] = "cadre_strategy_current";
     STRATEGY_CALL call = {0};
@@ -69,7 +69,7 @@ static cadre_strategy *default_strategy(void)
     }
     pthread_mutex_lock(&making);
     strategy = strategy_registry_default();
-    cadre_status status = strategy == NULL ? make(&error) : CADRE_OK;
+    cadre_status status = strategy == NULL ? default_strategy_make(&error) : CADRE_OK;
     strategy = strategy_registry_default();
     pthread_mutex_unlock(&making);
     api_return(status, &error);

@@ -28,7 +28,7 @@
 #define SAVES_MOST 3
 
 /* What went wrong in the loop and was not looked at. */
-static cadre_status sticky(const cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status finish_sticky(const cadre_strategy *strategy, struct cadre_error *error)
 {
     cadre_status status = strategy_check(strategy, error);
     for (uint32_t i = 0; status == CADRE_OK && i < strategy->input->dataset_count; i++) {
@@ -144,7 +144,7 @@ static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *
                : strategy_set_failed(strategy, error);
 }
 
-static cadre_status finish(
+static cadre_status finish_finish(
     cadre_strategy *strategy, struct strategy_call *call, bool *ret_void, struct cadre_error *error)
 {
     *ret_void = false;
@@ -153,7 +153,7 @@ static cadre_status finish(
     }
     cadre_status status = strategy_require(strategy, "cadre_finish", call, error);
     if (status == CADRE_OK) {
-        status = sticky(strategy, error);
+        status = finish_sticky(strategy, error);
         if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
             return strategy_set_failed(strategy, error); /* of a dataset: the others hear of it */
         }
@@ -182,7 +182,7 @@ int cadre_finish(cadre_strategy *strategy)
     struct cadre_error error = {0};
     bool is_void = false;
     int exit_code = 1;
-    cadre_status status = finish(strategy, &call, &is_void, &error);
+    cadre_status status = finish_finish(strategy, &call, &is_void, &error);
     bool has = call.registry_slot > 0; /* else it is another call's, or nobody's */
     if (status != CADRE_OK && has && preemption_left(strategy, &exit_code)) {
         api_return(status, &error); /* all is saved, and said */

@@ -103,7 +103,7 @@ static cadre_status shape_of(const cadre_parameter_server_options *options,
     return CADRE_OK;
 }
 
-static cadre_status create(const cadre_parameter_server_options *options,
+static cadre_status parameter_server_create(const cadre_parameter_server_options *options,
     cadre_strategy **ret_strategy, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
@@ -138,7 +138,7 @@ cadre_status cadre_strategy_parameter_server(
     cadre_status status = argument_require(ret_strategy, function, "ret_strategy", &error);
     if (status == CADRE_OK) {
         *ret_strategy = NULL;
-        status = create(options, ret_strategy, &error);
+        status = parameter_server_create(options, ret_strategy, &error);
     }
     return api_return(status, &error);
 }

@@ -121,7 +121,7 @@ static void print_devices(const cadre_strategy *strategy)
         apart ? devices_text(stored, variables) : "");
 }
 
-static cadre_status create(
+static cadre_status strategies_create(
     const struct request *request, cadre_strategy **ret_strategy, struct cadre_error *error)
 {
     STRATEGY_CALL call = {0};
@@ -156,7 +156,7 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
         status = context_require_cross(request->function, &error);
     }
     if (status == CADRE_OK) {
-        status = create(request, ret_strategy, &error);
+        status = strategies_create(request, ret_strategy, &error);
     }
     return api_return(status, &error);
 }

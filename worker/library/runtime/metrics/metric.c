@@ -144,7 +144,7 @@ static cadre_status check_context(
                      metric->rule.name);
 }
 
-static cadre_status update(cadre_replica *replica, const cadre_metric *metric,
+static cadre_status metric_update(cadre_replica *replica, const cadre_metric *metric,
     const struct metric_batch *batch, struct cadre_error *error)
 {
     cadre_tensor *counted = NULL;
@@ -182,7 +182,7 @@ cadre_status cadre_metric_update(cadre_replica *replica, cadre_metric *metric,
         status = metric_check(&metric->rule, &batch, &error);
     }
     if (status == CADRE_OK) {
-        status = update(replica, metric, &batch, &error);
+        status = metric_update(replica, metric, &batch, &error);
     }
     if (status != CADRE_OK) {
         step_record_refusal(replica, &error);

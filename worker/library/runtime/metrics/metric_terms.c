@@ -38,7 +38,7 @@ static double number_at(const cadre_tensor *tensor, int64_t i)
 
 /* --- what fits --- */
 
-static cadre_status misfit(const struct metric_rule *rule, const char *what,
+static cadre_status metric_terms_misfit(const struct metric_rule *rule, const char *what,
     const cadre_tensor *tensor, const cadre_tensor *values, const char *wanted,
     struct cadre_error *error)
 {
@@ -66,13 +66,14 @@ static cadre_status check_targets(
     const cadre_tensor *targets = batch->targets;
     if (!has_targets(rule)) {
         return targets == NULL ? CADRE_OK
-                               : misfit(rule, "targets", targets, values,
+                               : metric_terms_misfit(rule, "targets", targets, values,
                                      "NULL: this metric is of the values alone", error);
     }
     if (!is_by_class(rule)) {
         bool fits = targets != NULL && is_number(targets) && shape_same(targets, values);
         return fits ? CADRE_OK
-                    : misfit(rule, "targets", targets, values, "numbers of the same shape", error);
+                    : metric_terms_misfit(
+                          rule, "targets", targets, values, "numbers of the same shape", error);
     }
     bool fits = cadre_tensor_rank(values) == 2 && cadre_tensor_dim(values, 1) > 0;
     fits = fits && targets != NULL && cadre_tensor_dtype(targets) >= CADRE_I64 &&
@@ -80,7 +81,7 @@ static cadre_status check_targets(
            cadre_tensor_count(targets) == cadre_tensor_dim(values, 0) &&
            cadre_tensor_rows(targets) == cadre_tensor_dim(values, 0);
     return fits ? CADRE_OK
-                : misfit(rule, "targets", targets, values,
+                : metric_terms_misfit(rule, "targets", targets, values,
                       "scores [rows, classes] and one integer for each row", error);
 }
 
@@ -95,7 +96,7 @@ cadre_status metric_check(
 {
     const cadre_tensor *weights = batch->weights;
     if (!is_number(batch->values)) {
-        return misfit(rule, "values", batch->values, batch->values, "numbers", error);
+        return metric_terms_misfit(rule, "values", batch->values, batch->values, "numbers", error);
     }
     CADRE_TRY(check_targets(rule, batch, error));
     if (weights == NULL) {
@@ -107,7 +108,7 @@ cadre_status metric_check(
         (count == 1 || count == terms_of(rule, batch) ||
             (cadre_tensor_rank(batch->values) > 0 && count == cadre_tensor_rows(batch->values)));
     return fits ? CADRE_OK
-                : misfit(rule, "weights", weights, batch->values,
+                : metric_terms_misfit(rule, "weights", weights, batch->values,
                       "one for all, one for each row, or one for each element", error);
 }
 
@@ -204,7 +205,7 @@ static cadre_status count_terms(const struct metric_rule *rule, const struct met
 
 /* Thresholds are a little below 0, then i / (thresholds - 1), at the end a little above 1: the
  * greatest i that the value exceeds. */
-static uint32_t exceeded(const struct metric_rule *rule, double value)
+static uint32_t metric_terms_exceeded(const struct metric_rule *rule, double value)
 {
     double last = rule->thresholds - 1;
     CADRE_ASSERT(value >= 0);
@@ -234,13 +235,13 @@ static cadre_status count_by_threshold(const struct metric_rule *rule,
                 rule->name, (long long)i, value, target);
         }
         double *counts = target == 1 ? state : state + rule->thresholds - 1;
-        counts[exceeded(rule, value)] += weight_at(batch, i, terms);
+        counts[metric_terms_exceeded(rule, value)] += weight_at(batch, i, terms);
     }
     return CADRE_OK;
 }
 
 /* From the highest threshold to the lowest: what lies above them grows. */
-static double area(const struct metric_rule *rule, const double *state)
+static double metric_terms_area(const struct metric_rule *rule, const double *state)
 {
     const double *positive = state;
     const double *negative = state + rule->thresholds - 1;
@@ -278,7 +279,7 @@ double metric_result(const struct metric_rule *rule, const double *state)
         return state[0];
     }
     if (rule->kind == CADRE_METRIC_AUC) {
-        return area(rule, state);
+        return metric_terms_area(rule, state);
     }
     return state[1] == 0 ? 0 : state[0] / state[1];
 }

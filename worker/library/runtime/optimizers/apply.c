@@ -15,7 +15,7 @@ static const char function[] = "cadre_optimizer_apply";
 
 /* --- in a replica function --- */
 
-static cadre_status prepare(cadre_replica *replica, cadre_optimizer *optimizer,
+static cadre_status optimizer_prepare(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
     struct pending_update *turn, struct cadre_error *error)
 {
@@ -41,7 +41,7 @@ static cadre_status apply_in_replica(cadre_replica *replica, cadre_optimizer *op
             function, optimizer->name);
     }
     CADRE_TRY(pending_update_acquire(replica, optimizer, gradients->count, &turn, error));
-    cadre_status status = prepare(replica, optimizer, gradients, options, turn, error);
+    cadre_status status = optimizer_prepare(replica, optimizer, gradients, options, turn, error);
     if (status != CADRE_OK) {
         pending_update_release(turn);
         return status;
@@ -113,7 +113,7 @@ static cadre_status apply_in_update(cadre_optimizer *optimizer, const struct gra
 
 /* --- the call --- */
 
-static cadre_status apply(cadre_replica *replica, cadre_optimizer *optimizer,
+static cadre_status optimizers_apply_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     const struct gradients *gradients, const cadre_apply_options *options,
     struct cadre_error *error)
 {
@@ -158,7 +158,7 @@ cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *opti
     options = options == NULL ? &defaults : options;
     const struct gradients given = {
         .dense = gradients, .sparse = options->sparse, .variables = variables, .count = count};
-    cadre_status status = apply(replica, optimizer, &given, options, &error);
+    cadre_status status = optimizers_apply_apply(replica, optimizer, &given, options, &error);
     if (status != CADRE_OK) {
         step_record_refusal(replica != NULL ? replica : step_current_replica(), &error);
     }

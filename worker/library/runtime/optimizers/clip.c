@@ -66,7 +66,7 @@ static cadre_status sum_of_squares(
     return CADRE_OK;
 }
 
-static cadre_status scale(cadre_tensor *gradient, double factor, struct cadre_error *error)
+static cadre_status clip_scale(cadre_tensor *gradient, double factor, struct cadre_error *error)
 {
     struct device *device = tensor_device(gradient);
     size_t count = (size_t)cadre_tensor_count(gradient);
@@ -83,7 +83,7 @@ static cadre_status scale(cadre_tensor *gradient, double factor, struct cadre_er
     return CADRE_OK;
 }
 
-static cadre_status limit(cadre_tensor *gradient, double value, struct cadre_error *error)
+static cadre_status clip_limit(cadre_tensor *gradient, double value, struct cadre_error *error)
 {
     struct device *device = tensor_device(gradient);
     cadre_tensor *here = NULL;
@@ -104,7 +104,7 @@ static cadre_status limit(cadre_tensor *gradient, double value, struct cadre_err
 }
 
 /* What makes a vector of that norm no longer than `clip`; nothing where it is none. */
-static cadre_status shorten(
+static cadre_status clip_shorten(
     cadre_tensor *gradient, double norm, double clip, struct cadre_error *error)
 {
     CADRE_ASSERT(clip > 0);
@@ -112,7 +112,7 @@ static cadre_status shorten(
         return CADRE_OK;
     }
     /* Of a norm that is infinite, or no number, nothing is left that could be shortened. */
-    return scale(gradient, isfinite(norm) ? clip / norm : (double)NAN, error);
+    return clip_scale(gradient, isfinite(norm) ? clip / norm : (double)NAN, error);
 }
 
 cadre_status gradients_clip(
@@ -123,18 +123,19 @@ cadre_status gradients_clip(
         cadre_tensor *gradient = turn->parts[i].gradient;
         double sum = 0;
         if (optimizer->clip_value > 0) {
-            CADRE_TRY(limit(gradient, optimizer->clip_value, error));
+            CADRE_TRY(clip_limit(gradient, optimizer->clip_value, error));
         }
         if (optimizer->clip_norm > 0 || optimizer->clip_global_norm > 0) {
             CADRE_TRY(sum_of_squares(gradient, &sum, error));
         }
         if (optimizer->clip_norm > 0) {
-            CADRE_TRY(shorten(gradient, sqrt(sum), optimizer->clip_norm, error));
+            CADRE_TRY(clip_shorten(gradient, sqrt(sum), optimizer->clip_norm, error));
         }
         all += sum;
     }
     for (size_t i = 0; optimizer->clip_global_norm > 0 && i < turn->count; i++) {
-        CADRE_TRY(shorten(turn->parts[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
+        CADRE_TRY(
+            clip_shorten(turn->parts[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
     }
     return CADRE_OK;
 }

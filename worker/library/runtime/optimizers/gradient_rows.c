@@ -16,7 +16,7 @@ struct row {
 };
 
 /* By number; those that are equal in the order in which they came. */
-static int compare(const void *a, const void *b)
+static int gradient_rows_compare(const void *a, const void *b)
 {
     const struct row *x = a;
     const struct row *y = b;
@@ -40,7 +40,7 @@ static cadre_status order_rows(const cadre_tensor *indices, struct row **ret_row
     for (int64_t i = 0; i < count; i++) {
         rows[i] = (struct row){.number = numbers[i], .at = i};
     }
-    qsort(rows, (size_t)count, sizeof rows[0], compare);
+    qsort(rows, (size_t)count, sizeof rows[0], gradient_rows_compare);
     *ret_different = 0;
     for (int64_t i = 0; i < count; i++) {
         *ret_different += i == 0 || rows[i].number != rows[i - 1].number;

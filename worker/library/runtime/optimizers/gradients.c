@@ -24,7 +24,7 @@ static cadre_tensor *dense_of(const struct gradients *gradients, size_t i)
     return gradients->dense == NULL ? NULL : gradients->dense[i];
 }
 
-static cadre_status misfit(const cadre_variable *variable, const cadre_tensor *gradient,
+static cadre_status gradients_misfit(const cadre_variable *variable, const cadre_tensor *gradient,
     const char *what, struct cadre_error *error)
 {
     char is[TENSOR_SHAPE_TEXT_BYTES];
@@ -50,7 +50,7 @@ static cadre_status check_sparse(
     const cadre_variable *variable, const cadre_sparse *sparse, struct cadre_error *error)
 {
     if (variable->rank == 0 || !dims_are(variable, sparse->values, 1)) {
-        return misfit(variable, sparse->values, "has rows", error);
+        return gradients_misfit(variable, sparse->values, "has rows", error);
     }
     if (sparse->rows != CADRE_DIMENSION_ANY && sparse->rows != variable->dims[0]) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -85,7 +85,7 @@ static cadre_status check_one(const cadre_optimizer *optimizer, const struct gra
     if (sparse != NULL) {
         return check_sparse(variable, sparse, error);
     }
-    return dims_are(variable, dense, 0) ? CADRE_OK : misfit(variable, dense, "is", error);
+    return dims_are(variable, dense, 0) ? CADRE_OK : gradients_misfit(variable, dense, "is", error);
 }
 
 cadre_status gradients_build(
@@ -197,7 +197,8 @@ cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gr
 
 /* --- to where they are used --- */
 
-static cadre_status bring(struct device *device, cadre_tensor **gradient, struct cadre_error *error)
+static cadre_status gradients_bring(
+    struct device *device, cadre_tensor **gradient, struct cadre_error *error)
 {
     cadre_tensor *here = NULL;
     if (tensor_device(*gradient) == device) {
@@ -214,7 +215,7 @@ cadre_status gradients_move(struct pending_update *turn, uint32_t local, struct 
 {
     for (size_t i = 0; i < turn->count; i++) {
         struct device *device = variable_component(turn->parts[i].of->variable, local)->device;
-        CADRE_TRY(bring(device, &turn->parts[i].gradient, error));
+        CADRE_TRY(gradients_bring(device, &turn->parts[i].gradient, error));
     }
     return CADRE_OK;
 }

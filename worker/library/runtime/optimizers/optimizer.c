@@ -84,8 +84,9 @@ static cadre_status fill_in(cadre_optimizer *optimizer, cadre_strategy *strategy
     return learning_rate_make(optimizer, error);
 }
 
-static cadre_status create(cadre_strategy *strategy, const cadre_optimizer_options *options,
-    cadre_optimizer **ret_optimizer, struct cadre_error *error)
+static cadre_status optimizer_create(cadre_strategy *strategy,
+    const cadre_optimizer_options *options, cadre_optimizer **ret_optimizer,
+    struct cadre_error *error)
 {
     CADRE_TRY(argument_require(options, "cadre_optimizer_create", "options", error));
     CADRE_TRY(check_options(options, error));
@@ -123,7 +124,7 @@ cadre_status cadre_optimizer_create(cadre_strategy *strategy,
     cadre_status status = argument_require(ret_optimizer, __func__, "ret_optimizer", &error);
     if (status == CADRE_OK) {
         *ret_optimizer = NULL;
-        status = create(strategy, options, ret_optimizer, &error);
+        status = optimizer_create(strategy, options, ret_optimizer, &error);
     }
     return api_return(status, &error);
 }
@@ -142,7 +143,7 @@ void cadre_optimizer_release(cadre_optimizer *optimizer)
     free(optimizer);
 }
 
-static cadre_status build(cadre_optimizer *optimizer, cadre_variable *const variables[],
+static cadre_status optimizer_build(cadre_optimizer *optimizer, cadre_variable *const variables[],
     size_t count, struct cadre_error *error)
 {
     static const char function[] = "cadre_optimizer_build";
@@ -167,7 +168,7 @@ cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count)
 {
     struct cadre_error error = {0};
-    return api_return(build(optimizer, variables, count, &error), &error);
+    return api_return(optimizer_build(optimizer, variables, count, &error), &error);
 }
 
 /* --- what it is asked --- */

@@ -28,7 +28,7 @@ static bool is_there(const cadre_optimizer *optimizer, const struct optimized *o
 
 /* --- looking: the lock is held --- */
 
-static struct optimized *look(
+static struct optimized *optimizer_list_look(
     const struct optimizer_list *list, const cadre_variable *variable, size_t likely)
 {
     if (likely < list->count && list->entries[likely]->variable == variable) {
@@ -46,7 +46,7 @@ const struct optimized *optimizer_find(const cadre_optimizer *optimizer,
     const cadre_variable *variable, size_t likely, uint64_t attempt)
 {
     pthread_mutex_lock(&optimizer->list->lock);
-    const struct optimized *of = look(optimizer->list, variable, likely);
+    const struct optimized *of = optimizer_list_look(optimizer->list, variable, likely);
     bool there = of != NULL && is_there(optimizer, of, attempt);
     pthread_mutex_unlock(&optimizer->list->lock);
     return there ? of : NULL;
@@ -133,11 +133,11 @@ static void set_owner(const struct optimized *of, const cadre_optimizer *optimiz
     }
 }
 
-static cadre_status put(
+static cadre_status optimizer_list_put(
     cadre_optimizer *optimizer, const struct optimized *made, struct cadre_error *error)
 {
     struct optimizer_list *list = optimizer->list;
-    struct optimized *of = look(list, made->variable, list->count);
+    struct optimized *of = optimizer_list_look(list, made->variable, list->count);
     CADRE_TRY(check_owner(optimizer, made, error));
     if (of == NULL) {
         CADRE_TRY(get_room(list, 1, error));
@@ -158,10 +158,11 @@ cadre_status optimizer_put(cadre_optimizer *optimizer, const struct optimized *m
 {
     cadre_status status = CADRE_OK;
     pthread_mutex_lock(&optimizer->list->lock);
-    const struct optimized *of = look(optimizer->list, made->variable, optimizer->list->count);
+    const struct optimized *of =
+        optimizer_list_look(optimizer->list, made->variable, optimizer->list->count);
     bool there = of != NULL && is_there(optimizer, of, made->attempt);
     if (!there) {
-        status = put(optimizer, made, error);
+        status = optimizer_list_put(optimizer, made, error);
     }
     pthread_mutex_unlock(&optimizer->list->lock);
     *ret_put = !there && status == CADRE_OK;

@@ -10,7 +10,7 @@ _Static_assert((int)CADRE_OPTIMIZER_LAMB == (int)OPTIMIZER_LAMB, "kinds are numb
 _Static_assert((int)CADRE_RATE_COSINE == (int)SCHEDULE_COSINE, "schedules are numbered alike");
 _Static_assert(CADRE_RATE_PIECES_MAX == SCHEDULE_BOUNDARIES, "as many boundaries");
 
-static double given(double number, double otherwise)
+static double optimizer_options_given(double number, double otherwise)
 {
     return number == 0 ? otherwise : number;
 }
@@ -35,7 +35,7 @@ static cadre_status schedule_of(
         .decay_steps = schedule->decay_steps,
         .decay_rate = schedule->decay_rate,
         .end_rate = schedule->end_rate,
-        .power = given(schedule->power, 1),
+        .power = optimizer_options_given(schedule->power, 1),
         .alpha = schedule->alpha,
         .warmup_steps = schedule->warmup_steps,
         .warmup_target = schedule->warmup_target};
@@ -62,16 +62,17 @@ cadre_status optimizer_rule_of(const cadre_optimizer_options *options,
         .nesterov = momentum && options->nesterov,
         .centered = options->kind == CADRE_OPTIMIZER_RMSPROP && options->centered,
         .rate = options->rate,
-        .momentum = momentum                                   ? given(options->momentum, 0.9)
+        .momentum = momentum ? optimizer_options_given(options->momentum, 0.9)
                     : options->kind == CADRE_OPTIMIZER_RMSPROP ? options->momentum
                                                                : 0,
-        .rho = given(options->rho, 0.9),
-        .initial_accumulator = given(options->initial_accumulator, 0.1),
-        .beta1 = given(options->beta1, 0.9),
-        .beta2 = given(options->beta2, 0.999),
-        .epsilon = given(options->epsilon, options->kind == CADRE_OPTIMIZER_LAMB ? 1e-6 : 1e-7),
-        .weight_decay =
-            given(options->weight_decay, options->kind == CADRE_OPTIMIZER_ADAMW ? 0.004 : 0)};
+        .rho = optimizer_options_given(options->rho, 0.9),
+        .initial_accumulator = optimizer_options_given(options->initial_accumulator, 0.1),
+        .beta1 = optimizer_options_given(options->beta1, 0.9),
+        .beta2 = optimizer_options_given(options->beta2, 0.999),
+        .epsilon = optimizer_options_given(
+            options->epsilon, options->kind == CADRE_OPTIMIZER_LAMB ? 1e-6 : 1e-7),
+        .weight_decay = optimizer_options_given(
+            options->weight_decay, options->kind == CADRE_OPTIMIZER_ADAMW ? 0.004 : 0)};
     CADRE_TRY(schedule_of(&options->schedule, &ret_rule->schedule, error));
     return optimizer_check(ret_rule, error);
 }

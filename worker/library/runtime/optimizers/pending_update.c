@@ -84,7 +84,7 @@ cadre_status pending_update_acquire(cadre_replica *replica, cadre_optimizer *opt
 }
 
 /* The step counts: nothing can fail any more. */
-static void apply(cadre_replica *replica, void *user)
+static void pending_update_apply(cadre_replica *replica, void *user)
 {
     struct pending_update *turn = user;
     CADRE_ASSERT(replica->apply.running);
@@ -101,7 +101,7 @@ static void apply(cadre_replica *replica, void *user)
 void pending_update_schedule(cadre_replica *replica, struct pending_update *turn)
 {
     CADRE_ASSERT(turn->attempt == attempt_now(replica));
-    turn->call.function = apply;
+    turn->call.function = pending_update_apply;
     turn->call.user = turn;
     apply_add(replica, &turn->call);
 }

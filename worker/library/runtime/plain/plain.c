@@ -29,7 +29,7 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
     return CADRE_OK;
 }
 
-static cadre_status form(struct plain *plain, struct cadre_error *error)
+static cadre_status plain_plain_form(struct plain *plain, struct cadre_error *error)
 {
     CADRE_ASSERT(plain->mesh == NULL);
     /* Waits are not told to the coordinator: it measures them by steps, and there are none. */
@@ -41,7 +41,7 @@ static cadre_status form(struct plain *plain, struct cadre_error *error)
     return membership_wait(&membership, plain->mesh, error);
 }
 
-static cadre_status join(struct plain *plain, struct cadre_error *error)
+static cadre_status plain_plain_join(struct plain *plain, struct cadre_error *error)
 {
     char address[MESH_ADDRESS_BYTES];
     struct session *session;
@@ -49,7 +49,7 @@ static cadre_status join(struct plain *plain, struct cadre_error *error)
     CADRE_TRY(program_take_session(&session, error));
     CADRE_TRY(membership_open(session, address, 1, NULL, &plain->task, error));
     CADRE_TRY(task_await_plan(plain->task, &plain->roster, error));
-    cadre_status status = form(plain, error);
+    cadre_status status = plain_plain_form(plain, error);
     if (status == CADRE_FAILED_PRECONDITION) {
         task_failed(plain->task, error);
     } else if (status != CADRE_OK) {
@@ -124,7 +124,7 @@ static cadre_status plain_open(struct cadre_error *error)
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the program's task");
     }
     plain->environment = program_environment();
-    cadre_status status = join(plain, error);
+    cadre_status status = plain_plain_join(plain, error);
     if (status != CADRE_OK) {
         plain_close(plain);
         return status;
@@ -147,7 +147,7 @@ cadre_status cadre_plain_init(int *argc, char ***argv)
 
 /* All are there, so nothing can be lost any more: from now on the task's state counts as whole,
  * which the coordinator asks of one that has finished. */
-static cadre_status finish(struct plain *plain, struct cadre_error *error)
+static cadre_status plain_plain_finish(struct plain *plain, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];
     const struct cursor cursor = {0};
@@ -180,7 +180,7 @@ int cadre_plain_finish(void)
     }
     if (status == CADRE_OK) {
         plain_report_end(plain);
-        status = finish(plain, &error);
+        status = plain_plain_finish(plain, &error);
         plain_current_end(plain);
         plain_close(plain);
     }

@@ -52,7 +52,7 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
 }
 
 /* Whether what is read lies across what is written. */
-static bool overlaps(const struct call *call, size_t written)
+static bool plain_call_overlaps(const struct call *call, size_t written)
 {
     CADRE_ASSERT(call->from != NULL);
     CADRE_ASSERT(call->into != NULL);
@@ -77,7 +77,7 @@ static cadre_status check_pointers(
         CADRE_TRY(argument_require(call->from, call->function, "from", error));
     }
     bool reads = call->from != NULL && (gathers || call->from != call->into);
-    if (reads && overlaps(call, written)) {
+    if (reads && plain_call_overlaps(call, written)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s was called with places that overlap: it reads %zu bytes and writes %zu; keep them "
             "apart%s",
@@ -87,7 +87,8 @@ static cadre_status check_pointers(
     return CADRE_OK;
 }
 
-static cadre_status check(struct plain *plain, struct call *call, struct cadre_error *error)
+static cadre_status plain_call_check(
+    struct plain *plain, struct call *call, struct cadre_error *error)
 {
     if (call->kind == KIND_BARRIER) {
         return CADRE_OK;
@@ -118,7 +119,8 @@ static uint64_t key_of(const struct call *call)
     return collective_key(key, (uint64_t)call->op << 32 | call->root);
 }
 
-static void describe(const struct plain *plain, const struct call *call, char text[MESH_NOTE_BYTES])
+static void plain_call_describe(
+    const struct plain *plain, const struct call *call, char text[MESH_NOTE_BYTES])
 {
     CADRE_ASSERT(call->kind != KIND_REFUSED);
     static const char *const ops[] = {[CADRE_SUM] = "CADRE_SUM",
@@ -145,7 +147,7 @@ static struct mesh_note note_of(struct plain *plain, const struct call *call)
 {
     uint64_t key = key_of(call);
     if (plain->note_key != key || plain->note_function != call->function) {
-        describe(plain, call, plain->note_text);
+        plain_call_describe(plain, call, plain->note_text);
         plain->note_key = key;
         plain->note_function = call->function;
     }
@@ -193,7 +195,7 @@ static cadre_status carry_out(
 
 /* The others are, or will be, in the call that this task cannot make: they are met with one that
  * fits none, so that they need not wait, and hear which it was. */
-static void refuse(struct plain *plain, const struct call *call)
+static void plain_call_refuse(struct plain *plain, const struct call *call)
 {
     struct cadre_error ignored;
     char text[MESH_NOTE_BYTES];
@@ -202,7 +204,7 @@ static void refuse(struct plain *plain, const struct call *call)
     plain_barrier(plain, collective_key(0, KIND_REFUSED), text, &ignored);
 }
 
-static cadre_status make(struct call *call)
+static cadre_status plain_call_make(struct call *call)
 {
     struct cadre_error error = {0};
     struct plain *plain = NULL;
@@ -210,9 +212,9 @@ static cadre_status make(struct call *call)
     if (status != CADRE_OK) {
         return api_return(status, &error);
     }
-    status = check(plain, call, &error);
+    status = plain_call_check(plain, call, &error);
     if (status != CADRE_OK) {
-        refuse(plain, call);
+        plain_call_refuse(plain, call);
     } else {
         status = plain_end_collective(plain, carry_out(plain, call, &error), &error);
     }
@@ -224,12 +226,12 @@ static cadre_status make(struct call *call)
 
 cadre_status cadre_plain_barrier(void)
 {
-    return make(&(struct call){.kind = KIND_BARRIER, .function = __func__});
+    return plain_call_make(&(struct call){.kind = KIND_BARRIER, .function = __func__});
 }
 
 cadre_status cadre_plain_broadcast(void *data, size_t count, cadre_dtype dtype, uint32_t root)
 {
-    return make(&(struct call){.kind = KIND_BROADCAST,
+    return plain_call_make(&(struct call){.kind = KIND_BROADCAST,
         .function = __func__,
         .count = count,
         .dtype = dtype,
@@ -241,7 +243,7 @@ cadre_status cadre_plain_broadcast(void *data, size_t count, cadre_dtype dtype, 
 cadre_status cadre_plain_all_reduce(
     const void *from, void *into, size_t count, cadre_dtype dtype, cadre_reduce_op op)
 {
-    return make(&(struct call){.kind = KIND_ALL_REDUCE,
+    return plain_call_make(&(struct call){.kind = KIND_ALL_REDUCE,
         .function = __func__,
         .count = count,
         .dtype = dtype,
@@ -252,7 +254,7 @@ cadre_status cadre_plain_all_reduce(
 
 cadre_status cadre_plain_all_gather(const void *from, void *into, size_t count, cadre_dtype dtype)
 {
-    return make(&(struct call){.kind = KIND_ALL_GATHER,
+    return plain_call_make(&(struct call){.kind = KIND_ALL_GATHER,
         .function = __func__,
         .count = count,
         .dtype = dtype,

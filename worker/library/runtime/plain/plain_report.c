@@ -14,7 +14,7 @@
 
 #define REPORT_EVERY_US (CADRE_US_PER_S / 10)
 
-static void report(struct plain *plain, bool now)
+static void plain_report_report(struct plain *plain, bool now)
 {
     struct plain_report *report = &plain->report;
     uint64_t now_us = clock_monotonic_us();
@@ -42,14 +42,14 @@ static void report(struct plain *plain, bool now)
 
 void plain_report_end(struct plain *plain)
 {
-    report(plain, true);
+    plain_report_report(plain, true);
     if (plain->report.bar_drawn) {
         show_bar_end();
         plain->report.bar_drawn = false;
     }
 }
 
-static cadre_status put(
+static cadre_status plain_report_put(
     struct plain_report *report, const char *name, double value, struct cadre_error *error)
 {
     CADRE_ASSERT(report->metric_count <= LIMIT_METRICS);
@@ -82,10 +82,10 @@ cadre_status cadre_plain_report(const char *name, double value)
     }
     status = name_check("metric", name, &error);
     if (status == CADRE_OK) {
-        status = put(&plain->report, name, value, &error);
+        status = plain_report_put(&plain->report, name, value, &error);
     }
     if (status == CADRE_OK) {
-        report(plain, false);
+        plain_report_report(plain, false);
     }
     plain_leave(plain);
     return api_return(status, &error);
@@ -108,7 +108,7 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
         plain->report.step = step;
         plain->report.steps = steps;
         plain->report.changed = true;
-        report(plain, false);
+        plain_report_report(plain, false);
     }
     plain_leave(plain);
     return api_return(status, &error);

@@ -29,7 +29,7 @@ static struct {
 } watch = {.changes = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .event_fd = -1};
 
 /* Async-signal-safe. */
-static void wake(void)
+static void notice_wake(void)
 {
     const uint64_t one = 1;
     ssize_t written = write(watch.event_fd, &one, sizeof one);
@@ -53,7 +53,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         raise(signal);
     } else {
         atomic_store(&watch.signalled, true);
-        wake();
+        notice_wake();
         call_former(signal, info, context);
     }
     errno = saved;
@@ -62,7 +62,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 /* --- the thread --- */
 
 /* Under the lock. */
-static void report(struct notice *notice, bool signalled, uint64_t now_us)
+static void notice_report(struct notice *notice, bool signalled, uint64_t now_us)
 {
     if ((signalled || notice->asked) && !notice->sent) {
         notice->sent = true;
@@ -100,7 +100,7 @@ static void *watch_on(void *unused)
         uint64_t now_us = clock_monotonic_us();
         bool signalled = atomic_exchange(&watch.signalled, false);
         for (struct notice *notice = watch.notices; notice != NULL; notice = notice->next) {
-            report(notice, signalled, now_us);
+            notice_report(notice, signalled, now_us);
         }
         struct pollfd event = {.fd = watch.event_fd, .events = POLLIN};
         int timeout_ms = wait_ms(now_us);
@@ -119,7 +119,7 @@ static void *watch_on(void *unused)
 /* --- lifetime --- */
 
 /* Under the lock. */
-static cadre_status begin(int64_t daemon_pid, struct cadre_error *error)
+static cadre_status notice_begin(int64_t daemon_pid, struct cadre_error *error)
 {
     CADRE_ASSERT(watch.notices == NULL);
     sigset_t all; /* signals are the program's */
@@ -152,7 +152,7 @@ cadre_status notice_watch(struct notice *notice, int64_t daemon_pid, struct cadr
     CADRE_ASSERT(notice->next == NULL);
     pthread_mutex_lock(&watch.changes);
     pthread_mutex_lock(&watch.lock);
-    cadre_status status = watch.notices == NULL ? begin(daemon_pid, error) : CADRE_OK;
+    cadre_status status = watch.notices == NULL ? notice_begin(daemon_pid, error) : CADRE_OK;
     if (status == CADRE_OK) {
         notice->next = watch.notices;
         watch.notices = notice;
@@ -178,7 +178,7 @@ void notice_unwatch(struct notice *notice)
     if (last) {
         sigaction(SIGTERM, &watch.former, NULL);
         watch.closing = true;
-        wake();
+        notice_wake();
     }
     pthread_mutex_unlock(&watch.lock);
     if (last) {
@@ -191,6 +191,6 @@ void notice_raise(struct notice *notice)
 {
     pthread_mutex_lock(&watch.lock);
     notice->asked = true;
-    wake();
+    notice_wake();
     pthread_mutex_unlock(&watch.lock);
 }

@@ -92,7 +92,7 @@ bool preemption_left(const struct cadre_strategy *strategy, int *ret_exit_code)
     return left;
 }
 
-static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status preemption_leave(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct preemption *preemption = strategy->preemption;
     CADRE_ASSERT(!strategy->left);
@@ -119,7 +119,7 @@ static cadre_status leave(cadre_strategy *strategy, struct cadre_error *error)
 }
 
 /* What the program does before the state is saved, which may be to change what it registered. */
-static void keep(cadre_strategy *strategy)
+static void preemption_keep(cadre_strategy *strategy)
 {
     struct preemption *preemption = strategy->preemption;
     if (!preemption->kept) {
@@ -133,7 +133,7 @@ static void keep(cadre_strategy *strategy)
 static cadre_status stop_at_step(cadre_strategy *strategy, struct cadre_error *error)
 {
     uint64_t digest = 0;
-    keep(strategy);
+    preemption_keep(strategy);
     CADRE_TRY(digests_at_end(strategy, &digest, error));
     task_report_paused(strategy->task, digest);
     return CADRE_OK;
@@ -163,7 +163,7 @@ cadre_status preemption_check(struct cadre_strategy *strategy, struct cadre_erro
             status = strategy_regroup(strategy, &cause, error);
         }
         if (task_dismissed(strategy->task)) {
-            return leave(strategy, error);
+            return preemption_leave(strategy, error);
         }
         CADRE_TRY(status);
     }

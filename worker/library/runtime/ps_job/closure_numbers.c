@@ -55,14 +55,14 @@ static bool is_done(const uint64_t *done, uint64_t capacity, uint64_t number)
     return (done[at / BITS] >> (at % BITS) & 1) != 0;
 }
 
-static void flip(uint64_t *done, uint64_t capacity, uint64_t number)
+static void closure_numbers_flip(uint64_t *done, uint64_t capacity, uint64_t number)
 {
     uint64_t at = number & (capacity - 1);
     done[at / BITS] ^= UINT64_C(1) << (at % BITS);
 }
 
 /* Under the lock. */
-static void grow(struct closure_numbers *numbers)
+static void closure_numbers_grow(struct closure_numbers *numbers)
 {
     CADRE_ASSERT(numbers->next - numbers->least == numbers->capacity);
     uint64_t capacity = 2 * numbers->capacity;
@@ -73,7 +73,7 @@ static void grow(struct closure_numbers *numbers)
     }
     for (uint64_t number = numbers->least; number < numbers->next; number++) {
         if (is_done(numbers->done, numbers->capacity, number)) {
-            flip(done, capacity, number);
+            closure_numbers_flip(done, capacity, number);
         }
     }
     free(numbers->done);
@@ -85,7 +85,7 @@ uint64_t closure_numbers_next(struct closure_numbers *numbers)
 {
     pthread_mutex_lock(&numbers->lock);
     if (!numbers->blind && numbers->next - numbers->least == numbers->capacity) {
-        grow(numbers);
+        closure_numbers_grow(numbers);
     }
     uint64_t number = numbers->next++;
     CADRE_ASSERT(numbers->blind || numbers->next - numbers->least <= numbers->capacity);
@@ -99,10 +99,10 @@ void closure_numbers_done(struct closure_numbers *numbers, uint64_t number)
     CADRE_ASSERT(numbers->least <= numbers->next);
     bool out = number >= numbers->least && number < numbers->next;
     if (out && !numbers->blind && !is_done(numbers->done, numbers->capacity, number)) {
-        flip(numbers->done, numbers->capacity, number);
+        closure_numbers_flip(numbers->done, numbers->capacity, number);
         while (numbers->least < numbers->next &&
                is_done(numbers->done, numbers->capacity, numbers->least)) {
-            flip(numbers->done, numbers->capacity, numbers->least);
+            closure_numbers_flip(numbers->done, numbers->capacity, numbers->least);
             numbers->least++;
         }
     }

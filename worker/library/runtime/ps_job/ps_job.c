@@ -35,8 +35,8 @@ void ps_job_set_current(struct ps_job_state *ps_job)
 
 /* --- beginning --- */
 
-static cadre_status fill(struct ps_job_state *ps_job, const struct directory_self *self,
-    const char *host, struct cadre_error *error)
+static cadre_status ps_job_ps_job_fill(struct ps_job_state *ps_job,
+    const struct directory_self *self, const char *host, struct cadre_error *error)
 {
     CADRE_TRY(directory_new(self, &ps_job->directory, error));
     if (ps_job->role == ROLE_CHIEF) {
@@ -58,7 +58,7 @@ cadre_status ps_job_new(const struct directory_self *self, const char *host,
     ps_job->role = ps_job_role(&self->ps_job, self->slot);
     ps_job->index = self->slot - ps_job_first_slot(&self->ps_job, ps_job->role);
     ps_job->wait_timeout_us = LOST_SERVER_WAIT_S * CADRE_US_PER_S;
-    cadre_status status = fill(ps_job, self, host, error);
+    cadre_status status = ps_job_ps_job_fill(ps_job, self, host, error);
     if (status != CADRE_OK) {
         ps_job_free(ps_job);
         return status;

@@ -64,7 +64,7 @@ static void on_disconnected(void *user)
     pthread_mutex_unlock(&ps_task->lock);
 }
 
-static void end(struct ps_task *ps_task, cadre_status code, const char *text)
+static void ps_task_end(struct ps_task *ps_task, cadre_status code, const char *text)
 {
     struct cadre_error why;
     cadre_error_set(&why, code, "%s", text);
@@ -89,19 +89,19 @@ static void on_down(const struct task_down *down, void *user)
         take_members(ps_task, &down->members);
         break;
     case TASK_DOWN_GOODBYE:
-        end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
+        ps_task_end(ps_task, CADRE_CANCELLED, "the job is over: its chief is done");
         break;
     case TASK_DOWN_RESET:
-        end(ps_task, CADRE_ABORTED,
+        ps_task_end(ps_task, CADRE_ABORTED,
             "this task was ended by the coordinator: another one takes "
             "its place");
         break;
     case TASK_DOWN_SUPERSEDED:
-        end(ps_task, CADRE_ABORTED,
+        ps_task_end(ps_task, CADRE_ABORTED,
             "this task was ended by the coordinator: the job goes on or has ended without it");
         break;
     case TASK_DOWN_REFUSED:
-        end(ps_task, down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
+        ps_task_end(ps_task, down->refused.code == CADRE_OK ? CADRE_INTERNAL : down->refused.code,
             down->refused.text);
         break;
     case TASK_DOWN_PLAN:

@@ -246,7 +246,8 @@ static cadre_status parts_open(const cadre_strategy *strategy, const struct cust
     return call_open(call, error);
 }
 
-static void describe(struct custom_call *call, const struct custom_part *parts, uint32_t count)
+static void custom_ops_describe(
+    struct custom_call *call, const struct custom_part *parts, uint32_t count)
 {
     cadre_cross_device_value *next = call->values;
     cadre_tensor **targets = call->targets;
@@ -267,7 +268,7 @@ static void describe(struct custom_call *call, const struct custom_part *parts, 
 static cadre_status run_call(struct custom_call *call, const struct custom_part *parts,
     const struct custom_values *values, cadre_per_replica *ret_values[], struct cadre_error *error)
 {
-    describe(call, parts, values->count);
+    custom_ops_describe(call, parts, values->count);
     call_begin(call);
     cadre_status status =
         call_end(call, call_functions(call, values->batch || call->count > 1), error);

@@ -223,7 +223,7 @@ static cadre_status check_component(
     return CADRE_OK;
 }
 
-static cadre_status check(
+static cadre_status reductions_gather_check(
     const cadre_strategy *strategy, const struct gathering *gathering, struct cadre_error *error)
 {
     CADRE_TRY(shape_check_replicas(strategy, gathering->value, error));
@@ -238,7 +238,7 @@ static cadre_status check(
     return CADRE_OK;
 }
 
-static cadre_status gather(
+static cadre_status reductions_gather_gather(
     cadre_strategy *strategy, struct gathering *gathering, struct cadre_error *error)
 {
     char what[STRATEGY_CALL_TEXT_BYTES];
@@ -283,10 +283,10 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
         status = per_replica_require(value, __func__, "value", &error);
     }
     if (status == CADRE_OK) {
-        status = check(strategy, &gathering, &error);
+        status = reductions_gather_check(strategy, &gathering, &error);
     }
     if (status == CADRE_OK) {
-        status = gather(strategy, &gathering, &error);
+        status = reductions_gather_gather(strategy, &gathering, &error);
     }
     return api_return(status, &error);
 }
@@ -313,7 +313,7 @@ static cadre_status gather_tensor(cadre_strategy *strategy, const char *function
         .of_tasks = true,
         .value = value,
         .results = ret_tensor};
-    cadre_status status = gather(strategy, &gathering, error);
+    cadre_status status = reductions_gather_gather(strategy, &gathering, error);
     cadre_per_replica_release(value);
     return status;
 }

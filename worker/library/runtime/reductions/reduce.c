@@ -241,7 +241,8 @@ static cadre_status check_value(const cadre_strategy *strategy, struct reduction
 }
 
 /* "cadre_reduce(CADRE_MEAN, axis 0) of f32 [2, 3]" */
-static void describe(const struct reduction *reduction, char text[STRATEGY_CALL_TEXT_BYTES])
+static void reductions_reduce_describe(
+    const struct reduction *reduction, char text[STRATEGY_CALL_TEXT_BYTES])
 {
     char shapes[STRATEGY_CALL_TEXT_BYTES - 76];
     char axes[8 + CADRE_RANK_MAX * 3] = "";
@@ -266,7 +267,7 @@ static cadre_status reduce_checked(
     cadre_per_replica *here;
     CADRE_TRY(values_on_host(given, &here, error));
     reduction->value = here;
-    describe(reduction, what);
+    reductions_reduce_describe(reduction, what);
     cadre_status status =
         strategy_between_steps(strategy, what, reduce_on_replica, reduction, error);
     if (status != CADRE_OK) {

@@ -139,7 +139,7 @@ cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const
     return CADRE_OK;
 }
 
-static void complete(struct between_steps_log *log)
+static void between_steps_complete(struct between_steps_log *log)
 {
     free(log->last.bytes);
     log->last = log->current;
@@ -180,7 +180,7 @@ void between_steps_drop(cadre_strategy *strategy, const void *value)
 void between_steps_replay(struct between_steps_log *log)
 {
     CADRE_ASSERT(log->current.whole);
-    complete(log);
+    between_steps_complete(log);
     log->plays = true;
 }
 
@@ -303,7 +303,7 @@ static struct recorder *recorder_of(struct mesh *mesh)
 }
 
 /* Who disagrees is to read it in the words of the program. */
-static struct mesh_note named(const struct recorder *recorder, uint32_t local,
+static struct mesh_note between_steps_named(const struct recorder *recorder, uint32_t local,
     const struct mesh_note *note, char text[MESH_NOTE_BYTES])
 {
     struct mesh_note own = note == NULL ? (struct mesh_note){.key = 0} : *note;
@@ -325,7 +325,7 @@ static cadre_status recorded_all_reduce(struct mesh *mesh, uint32_t local, enum 
     }
     struct mesh *real = recorder->real;
     char text[MESH_NOTE_BYTES];
-    const struct mesh_note own = named(recorder, local, note, text);
+    const struct mesh_note own = between_steps_named(recorder, local, note, text);
     cadre_status status = real->ops->all_reduce(real, local, op, buffers, count, &own, error);
     return write_down(recorder, local, KIND_ALL_REDUCE, buffers, count, status, error);
 }
@@ -340,7 +340,7 @@ static cadre_status recorded_broadcast(struct mesh *mesh, uint32_t local, uint32
     }
     struct mesh *real = recorder->real;
     char text[MESH_NOTE_BYTES];
-    const struct mesh_note own = named(recorder, local, note, text);
+    const struct mesh_note own = between_steps_named(recorder, local, note, text);
     cadre_status status = real->ops->broadcast(real, local, root, buffers, count, &own, error);
     return write_down(recorder, local, KIND_BROADCAST, buffers, count, status, error);
 }
@@ -354,7 +354,7 @@ static cadre_status recorded_barrier(
     }
     struct mesh *real = recorder->real;
     char text[MESH_NOTE_BYTES];
-    const struct mesh_note own = named(recorder, local, note, text);
+    const struct mesh_note own = between_steps_named(recorder, local, note, text);
     cadre_status status = real->ops->barrier(real, local, &own, error);
     return write_down(recorder, local, KIND_BARRIER, NULL, 0, status, error);
 }
@@ -375,7 +375,7 @@ static cadre_status recorded_all_gather(struct mesh *mesh, uint32_t local, const
     }
     struct mesh *real = recorder->real;
     char text[MESH_NOTE_BYTES];
-    const struct mesh_note own = named(recorder, local, note, text);
+    const struct mesh_note own = between_steps_named(recorder, local, note, text);
     cadre_status status = real->ops->all_gather(real, local, data, bytes, sizes, into, &own, error);
     return write_down(recorder, local, KIND_ALL_GATHER, &all, 1, status, error);
 }
@@ -399,8 +399,8 @@ static const struct mesh_ops recorder_ops = {
 /* --- the collective --- */
 
 /* Once, in the generation at hand. *ret_calls: how many collectives it made. */
-static cadre_status attempt(cadre_strategy *strategy, const char *what, strategy_function function,
-    void *user, uint32_t *ret_calls, struct cadre_error *error)
+static cadre_status between_steps_attempt(cadre_strategy *strategy, const char *what,
+    strategy_function function, void *user, uint32_t *ret_calls, struct cadre_error *error)
 {
     struct between_steps_log *log = strategy->regroup->between_steps;
     struct recorder recorder = {.mesh = {.ops = &recorder_ops},
@@ -448,12 +448,12 @@ cadre_status strategy_between_steps_all(cadre_strategy *strategy, const char *wh
     struct between_steps_log *log = strategy->regroup->between_steps;
     for (;;) {
         uint32_t calls = 0;
-        cadre_status status = attempt(strategy, what, function, user, &calls, error);
+        cadre_status status = between_steps_attempt(strategy, what, function, user, &calls, error);
         if (status == CADRE_OK || status == CADRE_INVALID_ARGUMENT) {
             log->shares = NULL;
             if (calls > 0) {
                 if (!log->plays) {
-                    complete(log);
+                    between_steps_complete(log);
                 }
                 log->plays = false;
                 strategy->regroup->between_steps_count++;

@@ -10,7 +10,8 @@
 #include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/each_replica.h"
 
-static uint64_t offer(const cadre_strategy *strategy, const char **ret_reason)
+static uint64_t regroup_connect_devices_offer(
+    const cadre_strategy *strategy, const char **ret_reason)
 {
     *ret_reason = "";
     return strategy->mesh_devices == NULL
@@ -22,7 +23,7 @@ void connect_devices_offer(const cadre_strategy *strategy, struct member_status 
 {
     CADRE_ASSERT(member_status->devices == 0);
     const char *reason;
-    member_status->devices = offer(strategy, &reason);
+    member_status->devices = regroup_connect_devices_offer(strategy, &reason);
     member_status->flags |= strategy->mesh_devices != NULL ? MEMBER_STATUS_DEVICES : 0;
 }
 
@@ -30,7 +31,7 @@ void connect_devices_reason(const cadre_strategy *strategy, char *text, size_t s
 {
     const struct device_summary *summary = &strategy->regroup->device_summary;
     const char *own;
-    uint64_t word = offer(strategy, &own);
+    uint64_t word = regroup_connect_devices_offer(strategy, &own);
     if (strategy->mesh_devices != NULL && word == 0) {
         snprintf(text, size, "%s", own);
     } else if (summary->cannot != UINT32_MAX) {
@@ -46,14 +47,14 @@ void connect_devices_reason(const cadre_strategy *strategy, char *text, size_t s
 
 /* Whether it is this task's to say: the first one's, and that of one that has devices and is the
  * reason itself. */
-static bool explains(const cadre_strategy *strategy)
+static bool connect_devices_explains(const cadre_strategy *strategy)
 {
     const char *own;
-    uint64_t word = offer(strategy, &own);
+    uint64_t word = regroup_connect_devices_offer(strategy, &own);
     return strategy->roster.rank == 0 || (strategy->mesh_devices != NULL && word == 0);
 }
 
-static void warn(cadre_strategy *strategy)
+static void connect_devices_warn(cadre_strategy *strategy)
 {
     char reason[CADRE_ERROR_TEXT_BYTES / 2];
     uint64_t generation = strategy->roster.generation.number;
@@ -61,7 +62,7 @@ static void warn(cadre_strategy *strategy)
         return;
     }
     strategy->regroup->warned_devices = generation + 1;
-    if (explains(strategy)) {
+    if (connect_devices_explains(strategy)) {
         connect_devices_reason(strategy, reason, sizeof reason);
         show_warning("the GPUs of this job are not connected, and sums of what is on them go "
                      "through the memory of the hosts: %s; give every replica a GPU of its own and "
@@ -96,7 +97,7 @@ cadre_status connect_devices(cadre_strategy *strategy, struct cadre_error *error
         strategy->connected = mesh_device_reason(strategy->mesh)[0] == '\0';
     }
     if (!strategy->connected) {
-        warn(strategy);
+        connect_devices_warn(strategy);
     }
     return CADRE_OK;
 }

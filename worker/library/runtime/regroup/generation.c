@@ -30,7 +30,7 @@ static struct membership membership_of(cadre_strategy *strategy)
         .user = strategy};
 }
 
-static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status regroup_generation_form(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->mesh == NULL);
     const struct membership membership = membership_of(strategy);
@@ -53,7 +53,7 @@ static cadre_status form(cadre_strategy *strategy, struct cadre_error *error)
 cadre_status generation_repair(cadre_strategy *strategy, struct cadre_error *error)
 {
     generation_close_mesh(strategy);
-    CADRE_TRY(form(strategy, error));
+    CADRE_TRY(regroup_generation_form(strategy, error));
     return connect_devices(strategy, error);
 }
 
@@ -109,7 +109,7 @@ static bool is_passing(cadre_status code)
 
 static cadre_status come_into(cadre_strategy *strategy, struct cadre_error *error)
 {
-    cadre_status status = form(strategy, error);
+    cadre_status status = regroup_generation_form(strategy, error);
     if (status == CADRE_OK) {
         status = sync_state(strategy, error);
     }
@@ -167,7 +167,7 @@ static cadre_status be_alone(cadre_strategy *strategy, struct cadre_error *error
     strategy->state = STATE_WARM;
     strategy->warm_tasks = task_warm_tasks(strategy->task);
     take_roster(strategy, &roster);
-    return form(strategy, error);
+    return regroup_generation_form(strategy, error);
 }
 
 cadre_status generation_alone(

@@ -50,7 +50,7 @@ static struct member_status point_of(const cadre_strategy *strategy)
 }
 
 /* What all told; *ret_points is the caller's to free, one for each rank. */
-static cadre_status exchange(cadre_strategy *strategy, uint32_t local,
+static cadre_status sync_exchange(cadre_strategy *strategy, uint32_t local,
     const struct member_status *own, struct member_status **ret_points, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT size_t *sizes = calloc(strategy->replica_count, sizeof sizes[0]);
@@ -98,7 +98,7 @@ static cadre_status decide_on_replica(
     uint32_t count = strategy->roster.member_count;
     uint64_t resume = strategy->roster.resume;
     CADRE_FREE_AT_EXIT struct member_status *statuses = NULL;
-    CADRE_TRY(exchange(strategy, local, &sync->own, &statuses, error));
+    CADRE_TRY(sync_exchange(strategy, local, &sync->own, &statuses, error));
     uint32_t misfit = sync_layout_mismatch(statuses, count, resume, strategy->roster.source);
     if (misfit != UINT32_MAX) {
         bool differs = sync->own.layout != statuses[misfit].layout;
@@ -176,7 +176,7 @@ static bool is_accepted(const struct sync *sync)
         sync->strategy->task, sync->strategy->roster.generation, &cursor, &consumption);
 }
 
-static cadre_status frozen(struct cadre_error *error)
+static cadre_status sync_frozen(struct cadre_error *error)
 {
     return cadre_error_set(
         error, CADRE_ABORTED, "another task was lost while the generation formed");
@@ -187,7 +187,7 @@ static cadre_status take_over(struct sync *sync, struct cadre_error *error)
     cadre_strategy *strategy = sync->strategy;
     CADRE_TRY(hooks_validate(strategy, &sync->sync_plan, error));
     if (!is_accepted(sync)) {
-        return frozen(error);
+        return sync_frozen(error);
     }
     if (sync->sync_plan.takes_state && strategy->state == STATE_PRESENT) {
         between_steps_forget(strategy);
@@ -246,7 +246,7 @@ static cadre_status receive_on_replica(
 }
 
 /* What rank 0 has goes to all others. */
-static cadre_status spread(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status sync_spread(cadre_strategy *strategy, struct cadre_error *error)
 {
     bool chief = strategy->roster.rank == 0;
     struct sync sync = {.strategy = strategy,
@@ -267,7 +267,8 @@ static cadre_status restore_once(cadre_strategy *strategy, struct cadre_error *e
         *error = failure;
         return failure.code;
     }
-    cadre_status status = strategy->roster.member_count > 1 ? spread(strategy, error) : CADRE_OK;
+    cadre_status status =
+        strategy->roster.member_count > 1 ? sync_spread(strategy, error) : CADRE_OK;
     if (status == CADRE_OK) {
         status = enter_anew(strategy, strategy->regroup->between_steps_count, error);
     }

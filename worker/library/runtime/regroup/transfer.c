@@ -16,15 +16,15 @@ struct check {
     uint64_t lane[2];
 };
 
-static uint64_t rotate(uint64_t value, unsigned bits)
+static uint64_t transfer_rotate(uint64_t value, unsigned bits)
 {
     return value << bits | value >> (64 - bits);
 }
 
 static void check_word(struct check *check, uint64_t word)
 {
-    check->lane[0] = rotate(check->lane[0] ^ word, 29) * UINT64_C(0x9E3779B97F4A7C15);
-    check->lane[1] = rotate(check->lane[1] + word, 37) * UINT64_C(0xC2B2AE3D27D4EB4F);
+    check->lane[0] = transfer_rotate(check->lane[0] ^ word, 29) * UINT64_C(0x9E3779B97F4A7C15);
+    check->lane[1] = transfer_rotate(check->lane[1] + word, 37) * UINT64_C(0xC2B2AE3D27D4EB4F);
 }
 
 static void check_add(struct check *check, const uint8_t *bytes, size_t count)
@@ -40,8 +40,8 @@ static void check_add(struct check *check, const uint8_t *bytes, size_t count)
     }
 }
 
-static cadre_status share(cadre_strategy *strategy, uint32_t local, uint32_t source, void *data,
-    size_t bytes, struct cadre_error *error)
+static cadre_status transfer_share(cadre_strategy *strategy, uint32_t local, uint32_t source,
+    void *data, size_t bytes, struct cadre_error *error)
 {
     CADRE_ASSERT(source < strategy->roster.member_count);
     struct mesh_buffer buffer = {.data = data, .bytes = bytes, .dtype = MESH_U8};
@@ -65,7 +65,7 @@ static cadre_status share_chunks(cadre_strategy *strategy, uint32_t local,
         if (sends && local == 0) {
             CADRE_TRY(transfer->read(transfer->user, (size_t)offset, chunk, bytes, error));
         }
-        CADRE_TRY(share(strategy, local, transfer->source, chunk, bytes, error));
+        CADRE_TRY(transfer_share(strategy, local, transfer->source, chunk, bytes, error));
         if (local == 0 && (sends || transfer->write != NULL)) {
             check_add(check, chunk, bytes);
         }
@@ -86,13 +86,13 @@ cadre_status transfer_run(cadre_strategy *strategy, uint32_t local, const struct
     bool takes = !sends && local == 0 && transfer->write != NULL;
     uint64_t total = transfer->bytes;
     struct check check = {{0, 0}};
-    CADRE_TRY(share(strategy, local, transfer->source, &total, sizeof total, error));
+    CADRE_TRY(transfer_share(strategy, local, transfer->source, &total, sizeof total, error));
     if (takes && total == 0) {
         CADRE_TRY(transfer->write(transfer->user, 0, 0, NULL, 0, error));
     }
     CADRE_TRY(share_chunks(strategy, local, transfer, total, &check, error));
     struct check sent = check;
-    CADRE_TRY(share(strategy, local, transfer->source, &sent, sizeof sent, error));
+    CADRE_TRY(transfer_share(strategy, local, transfer->source, &sent, sizeof sent, error));
     if (takes && (sent.lane[0] != check.lane[0] || sent.lane[1] != check.lane[1])) {
         return cadre_error_set(error, CADRE_ABORTED,
             "%s came damaged from the task of rank %u: its digest is not what that task sent",

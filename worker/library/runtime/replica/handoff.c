@@ -34,7 +34,7 @@ static void pause_briefly(void)
 
 /* A waiter counts itself before it looks a last time, and a changer changes before it looks who
  * sleeps: one of the two sees the other. */
-static void wake(struct handoff *handoff)
+static void handoff_wake(struct handoff *handoff)
 {
     if (atomic_load(&handoff->asleep) > 0) {
         syscall(SYS_futex, &handoff->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
@@ -45,7 +45,7 @@ uint32_t handoff_increment(struct handoff *handoff)
 {
     atomic_store_explicit(&handoff->changed_on, sched_getcpu(), memory_order_relaxed);
     uint32_t before = atomic_fetch_add(&handoff->value, 1);
-    wake(handoff);
+    handoff_wake(handoff);
     return before;
 }
 
@@ -55,7 +55,7 @@ void handoff_decrement(struct handoff *handoff)
     uint32_t before = atomic_fetch_sub(&handoff->value, 1);
     CADRE_ASSERT(before > 0);
     if (before == 1) {
-        wake(handoff);
+        handoff_wake(handoff);
     }
 }
 
@@ -65,7 +65,7 @@ struct goal {
     uint32_t seen;
 };
 
-static bool reached(struct goal goal, uint32_t value)
+static bool handoff_reached(struct goal goal, uint32_t value)
 {
     return goal.zero ? value == 0 : value != goal.seen;
 }
@@ -74,25 +74,26 @@ static uint32_t sleep_until(struct handoff *handoff, struct goal goal)
 {
     uint32_t value;
     atomic_fetch_add(&handoff->asleep, 1);
-    while (!reached(goal, value = atomic_load(&handoff->value))) {
+    while (!handoff_reached(goal, value = atomic_load(&handoff->value))) {
         syscall(SYS_futex, &handoff->value, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
     }
     atomic_fetch_sub(&handoff->asleep, 1);
     return value;
 }
 
-static uint32_t await(
+static uint32_t handoff_await(
     struct handoff *handoff, struct goal goal, struct handoff_spin_budget *spin_budget)
 {
     int other = atomic_load_explicit(&handoff->changed_on, memory_order_relaxed);
     CADRE_ASSERT(spin_budget->now <= spin_budget->most);
     uint32_t value = atomic_load_explicit(&handoff->value, memory_order_acquire);
-    uint32_t looks = !reached(goal, value) && other == sched_getcpu() ? 0 : spin_budget->now;
-    for (uint32_t look = 0; !reached(goal, value) && look < looks; look++) {
+    uint32_t looks =
+        !handoff_reached(goal, value) && other == sched_getcpu() ? 0 : spin_budget->now;
+    for (uint32_t look = 0; !handoff_reached(goal, value) && look < looks; look++) {
         pause_briefly();
         value = atomic_load_explicit(&handoff->value, memory_order_acquire);
     }
-    if (reached(goal, value)) {
+    if (handoff_reached(goal, value)) {
         spin_budget->now = spin_budget->most;
         spin_budget->misses = 0;
         return value;
@@ -105,10 +106,10 @@ static uint32_t await(
 uint32_t handoff_await_change(
     struct handoff *handoff, uint32_t seen, struct handoff_spin_budget *spin_budget)
 {
-    return await(handoff, (struct goal){.seen = seen}, spin_budget);
+    return handoff_await(handoff, (struct goal){.seen = seen}, spin_budget);
 }
 
 void handoff_await_zero(struct handoff *handoff, struct handoff_spin_budget *spin_budget)
 {
-    await(handoff, (struct goal){.zero = true}, spin_budget);
+    handoff_await(handoff, (struct goal){.zero = true}, spin_budget);
 }

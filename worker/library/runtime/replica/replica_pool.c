@@ -29,7 +29,7 @@ struct replica_pool {
     struct pool_thread *threads;            /* of local replicas 1, 2, ... */
 };
 
-static void *serve(void *argument)
+static void *replica_pool_serve(void *argument)
 {
     struct pool_thread *self = argument;
     crash_thread("replica", self->local);
@@ -58,7 +58,7 @@ static cadre_status start_threads(
         struct pool_thread *thread = &pool->threads[pool->thread_count];
         *thread = (struct pool_thread){
             .pool = pool, .local = pool->thread_count + 1, .spin_budget = pool->spin_budget};
-        errnum = pthread_create(&thread->thread, NULL, serve, thread);
+        errnum = pthread_create(&thread->thread, NULL, replica_pool_serve, thread);
         pool->thread_count += errnum == 0 ? 1 : 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -147,7 +147,7 @@ static char *append_number(char *at, uint64_t number)
     return at;
 }
 
-static char *append(char *at, const char *text)
+static char *step_admission_append(char *at, const char *text)
 {
     size_t length = strlen(text);
     memcpy(at, text, length);
@@ -169,9 +169,9 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
         text->key = key;
     }
     memcpy(ret_note->text, text->text, text->length);
-    char *at = append(ret_note->text + text->length, " (collective ");
+    char *at = step_admission_append(ret_note->text + text->length, " (collective ");
     at = append_number(at, (uint64_t)index + 1);
-    at = append(at, " of step ");
+    at = step_admission_append(at, " of step ");
     at = append_number(at, position);
     *at++ = ')';
     CADRE_ASSERT(at < ret_note->text + sizeof ret_note->text);
@@ -183,7 +183,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
 
 /* --- how often --- */
 
-static cadre_status disagree(
+static cadre_status step_admission_disagree(
     uint32_t more, uint32_t count, uint32_t less, uint32_t less_count, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -216,9 +216,10 @@ cadre_status step_collective_begin(cadre_replica *replica, const struct step_cal
     uint32_t ended_replica = step->ended_replica;
     uint32_t ended = atomic_load(&step->ended_collectives);
     pthread_mutex_unlock(&step->lock);
-    cadre_status status = atomic_load(&step->meeting) > 0
-                              ? passed_by(replica, ended_replica, error)
-                              : disagree(replica->id, index + 1, ended_replica, ended, error);
+    cadre_status status =
+        atomic_load(&step->meeting) > 0
+            ? passed_by(replica, ended_replica, error)
+            : step_admission_disagree(replica->id, index + 1, ended_replica, ended, error);
     step_record_refusal(replica, error);
     return status;
 }
@@ -261,7 +262,7 @@ cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error)
         const cadre_replica *other = &strategy->replicas[i];
         uint32_t theirs = atomic_load(&other->collectives);
         if (theirs > own) {
-            return disagree(other->id, theirs, replica->id, own, error);
+            return step_admission_disagree(other->id, theirs, replica->id, own, error);
         }
     }
     return CADRE_OK;

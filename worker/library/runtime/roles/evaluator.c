@@ -46,7 +46,7 @@ static bool is_cancelled(void)
     return false;
 }
 
-static cadre_status begin(struct cadre_error *error)
+static cadre_status evaluator_begin(struct cadre_error *error)
 {
     CADRE_ASSERT(evaluator.ps_job == NULL);
     struct ps_job_state *ps_job;
@@ -64,7 +64,7 @@ static cadre_status begin(struct cadre_error *error)
 /* --- waiting for something to evaluate --- */
 
 /* Whether there is: *ret_final: and nothing will follow. */
-static cadre_status look(
+static cadre_status evaluator_look(
     bool *ret_new, bool *ret_final, struct progress_note *ret_note, struct cadre_error *error)
 {
     struct cadre_error ended = {0};
@@ -101,7 +101,7 @@ static cadre_status await_next(double interval_s, struct cadre_error *error)
         pause_until(evaluator.left_us + (uint64_t)(interval_s * CADRE_US_PER_S));
     }
     for (;;) {
-        CADRE_TRY(look(&is_new, &is_final, &note, error));
+        CADRE_TRY(evaluator_look(&is_new, &is_final, &note, error));
         if (is_new || is_final) {
             break;
         }
@@ -112,7 +112,7 @@ static cadre_status await_next(double interval_s, struct cadre_error *error)
     return is_new ? CADRE_PENDING : CADRE_OK;
 }
 
-static cadre_status next(double interval_s, struct cadre_error *error)
+static cadre_status evaluator_next(double interval_s, struct cadre_error *error)
 {
     if (evaluator.over) {
         return CADRE_OK;
@@ -124,7 +124,7 @@ static cadre_status next(double interval_s, struct cadre_error *error)
     }
     if (!evaluator.begun) {
         evaluator.begun = true;
-        CADRE_TRY(begin(error));
+        CADRE_TRY(evaluator_begin(error));
     }
     return await_next(interval_s, error);
 }
@@ -135,7 +135,7 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
     if (!is_evaluator() || evaluator.failed.code != CADRE_OK) {
         return false;
     }
-    cadre_status status = next(interval_s, &error);
+    cadre_status status = evaluator_next(interval_s, &error);
     if (status == CADRE_CANCELLED) {
         status = CADRE_OK; /* the job was over before it began, or its servers are gone */
         evaluator.over = true;
@@ -180,7 +180,7 @@ static cadre_status keep_metric(const char *name, double value, struct cadre_err
     return CADRE_OK;
 }
 
-static cadre_status report(const char *name, double value, struct cadre_error *error)
+static cadre_status evaluator_report(const char *name, double value, struct cadre_error *error)
 {
     if (evaluator.evaluations == 0 || evaluator.ps_job == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -201,7 +201,7 @@ static cadre_status report(const char *name, double value, struct cadre_error *e
 cadre_status cadre_report_evaluation(const char *name, double value)
 {
     struct cadre_error error = {0};
-    return api_return(report(name, value, &error), &error);
+    return api_return(evaluator_report(name, value, &error), &error);
 }
 
 /* Whether the job already knows why it ends, or has to be told. */

@@ -127,7 +127,7 @@ cadre_status local_servers_open(struct ps_job_state *chief, struct cadre_error *
 
 /* --- workers --- */
 
-static void *work(void *user)
+static void *local_servers_work(void *user)
 {
     struct local_server *local_server = user;
     CADRE_ASSERT(local_server->ps_job->role == ROLE_WORKER);
@@ -157,7 +157,7 @@ cadre_status local_servers_start_workers(
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (uint32_t i = 0; errnum == 0 && i < local_servers->workers; i++) {
         struct local_server *local_server = &local_servers->each[i];
-        errnum = pthread_create(&local_server->thread, NULL, work, local_server);
+        errnum = pthread_create(&local_server->thread, NULL, local_servers_work, local_server);
         local_server->started = errnum == 0;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -13,7 +13,7 @@
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
-static cadre_status check(const struct environment *environment, struct cadre_error *error)
+static cadre_status serve_check(const struct environment *environment, struct cadre_error *error)
 {
     if (environment == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -69,7 +69,7 @@ static cadre_status serve_closures(struct ps_job_state *ps_job, struct cadre_err
 }
 
 /* The job may be over, in order or not, wherever it stands. */
-static cadre_status settle(
+static cadre_status serve_settle(
     struct ps_job_state *ps_job, cadre_status status, struct cadre_error *error)
 {
     struct cadre_error ended = {0};
@@ -87,11 +87,11 @@ static cadre_status settle(
     return ended.code;
 }
 
-static cadre_status serve(struct cadre_error *error)
+static cadre_status serve_serve(struct cadre_error *error)
 {
     struct ps_job_state *ps_job;
     CADRE_TRY(context_require_cross("cadre_serve", error));
-    CADRE_TRY(check(program_environment(), error));
+    CADRE_TRY(serve_check(program_environment(), error));
     CADRE_TRY(program_choose_part(CLUSTER_PS_JOB, error));
     CADRE_TRY(ps_job_begin(&ps_job, error));
     const struct ps_task_options options = {
@@ -102,7 +102,7 @@ static cadre_status serve(struct cadre_error *error)
         ps_job_set_current(ps_job);
         status = ps_job->role == ROLE_SERVER ? serve_parameters(ps_job, error)
                                              : serve_closures(ps_job, error);
-        status = settle(ps_job, status, error);
+        status = serve_settle(ps_job, status, error);
     }
     served_end(ps_job);
     ps_job_free(ps_job);
@@ -112,7 +112,7 @@ static cadre_status serve(struct cadre_error *error)
 int cadre_serve(void)
 {
     struct cadre_error error = {0};
-    cadre_status status = serve(&error);
+    cadre_status status = serve_serve(&error);
     if (status != CADRE_OK) {
         api_return(status, &error);
         show_failure(&error);

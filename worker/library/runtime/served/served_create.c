@@ -82,8 +82,8 @@ static cadre_status ask_function(const cadre_partitioner *partitioner,
     return partition_from_counts(pieces, plan->rank, plan->dims, plan->rank, ret_shards, error);
 }
 
-static cadre_status cut(const cadre_partitioner *partitioner, const struct variable_plan *plan,
-    uint64_t *ret_shards, struct cadre_error *error)
+static cadre_status served_create_cut(const cadre_partitioner *partitioner,
+    const struct variable_plan *plan, uint64_t *ret_shards, struct cadre_error *error)
 {
     CADRE_ASSERT(plan->rank <= CADRE_RANK_MAX);
     struct partition_rule rule = {.shards = partitioner->shards, .bytes = partitioner->bytes};
@@ -125,7 +125,7 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
     if (options->colocate_with != NULL) {
         return CADRE_OK;
     }
-    CADRE_TRY(cut(partitioner, creation->plan, &creation->shards, error));
+    CADRE_TRY(served_create_cut(partitioner, creation->plan, &creation->shards, error));
     if (creation->shards > UINT32_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%llu shards are too many; make them larger", (unsigned long long)creation->shards);
@@ -135,7 +135,7 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
 
 /* --- on the servers --- */
 
-static void place(const struct creation *creation, cadre_variable *variable)
+static void served_create_place(const struct creation *creation, cadre_variable *variable)
 {
     const cadre_variable *with = creation->plan->options->colocate_with;
     uint32_t servers = directory_self(creation->all->ps_job->directory)->ps_job.servers;
@@ -173,7 +173,7 @@ static cadre_status create_shards(cadre_variable *variable, struct cadre_error *
     return status;
 }
 
-static cadre_status note(const cadre_variable *variable, struct cadre_error *error)
+static cadre_status served_create_note(const cadre_variable *variable, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT void *bytes = NULL;
     size_t size = 0;
@@ -193,10 +193,10 @@ static cadre_status make_whole(
     if (!restored) {
         CADRE_TRY(served_initialize(variable, &creation->plan->options->initializer, error));
     }
-    return note(variable, error);
+    return served_create_note(variable, error);
 }
 
-static cadre_status create(
+static cadre_status served_create_create(
     struct creation *creation, cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct served_variables *all = creation->all;
@@ -213,7 +213,7 @@ static cadre_status create(
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    place(creation, variable);
+    served_create_place(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {
         /* Made again, it comes to the same servers; what they have of it is not zero perhaps. */
@@ -264,6 +264,7 @@ cadre_status served_create(
 {
     struct creation creation = {.all = served_current(), .plan = plan};
     CADRE_ASSERT(creation.all != NULL); /* it lies in such a strategy, or a closure runs */
-    return served_role(creation.all) == ROLE_CHIEF ? create(&creation, ret_variable, error)
-                                                   : take_over(plan, ret_variable, error);
+    return served_role(creation.all) == ROLE_CHIEF
+               ? served_create_create(&creation, ret_variable, error)
+               : take_over(plan, ret_variable, error);
 }

@@ -15,7 +15,7 @@ static bool is_reserved(const char *name)
     return strncmp(name, SERVED_RESERVED, strlen(SERVED_RESERVED)) == 0;
 }
 
-static cadre_status ask(
+static cadre_status served_find_ask(
     struct served_variables *all, struct request *request, struct cadre_error *error)
 {
     return client_call(all->ps_job->client, request, 1, ps_job_done_watermark(), error);
@@ -45,7 +45,7 @@ static cadre_status list_served_names(
 {
     char text[NAMES_BYTES];
     struct request request = {.kind = REQUEST_NOTE_NAMES};
-    CADRE_TRY(ask(all, &request, error));
+    CADRE_TRY(served_find_ask(all, &request, error));
     /* Each has its terminator: the last one too. */
     size_t bytes = request.ret_text == NULL ? 0 : request.ret_text_bytes;
     bool whole = bytes == 0 || request.ret_text[bytes - 1] == '\0';
@@ -65,7 +65,8 @@ static cadre_status ask_servers(struct served_variables *all, const char *name,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct request request = {.kind = REQUEST_FIND_NOTE, .name = name};
-    cadre_status status = is_reserved(name) ? CADRE_NOT_FOUND : ask(all, &request, error);
+    cadre_status status =
+        is_reserved(name) ? CADRE_NOT_FOUND : served_find_ask(all, &request, error);
     if (status == CADRE_NOT_FOUND) {
         return list_served_names(all, name, error);
     }

@@ -20,7 +20,7 @@ struct note_cursor {
     bool short_of; /* more was asked for than there is */
 };
 
-static void put(struct note_cursor *cursor, uint64_t value, size_t bytes)
+static void served_note_put(struct note_cursor *cursor, uint64_t value, size_t bytes)
 {
     CADRE_ASSERT(bytes <= sizeof value);
     CADRE_ASSERT(cursor->left >= bytes);
@@ -31,7 +31,7 @@ static void put(struct note_cursor *cursor, uint64_t value, size_t bytes)
     cursor->left -= bytes;
 }
 
-static uint64_t take(struct note_cursor *cursor, size_t bytes)
+static uint64_t served_note_take(struct note_cursor *cursor, size_t bytes)
 {
     uint64_t value = 0;
     CADRE_ASSERT(bytes <= sizeof value);
@@ -64,18 +64,18 @@ cadre_status served_note_encode(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to describe '%s'", variable->name);
     }
     struct note_cursor cursor = {.at = bytes, .left = size};
-    put(&cursor, MAGIC, 4);
-    put(&cursor, VERSION, 4);
-    put(&cursor, (uint64_t)variable->dtype, 4);
-    put(&cursor, variable->rank, 4);
-    put(&cursor, (uint64_t)variable->aggregation, 4);
+    served_note_put(&cursor, MAGIC, 4);
+    served_note_put(&cursor, VERSION, 4);
+    served_note_put(&cursor, (uint64_t)variable->dtype, 4);
+    served_note_put(&cursor, variable->rank, 4);
+    served_note_put(&cursor, (uint64_t)variable->aggregation, 4);
     for (uint32_t axis = 0; axis < variable->rank; axis++) {
-        put(&cursor, (uint64_t)variable->dims[axis], 8);
+        served_note_put(&cursor, (uint64_t)variable->dims[axis], 8);
     }
-    put(&cursor, variable->served->layout.shards, 8);
+    served_note_put(&cursor, variable->served->layout.shards, 8);
     for (uint64_t shard = 0; shard < variable->served->layout.shards; shard++) {
-        put(&cursor, variable->served->shards[shard].server, 4);
-        put(&cursor, variable->served->shards[shard].number, 4);
+        served_note_put(&cursor, variable->served->shards[shard].server, 4);
+        served_note_put(&cursor, variable->served->shards[shard].number, 4);
     }
     CADRE_ASSERT(cursor.left == 0);
     return CADRE_OK;
@@ -83,7 +83,8 @@ cadre_status served_note_encode(
 
 /* --- decoding --- */
 
-static cadre_status damaged(const char *name, const char *what, struct cadre_error *error)
+static cadre_status served_note_damaged(
+    const char *name, const char *what, struct cadre_error *error)
 {
     return cadre_error_set(
         error, CADRE_DATA_LOSS, "what ps 0 noted of variable '%s' cannot be read: %s", name, what);
@@ -94,9 +95,9 @@ static bool take_shards(struct note_cursor *cursor, struct served *served)
     uint32_t servers = directory_self(served->all->ps_job->directory)->ps_job.servers;
     bool good = true;
     for (uint64_t shard = 0; shard < served->layout.shards; shard++) {
-        uint32_t server = (uint32_t)take(cursor, 4);
+        uint32_t server = (uint32_t)served_note_take(cursor, 4);
         served_set_shard(served, shard, server);
-        served->shards[shard].number = (uint32_t)take(cursor, 4);
+        served->shards[shard].number = (uint32_t)served_note_take(cursor, 4);
         good = good && server < servers;
     }
     return good;
@@ -110,31 +111,31 @@ cadre_status served_note_decode(struct served_variables *all, const char *name, 
     struct variable_plan plan = {.name = name, .options = &options};
     int64_t dims[CADRE_RANK_MAX];
     *ret_variable = NULL;
-    if (take(&cursor, 4) != MAGIC || take(&cursor, 4) != VERSION) {
-        return damaged(name, "it is of another kind", error);
+    if (served_note_take(&cursor, 4) != MAGIC || served_note_take(&cursor, 4) != VERSION) {
+        return served_note_damaged(name, "it is of another kind", error);
     }
-    plan.dtype = (cadre_dtype)take(&cursor, 4);
-    plan.rank = (uint32_t)take(&cursor, 4);
+    plan.dtype = (cadre_dtype)served_note_take(&cursor, 4);
+    plan.rank = (uint32_t)served_note_take(&cursor, 4);
     plan.dims = dims;
-    options.aggregation = (cadre_aggregation)take(&cursor, 4);
+    options.aggregation = (cadre_aggregation)served_note_take(&cursor, 4);
     if (options.aggregation > CADRE_AGGREGATION_ONLY_FIRST_REPLICA || plan.rank > CADRE_RANK_MAX ||
         plan.dtype == CADRE_STRING) {
-        return damaged(name, "it has no such shape", error);
+        return served_note_damaged(name, "it has no such shape", error);
     }
     for (uint32_t axis = 0; axis < plan.rank; axis++) {
-        dims[axis] = (int64_t)take(&cursor, 8);
+        dims[axis] = (int64_t)served_note_take(&cursor, 8);
     }
-    uint64_t shards = take(&cursor, 8);
+    uint64_t shards = served_note_take(&cursor, 8);
     uint64_t rows = plan.rank == 0 ? 1 : (uint64_t)dims[0];
     if (cursor.short_of || shards == 0 || (shards > 1 && shards > rows) ||
         cursor.left / SHARD_BYTES != shards || cursor.left % SHARD_BYTES != 0) {
-        return damaged(name, "its parts do not fit together", error);
+        return served_note_damaged(name, "its parts do not fit together", error);
     }
     CADRE_TRY(served_new(all, &plan, shards, ret_variable, error));
     if (!take_shards(&cursor, (*ret_variable)->served)) {
         variable_free(*ret_variable);
         *ret_variable = NULL;
-        return damaged(name, "it names a server that is not there", error);
+        return served_note_damaged(name, "it names a server that is not there", error);
     }
     return CADRE_OK;
 }

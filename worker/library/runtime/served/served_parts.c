@@ -75,8 +75,8 @@ cadre_status served_parts_add(cadre_variable *variable, bool trained, struct cad
 
 /* --- names --- */
 
-static cadre_status check(const struct cadre_strategy *strategy, const char *name, const char *part,
-    struct cadre_error *error)
+static cadre_status served_served_parts_check(const struct cadre_strategy *strategy,
+    const char *name, const char *part, struct cadre_error *error)
 {
     char whole[SAFETENSORS_NAME_BYTES];
     snprintf(whole, sizeof whole, "%s/%s", name, part);
@@ -94,10 +94,11 @@ cadre_status served_parts_check(const struct cadre_strategy *strategy, const cha
     const struct optimizer_rule *rule, struct cadre_error *error)
 {
     if (rule == NULL) {
-        return check(strategy, name, "steps", error);
+        return served_served_parts_check(strategy, name, "steps", error);
     }
     for (uint32_t slot = 0; slot < optimizer_slots(rule); slot++) {
-        CADRE_TRY(check(strategy, name, optimizer_slot_name(rule, slot), error));
+        CADRE_TRY(
+            served_served_parts_check(strategy, name, optimizer_slot_name(rule, slot), error));
     }
-    return check(strategy, name, "updates", error);
+    return served_served_parts_check(strategy, name, "updates", error);
 }

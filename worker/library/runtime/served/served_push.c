@@ -88,9 +88,9 @@ static cadre_status find_base(const cadre_variable *variable, const cadre_push_o
                      variable->name);
 }
 
-static cadre_status send(const cadre_variable *variable, const struct variable_push *push,
-    const struct request *like, const uint64_t *based_on, uint64_t *versions,
-    struct cadre_error *error)
+static cadre_status served_push_send(const cadre_variable *variable,
+    const struct variable_push *push, const struct request *like, const uint64_t *based_on,
+    uint64_t *versions, struct cadre_error *error)
 {
     if (push->rows == NULL) {
         return served_call_range(variable, served_all(variable), like, based_on, versions, error);
@@ -117,7 +117,7 @@ cadre_status served_push(
     CADRE_TRY(served_set_trust(variable, &like.push, error));
     CADRE_TRY(ps_job_push_key(&like.push.closure, &like.push.ordinal, error));
     CADRE_ASSERT(like.push.closure != 0);
-    cadre_status status = send(variable, push, &like, based_on, versions, error);
+    cadre_status status = served_push_send(variable, push, &like, based_on, versions, error);
     if (status == CADRE_ABORTED && push->options->staleness > 0) {
         ps_job_push_retry(like.push.closure, like.push.ordinal);
     }
@@ -259,7 +259,7 @@ static cadre_status push_placed(cadre_variable *variable, struct variable_push *
     return status;
 }
 
-static cadre_status enter(const cadre_replica *replica, const cadre_variable *variable,
+static cadre_status served_push_enter(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct cadre_error *error)
 {
     CADRE_TRY(served_require(
@@ -274,7 +274,7 @@ cadre_status cadre_variable_push(cadre_replica *replica, cadre_variable *variabl
     static const cadre_push_options none = {0};
     struct cadre_error error = {0};
     struct variable_push push = {.how = how, .options = options != NULL ? options : &none};
-    cadre_status status = enter(replica, variable, __func__, &error);
+    cadre_status status = served_push_enter(replica, variable, __func__, &error);
     if (status == CADRE_OK) {
         status = argument_require(values, __func__, "values", &error);
     }

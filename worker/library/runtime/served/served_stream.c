@@ -11,33 +11,34 @@
 #include "worker/library/runtime/served/served_call.h"
 #include "worker/library/runtime/served/served_values.h"
 
-static struct served_variables *of(struct streamed *streamed)
+static struct served_variables *served_stream_of(struct streamed *streamed)
 {
     return (struct served_variables *)streamed; /* its first member */
 }
 
-static uint32_t count(struct streamed *streamed)
+static uint32_t served_stream_count(struct streamed *streamed)
 {
     struct served_part part;
     uint32_t total = 0;
-    while (served_part_at(of(streamed), total, &part)) {
+    while (served_part_at(served_stream_of(streamed), total, &part)) {
         total++;
     }
     return total;
 }
 
 /* i < count. */
-static struct served_part find(struct streamed *streamed, uint32_t i)
+static struct served_part served_stream_find(struct streamed *streamed, uint32_t i)
 {
     struct served_part part = {0};
-    bool found = served_part_at(of(streamed), i, &part);
+    bool found = served_part_at(served_stream_of(streamed), i, &part);
     CADRE_ASSERT(found);
     return part;
 }
 
-static void describe(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry)
+static void served_stream_describe(
+    struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry)
 {
-    const struct served_part part = find(streamed, i);
+    const struct served_part part = served_stream_find(streamed, i);
     const cadre_variable *variable = part.variable;
     *ret_entry = (struct safetensors_entry){0};
     served_part_name(&part, ret_entry->name);
@@ -56,12 +57,12 @@ static void describe(struct streamed *streamed, uint32_t i, struct safetensors_e
 
 static bool is_part(struct streamed *streamed, uint32_t i)
 {
-    return find(streamed, i).kind != SERVED_VALUE;
+    return served_stream_find(streamed, i).kind != SERVED_VALUE;
 }
 
 static bool is_slot(struct streamed *streamed, uint32_t i, bool *ret_counts)
 {
-    const struct served_part part = find(streamed, i);
+    const struct served_part part = served_stream_find(streamed, i);
     *ret_counts = part.kind == SERVED_UPDATES;
     return part.kind == SERVED_SLOT || part.kind == SERVED_UPDATES;
 }
@@ -119,7 +120,7 @@ static cadre_status read_counts(cadre_variable *variable, bool steps, streamed_s
 static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_sink *sink,
     void *user, struct cadre_error *error)
 {
-    const struct served_part part = find(streamed, i);
+    const struct served_part part = served_stream_find(streamed, i);
     struct request like = {.kind = REQUEST_PULL, .slot = part.slot};
     switch (part.kind) {
     case SERVED_VALUE:
@@ -134,10 +135,10 @@ static cadre_status read_tensor(struct streamed *streamed, uint32_t i, streamed_
     }
 }
 
-static cadre_status take(struct streamed *streamed, const struct cadre_strategy *strategy,
-    uint32_t i, struct cadre_error *error)
+static cadre_status served_stream_take(struct streamed *streamed,
+    const struct cadre_strategy *strategy, uint32_t i, struct cadre_error *error)
 {
-    const struct served_part part = find(streamed, i);
+    const struct served_part part = served_stream_find(streamed, i);
     struct served *served = part.variable->served;
     CADRE_ASSERT(part.kind == SERVED_VALUE);
     CADRE_TRY(served_restore(strategy, part.variable, &served->restored, error));
@@ -173,21 +174,22 @@ static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
     return true;
 }
 
-static bool stamp(struct streamed *streamed, uint64_t *ret_stamp)
+static bool served_stream_stamp(struct streamed *streamed, uint64_t *ret_stamp)
 {
     const cadre_variable *variable;
     bool known = true;
-    *ret_stamp = count(streamed); /* one that is trained has more */
-    for (uint32_t i = 0; known && (variable = served_at(of(streamed), i)) != NULL; i++) {
+    *ret_stamp = served_stream_count(streamed); /* one that is trained has more */
+    for (uint32_t i = 0; known && (variable = served_at(served_stream_of(streamed), i)) != NULL;
+         i++) {
         known = stamp_of(variable, ret_stamp);
     }
     return known;
 }
 
-const struct streamed_ops served_streamed_ops = {.count = count,
-    .describe = describe,
+const struct streamed_ops served_streamed_ops = {.count = served_stream_count,
+    .describe = served_stream_describe,
     .is_part = is_part,
     .is_slot = is_slot,
     .read = read_tensor,
-    .take = take,
-    .stamp = stamp};
+    .take = served_stream_take,
+    .stamp = served_stream_stamp};

@@ -38,7 +38,7 @@ static bool is_same(const struct optimizer_rule *a, const struct optimizer_rule 
     return memcmp(one, other, sizeof one) == 0;
 }
 
-static cadre_status check(
+static cadre_status served_train_check(
     const cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
 {
     if (variable->served->rule.kind != OPTIMIZER_NONE) {
@@ -57,7 +57,7 @@ cadre_status served_train(
     if (served_role(served->all) != ROLE_CHIEF || is_same(&served->rule, rule)) {
         return CADRE_OK;
     }
-    CADRE_TRY(check(variable, rule, error));
+    CADRE_TRY(served_train_check(variable, rule, error));
     CADRE_TRY(train_shards(variable, rule, error));
     atomic_store(&served->kind, (int)rule->kind);
     CADRE_TRY(served_restore_slots(variable, rule, error));

@@ -145,7 +145,7 @@ static cadre_status add_signatures(
     return CADRE_OK;
 }
 
-static cadre_status collect(
+static cadre_status export_collect(
     const cadre_strategy *strategy, struct exporting *exporting, struct cadre_error *error)
 {
     size_t room = exporting->count > 0
@@ -163,7 +163,8 @@ static cadre_status collect(
 
 /* --- writing it --- */
 
-static cadre_status sink(void *user, const void *bytes, size_t size, struct cadre_error *error)
+static cadre_status export_sink(
+    void *user, const void *bytes, size_t size, struct cadre_error *error)
 {
     return checkpoint_file_add(user, bytes, size, error);
 }
@@ -199,7 +200,7 @@ static cadre_status write_tensors(cadre_strategy *strategy, const struct exporti
         const struct source *source = &exporting->sources[entry - exporting->entries];
         CADRE_TRY(source->variable != NULL
                       ? write_variable(source->variable, file, error)
-                      : streamed->ops->read(streamed, source->streamed, sink, file, error));
+                      : streamed->ops->read(streamed, source->streamed, export_sink, file, error));
     }
     return CADRE_OK;
 }
@@ -219,8 +220,8 @@ static cadre_status write_file(cadre_strategy *strategy, struct exporting *expor
 }
 
 /* A relative path is one of the folder that the program's outputs go to. */
-static cadre_status place(const cadre_strategy *strategy, const char *path, char **ret_folder,
-    const char **ret_name, struct cadre_error *error)
+static cadre_status export_place(const cadre_strategy *strategy, const char *path,
+    char **ret_folder, const char **ret_name, struct cadre_error *error)
 {
     const char *slash = strrchr(path, '/');
     const char *outputs = strategy->environment->output_folder;
@@ -242,7 +243,7 @@ static cadre_status export_first(cadre_strategy *strategy, void *user, struct ca
     struct checkpoint_file file;
     CADRE_FREE_AT_EXIT char *folder = NULL;
     const char *name = NULL;
-    CADRE_TRY(place(strategy, exporting->path, &folder, &name, error));
+    CADRE_TRY(export_place(strategy, exporting->path, &folder, &name, error));
     cadre_status status = checkpoint_file_begin(&file, folder, name, error);
     if (status == CADRE_OK) {
         status = write_file(strategy, exporting, &file, error);
@@ -295,7 +296,7 @@ static cadre_status export_all(
     if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
         return CADRE_OK; /* it has nothing that others do not have */
     }
-    CADRE_TRY(collect(strategy, exporting, error));
+    CADRE_TRY(export_collect(strategy, exporting, error));
     exporting->first = (struct first_task){
         .function = export_first, .user = exporting, .key = export_key(strategy, exporting)};
     snprintf(what, sizeof what, "cadre_export('%.100s')", exporting->path);

@@ -69,7 +69,8 @@ static cadre_status create_all(
     return status;
 }
 
-static cadre_status import(cadre_strategy *strategy, const char *path, struct cadre_error *error)
+static cadre_status import_import(
+    cadre_strategy *strategy, const char *path, struct cadre_error *error)
 {
     struct restoration *file;
     if (!restoration_is_tensors(path)) {
@@ -104,7 +105,7 @@ cadre_status cadre_import(cadre_strategy *strategy, const char *path)
         status = variable_require_kept(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = import(strategy, path, &error);
+        status = import_import(strategy, path, &error);
     }
     return api_return(status, &error);
 }

@@ -39,7 +39,7 @@ struct report {
     uint32_t restored;
 };
 
-static void note(struct report *report, const char *name, uint32_t place)
+static void restore_values_note(struct report *report, const char *name, uint32_t place)
 {
     size_t size = strlen(name) + 1;
     if (report->pointers != NULL) {
@@ -61,7 +61,7 @@ static void go_over_streamed(const cadre_strategy *strategy, struct report *repo
         if (restoration_find(strategy->state_part->restoration, entry.name) != NULL) {
             report->restored++;
         } else {
-            note(report, entry.name, report->missing++);
+            restore_values_note(report, entry.name, report->missing++);
         }
     }
 }
@@ -79,13 +79,14 @@ static void go_over(const cadre_strategy *strategy, struct report *report)
         if (restoration_find(restoration, tensor.name) != NULL) {
             report->restored++;
         } else {
-            note(report, tensor.name, report->missing++);
+            restore_values_note(report, tensor.name, report->missing++);
         }
     }
     go_over_streamed(strategy, report);
     for (size_t i = 0; i < restoration->count; i++) {
         if (!is_taken(strategy, restoration->tensors[i].name)) {
-            note(report, restoration->tensors[i].name, report->missing + report->unused++);
+            restore_values_note(
+                report, restoration->tensors[i].name, report->missing + report->unused++);
         }
     }
 }
@@ -212,7 +213,8 @@ static cadre_status give_all(cadre_strategy *strategy, struct cadre_error *error
     return CADRE_OK;
 }
 
-static cadre_status restore(cadre_strategy *strategy, const char *path, struct cadre_error *error)
+static cadre_status restore_values_restore(
+    cadre_strategy *strategy, const char *path, struct cadre_error *error)
 {
     struct state_part *part = strategy->state_part;
     struct restoration *restoration;
@@ -259,7 +261,7 @@ cadre_status cadre_restore(
         status = variable_require_kept(strategy, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = restore(strategy, path, &error);
+        status = restore_values_restore(strategy, path, &error);
     }
     if (status == CADRE_OK) {
         status = make_report(strategy, result, &error);

@@ -74,7 +74,7 @@ static void loop_point(cadre_strategy *strategy, enum loop_point loop_point, boo
     }
 }
 
-static cadre_status begin(struct step_order *order, struct cadre_error *error)
+static cadre_status state_hooks_begin(struct step_order *order, struct cadre_error *error)
 {
     (void)error; /* one that is missing stops no training */
     restoration_close_reader(order->strategy->state_part->restoration);
@@ -82,7 +82,7 @@ static cadre_status begin(struct step_order *order, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static void commit(struct step_order *order)
+static void state_hooks_commit(struct step_order *order)
 {
     struct variable_in_step *in_step = &order->strategy->state_part->in_step;
     if (in_step->variable != NULL) {
@@ -90,7 +90,7 @@ static void commit(struct step_order *order)
     }
 }
 
-static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+static bool state_hooks_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     (void)aborted;
     (void)cause;
@@ -105,7 +105,7 @@ static void fill_status(const cadre_strategy *strategy, struct member_status *me
     member_status->layout = state_layout(strategy);
 }
 
-static cadre_status load(cadre_strategy *strategy, struct cadre_error *error)
+static cadre_status state_hooks_load(cadre_strategy *strategy, struct cadre_error *error)
 {
     uint64_t position = 0;
     CADRE_ASSERT(strategy->state == STATE_RESTORES);
@@ -114,7 +114,7 @@ static cadre_status load(cadre_strategy *strategy, struct cadre_error *error)
     return checkpoint_load(strategy, strategy->environment->restore_path, &position, error);
 }
 
-static cadre_status prepare(
+static cadre_status state_hooks_prepare(
     cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct state_part *part = strategy->state_part;
@@ -197,7 +197,7 @@ static cadre_status make_variables(cadre_strategy *strategy, struct cadre_error 
     return manifest_make_variables(strategy, part->text, part->text_bytes, &made, error);
 }
 
-static cadre_status pass(cadre_strategy *strategy, uint32_t local,
+static cadre_status state_hooks_pass(cadre_strategy *strategy, uint32_t local,
     const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     if (!sync_plan->state) {
@@ -239,7 +239,7 @@ static cadre_status read_taken(
     return status;
 }
 
-static cadre_status install(
+static cadre_status state_hooks_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     (void)error;
@@ -255,7 +255,7 @@ static cadre_status install(
     return CADRE_OK;
 }
 
-static void cleanup(cadre_strategy *strategy)
+static void state_hooks_cleanup(cadre_strategy *strategy)
 {
     struct state_part *part = strategy->state_part;
     free(part->text);
@@ -273,16 +273,16 @@ const struct strategy_hooks state_hooks = {
     .close = close_part,
     .free = free_part,
     .loop_point = loop_point,
-    .begin = begin,
-    .commit = commit,
-    .undo = undo,
+    .begin = state_hooks_begin,
+    .commit = state_hooks_commit,
+    .undo = state_hooks_undo,
     .fill_status = fill_status,
     .compare_layout = state_layout_compare,
-    .load = load,
-    .prepare = prepare,
-    .pass = pass,
+    .load = state_hooks_load,
+    .prepare = state_hooks_prepare,
+    .pass = state_hooks_pass,
     .joined = checkpoint_verify_folder,
     .read = read_taken,
-    .install = install,
-    .cleanup = cleanup,
+    .install = state_hooks_install,
+    .cleanup = state_hooks_cleanup,
 };

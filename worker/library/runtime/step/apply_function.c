@@ -58,7 +58,7 @@ void apply_add(cadre_replica *replica, struct apply_call *call)
     list->last = call;
 }
 
-static cadre_status add(
+static cadre_status apply_function_add(
     cadre_replica *replica, cadre_apply_function function, void *user, struct cadre_error *error)
 {
     CADRE_TRY(step_require_own_thread(replica, "cadre_on_apply", error));
@@ -80,7 +80,7 @@ static cadre_status add(
 cadre_status cadre_on_apply(cadre_replica *replica, cadre_apply_function function, void *user)
 {
     struct cadre_error error;
-    cadre_status status = add(replica, function, user, &error);
+    cadre_status status = apply_function_add(replica, function, user, &error);
     if (status != CADRE_OK) {
         step_record_refusal(replica, &error);
     }

@@ -81,7 +81,7 @@ static struct view view_of(const cadre_strategy *strategy)
     return view;
 }
 
-static bool holds(const struct view *view, const cadre_replica *replica)
+static bool hang_watch_holds(const struct view *view, const cadre_replica *replica)
 {
     if (view->all_meet) {
         return replica->local == 0;
@@ -131,7 +131,7 @@ static void describe_call(const struct task_hang *hang, uint64_t position, char 
     }
 }
 
-static void name(const cadre_strategy *strategy, const struct task_hang *hang)
+static void hang_watch_name(const cadre_strategy *strategy, const struct task_hang *hang)
 {
     char text[128];
     describe_call(hang, strategy_position(strategy), text);
@@ -139,7 +139,7 @@ static void name(const cadre_strategy *strategy, const struct task_hang *hang)
 }
 
 /* Nothing of the program may be waited for: another thread of it may hold any lock. */
-static void end(const struct hang_watch *watch, const struct task_hang *hang)
+static void hang_watch_end(const struct hang_watch *watch, const struct task_hang *hang)
 {
     char text[128];
     struct cadre_error error;
@@ -153,7 +153,7 @@ static void end(const struct hang_watch *watch, const struct task_hang *hang)
 }
 
 /* The first replica that hangs, and how many others do. */
-static void report(
+static void hang_watch_report(
     struct hang_watch *watch, const struct task_hang *hang, uint64_t waited_us, bool news)
 {
     if (hang->at == HANG_NONE || (!news && watch->unreported_us < AGAIN_US)) {
@@ -163,7 +163,7 @@ static void report(
     task_hang(watch->strategy->task, hang, waited_us);
 }
 
-static void look(struct hang_watch *watch, uint64_t passed_us)
+static void hang_watch_look(struct hang_watch *watch, uint64_t passed_us)
 {
     cadre_strategy *strategy = watch->strategy;
     uint64_t limit_us = watch->limit_us;
@@ -181,14 +181,14 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
         struct waiting *waiting = &watch->waiting[i];
         uint32_t begun = atomic_load(&replica->collectives);
         bool same = waiting->step == view.step && waiting->collectives == begun;
-        if (!same || !holds(&view, replica)) {
+        if (!same || !hang_watch_holds(&view, replica)) {
             *waiting = (struct waiting){.step = view.step, .collectives = begun};
             continue;
         }
         const struct task_hang hang = hang_of(&view, replica);
         waiting->waited_us += passed_us;
         if (limit_us > 0 && waiting->waited_us >= limit_us + late_us) {
-            end(watch, &hang);
+            hang_watch_end(watch, &hang);
         }
         if (waiting->waited_us < NAMED_US) {
             continue;
@@ -196,7 +196,7 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
         if (!waiting->named) {
             waiting->named = true;
             news = true;
-            name(strategy, &hang);
+            hang_watch_name(strategy, &hang);
         }
         if (first.at == HANG_NONE) {
             first = hang;
@@ -205,12 +205,12 @@ static void look(struct hang_watch *watch, uint64_t passed_us)
             first.others++;
         }
     }
-    report(watch, &first, waited_us, news);
+    hang_watch_report(watch, &first, waited_us, news);
 }
 
 /* --- the thread --- */
 
-static struct timespec after(uint64_t us)
+static struct timespec hang_watch_after(uint64_t us)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -229,20 +229,20 @@ static void *watch_on(void *user)
     uint64_t last_us = clock_monotonic_us();
     pthread_mutex_lock(&watch->lock);
     while (!watch->closing) {
-        const struct timespec until = after(watch->look_us);
+        const struct timespec until = hang_watch_after(watch->look_us);
         pthread_cond_timedwait(&watch->changed, &watch->lock, &until);
         pthread_mutex_unlock(&watch->lock);
         uint64_t now_us = clock_monotonic_us();
         uint64_t passed_us = now_us - last_us;
         last_us = now_us;
-        look(watch, passed_us < 2 * watch->look_us ? passed_us : 2 * watch->look_us);
+        hang_watch_look(watch, passed_us < 2 * watch->look_us ? passed_us : 2 * watch->look_us);
         pthread_mutex_lock(&watch->lock);
     }
     pthread_mutex_unlock(&watch->lock);
     return NULL;
 }
 
-static int start(struct hang_watch *watch)
+static int hang_watch_start(struct hang_watch *watch)
 {
     sigset_t all; /* signals are the program's */
     sigset_t before;
@@ -253,7 +253,7 @@ static int start(struct hang_watch *watch)
     return errnum;
 }
 
-static void dispose(struct hang_watch *watch)
+static void hang_watch_dispose(struct hang_watch *watch)
 {
     pthread_cond_destroy(&watch->changed);
     pthread_mutex_destroy(&watch->lock);
@@ -284,9 +284,9 @@ cadre_status hang_watch_open(
     pthread_mutex_init(&watch->lock, NULL);
     pthread_cond_init(&watch->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    int errnum = start(watch);
+    int errnum = hang_watch_start(watch);
     if (errnum != 0) {
-        dispose(watch);
+        hang_watch_dispose(watch);
         return cadre_error_errno(error, errnum, "start the thread that watches the replicas");
     }
     *ret_watch = watch;
@@ -303,5 +303,5 @@ void hang_watch_close(struct hang_watch *watch)
     pthread_cond_broadcast(&watch->changed);
     pthread_mutex_unlock(&watch->lock);
     pthread_join(watch->thread, NULL);
-    dispose(watch);
+    hang_watch_dispose(watch);
 }

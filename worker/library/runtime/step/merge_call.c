@@ -154,7 +154,7 @@ cadre_status merge_returned(
 /* --- the function --- */
 
 /* The replicas' inputs `at` as one value; NULL: no memory. */
-static cadre_per_replica *regroup(const cadre_strategy *strategy, uint32_t at)
+static cadre_per_replica *merge_call_regroup(const cadre_strategy *strategy, uint32_t at)
 {
     cadre_per_replica *value = per_replica_new(strategy->local_replicas, 1);
     for (uint32_t i = 0; value != NULL && i < strategy->local_replicas; i++) {
@@ -240,7 +240,7 @@ static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *e
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX] = {NULL};
     bool memory = true;
     for (uint32_t i = 0; memory && i < arrival->n_inputs; i++) {
-        inputs[i] = regroup(strategy, i);
+        inputs[i] = merge_call_regroup(strategy, i);
         memory = inputs[i] != NULL;
     }
     cadre_status status = memory ? call_program(strategy, arrival, inputs, outputs, error)

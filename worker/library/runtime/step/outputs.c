@@ -154,7 +154,7 @@ static void drop_lent(struct outputs_part *part)
 
 /* Those of the step before are kept until now: a task that was frozen in it may have asked for
  * them. */
-static void lend(struct step_order *order)
+static void step_outputs_lend(struct step_order *order)
 {
     cadre_strategy *strategy = order->strategy;
     struct outputs_part *part = strategy->outputs;
@@ -177,7 +177,7 @@ static void lend(struct step_order *order)
     part->count = order->n_outputs;
 }
 
-static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+static bool step_outputs_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     (void)aborted;
     (void)cause;
@@ -201,7 +201,7 @@ bool outputs_has_last(const cadre_strategy *strategy)
 
 /* --- a step that this task was frozen in, and others applied --- */
 
-static cadre_status adopt(struct step_order *order, struct cadre_error *error)
+static cadre_status step_outputs_adopt(struct step_order *order, struct cadre_error *error)
 {
     struct outputs_part *part = order->strategy->outputs;
     uint32_t stream = order->stream;
@@ -230,7 +230,7 @@ static void fill_status(const cadre_strategy *strategy, struct member_status *me
     }
 }
 
-static cadre_status prepare(
+static cadre_status step_outputs_prepare(
     cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
@@ -271,7 +271,7 @@ static cadre_status write_block(void *user, uint64_t total, size_t offset, const
     return CADRE_OK;
 }
 
-static cadre_status pass(cadre_strategy *strategy, uint32_t local,
+static cadre_status step_outputs_pass(cadre_strategy *strategy, uint32_t local,
     const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
@@ -297,7 +297,7 @@ static cadre_status read_taken(
 }
 
 /* Its outputs are the lent ones. */
-static cadre_status install(
+static cadre_status step_outputs_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
@@ -318,7 +318,7 @@ static cadre_status install(
     return CADRE_OK;
 }
 
-static void cleanup(cadre_strategy *strategy)
+static void step_outputs_cleanup(cadre_strategy *strategy)
 {
     struct outputs_part *part = strategy->outputs;
     free(part->passed.bytes);
@@ -355,13 +355,13 @@ const struct strategy_hooks outputs_hooks = {
     .open = open_part,
     .close = close_part,
     .free = free_part,
-    .commit = lend,
-    .undo = undo,
-    .adopt = adopt,
+    .commit = step_outputs_lend,
+    .undo = step_outputs_undo,
+    .adopt = step_outputs_adopt,
     .fill_status = fill_status,
-    .prepare = prepare,
-    .pass = pass,
+    .prepare = step_outputs_prepare,
+    .pass = step_outputs_pass,
     .read = read_taken,
-    .install = install,
-    .cleanup = cleanup,
+    .install = step_outputs_install,
+    .cleanup = step_outputs_cleanup,
 };

@@ -33,7 +33,7 @@ static bool is_alone(const cadre_strategy *strategy)
 }
 
 /* The cause, not what followed from it: an interruption only when nothing failed by itself. */
-static enum step_end verdict(const cadre_strategy *strategy, struct cadre_error *error)
+static enum step_end step_run_verdict(const cadre_strategy *strategy, struct cadre_error *error)
 {
     enum step_end end = STEP_DONE;
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
@@ -71,7 +71,7 @@ static void leave_behind(cadre_strategy *strategy)
 }
 
 /* From the last confirmed collective to the ledger. */
-static cadre_status commit(struct step_order *order, struct cadre_error *error)
+static cadre_status step_run_commit(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
     if (!atomic_load(&strategy->step.admitted)) { /* no replica made a collective */
@@ -88,7 +88,7 @@ static cadre_status commit(struct step_order *order, struct cadre_error *error)
 }
 
 /* All replicas, once, in the generation at hand. */
-static enum step_end attempt(struct run *run, struct cadre_error *error)
+static enum step_end step_run_attempt(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
     cadre_strategy *strategy = order->strategy;
@@ -101,8 +101,8 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
     atomic_store_explicit(&run->aborted, false, memory_order_relaxed);
     replica_pool_run(strategy->pool, run_replica, run);
     step_end(strategy);
-    enum step_end end = verdict(strategy, error);
-    if (end == STEP_DONE && commit(order, error) != CADRE_OK) {
+    enum step_end end = step_run_verdict(strategy, error);
+    if (end == STEP_DONE && step_run_commit(order, error) != CADRE_OK) {
         end = STEP_INTERRUPTED;
     }
     if (end != STEP_DONE) {
@@ -114,7 +114,7 @@ static enum step_end attempt(struct run *run, struct cadre_error *error)
 /* --- until the step is applied --- */
 
 /* Others had applied it: its outputs came with the state. */
-static cadre_status adopt(struct step_order *order, struct cadre_error *error)
+static cadre_status step_run_adopt(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(strategy_position(strategy) > order->position);
@@ -156,7 +156,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
             *error = cause;
             return strategy_fail(strategy, error);
         }
-        end = attempt(run, &cause);
+        end = step_run_attempt(run, &cause);
         if (end == STEP_FAILED) {
             *error = cause;
             strategy->undone = cause;
@@ -168,7 +168,7 @@ static cadre_status run_step(struct run *run, struct cadre_error *error)
         }
     } while (end == STEP_INTERRUPTED && strategy_position(strategy) == order->position);
     if (end != STEP_DONE) {
-        CADRE_TRY(adopt(order, error));
+        CADRE_TRY(step_run_adopt(order, error));
     }
     hooks_report(order);
     return CADRE_OK;

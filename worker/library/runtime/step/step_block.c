@@ -145,7 +145,7 @@ struct reading {
     size_t left;
 };
 
-static bool take(struct reading *reading, void *into, size_t bytes)
+static bool step_block_take(struct reading *reading, void *into, size_t bytes)
 {
     if (reading->left < bytes) {
         return false;
@@ -156,7 +156,7 @@ static bool take(struct reading *reading, void *into, size_t bytes)
     return true;
 }
 
-static cadre_status broken(struct cadre_error *error)
+static cadre_status step_block_broken(struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INTERNAL,
         "the outputs of the last step, as another task sent them, are malformed");
@@ -166,7 +166,7 @@ static cadre_status read_strings(struct reading *reading, const struct tensor_he
     int64_t count, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     if ((uint64_t)count > head->bytes / sizeof(uint64_t)) {
-        return broken(error);
+        return step_block_broken(error);
     }
     CADRE_FREE_AT_EXIT cadre_string *strings = calloc((size_t)count + 1, sizeof strings[0]);
     if (strings == NULL) {
@@ -174,8 +174,8 @@ static cadre_status read_strings(struct reading *reading, const struct tensor_he
     }
     for (int64_t i = 0; i < count; i++) {
         uint64_t size = 0;
-        if (!take(reading, &size, sizeof size) || size > reading->left) {
-            return broken(error);
+        if (!step_block_take(reading, &size, sizeof size) || size > reading->left) {
+            return step_block_broken(error);
         }
         strings[i] = (cadre_string){.bytes = (const char *)reading->at, .size = (size_t)size};
         reading->at += size;
@@ -190,14 +190,14 @@ static cadre_status read_tensor(
     struct tensor_head head;
     int64_t count = 0;
     size_t bytes = 0;
-    if (!take(reading, &head, sizeof head) || head.rank > CADRE_RANK_MAX ||
+    if (!step_block_take(reading, &head, sizeof head) || head.rank > CADRE_RANK_MAX ||
         head.composite > CADRE_COMPOSITE_SPARSE || head.bytes > reading->left) {
-        return broken(error);
+        return step_block_broken(error);
     }
     cadre_dtype dtype = (cadre_dtype)head.dtype;
     if (tensor_shape_check(dtype, head.rank, head.dims, &count, &bytes, error) != CADRE_OK ||
         (dtype != CADRE_STRING && bytes != head.bytes)) {
-        return broken(error);
+        return step_block_broken(error);
     }
     if (dtype == CADRE_STRING) {
         return read_strings(reading, &head, count, ret_tensor, error);
@@ -214,8 +214,8 @@ static cadre_status read_name(
     struct reading *reading, cadre_per_replica *output, struct cadre_error *error)
 {
     uint32_t bytes = 0;
-    if (!take(reading, &bytes, sizeof bytes) || bytes > reading->left) {
-        return broken(error);
+    if (!step_block_take(reading, &bytes, sizeof bytes) || bytes > reading->left) {
+        return step_block_broken(error);
     }
     if (bytes == 0) {
         return CADRE_OK;
@@ -253,9 +253,9 @@ cadre_status step_block_read(const struct step_block *block, uint32_t local_repl
     struct reading reading = {.at = block->bytes, .left = block->size};
     struct block_head head;
     *ret_step = (struct adopted_step){0};
-    if (!take(&reading, &head, sizeof head) || head.output_count > CADRE_OUTPUTS_MAX ||
+    if (!step_block_take(&reading, &head, sizeof head) || head.output_count > CADRE_OUTPUTS_MAX ||
         head.replicas != local_replicas) {
-        return broken(error);
+        return step_block_broken(error);
     }
     ret_step->applied = head.applied;
     ret_step->output_count = head.output_count;

@@ -6,7 +6,8 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy_registry.h"
 
-static cadre_status manage(const cadre_checkpoint_options *options, struct cadre_error *error)
+static cadre_status checkpoint_manager_manage(
+    const cadre_checkpoint_options *options, struct cadre_error *error)
 {
     static const char function[] = "cadre_checkpoint_manager";
     uint32_t at = 0;
@@ -29,5 +30,5 @@ static cadre_status manage(const cadre_checkpoint_options *options, struct cadre
 cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options)
 {
     struct cadre_error error = {0};
-    return api_return(manage(options, &error), &error);
+    return api_return(checkpoint_manager_manage(options, &error), &error);
 }

@@ -10,7 +10,8 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_error *error)
+static cadre_status cluster_use_use(
+    const cadre_cluster_resolver *resolver, struct cadre_error *error)
 {
     static const char function[] = "cadre_cluster_resolver_use";
     const struct environment *environment = program_environment();
@@ -41,13 +42,13 @@ static cadre_status use(const cadre_cluster_resolver *resolver, struct cadre_err
 cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver)
 {
     struct cadre_error error = {0};
-    return api_return(use(resolver, &error), &error);
+    return api_return(cluster_use_use(resolver, &error), &error);
 }
 
 /* --- the job that runs --- */
 
 /* The workers by their rank, where their replicas meet. */
-static cadre_status describe(
+static cadre_status cluster_use_describe(
     const cadre_strategy *strategy, cadre_cluster_spec *spec, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->roster.member_count > 0);
@@ -83,7 +84,7 @@ static cadre_status find_job(cadre_cluster_resolver **ret_resolver, struct cadre
     if (program_environment()->attached && strategy->state != STATE_WARM) {
         task_type = "worker";
         task_id = strategy->roster.rank;
-        cadre_status status = describe(strategy, spec, error);
+        cadre_status status = cluster_use_describe(strategy, spec, error);
         if (status != CADRE_OK) {
             cadre_cluster_spec_release(spec);
             return status;

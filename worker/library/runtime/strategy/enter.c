@@ -39,7 +39,7 @@ static cadre_status check_pointer(
     return CADRE_OK;
 }
 
-static cadre_status take(const cadre_strategy *strategy, const char *function,
+static cadre_status enter_take(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
     const char *under_way;
@@ -60,7 +60,7 @@ cadre_status strategy_require_inside(const cadre_strategy *strategy, const char 
 {
     CADRE_TRY(check_pointer(strategy, function, error));
     if (context_strategy() == NULL) {
-        CADRE_TRY(take(strategy, function, call, error));
+        CADRE_TRY(enter_take(strategy, function, call, error));
     } else if (!strategy_is_registered(strategy)) {
         return refuse_ended(function, error);
     }

@@ -25,7 +25,7 @@ void hooks_list(
     }
 }
 
-static uint32_t having(const cadre_strategy *strategy, size_t moment)
+static uint32_t hooks_having(const cadre_strategy *strategy, size_t moment)
 {
     return strategy->hooks.having[moment];
 }
@@ -48,7 +48,7 @@ static const struct strategy_hooks *next_up(const cadre_strategy *strategy, uint
 cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(open));
+    uint32_t left = hooks_having(strategy, MOMENT(open));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         CADRE_TRY(part->open(strategy, error));
@@ -59,7 +59,7 @@ cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error)
 void hooks_close(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(close));
+    uint32_t left = hooks_having(strategy, MOMENT(close));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->close(strategy);
@@ -68,7 +68,7 @@ void hooks_close(cadre_strategy *strategy)
 
 void hooks_free(cadre_strategy *strategy)
 {
-    uint32_t left = having(strategy, MOMENT(free));
+    uint32_t left = hooks_having(strategy, MOMENT(free));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->free(strategy);
@@ -78,7 +78,7 @@ void hooks_free(cadre_strategy *strategy)
 cadre_status hooks_check(const struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
-    uint32_t left = having(strategy, MOMENT(check));
+    uint32_t left = hooks_having(strategy, MOMENT(check));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->check(order, error));
@@ -89,7 +89,7 @@ cadre_status hooks_check(const struct step_order *order, struct cadre_error *err
 void hooks_loop_point(cadre_strategy *strategy, enum loop_point loop_point, bool reached)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(loop_point));
+    uint32_t left = hooks_having(strategy, MOMENT(loop_point));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->loop_point(strategy, loop_point, reached);
@@ -99,7 +99,7 @@ void hooks_loop_point(cadre_strategy *strategy, enum loop_point loop_point, bool
 cadre_status hooks_halt(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(halt));
+    uint32_t left = hooks_having(strategy, MOMENT(halt));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->halt(strategy, error));
@@ -110,7 +110,7 @@ cadre_status hooks_halt(cadre_strategy *strategy, struct cadre_error *error)
 cadre_status hooks_before_pause(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(before_pause));
+    uint32_t left = hooks_having(strategy, MOMENT(before_pause));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->before_pause(strategy, error));
@@ -122,7 +122,7 @@ cadre_status hooks_begin(struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(begin));
+    uint32_t left = hooks_having(strategy, MOMENT(begin));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->begin(order, error));
@@ -134,7 +134,7 @@ cadre_status hooks_bind(
     const cadre_strategy *strategy, const cadre_replica *replica, struct cadre_error *error)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(bind));
+    uint32_t left = hooks_having(strategy, MOMENT(bind));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->bind(replica, error));
@@ -146,7 +146,7 @@ void hooks_returned(
     const cadre_strategy *strategy, cadre_replica *replica, const struct cadre_error *failure)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(returned));
+    uint32_t left = hooks_having(strategy, MOMENT(returned));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         part->returned(replica, failure);
@@ -156,7 +156,7 @@ void hooks_returned(
 cadre_status hooks_diverged(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(diverged));
+    uint32_t left = hooks_having(strategy, MOMENT(diverged));
     CADRE_ASSERT(left != 0);
     cadre_status status = next_down(strategy, &left)->diverged(replica, error);
     CADRE_ASSERT(status != CADRE_OK);
@@ -167,7 +167,7 @@ cadre_status hooks_complete(
     const cadre_strategy *strategy, cadre_replica *replica, struct cadre_error *error)
 {
     CADRE_ASSERT(atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(complete));
+    uint32_t left = hooks_having(strategy, MOMENT(complete));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->complete(replica, error));
@@ -177,7 +177,7 @@ cadre_status hooks_complete(
 
 bool hooks_is_cause(const cadre_strategy *strategy, const cadre_replica *replica)
 {
-    uint32_t left = having(strategy, MOMENT(is_cause));
+    uint32_t left = hooks_having(strategy, MOMENT(is_cause));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         if (part->is_cause(replica)) {
@@ -191,7 +191,7 @@ void hooks_commit(struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(commit));
+    uint32_t left = hooks_having(strategy, MOMENT(commit));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         part->commit(order);
@@ -202,7 +202,7 @@ bool hooks_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *caus
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     bool well = true;
-    uint32_t left = having(strategy, MOMENT(undo));
+    uint32_t left = hooks_having(strategy, MOMENT(undo));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         if (!part->undo(strategy, aborted, cause)) {
@@ -216,7 +216,7 @@ cadre_status hooks_adopt(struct step_order *order, struct cadre_error *error)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(adopt));
+    uint32_t left = hooks_having(strategy, MOMENT(adopt));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         CADRE_TRY(part->adopt(order, error));
@@ -228,7 +228,7 @@ void hooks_report(const struct step_order *order)
 {
     const cadre_strategy *strategy = order->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(report));
+    uint32_t left = hooks_having(strategy, MOMENT(report));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->report(order);
@@ -238,7 +238,7 @@ void hooks_report(const struct step_order *order)
 cadre_status hooks_digest(
     cadre_strategy *strategy, uint32_t local, uint64_t *ret_digest, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(digest));
+    uint32_t left = hooks_having(strategy, MOMENT(digest));
     *ret_digest = 0;
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
@@ -250,7 +250,7 @@ cadre_status hooks_digest(
 void hooks_generation_end(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(generation_end));
+    uint32_t left = hooks_having(strategy, MOMENT(generation_end));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->generation_end(strategy);
@@ -259,7 +259,7 @@ void hooks_generation_end(cadre_strategy *strategy)
 
 void hooks_fill_status(const cadre_strategy *strategy, struct member_status *member_status)
 {
-    uint32_t left = having(strategy, MOMENT(fill_status));
+    uint32_t left = hooks_having(strategy, MOMENT(fill_status));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         part->fill_status(strategy, member_status);
@@ -269,7 +269,7 @@ void hooks_fill_status(const cadre_strategy *strategy, struct member_status *mem
 cadre_status hooks_compare_layout(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     bool differs, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(compare_layout));
+    uint32_t left = hooks_having(strategy, MOMENT(compare_layout));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->compare_layout(strategy, local, rank, differs, error));
@@ -279,7 +279,7 @@ cadre_status hooks_compare_layout(cadre_strategy *strategy, uint32_t local, uint
 
 cadre_status hooks_load(cadre_strategy *strategy, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(load));
+    uint32_t left = hooks_having(strategy, MOMENT(load));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->load(strategy, error));
@@ -291,7 +291,7 @@ cadre_status hooks_prepare(
     cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(prepare));
+    uint32_t left = hooks_having(strategy, MOMENT(prepare));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->prepare(strategy, sync_plan, error));
@@ -302,7 +302,7 @@ cadre_status hooks_prepare(
 cadre_status hooks_transfer(cadre_strategy *strategy, uint32_t local,
     const struct sync_plan *sync_plan, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(pass));
+    uint32_t left = hooks_having(strategy, MOMENT(pass));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->pass(strategy, local, sync_plan, error));
@@ -312,7 +312,7 @@ cadre_status hooks_transfer(cadre_strategy *strategy, uint32_t local,
 
 cadre_status hooks_joined(cadre_strategy *strategy, uint32_t rank, struct cadre_error *error)
 {
-    uint32_t left = having(strategy, MOMENT(joined));
+    uint32_t left = hooks_having(strategy, MOMENT(joined));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->joined(strategy, rank, error));
@@ -324,7 +324,7 @@ cadre_status hooks_validate(
     cadre_strategy *strategy, const struct sync_plan *sync_plan, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(read));
+    uint32_t left = hooks_having(strategy, MOMENT(read));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         CADRE_TRY(part->read(strategy, sync_plan, error));
@@ -336,7 +336,7 @@ cadre_status hooks_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(install));
+    uint32_t left = hooks_having(strategy, MOMENT(install));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         CADRE_TRY(part->install(strategy, install_mode, error));
@@ -347,7 +347,7 @@ cadre_status hooks_install(
 void hooks_cleanup(cadre_strategy *strategy)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(cleanup));
+    uint32_t left = hooks_having(strategy, MOMENT(cleanup));
     while (left != 0) {
         const struct strategy_hooks *part = next_up(strategy, &left);
         part->cleanup(strategy);
@@ -357,7 +357,7 @@ void hooks_cleanup(cadre_strategy *strategy)
 cadre_status hooks_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
-    uint32_t left = having(strategy, MOMENT(reopen));
+    uint32_t left = hooks_having(strategy, MOMENT(reopen));
     while (left != 0) {
         const struct strategy_hooks *part = next_down(strategy, &left);
         CADRE_TRY(part->reopen(strategy, error));

@@ -98,7 +98,7 @@ void scope_forget(cadre_strategy *strategy)
 }
 
 /* FAILED_PRECONDITION, or INVALID_ARGUMENT: not one to be made current. NULL is the default one. */
-static cadre_status check(
+static cadre_status strategy_scope_check(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
     cadre_status status = context_require_cross(function, error);
@@ -112,7 +112,7 @@ static cadre_status check(
 /* --- public --- */
 
 /* NULL stands for the default strategy. */
-static cadre_strategy *named(cadre_strategy *strategy)
+static cadre_strategy *strategy_scope_named(cadre_strategy *strategy)
 {
     return strategy_is_default(strategy) ? NULL : strategy;
 }
@@ -120,8 +120,8 @@ static cadre_strategy *named(cadre_strategy *strategy)
 cadre_status cadre_scope_enter(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
-    strategy = named(strategy);
-    cadre_status status = check(strategy, __func__, &error);
+    strategy = strategy_scope_named(strategy);
+    cadre_status status = strategy_scope_check(strategy, __func__, &error);
     if (status == CADRE_OK) {
         status = scope_require(strategy, __func__, &error);
     }
@@ -143,7 +143,7 @@ cadre_status cadre_scope_enter(cadre_strategy *strategy)
 cadre_status cadre_scope_leave(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
-    strategy = named(strategy);
+    strategy = strategy_scope_named(strategy);
     cadre_status status = context_require_cross(__func__, &error);
     struct scope *scope = scope_of_thread();
     uint32_t *depth = strategy == NULL ? &scope->default_depth : &scope->depth;
@@ -164,8 +164,8 @@ cadre_status cadre_scope_leave(cadre_strategy *strategy)
 cadre_status cadre_strategy_set(cadre_strategy *strategy)
 {
     struct cadre_error error = {0};
-    strategy = named(strategy);
-    cadre_status status = check(strategy, __func__, &error);
+    strategy = strategy_scope_named(strategy);
+    cadre_status status = strategy_scope_check(strategy, __func__, &error);
     const struct scope *scope = scope_of_thread();
     if (status == CADRE_OK &&
         (scope->depth > 0 || scope->default_depth > 0 || context_strategy() != NULL)) {

@@ -10,9 +10,10 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define STRATEGY_REGISTRY_MAX         64
-#define STRATEGY_REGISTRY_WORKERS_MAX 64 /* of workers, which by hand are threads of this process  \
-                                          */
+#define STRATEGY_REGISTRY_MAX 64
+#define STRATEGY_REGISTRY_WORKERS_MAX                                                              \
+    64 /* of workers, which by hand are threads of this process                                    \
+        */
 
 /* Gives the strategy its number (0 for the default one, which has a place of its own, as those of
  * workers have) and makes it one that lives. Until `call` is left it is in `function`, which makes

@@ -257,7 +257,7 @@ static void notify_task(struct embedded_core *inside, const struct core_action *
 /* --- who is where --- */
 
 /* Those that were placed: of the whole job, or on this link. */
-static void start(struct embedded_core *inside, const struct link_id *link)
+static void task_embedded_core_start(struct embedded_core *inside, const struct link_id *link)
 {
     struct core_job_view job;
     if (!core_job(inside->core, inside->job, &job)) {
@@ -280,7 +280,7 @@ static void start(struct embedded_core *inside, const struct link_id *link)
     }
 }
 
-static void stop(struct embedded_core *inside, struct link_id link)
+static void embedded_core_stop(struct embedded_core *inside, struct link_id link)
 {
     if (is_on(inside, link) && inside->events.stop != NULL) {
         inside->events.stop(worker_index_of(inside, link), inside->events.user);
@@ -290,11 +290,11 @@ static void stop(struct embedded_core *inside, struct link_id link)
 static void stop_all(struct embedded_core *inside)
 {
     for (uint32_t i = 0; i < inside->options.tasks; i++) {
-        stop(inside, inside->workers[i].link);
+        embedded_core_stop(inside, inside->workers[i].link);
     }
 }
 
-static void record(struct embedded_core *inside, const struct core_record *record)
+static void embedded_core_record(struct embedded_core *inside, const struct core_record *record)
 {
     if (record->type == CORE_RECORD_ENDING && record->ended.state == JOB_FAILED &&
         inside->events.fails != NULL) {
@@ -310,10 +310,10 @@ static void carry_out(struct embedded_core *inside, const struct core_action *ac
         break;
     case CORE_ACTION_START_JOB:
         inside->job = action->job;
-        start(inside, NULL);
+        task_embedded_core_start(inside, NULL);
         break;
     case CORE_ACTION_START_TASKS:
-        start(inside, &action->start_tasks.link);
+        task_embedded_core_start(inside, &action->start_tasks.link);
         break;
     case CORE_ACTION_NOTIFY_JOB:
         notify_job(inside, action);
@@ -325,13 +325,13 @@ static void carry_out(struct embedded_core *inside, const struct core_action *ac
         stop_all(inside);
         break;
     case CORE_ACTION_STOP_TASK:
-        stop(inside, action->stop_task.link);
+        embedded_core_stop(inside, action->stop_task.link);
         break;
     case CORE_ACTION_REFUSE:
-        stop(inside, action->refuse.link);
+        embedded_core_stop(inside, action->refuse.link);
         break;
     case CORE_ACTION_RECORD:
-        record(inside, &action->record);
+        embedded_core_record(inside, &action->record);
         break;
     case CORE_ACTION_WELCOME:
     case CORE_ACTION_JOB_CHANGED:
@@ -354,7 +354,7 @@ static void step_once(struct embedded_core *inside, const struct core_event *eve
 }
 
 /* The event, then what it left to be done now. */
-static void step(struct embedded_core *inside, const struct core_event *event)
+static void embedded_core_step(struct embedded_core *inside, const struct core_event *event)
 {
     step_once(inside, event);
     while (core_wake_us(inside->core) <= event->now_us) {
@@ -362,7 +362,7 @@ static void step(struct embedded_core *inside, const struct core_event *event)
     }
 }
 
-static void say(
+static void embedded_core_say(
     struct embedded_core *inside, uint32_t worker_index, const struct agent_up *up, uint64_t now_us)
 {
     struct core_event event; /* most of it are other kinds of events, and is not cleared */
@@ -370,7 +370,7 @@ static void say(
     event.now_us = now_us;
     event.agent.link = inside->workers[worker_index].link;
     event.agent.up = up;
-    step(inside, &event);
+    embedded_core_step(inside, &event);
 }
 
 /* Who is on a place runs already. */
@@ -380,7 +380,7 @@ static void send_started(struct embedded_core *inside, uint64_t now_us)
         struct embedded_worker *worker = &inside->workers[i];
         if (worker->unstarted) {
             worker->unstarted = false;
-            say(inside, i,
+            embedded_core_say(inside, i,
                 &(struct agent_up){.type = AGENT_UP_TASK_STARTED,
                     .started = {.task = worker->task, .pid = (uint32_t)getpid()}},
                 now_us);
@@ -394,7 +394,7 @@ void embedded_core_connect(struct embedded_core *inside, uint32_t worker_index, 
     CADRE_ASSERT(inside->workers[worker_index].link.n == 0);
     uint64_t link = ++inside->link_last * inside->options.tasks + worker_index;
     inside->workers[worker_index] = (struct embedded_worker){.link = {link}};
-    say(inside, worker_index,
+    embedded_core_say(inside, worker_index,
         &(struct agent_up){.type = AGENT_UP_HELLO,
             .hello = {.protocol_version = AGENT_PROTOCOL_VERSION,
                 .library_version = CADRE_VERSION,
@@ -409,14 +409,14 @@ void embedded_core_connect(struct embedded_core *inside, uint32_t worker_index, 
 
 void embedded_core_start(struct embedded_core *inside, uint64_t now_us)
 {
-    step(inside, &(struct core_event){.type = CORE_EVENT_SUBMIT,
-                     .now_us = now_us,
-                     .submit = {.call = {1},
-                         .spec = {.tasks = inside->options.tasks,
-                             .tasks_min = inside->options.tasks,
-                             .ps_job = inside->options.ps_job},
-                         .restores = inside->options.restored > 0,
-                         .checkpoint = {.position = inside->options.restored}}});
+    embedded_core_step(inside, &(struct core_event){.type = CORE_EVENT_SUBMIT,
+                                   .now_us = now_us,
+                                   .submit = {.call = {1},
+                                       .spec = {.tasks = inside->options.tasks,
+                                           .tasks_min = inside->options.tasks,
+                                           .ps_job = inside->options.ps_job},
+                                       .restores = inside->options.restored > 0,
+                                       .checkpoint = {.position = inside->options.restored}}});
     send_started(inside, now_us);
 }
 
@@ -453,7 +453,7 @@ void embedded_core_receive(
         relay_up.relay_up.task = at->task;
         relay_up.relay_up.up = *up;
     }
-    say(inside, worker_index, &relay_up, now_us);
+    embedded_core_say(inside, worker_index, &relay_up, now_us);
     send_started(inside, now_us);
 }
 
@@ -462,15 +462,16 @@ void embedded_core_disconnect(struct embedded_core *inside, uint32_t worker_inde
     CADRE_ASSERT(worker_index < inside->options.tasks);
     struct link_id link = inside->workers[worker_index].link;
     if (link.n != 0 && inside->ps_job_ends && inside->workers[worker_index].held) {
-        say(inside, worker_index,
+        embedded_core_say(inside, worker_index,
             &(struct agent_up){
                 .type = AGENT_UP_TASK_GONE, .gone = {.task = inside->workers[worker_index].task}},
             now_us);
     }
     inside->workers[worker_index] = (struct embedded_worker){.held = false};
     if (link.n != 0) {
-        step(inside, &(struct core_event){
-                         .type = CORE_EVENT_LINK_DOWN, .now_us = now_us, .link_down = link});
+        embedded_core_step(
+            inside, &(struct core_event){
+                        .type = CORE_EVENT_LINK_DOWN, .now_us = now_us, .link_down = link});
     }
 }
 
@@ -478,14 +479,14 @@ void embedded_core_heartbeat(struct embedded_core *inside, uint64_t now_us)
 {
     for (uint32_t i = 0; i < inside->options.tasks; i++) {
         if (inside->workers[i].link.n != 0) {
-            say(inside, i, &(struct agent_up){.type = AGENT_UP_HEARTBEAT}, now_us);
+            embedded_core_say(inside, i, &(struct agent_up){.type = AGENT_UP_HEARTBEAT}, now_us);
         }
     }
 }
 
 void embedded_core_tick(struct embedded_core *inside, uint64_t now_us)
 {
-    step(inside, &(struct core_event){.type = CORE_EVENT_TICK, .now_us = now_us});
+    embedded_core_step(inside, &(struct core_event){.type = CORE_EVENT_TICK, .now_us = now_us});
     send_started(inside, now_us);
 }
 
@@ -550,7 +551,7 @@ cadre_status embedded_core_open(const struct embedded_core_options *options,
     inside->events = *events;
     inside->options = *options;
     inside->core = core_init(inside->memory, &core_options);
-    step(inside, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
+    embedded_core_step(inside, &(struct core_event){.type = CORE_EVENT_RESTORE_DONE});
     *ret_inside = inside;
     return CADRE_OK;
 }

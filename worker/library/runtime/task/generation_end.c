@@ -6,7 +6,7 @@
 
 /* Under the lock: CADRE_PENDING while its generation goes on. A task that is told to go because
  * another was lost hears of the other first: that is the reason. */
-static cadre_status over(const struct task *task, struct cadre_error *error)
+static cadre_status generation_end_over(const struct task *task, struct cadre_error *error)
 {
     if (task->lost) {
         return cadre_error_set(error, task->lost_error.code, "%s", task->lost_error.text);
@@ -27,7 +27,7 @@ cadre_status task_await_generation_end(
 {
     cadre_status status;
     pthread_mutex_lock(&task->lock);
-    while ((status = over(task, error)) == CADRE_PENDING && !*stop) {
+    while ((status = generation_end_over(task, error)) == CADRE_PENDING && !*stop) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
     pthread_mutex_unlock(&task->lock);

@@ -59,14 +59,14 @@ static struct session_socket *socket_of(struct session *session)
     return (struct session_socket *)session;
 }
 
-static void wake(struct session_socket *self)
+static void session_socket_wake(struct session_socket *self)
 {
     uint64_t one = 1;
     ssize_t written = write(self->wake_fd, &one, sizeof one);
     (void)written; /* a full counter is readable already */
 }
 
-static void quiet(struct session_socket *self)
+static void session_socket_quiet(struct session_socket *self)
 {
     uint64_t count;
     ssize_t size = read(self->wake_fd, &count, sizeof count);
@@ -74,7 +74,7 @@ static void quiet(struct session_socket *self)
 }
 
 /* Writes what the socket takes now. Under the lock. */
-static void flush(struct session_socket *self)
+static void session_socket_flush(struct session_socket *self)
 {
     CADRE_ASSERT(self->sent_bytes <= self->unsent.size);
     while (self->fd >= 0 && !self->broken && self->sent_bytes < self->unsent.size) {
@@ -105,9 +105,9 @@ static void socket_send(struct session *session, const struct task_up *up)
             self->unsent.size = before;
             self->broken = true;
         }
-        flush(self);
+        session_socket_flush(self);
         if (self->broken || self->unsent.size > 0) {
-            wake(self);
+            session_socket_wake(self);
         }
     }
     pthread_mutex_unlock(&self->lock);
@@ -144,7 +144,7 @@ static void drop_connection(struct session_socket *self)
 }
 
 /* What is told otherwise by one who cannot start this program again: it is over for good. */
-static cadre_status consider(
+static cadre_status session_socket_consider(
     struct session_socket *self, struct task_down *down, struct cadre_error *error)
 {
     if (self->path[0] == '\0' && down->type == TASK_DOWN_REFUSED) {
@@ -160,7 +160,7 @@ static cadre_status consider(
 
 /* Hands out the whole frames that are there. An error means that the other side is none of ours, or
  * that it ends this task. */
-static cadre_status deliver(struct session_socket *self, struct cadre_error *error)
+static cadre_status session_socket_deliver(struct session_socket *self, struct cadre_error *error)
 {
     for (;;) {
         const uint8_t *payload;
@@ -177,13 +177,13 @@ static cadre_status deliver(struct session_socket *self, struct cadre_error *err
         if (status != CADRE_OK) {
             return cadre_error_wrap(error, status, "message of %s", self->who);
         }
-        CADRE_TRY(consider(self, &down, error));
+        CADRE_TRY(session_socket_consider(self, &down, error));
         self->events.down(&down, self->events.user);
     }
 }
 
 /* Tells when a tick is due; how long to wait for the next one, for poll. */
-static int tick(struct session_socket *self, uint64_t *tick_us)
+static int session_socket_tick(struct session_socket *self, uint64_t *tick_us)
 {
     if (self->events.tick == NULL) {
         return -1;
@@ -198,13 +198,13 @@ static int tick(struct session_socket *self, uint64_t *tick_us)
 
 /* Reads and writes until the connection ends; the reason is for the message when it never comes
  * back. */
-static cadre_status serve(struct session_socket *self, struct cadre_error *error)
+static cadre_status session_socket_serve(struct session_socket *self, struct cadre_error *error)
 {
     uint64_t tick_us = clock_monotonic_us() + TICK_US;
     for (;;) {
-        int wait_ms = tick(self, &tick_us);
+        int wait_ms = session_socket_tick(self, &tick_us);
         pthread_mutex_lock(&self->lock);
-        flush(self);
+        session_socket_flush(self);
         bool waits = self->unsent.size > 0;
         bool ended = self->broken || self->stopping;
         int fd = self->fd;
@@ -218,7 +218,7 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
             continue; /* a tick, or interrupted: nothing else can go wrong with it */
         }
         if (waited[1].revents != 0) {
-            quiet(self);
+            session_socket_quiet(self);
         }
         if ((waited[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
             continue;
@@ -234,7 +234,7 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
         }
         if (size > 0) {
             frame_reader_commit(&self->reader, (size_t)size);
-            cadre_status status = deliver(self, error);
+            cadre_status status = session_socket_deliver(self, error);
             if (status != CADRE_OK) {
                 return status;
             }
@@ -243,7 +243,7 @@ static cadre_status serve(struct session_socket *self, struct cadre_error *error
 }
 
 /* True when there is a connection again. */
-static bool reconnect(struct session_socket *self, struct cadre_error *error)
+static bool session_socket_reconnect(struct session_socket *self, struct cadre_error *error)
 {
     uint64_t end_us = clock_monotonic_us() + RECONNECT_US;
     int pause_ms = RETRY_FIRST_MS;
@@ -264,20 +264,20 @@ static bool reconnect(struct session_socket *self, struct cadre_error *error)
         }
         struct pollfd waited = {.fd = self->wake_fd, .events = POLLIN};
         if (poll(&waited, 1, pause_ms) > 0) {
-            quiet(self);
+            session_socket_quiet(self);
         }
         pause_ms = pause_ms * 2 > RETRY_MAX_MS ? RETRY_MAX_MS : pause_ms * 2;
     }
     return false;
 }
 
-static void *run(void *argument)
+static void *session_socket_run(void *argument)
 {
     struct session_socket *self = argument;
     crash_thread("session", 0);
     for (;;) {
         struct cadre_error why = {0};
-        cadre_status status = serve(self, &why);
+        cadre_status status = session_socket_serve(self, &why);
         drop_connection(self);
         if (is_stopping(self)) {
             return NULL;
@@ -285,8 +285,8 @@ static void *run(void *argument)
         self->events.disconnected(self->events.user);
         struct cadre_error error = {0};
         /* One that breaks the protocol is not asked again. */
-        bool again =
-            status == CADRE_UNAVAILABLE && self->path[0] != '\0' && reconnect(self, &error);
+        bool again = status == CADRE_UNAVAILABLE && self->path[0] != '\0' &&
+                     session_socket_reconnect(self, &error);
         if (is_stopping(self)) {
             return NULL;
         }
@@ -309,7 +309,7 @@ static cadre_status socket_start(
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&self->thread, NULL, run, self);
+    int errnum = pthread_create(&self->thread, NULL, session_socket_run, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
         return cadre_error_errno(error, errnum, "start the thread that hears %s", self->who);
@@ -326,10 +326,10 @@ static void socket_close(struct session *session)
     }
     struct session_socket *self = socket_of(session);
     pthread_mutex_lock(&self->lock);
-    flush(self);
+    session_socket_flush(self);
     self->stopping = true;
     pthread_mutex_unlock(&self->lock);
-    wake(self);
+    session_socket_wake(self);
     if (self->started) {
         pthread_join(self->thread, NULL);
     }
@@ -391,7 +391,7 @@ cadre_status session_socket_open(
     memcpy(self->path, path, strlen(path) + 1);
     cadre_status status =
         socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
-    if (status == CADRE_UNAVAILABLE && returns && reconnect(self, error)) {
+    if (status == CADRE_UNAVAILABLE && returns && session_socket_reconnect(self, error)) {
         status = CADRE_OK; /* it was being started anew */
     }
     if (status != CADRE_OK) {

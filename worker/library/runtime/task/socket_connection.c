@@ -68,7 +68,7 @@ static cadre_status connect_to(
     return CADRE_OK;
 }
 
-static cadre_status gone(const char *path, int errnum, struct cadre_error *error)
+static cadre_status socket_connection_gone(const char *path, int errnum, struct cadre_error *error)
 {
     if (errnum == 0 || errnum == EPIPE || errnum == ECONNRESET) {
         return cadre_error_set(error, CADRE_UNAVAILABLE,
@@ -77,14 +77,14 @@ static cadre_status gone(const char *path, int errnum, struct cadre_error *error
     return cadre_error_errno(error, errnum, "greet the worker daemon at %s", path);
 }
 
-static cadre_status exchange(
+static cadre_status socket_connection_exchange(
     int fd, const char *path, int stop_fd, uint64_t deadline_us, struct cadre_error *error)
 {
     uint8_t ours[FRAME_PREAMBLE_BYTES];
     frame_preamble_write(ours);
     /* Eight bytes always fit an empty socket buffer. */
     if (send(fd, ours, sizeof ours, MSG_NOSIGNAL) != (ssize_t)sizeof ours) {
-        return gone(path, errno, error);
+        return socket_connection_gone(path, errno, error);
     }
     uint8_t theirs[FRAME_PREAMBLE_BYTES];
     size_t got = 0;
@@ -95,7 +95,7 @@ static cadre_status exchange(
         }
         ssize_t size = recv(fd, theirs + got, sizeof theirs - got, 0);
         if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-            return gone(path, size == 0 ? 0 : errno, error);
+            return socket_connection_gone(path, size == 0 ? 0 : errno, error);
         }
         got += size > 0 ? (size_t)size : 0;
     }
@@ -114,7 +114,7 @@ cadre_status socket_connection_open(
     }
     cadre_status status = connect_to(path, fd, stop_fd, deadline_us, error);
     if (status == CADRE_OK) {
-        status = exchange(fd, path, stop_fd, deadline_us, error);
+        status = socket_connection_exchange(fd, path, stop_fd, deadline_us, error);
     }
     if (status == CADRE_OK) {
         *ret_fd = fd;

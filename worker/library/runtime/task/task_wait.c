@@ -13,7 +13,7 @@
 #define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
 /* Under the lock: CADRE_PENDING while the task may still get into a generation. */
-static cadre_status ended(const struct task *task, struct cadre_error *error)
+static cadre_status task_wait_ended(const struct task *task, struct cadre_error *error)
 {
     if (task->lost) {
         return cadre_error_set(error, task->lost_error.code, "%s", task->lost_error.text);
@@ -31,9 +31,9 @@ static cadre_status ended(const struct task *task, struct cadre_error *error)
 
 /* Under the lock: CADRE_PENDING while its generation goes on. A task that is frozen in order waits
  * for the coordinator, but it is over for the step that it stands before. */
-static cadre_status hopeless(const struct task *task, struct cadre_error *error)
+static cadre_status task_wait_hopeless(const struct task *task, struct cadre_error *error)
 {
-    cadre_status status = ended(task, error);
+    cadre_status status = task_wait_ended(task, error);
     if (status != CADRE_PENDING) {
         return status;
     }
@@ -51,7 +51,8 @@ cadre_status task_await_assignment(struct task *task, bool *ret_warm, struct cad
     pthread_mutex_lock(&task->lock);
     CADRE_ASSERT(task->mesh == NULL);
     cadre_status status = CADRE_PENDING;
-    while (!task->roster_due && !task->warm && (status = ended(task, error)) == CADRE_PENDING) {
+    while (!task->roster_due && !task->warm &&
+           (status = task_wait_ended(task, error)) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
     *ret_warm = task->warm && !task->roster_due;
@@ -108,10 +109,12 @@ bool task_await_streams(struct task *task)
     struct cadre_error ignored;
     pthread_mutex_lock(&task->lock);
     CADRE_ASSERT(task->warm); /* it was told to prepare alone */
-    while (!task->roster_due && !task->warm_news && ended(task, &ignored) == CADRE_PENDING) {
+    while (
+        !task->roster_due && !task->warm_news && task_wait_ended(task, &ignored) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
-    bool moved = task->warm_news && !task->roster_due && ended(task, &ignored) == CADRE_PENDING;
+    bool moved =
+        task->warm_news && !task->roster_due && task_wait_ended(task, &ignored) == CADRE_PENDING;
     task->warm_news = false;
     pthread_mutex_unlock(&task->lock);
     return moved;
@@ -122,7 +125,7 @@ cadre_status task_await_plan(
 {
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_PENDING;
-    while (!task->roster_due && (status = ended(task, error)) == CADRE_PENDING) {
+    while (!task->roster_due && (status = task_wait_ended(task, error)) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
     if (task->roster_due) {
@@ -174,11 +177,11 @@ static void wait_until(struct task *task, uint64_t until_us)
 }
 
 /* Under the lock: CADRE_PENDING while the step that the program has begun may still be released. */
-static cadre_status unadmitted(const struct task *task, struct cadre_error *error)
+static cadre_status task_wait_unadmitted(const struct task *task, struct cadre_error *error)
 {
     return task_core_halts_next(&task->core)
                ? cadre_error_set(error, CADRE_ABORTED, "the job regroups before this step")
-               : hopeless(task, error);
+               : task_wait_hopeless(task, error);
 }
 
 cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error *error)
@@ -188,7 +191,7 @@ cadre_status task_admit(struct task *task, uint64_t position, struct cadre_error
     uint64_t report_at_us = 0;
     pthread_mutex_lock(&task->lock);
     while (!task_core_may_enter(&task->core, position)) {
-        status = unadmitted(task, error);
+        status = task_wait_unadmitted(task, error);
         if (status != CADRE_PENDING) {
             break;
         }
@@ -219,7 +222,7 @@ cadre_status task_apply(struct task *task, uint64_t position, struct cadre_error
     task_step(task, &(struct task_event){.type = TASK_EVENT_APPLY, .position = position});
     cadre_status status = CADRE_OK;
     if (!task->core.applying) {
-        status = hopeless(task, error);
+        status = task_wait_hopeless(task, error);
         if (status == CADRE_PENDING) {
             status = cadre_error_set(error, CADRE_ABORTED,
                 "step %llu was stopped before its variables were written",
@@ -234,8 +237,8 @@ cadre_status task_await_goodbye(struct task *task, bool *ret_void, struct cadre_
 {
     pthread_mutex_lock(&task->lock);
     cadre_status status = CADRE_PENDING;
-    while (
-        (status = ended(task, error)) == CADRE_PENDING && !task->abort_mesh && !task->roster_due) {
+    while ((status = task_wait_ended(task, error)) == CADRE_PENDING && !task->abort_mesh &&
+           !task->roster_due) {
         pthread_cond_wait(&task->changed, &task->lock);
     }
     if (status == CADRE_PENDING) {
@@ -272,7 +275,8 @@ cadre_status task_await_published(
     uint64_t since_us = clock_monotonic_us();
     uint64_t report_at_us = since_us + STALL_FIRST_US;
     task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* it waits for that too */
-    while (!is_published(task, position) && (status = hopeless(task, error)) == CADRE_PENDING) {
+    while (!is_published(task, position) &&
+           (status = task_wait_hopeless(task, error)) == CADRE_PENDING) {
         if (!last) {
             pthread_cond_wait(&task->changed, &task->lock);
             continue;

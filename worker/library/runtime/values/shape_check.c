@@ -23,7 +23,8 @@ static const char *text_of(const cadre_tensor *tensor, char text[TENSOR_SHAPE_TE
         cadre_tensor_dtype(tensor), cadre_tensor_rank(tensor), cadre_tensor_dims(tensor), text);
 }
 
-static bool alike(const cadre_tensor *a, const cadre_tensor *b, const bool along[CADRE_RANK_MAX])
+static bool values_shape_check_alike(
+    const cadre_tensor *a, const cadre_tensor *b, const bool along[CADRE_RANK_MAX])
 {
     bool same = cadre_tensor_dtype(a) == cadre_tensor_dtype(b) &&
                 cadre_tensor_rank(a) == cadre_tensor_rank(b);
@@ -44,7 +45,7 @@ cadre_status shape_check_alike(cadre_per_replica *value, uint32_t component,
     }
     for (uint32_t i = 1; i < value->replicas; i++) {
         const cadre_tensor *other = *per_replica_at(value, component, i);
-        if (!alike(first, other, along)) {
+        if (!values_shape_check_alike(first, other, along)) {
             char shape[TENSOR_SHAPE_TEXT_BYTES];
             char another[TENSOR_SHAPE_TEXT_BYTES];
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,

@@ -62,7 +62,7 @@ static cadre_per_replica *wake_oldest(void)
     return value;
 }
 
-static void rest(cadre_per_replica *value)
+static void values_values_rest(cadre_per_replica *value)
 {
     CADRE_ASSERT(atomic_load(&value->references) == 0);
     value->replicas = 0;
@@ -197,7 +197,7 @@ int64_t per_replica_global_rows(const cadre_per_replica *value)
     return rows;
 }
 
-static void end(cadre_per_replica *value)
+static void values_values_end(cadre_per_replica *value)
 {
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; i < own; i++) {
@@ -214,7 +214,7 @@ static void end(cadre_per_replica *value)
     free(value->tensors);
     consumed_samples_clear(&value->source.files);
     consumed_samples_clear(&value->source.all);
-    rest(value);
+    values_values_rest(value);
 }
 
 cadre_per_replica *per_replica_keep(cadre_per_replica *value)
@@ -251,13 +251,13 @@ void per_replica_drop(cadre_per_replica *value)
             atomic_fetch_sub_explicit(&value->references, ONE + KEPT, memory_order_acq_rel);
         CADRE_ASSERT(image_of(before) > 0);
         if (all_of(before) == 1) {
-            end(value);
+            values_values_end(value);
         }
     }
 }
 
 /* One reference more for the program. False: it is gone, or goes meanwhile. */
-static bool take(cadre_per_replica *value)
+static bool values_values_take(cadre_per_replica *value)
 {
     uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
     do {
@@ -280,7 +280,7 @@ static bool give_back(cadre_per_replica *value)
     } while (!atomic_compare_exchange_weak_explicit(
         &value->references, &before, before - ONE, memory_order_acq_rel, memory_order_relaxed));
     if (all_of(before) == 1) {
-        end(value);
+        values_values_end(value);
     }
     return true;
 }
@@ -288,7 +288,7 @@ static bool give_back(cadre_per_replica *value)
 cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
-    if (value != NULL && !take(value)) {
+    if (value != NULL && !values_values_take(value)) {
         api_return(refuse_gone(__func__, "value", &error), &error);
         return NULL;
     }

@@ -158,8 +158,9 @@ static void name_part(
 }
 
 /* The joined value with all parts so far; what is missing is the caller's fault. */
-static cadre_status join(const cadre_strategy *strategy, const cadre_argument arguments[],
-    uint32_t argument_count, cadre_per_replica *joined, struct cadre_error *error)
+static cadre_status values_join_join(const cadre_strategy *strategy,
+    const cadre_argument arguments[], uint32_t argument_count, cadre_per_replica *joined,
+    struct cadre_error *error)
 {
     const cadre_per_replica *batch = NULL;
     bool any_name = false;
@@ -210,7 +211,7 @@ cadre_status values_join(const cadre_strategy *strategy, const cadre_argument ar
     }
     cadre_per_replica *joined = NULL;
     CADRE_TRY(per_replica_new_of(strategy->local_replicas, argument_count, &joined, error));
-    cadre_status status = join(strategy, arguments, argument_count, joined, error);
+    cadre_status status = values_join_join(strategy, arguments, argument_count, joined, error);
     if (status != CADRE_OK) {
         cadre_per_replica_release(joined);
         return status;

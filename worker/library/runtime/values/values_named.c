@@ -31,7 +31,7 @@ static const char *rest_of(const struct search *search, const char *own)
     return below ? own + bytes + 1 : NULL;
 }
 
-static void count(struct search *search)
+static void values_named_count(struct search *search)
 {
     for (uint32_t v = 0; v < search->value_count; v++) {
         const cadre_per_replica *value = search->values[v];
@@ -42,7 +42,7 @@ static void count(struct search *search)
     }
 }
 
-static cadre_status missing(const struct search *search, struct cadre_error *error)
+static cadre_status values_named_missing(const struct search *search, struct cadre_error *error)
 {
     const char *names[CADRE_ELEMENT_TENSORS_MAX];
     uint32_t names_count = 0;
@@ -59,7 +59,7 @@ static cadre_status missing(const struct search *search, struct cadre_error *err
 }
 
 /* The components that were counted, as a value; those of a structure without its name. */
-static cadre_status take(
+static cadre_status values_named_take(
     const struct search *search, cadre_per_replica **ret_values, struct cadre_error *error)
 {
     struct names_builder made = {0};
@@ -87,7 +87,7 @@ static cadre_status take(
     return CADRE_OK;
 }
 
-static cadre_status find(
+static cadre_status values_named_find(
     struct search *search, cadre_per_replica **ret_values, struct cadre_error *error)
 {
     for (uint32_t v = 0; v < search->value_count; v++) {
@@ -99,7 +99,7 @@ static cadre_status find(
                 search->values[0]->replicas, v, search->values[v]->replicas);
         }
     }
-    count(search);
+    values_named_count(search);
     if (search->below > CADRE_ELEMENT_TENSORS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_values_named: '%s' has %u components in these values; a value has at most %d",
@@ -107,7 +107,8 @@ static cadre_status find(
     }
     /* None is called so, or several are. */
     bool found = search->equal == 1 || (search->equal == 0 && search->below > 0);
-    return found ? take(search, ret_values, error) : missing(search, error);
+    return found ? values_named_take(search, ret_values, error)
+                 : values_named_missing(search, error);
 }
 
 cadre_status cadre_values_named(cadre_per_replica *const values[], uint32_t n_values,
@@ -121,6 +122,6 @@ cadre_status cadre_values_named(cadre_per_replica *const values[], uint32_t n_va
         status = argument_require(n_values == 0 ? NULL : values, __func__, "values", &error);
     }
     status = status == CADRE_OK ? argument_require(name, __func__, "name", &error) : status;
-    status = status == CADRE_OK ? find(&search, ret_values, &error) : status;
+    status = status == CADRE_OK ? values_named_find(&search, ret_values, &error) : status;
     return api_return(status, &error);
 }

@@ -67,7 +67,8 @@ static cadre_status write_once(const struct change *change, struct cadre_error *
     return CADRE_OK;
 }
 
-static cadre_status check(const struct assignment *assigned, struct cadre_error *error)
+static cadre_status assign_cross_replica_check(
+    const struct assignment *assigned, struct cadre_error *error)
 {
     const cadre_variable *variable = assigned->variable;
     if (is_part(assigned) && variable->aggregation == CADRE_AGGREGATION_NONE) {
@@ -98,7 +99,7 @@ static cadre_status check(const struct assignment *assigned, struct cadre_error 
 
 cadre_status assign_cross_replica(const struct assignment *assignment, struct cadre_error *error)
 {
-    CADRE_TRY(check(assignment, error));
+    CADRE_TRY(assign_cross_replica_check(assignment, error));
     char value[ASSIGN_VALUE_BYTES];
     const struct change change = {
         .function = assignment->function,

@@ -32,7 +32,7 @@ static cadre_status meet_with_literal(
 }
 
 /* *ret_combined is a tensor to release. */
-static cadre_status combine(cadre_replica *replica, cadre_aggregation aggregation,
+static cadre_status assign_replica_combine(cadre_replica *replica, cadre_aggregation aggregation,
     const cadre_tensor *value, cadre_tensor **ret_combined, struct cadre_error *error)
 {
     CADRE_TRY(tensor_copy(value, ret_combined, error));
@@ -55,8 +55,8 @@ static bool is_own(const cadre_variable *variable)
     return variable->on_read || variable->aggregation == CADRE_AGGREGATION_NONE;
 }
 
-static cadre_status write(cadre_replica *replica, const struct assignment *assignment,
-    const cadre_tensor *value, struct cadre_error *error)
+static cadre_status assign_replica_write(cadre_replica *replica,
+    const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
 {
     struct variable_component *component = NULL;
     CADRE_ASSERT(value != NULL);
@@ -80,14 +80,15 @@ cadre_status assign_in_replica(
     }
     CADRE_TRY(variable_share_check(replica, variable, error));
     if (is_own(variable)) {
-        return write(replica, assignment, assignment->value, error);
+        return assign_replica_write(replica, assignment, assignment->value, error);
     }
-    cadre_status status = assignment->literal ? meet_with_literal(replica, assignment, error)
-                                              : combine(replica, variable->aggregation,
-                                                    assignment->value, &combined, error);
+    cadre_status status = assignment->literal
+                              ? meet_with_literal(replica, assignment, error)
+                              : assign_replica_combine(replica, variable->aggregation,
+                                    assignment->value, &combined, error);
     if (status == CADRE_OK) {
-        status =
-            write(replica, assignment, assignment->literal ? assignment->value : combined, error);
+        status = assign_replica_write(
+            replica, assignment, assignment->literal ? assignment->value : combined, error);
     }
     cadre_tensor_release(combined);
     return status;
@@ -101,7 +102,7 @@ cadre_status variable_combine(cadre_replica *replica, const cadre_variable *vari
 {
     CADRE_ASSERT(variable->served != NULL);
     if (variable->aggregation != CADRE_AGGREGATION_NONE) {
-        return combine(replica, variable->aggregation, value, ret_combined, error);
+        return assign_replica_combine(replica, variable->aggregation, value, ret_combined, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "%s: variable '%s' lies once on parameter servers, and %u replicas would change it in one "

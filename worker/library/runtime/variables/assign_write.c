@@ -40,8 +40,8 @@ static cadre_status write_on_device(const cadre_variable *variable,
 }
 
 /* A copy on `device`; the host's memory that it is of may be changed when this returns. */
-static cadre_status bring(struct device *device, const cadre_tensor *from, cadre_tensor **ret_here,
-    struct cadre_error *error)
+static cadre_status assign_write_bring(struct device *device, const cadre_tensor *from,
+    cadre_tensor **ret_here, struct cadre_error *error)
 {
     if (tensor_device(from) != NULL) {
         return tensor_copy_begin(device, from, ret_here, error);
@@ -80,7 +80,7 @@ cadre_status assign_write(const cadre_variable *variable, struct variable_compon
             variable, component, 0, cadre_tensor_const_data(from), variable->bytes, error);
     }
     if (source != device) {
-        CADRE_TRY(bring(device, from, &here, error));
+        CADRE_TRY(assign_write_bring(device, from, &here, error));
     }
     cadre_status status =
         write_on_device(variable, component, here != NULL ? here : from, how, error);

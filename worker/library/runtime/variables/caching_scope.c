@@ -26,7 +26,7 @@ static struct caching_scope process_scope;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct caching_scope replica_scope;
 
-static void drop(struct cached *cached)
+static void caching_scope_drop(struct cached *cached)
 {
     CADRE_ASSERT(cached->value != NULL);
     if (cached->variable->dtype == CADRE_STRING) {
@@ -37,12 +37,12 @@ static void drop(struct cached *cached)
     free(cached);
 }
 
-static void clear(struct caching_scope *scope)
+static void caching_scope_clear(struct caching_scope *scope)
 {
     while (scope->first != NULL) {
         struct cached *first = scope->first;
         scope->first = first->next;
-        drop(first);
+        caching_scope_drop(first);
     }
     scope->entered = false;
 }
@@ -56,7 +56,7 @@ static void remove_some(
         if (cached->variable == variable ||
             (cached->in_step && cached->variable->strategy == strategy)) {
             *at = cached->next;
-            drop(cached);
+            caching_scope_drop(cached);
         } else {
             at = &cached->next;
         }
@@ -121,7 +121,7 @@ const void *caching_scope_read(const cadre_variable *variable)
 
 void caching_scope_end(void)
 {
-    clear(&replica_scope);
+    caching_scope_clear(&replica_scope);
 }
 
 void caching_scope_forget_step(const cadre_strategy *strategy)
@@ -165,7 +165,7 @@ cadre_status cadre_caching_scope_leave(void)
     struct caching_scope *scope = context_replica() != NULL ? &replica_scope : &process_scope;
     pthread_mutex_lock(&lock);
     if (scope->entered) {
-        clear(scope);
+        caching_scope_clear(scope);
     } else {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
             "cadre_caching_scope_leave was called outside of a caching scope that was entered in "

@@ -21,7 +21,7 @@ static bool is_single(const struct change *change)
     return change->strategy->kind == STRATEGY_CENTRAL_STORAGE;
 }
 
-static uint32_t pieces(const struct change *change)
+static uint32_t change_pieces(const struct change *change)
 {
     return is_single(change) ? 1 : change->strategy->local_replicas;
 }
@@ -34,7 +34,7 @@ static cadre_status change_on_replica(
 {
     CADRE_ASSERT(change->each != NULL);
     cadre_status status = change->once == NULL ? CADRE_OK : change->once(change, error);
-    for (uint32_t local = 0; status == CADRE_OK && local < pieces(change); local++) {
+    for (uint32_t local = 0; status == CADRE_OK && local < change_pieces(change); local++) {
         cadre_tensor *unasked = NULL;
         cadre_tensor **output = outputs == NULL ? &unasked : per_replica_at(outputs, 0, local);
         status = change->each(change, local, output, error);
@@ -45,7 +45,7 @@ static cadre_status change_on_replica(
 
 /* What others may still ask for is kept before it is changed. What was restored counts again at the
  * first step. */
-static void settle(const struct change *change)
+static void change_settle(const struct change *change)
 {
     cadre_strategy *strategy = change->strategy;
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
@@ -61,7 +61,7 @@ static void settle(const struct change *change)
 
 /* The totals that follow from the components which were written. A function of the program may have
  * written to any variable, on any replica: all tasks fold the same ones. */
-static cadre_status fold(const struct change *change, struct cadre_error *error)
+static cadre_status change_fold(const struct change *change, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->strategy;
     for (uint32_t i = 0; i < strategy->variables->count; i++) {
@@ -80,10 +80,10 @@ static cadre_status change_at_once(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->strategy;
-    settle(change);
+    change_settle(change);
     cadre_status status = change_on_replica(change, outputs, error);
     if (status == CADRE_OK) {
-        status = fold(change, error);
+        status = change_fold(change, error);
     }
     if (status == CADRE_OK) {
         variables_commit(strategy);
@@ -189,7 +189,7 @@ cadre_status change_make(
     if (!context_merging() && !at_once) {
         return change_in_a_step(change, ret_outputs, error);
     }
-    if (ret_outputs != NULL && (outputs = per_replica_new(pieces(change), 1)) == NULL) {
+    if (ret_outputs != NULL && (outputs = per_replica_new(change_pieces(change), 1)) == NULL) {
         return no_memory(change, error);
     }
     cadre_status status = context_merging() ? change_on_replica(change, outputs, error)

@@ -13,19 +13,19 @@
 #define TWO_PI 6.28318530717958647692
 
 /* 53 random bits as a number in [0, 1). */
-static double unit(struct prng *prng)
+static double initializer_unit(struct prng *prng)
 {
     return (double)(prng_next(prng) >> 11) * 0x1p-53;
 }
 
 /* Box-Muller, one of the two values: two draws. */
-static double normal(struct prng *prng)
+static double initializer_normal(struct prng *prng)
 {
-    double radius = sqrt(-2.0 * log(1.0 - unit(prng)));
-    return radius * cos(TWO_PI * unit(prng));
+    double radius = sqrt(-2.0 * log(1.0 - initializer_unit(prng)));
+    return radius * cos(TWO_PI * initializer_unit(prng));
 }
 
-static struct prng seeded(uint64_t seed, const char *name)
+static struct prng initializer_seeded(uint64_t seed, const char *name)
 {
     uint64_t key = prng_mix(seed);
     for (size_t i = 0; name[i] != '\0'; i++) {
@@ -34,8 +34,8 @@ static struct prng seeded(uint64_t seed, const char *name)
     return (struct prng){.state = key};
 }
 
-static cadre_status call(const cadre_initializer *initializer, const struct initializer_of *of,
-    int64_t count, void *values, struct cadre_error *error)
+static cadre_status initializer_call(const cadre_initializer *initializer,
+    const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error)
 {
     if (initializer->function == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -52,8 +52,8 @@ static cadre_status call(const cadre_initializer *initializer, const struct init
         message[0] != '\0' ? message : "it left no message; say why with cadre_fail");
 }
 
-static cadre_status check(const cadre_initializer *initializer, const struct initializer_of *of,
-    struct cadre_error *error)
+static cadre_status initializer_check(const cadre_initializer *initializer,
+    const struct initializer_of *of, struct cadre_error *error)
 {
     bool random = initializer->kind == CADRE_INITIALIZER_UNIFORM ||
                   initializer->kind == CADRE_INITIALIZER_NORMAL;
@@ -87,8 +87,8 @@ static cadre_status check(const cadre_initializer *initializer, const struct ini
 cadre_status initializer_fill_piece(const cadre_initializer *initializer,
     const struct initializer_of *of, int64_t count, void *values, struct cadre_error *error)
 {
-    CADRE_TRY(check(initializer, of, error));
-    struct prng prng = seeded(initializer->seed, of->name);
+    CADRE_TRY(initializer_check(initializer, of, error));
+    struct prng prng = initializer_seeded(initializer->seed, of->name);
     CADRE_ASSERT(count >= 0);
     CADRE_ASSERT(of->first >= 0);
     switch (initializer->kind) {
@@ -103,18 +103,18 @@ cadre_status initializer_fill_piece(const cadre_initializer *initializer,
         prng_skip(&prng, (uint64_t)of->first);
         for (int64_t i = 0; i < count; i++) {
             double width = initializer->high - initializer->low;
-            numbers_store(values, i, of->dtype, initializer->low + width * unit(&prng));
+            numbers_store(values, i, of->dtype, initializer->low + width * initializer_unit(&prng));
         }
         return CADRE_OK;
     case CADRE_INITIALIZER_NORMAL:
         prng_skip(&prng, (uint64_t)of->first * 2);
         for (int64_t i = 0; i < count; i++) {
-            numbers_store(
-                values, i, of->dtype, initializer->mean + initializer->stddev * normal(&prng));
+            numbers_store(values, i, of->dtype,
+                initializer->mean + initializer->stddev * initializer_normal(&prng));
         }
         return CADRE_OK;
     case CADRE_INITIALIZER_FUNCTION:
-        return call(initializer, of, count, values, error);
+        return initializer_call(initializer, of, count, values, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "variable '%s': %d is no kind of initializer; use one of enum cadre_initializer_kind",

@@ -12,7 +12,7 @@
 #include "worker/library/runtime/variables/variable_device.h"
 
 /* In an update the other components may be written at this moment. */
-static cadre_status require(const cadre_variable *variable, const char *function,
+static cadre_status local_results_require(const cadre_variable *variable, const char *function,
     struct strategy_call *call, struct cadre_error *error)
 {
     uint32_t local = 0;
@@ -37,7 +37,7 @@ static cadre_status copy_component(const cadre_variable *variable, uint32_t loca
     return status;
 }
 
-static cadre_status collect(
+static cadre_status local_results_collect(
     const cadre_variable *variable, cadre_per_replica **ret_values, struct cadre_error *error)
 {
     bool strings = variable->dtype == CADRE_STRING;
@@ -97,10 +97,10 @@ cadre_status cadre_variable_local_results(
         return api_return(collect_remote(variable, ret_values, &error), &error);
     }
     if (status == CADRE_OK) {
-        status = require(variable, __func__, &call, &error);
+        status = local_results_require(variable, __func__, &call, &error);
     }
     if (status == CADRE_OK) {
-        status = collect(variable, ret_values, &error);
+        status = local_results_collect(variable, ret_values, &error);
     }
     if (status != CADRE_OK) {
         step_record_refusal(step_current_replica(), &error);

@@ -66,7 +66,7 @@ static cadre_status check_kind(const struct scatter *scatter, struct cadre_error
     return CADRE_OK;
 }
 
-static cadre_status misfit(const struct scatter *scatter, struct cadre_error *error)
+static cadre_status scatter_misfit(const struct scatter *scatter, struct cadre_error *error)
 {
     const cadre_variable *variable = scatter->variable;
     const cadre_tensor *values = scatter->value->values;
@@ -104,13 +104,13 @@ static cadre_status check_shapes(const struct scatter *scatter, struct cadre_err
     for (uint32_t axis = 1; fits && axis < variable->rank; axis++) {
         fits = cadre_tensor_dim(values, axis) == variable->dims[axis];
     }
-    return fits ? CADRE_OK : misfit(scatter, error);
+    return fits ? CADRE_OK : scatter_misfit(scatter, error);
 }
 
 /* --- in replica context --- */
 
 /* What a replica gives to the others: its own value, or, of the first one's alone, nothing. */
-static cadre_status offer(const cadre_replica *replica, const struct scatter *scatter,
+static cadre_status scatter_offer(const cadre_replica *replica, const struct scatter *scatter,
     cadre_tensor *ret_parts[2], struct cadre_error *error)
 {
     const cadre_sparse *value = scatter->value;
@@ -129,7 +129,7 @@ static cadre_status offer(const cadre_replica *replica, const struct scatter *sc
     return tensor_create(CADRE_I64, 1, dims, &ret_parts[1], error);
 }
 
-static cadre_status gather(cadre_replica *replica, const struct scatter *scatter,
+static cadre_status scatter_gather(cadre_replica *replica, const struct scatter *scatter,
     cadre_tensor *const parts[2], cadre_tensor *ret_all[2], struct cadre_error *error)
 {
     const struct step_call call = {.function = scatter->function,
@@ -145,15 +145,15 @@ static cadre_status gather(cadre_replica *replica, const struct scatter *scatter
 }
 
 /* The values of all replicas, or of the first; to be cleared. */
-static cadre_status combine(cadre_replica *replica, const struct scatter *scatter,
+static cadre_status scatter_combine(cadre_replica *replica, const struct scatter *scatter,
     cadre_sparse *ret_combined, struct cadre_error *error)
 {
     cadre_tensor *parts[2] = {NULL, NULL};
     CADRE_ASSERT(scatter->variable->aggregation != CADRE_AGGREGATION_NONE);
     cadre_tensor *all[2] = {NULL, NULL};
-    cadre_status status = offer(replica, scatter, parts, error);
+    cadre_status status = scatter_offer(replica, scatter, parts, error);
     if (status == CADRE_OK) {
-        status = gather(replica, scatter, parts, all, error);
+        status = scatter_gather(replica, scatter, parts, all, error);
     }
     cadre_tensor_release(parts[0]);
     cadre_tensor_release(parts[1]);
@@ -168,7 +168,7 @@ static cadre_status combine(cadre_replica *replica, const struct scatter *scatte
     return CADRE_OK;
 }
 
-static cadre_status write(cadre_replica *replica, const struct scatter *scatter,
+static cadre_status scatter_write(cadre_replica *replica, const struct scatter *scatter,
     const cadre_sparse *value, struct cadre_error *error)
 {
     struct variable_component *component = NULL;
@@ -187,10 +187,10 @@ static cadre_status scatter_in_replica(
     CADRE_ASSERT(scatter->variable->strategy == replica->strategy);
     CADRE_TRY(variable_share_check(replica, scatter->variable, error));
     if (scatter->variable->aggregation == CADRE_AGGREGATION_NONE) {
-        return write(replica, scatter, scatter->value, error);
+        return scatter_write(replica, scatter, scatter->value, error);
     }
-    CADRE_TRY(combine(replica, scatter, &combined, error));
-    cadre_status status = write(replica, scatter, &combined, error);
+    CADRE_TRY(scatter_combine(replica, scatter, &combined, error));
+    cadre_status status = scatter_write(replica, scatter, &combined, error);
     if (status == CADRE_INVALID_ARGUMENT) {
         step_collective_end(replica, status, error); /* all replicas come to it alike */
     }
@@ -270,7 +270,7 @@ cadre_status variable_combine_rows(cadre_replica *replica, cadre_variable *varia
     const struct scatter scatter = {.function = function, .variable = variable, .value = value};
     CADRE_ASSERT(variable->served != NULL);
     if (variable->aggregation != CADRE_AGGREGATION_NONE) {
-        return combine(replica, &scatter, ret_combined, error);
+        return scatter_combine(replica, &scatter, ret_combined, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "%s: variable '%s' lies once on parameter servers, and %u replicas would change its rows "
@@ -333,7 +333,7 @@ static cadre_status scatter_remote(
 
 /* --- public --- */
 
-static cadre_status check(const cadre_replica *replica, const struct scatter *scatter,
+static cadre_status scatter_check(const cadre_replica *replica, const struct scatter *scatter,
     struct strategy_call *call, struct cadre_error *error)
 {
     if (replica != NULL) {
@@ -403,7 +403,7 @@ cadre_status cadre_variable_scatter(
     if (known && variable_is_registered(variable) && variable->served != NULL) {
         return api_return(scatter_remote(replica, &scatter, &error), &error);
     }
-    cadre_status status = known ? check(replica, &scatter, &call, &error)
+    cadre_status status = known ? scatter_check(replica, &scatter, &call, &error)
                                 : cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
                                       "%s: %d is no way to change rows; use CADRE_SCATTER_ADD to "
                                       "CADRE_SCATTER_UPDATE",

@@ -119,7 +119,7 @@ static void calculate_integers(
     }
 }
 
-static void calculate(
+static void scatter_rows_calculate(
     void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
 {
     CADRE_ASSERT(how <= CADRE_SCATTER_DIV);
@@ -142,7 +142,8 @@ static void calculate(
     }
 }
 
-static void choose(void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
+static void scatter_rows_choose(
+    void *to, const void *from, int64_t count, cadre_dtype dtype, cadre_scatter how)
 {
     CADRE_ASSERT(how == CADRE_SCATTER_MIN || how == CADRE_SCATTER_MAX);
     switch (dtype) {
@@ -197,9 +198,9 @@ void scatter_rows(
         if (how == CADRE_SCATTER_UPDATE) {
             memcpy(to, from, bytes);
         } else if (how == CADRE_SCATTER_MIN || how == CADRE_SCATTER_MAX) {
-            choose(to, from, width, variable->dtype, how);
+            scatter_rows_choose(to, from, width, variable->dtype, how);
         } else {
-            calculate(to, from, width, variable->dtype, how);
+            scatter_rows_calculate(to, from, width, variable->dtype, how);
         }
     }
 }

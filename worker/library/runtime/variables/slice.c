@@ -4,7 +4,7 @@
 #include "common/pure/assert.h"
 
 /* Into [low, high], after counting from the end. */
-static int64_t clip(int64_t length, int64_t bound, int64_t low, int64_t high)
+static int64_t slice_clip(int64_t length, int64_t bound, int64_t low, int64_t high)
 {
     CADRE_ASSERT(low <= high + 1);
     int64_t at = bound < 0 ? bound + length : bound; /* cannot overflow: of different signs */
@@ -20,8 +20,8 @@ struct slice slice_of(int64_t length, int64_t begin, int64_t end, int64_t step)
     int64_t high = step > 0 ? length : length - 1;
     int64_t first = step > 0 ? low : high;
     int64_t stop = step > 0 ? high : low;
-    first = begin == SLICE_NONE ? first : clip(length, begin, low, high);
-    stop = end == SLICE_NONE ? stop : clip(length, end, low, high);
+    first = begin == SLICE_NONE ? first : slice_clip(length, begin, low, high);
+    stop = end == SLICE_NONE ? stop : slice_clip(length, end, low, high);
     uint64_t span = step > 0 ? (uint64_t)(stop - first) : (uint64_t)(first - stop);
     uint64_t stride = step > 0 ? (uint64_t)step : (uint64_t)0 - (uint64_t)step;
     bool empty = step > 0 ? first >= stop : first <= stop;

@@ -168,7 +168,7 @@ static cadre_status check_inputs(const struct change *change, const cadre_per_re
     return CADRE_OK;
 }
 
-static cadre_status make(const struct change *change, struct update *update,
+static cadre_status update_make(const struct change *change, struct update *update,
     const cadre_per_replica *inputs, cadre_per_replica **ret_outputs, struct cadre_error *error)
 {
     if (update->function == NULL && update->non_slot == NULL) {
@@ -188,7 +188,7 @@ static cadre_status make(const struct change *change, struct update *update,
 
 /* --- public --- */
 
-static cadre_status finish(cadre_status status, struct cadre_error *error)
+static cadre_status update_finish(cadre_status status, struct cadre_error *error)
 {
     if (status != CADRE_OK) {
         step_record_refusal(step_current_replica(), error);
@@ -215,9 +215,9 @@ cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *var
             .each = call_function,
             .goes_on = true,
             .what = &update};
-        status = make(&change, &update, inputs, ret_outputs, &error);
+        status = update_make(&change, &update, inputs, ret_outputs, &error);
     }
-    return finish(status, &error);
+    return update_finish(status, &error);
 }
 
 cadre_status cadre_update_non_slot(cadre_strategy *strategy, cadre_non_slot_function function,
@@ -237,7 +237,7 @@ cadre_status cadre_update_non_slot(cadre_strategy *strategy, cadre_non_slot_func
             .each = call_function,
             .goes_on = true,
             .what = &update};
-        status = make(&change, &update, inputs, ret_outputs, &error);
+        status = update_make(&change, &update, inputs, ret_outputs, &error);
     }
-    return finish(status, &error);
+    return update_finish(status, &error);
 }

@@ -182,7 +182,8 @@ void variable_mark_written(const cadre_variable *variable)
 }
 
 /* Under the lock. */
-static cadre_status refresh(const cadre_variable *variable, struct cadre_error *error)
+static cadre_status variable_device_refresh(
+    const cadre_variable *variable, struct cadre_error *error)
 {
     struct variable_host *host = variable->host;
     const struct variable_component *first = &variable->components[0];
@@ -218,7 +219,7 @@ const void *variable_host_value(const cadre_variable *variable, struct cadre_err
         return variable->components[0].value;
     }
     pthread_mutex_lock(&host->lock);
-    cadre_status status = refresh(variable, error);
+    cadre_status status = variable_device_refresh(variable, error);
     pthread_mutex_unlock(&host->lock);
     return status == CADRE_OK ? host->copy : NULL;
 }

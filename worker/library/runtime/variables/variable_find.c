@@ -26,7 +26,7 @@ static void list_names(const cadre_strategy *strategy, char text[NAMES_BYTES])
     }
 }
 
-static cadre_status refuse(
+static cadre_status variable_find_refuse(
     const cadre_strategy *strategy, const char *name, struct cadre_error *error)
 {
     char names[NAMES_BYTES];
@@ -40,7 +40,7 @@ static cadre_status refuse(
 }
 
 /* A worker by hand knows the chief's strategy, and none of what the chief alone has. */
-static cadre_status find(const cadre_strategy *strategy, const char *name,
+static cadre_status variable_find_find(const cadre_strategy *strategy, const char *name,
     cadre_variable **ret_variable, struct cadre_error *error)
 {
     bool attempts = strategy_is_registered(strategy);
@@ -59,7 +59,7 @@ static cadre_status find(const cadre_strategy *strategy, const char *name,
                                              strategy->kind == STRATEGY_PARAMETER_SERVER)) {
         return remote_variable_ops()->find(name, ret_variable, error);
     }
-    return attempts ? refuse(strategy, name, error)
+    return attempts ? variable_find_refuse(strategy, name, error)
                     : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                           "cadre_variable_find('%.127s') was called outside of any strategy, where "
                           "variables are the program's own; give a strategy",
@@ -77,7 +77,8 @@ cadre_status cadre_variable_find(
     }
     if (status == CADRE_OK) {
         const cadre_strategy *of = strategy != NULL ? strategy : strategy_current();
-        status = find(strategy_is_default(of) ? NULL : of, name, ret_variable, &error);
+        status =
+            variable_find_find(strategy_is_default(of) ? NULL : of, name, ret_variable, &error);
     }
     return api_return(status, &error);
 }

@@ -45,7 +45,7 @@ cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error)
                                       "no memory for %u variables", part->count + 1);
 }
 
-static void grow(struct variables_part *part)
+static void variable_list_grow(struct variables_part *part)
 {
     CADRE_ASSERT(part->larger != NULL);
     if (part->count > 0) {
@@ -64,7 +64,7 @@ void variables_put(cadre_strategy *strategy, cadre_variable *variable)
     bool there = variable_index(strategy, variable->name, &index);
     CADRE_ASSERT(!there);
     if (part->count == part->capacity) {
-        grow(part);
+        variable_list_grow(part);
     }
     cadre_variable **at = &part->list[index];
     memmove(at + 1, at, (part->count - index) * sizeof *at);

@@ -15,7 +15,7 @@
 #include "worker/library/runtime/variables/variable_memory.h"
 
 /* Strings live in a tensor, all others in components. */
-static cadre_status allocate(cadre_variable *variable, struct cadre_error *error)
+static cadre_status variable_new_allocate(cadre_variable *variable, struct cadre_error *error)
 {
     CADRE_ASSERT((variable->component_count > 0) == (variable->served == NULL));
     if (!variable_registry_add(variable)) {
@@ -105,7 +105,7 @@ cadre_status variable_new(
     variable->component_count = components;
     cadre_status status = fill_in(variable, plan, error);
     if (status == CADRE_OK) {
-        status = allocate(variable, error);
+        status = variable_new_allocate(variable, error);
         if (status == CADRE_RESOURCE_EXHAUSTED) {
             cadre_error_wrap(error, status,
                 "no memory for the variable '%s', which takes %zu bytes on each of %u local "

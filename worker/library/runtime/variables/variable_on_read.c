@@ -103,7 +103,7 @@ cadre_status variables_sum_in_step(cadre_replica *replica, const char *what, uin
 /* --- the fold --- */
 
 /* What the replica adds. The first one's value goes as bytes among zeros: the sum is it. */
-static cadre_status offer(cadre_variable *variable, const cadre_replica *replica,
+static cadre_status variable_on_read_offer(cadre_variable *variable, const cadre_replica *replica,
     struct mesh_buffer *ret_buffer, struct cadre_error *error)
 {
     struct variable_component *component = &variable->components[replica->local];
@@ -129,7 +129,8 @@ static cadre_status offer(cadre_variable *variable, const cadre_replica *replica
 }
 
 /* The sum of what so many replicas have offered goes into the total; by one thread of the task. */
-static cadre_status take(cadre_variable *variable, int64_t replicas, struct cadre_error *error)
+static cadre_status variable_on_read_take(
+    cadre_variable *variable, int64_t replicas, struct cadre_error *error)
 {
     void *sum = variable->components[0].delta;
     CADRE_ASSERT(sum != NULL);
@@ -177,7 +178,8 @@ cadre_status on_read_fold(
     size_t at = 0;
     for (uint32_t i = 0; status == CADRE_OK && i < strategy->variables->count; i++) {
         if (strategy->variables->list[i]->on_read) {
-            status = offer(strategy->variables->list[i], replica, &buffers[at++], error);
+            status = variable_on_read_offer(
+                strategy->variables->list[i], replica, &buffers[at++], error);
         }
     }
     CADRE_ASSERT(status != CADRE_OK || at == count);
@@ -189,7 +191,8 @@ cadre_status on_read_fold(
     for (uint32_t i = 0;
          status == CADRE_OK && replica->local == 0 && i < strategy->variables->count; i++) {
         if (strategy->variables->list[i]->on_read) {
-            status = take(strategy->variables->list[i], strategy->replica_count, error);
+            status =
+                variable_on_read_take(strategy->variables->list[i], strategy->replica_count, error);
         }
     }
     return status;
@@ -206,13 +209,13 @@ static cadre_status fold_on_replica(
     int64_t replicas = 1;
     struct mesh_buffer buffers[2] = {
         [1] = {.data = &replicas, .bytes = sizeof replicas, .dtype = MESH_I64}};
-    CADRE_TRY(offer(variable, &strategy->replicas[local], &buffers[0], error));
+    CADRE_TRY(variable_on_read_offer(variable, &strategy->replicas[local], &buffers[0], error));
     uint64_t key = change_key("an update", variable);
     CADRE_TRY(collective_sum(strategy, local, buffers, 2, key, error));
     if (local == 0 && variable->total.written) { /* by an attempt in which a peer was lost */
         memcpy(variable->total.value, variable->total.kept, variable->bytes);
     }
-    return local == 0 ? take(variable, replicas, error) : CADRE_OK;
+    return local == 0 ? variable_on_read_take(variable, replicas, error) : CADRE_OK;
 }
 
 cadre_status on_read_fold_between_steps(cadre_variable *variable, struct cadre_error *error)

@@ -59,8 +59,8 @@ static cadre_status close_into(cadre_tensor *tensor, cadre_status status, cadre_
 /* --- rows of one that is here --- */
 
 /* The whole value in the host's memory: itself, or a copy, *ret_memory, that is to be freed. */
-static cadre_status bring(const struct reading *reading, const char **ret_values, void **ret_memory,
-    struct cadre_error *error)
+static cadre_status variable_value_bring(const struct reading *reading, const char **ret_values,
+    void **ret_memory, struct cadre_error *error)
 {
     const cadre_variable *variable = reading->variable;
     *ret_values = reading->view.value;
@@ -91,7 +91,7 @@ static cadre_status copy_rows(const struct reading *reading, const struct variab
             return variable_no_row(variable, rows->ids[i], error);
         }
     }
-    CADRE_TRY(bring(reading, &values, &memory, error));
+    CADRE_TRY(variable_value_bring(reading, &values, &memory, error));
     if (rows->ids == NULL) {
         CADRE_ASSERT(rows->first + rows->count <= all);
         memcpy(into, values + rows->first * bytes, rows->count * bytes);
@@ -119,7 +119,7 @@ static cadre_status read_rows(const struct reading *reading, const struct variab
 }
 
 /* A tensor over the component, which stays where it is; of one on a device a copy there. */
-static cadre_status lend(
+static cadre_status variable_value_lend(
     const struct reading *reading, cadre_tensor **ret_value, struct cadre_error *error)
 {
     const cadre_variable *variable = reading->variable;
@@ -151,7 +151,7 @@ static cadre_status read_whole(
     const struct variable_rows all = {
         .count = variable->rank == 0 ? 1 : (uint64_t)variable->dims[0]};
     if (variable->served == NULL && reading->options.into == NULL) {
-        return lend(reading, ret_value, error);
+        return variable_value_lend(reading, ret_value, error);
     }
     if (variable->dtype == CADRE_STRING) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -163,7 +163,7 @@ static cadre_status read_whole(
     return read_rows(reading, &all, &shape, ret_value, error);
 }
 
-static cadre_status gather(const struct reading *reading, const cadre_tensor *given,
+static cadre_status variable_value_gather(const struct reading *reading, const cadre_tensor *given,
     cadre_tensor **ret_rows, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *memory = NULL;
@@ -208,8 +208,8 @@ static cadre_status read_slice(const struct reading *reading, struct slice slice
     return read_rows(reading, &rows, &shape, ret_rows, error);
 }
 
-static cadre_status slice(const struct reading *reading, int64_t begin, int64_t end, int64_t step,
-    cadre_tensor **ret_rows, struct cadre_error *error)
+static cadre_status variable_value_slice(const struct reading *reading, int64_t begin, int64_t end,
+    int64_t step, cadre_tensor **ret_rows, struct cadre_error *error)
 {
     const cadre_variable *variable = reading->variable;
     CADRE_TRY(variable_require_rows(variable, error));
@@ -231,7 +231,7 @@ static cadre_status slice(const struct reading *reading, int64_t begin, int64_t 
 /* --- public --- */
 
 /* Where the result goes is asked first: `ret` may be NULL when the caller's tensor is filled. */
-static cadre_status enter(struct reading *reading, const char *function,
+static cadre_status variable_value_enter(struct reading *reading, const char *function,
     const cadre_read_options *options, cadre_tensor **ret, const char *ret_name,
     struct cadre_error *error)
 {
@@ -256,7 +256,8 @@ cadre_status cadre_variable_value(const cadre_replica *replica, cadre_variable *
 {
     struct cadre_error error = {0};
     struct reading reading = {.replica = replica, .variable = variable};
-    cadre_status status = enter(&reading, __func__, options, ret_value, "ret_value", &error);
+    cadre_status status =
+        variable_value_enter(&reading, __func__, options, ret_value, "ret_value", &error);
     if (status == CADRE_OK) {
         status = read_whole(&reading, ret_value, &error);
     }
@@ -268,7 +269,8 @@ cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable 
 {
     struct cadre_error error = {0};
     struct reading reading = {.replica = replica, .variable = variable};
-    cadre_status status = enter(&reading, __func__, options, ret_rows, "ret_rows", &error);
+    cadre_status status =
+        variable_value_enter(&reading, __func__, options, ret_rows, "ret_rows", &error);
     if (status == CADRE_OK) {
         status = argument_require(ids, __func__, "ids", &error);
     }
@@ -276,7 +278,7 @@ cadre_status cadre_variable_gather(const cadre_replica *replica, cadre_variable 
         status = variable_require_numbers(variable, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = gather(&reading, ids, ret_rows, &error);
+        status = variable_value_gather(&reading, ids, ret_rows, &error);
     }
     return api_return(status, &error);
 }
@@ -286,12 +288,13 @@ cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *
 {
     struct cadre_error error = {0};
     struct reading reading = {.replica = replica, .variable = variable};
-    cadre_status status = enter(&reading, __func__, NULL, ret_rows, "ret_rows", &error);
+    cadre_status status =
+        variable_value_enter(&reading, __func__, NULL, ret_rows, "ret_rows", &error);
     if (status == CADRE_OK) {
         status = variable_require_numbers(variable, __func__, &error);
     }
     if (status == CADRE_OK) {
-        status = slice(&reading, begin, end, step, ret_rows, &error);
+        status = variable_value_slice(&reading, begin, end, step, ret_rows, &error);
     }
     return api_return(status, &error);
 }

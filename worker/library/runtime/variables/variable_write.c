@@ -45,8 +45,8 @@ static cadre_status look_at_total(
                      variable->name);
 }
 
-static cadre_status look(const cadre_replica *replica, const cadre_variable *variable,
-    struct variable_view *ret_view, struct cadre_error *error)
+static cadre_status variable_write_look(const cadre_replica *replica,
+    const cadre_variable *variable, struct variable_view *ret_view, struct cadre_error *error)
 {
     uint32_t local = 0;
     ret_view->on_device = NULL;
@@ -91,7 +91,7 @@ cadre_status variable_view_get(const cadre_replica *replica, const cadre_variabl
             return status;
         }
     }
-    return look(replica, variable, ret_view, error);
+    return variable_write_look(replica, variable, ret_view, error);
 }
 
 const void *cadre_variable_read(const cadre_replica *replica, const cadre_variable *variable)

@@ -46,7 +46,7 @@ static void free_part(cadre_strategy *strategy)
     }
 }
 
-static void returned(cadre_replica *replica, const struct cadre_error *failure)
+static void variables_hooks_returned(cadre_replica *replica, const struct cadre_error *failure)
 {
     (void)replica;
     (void)failure;
@@ -62,14 +62,14 @@ static void loop_point(cadre_strategy *strategy, enum loop_point loop_point, boo
     }
 }
 
-static cadre_status begin(struct step_order *order, struct cadre_error *error)
+static cadre_status variables_hooks_begin(struct step_order *order, struct cadre_error *error)
 {
     (void)error;
     variable_resets_settle(order->strategy);
     return CADRE_OK;
 }
 
-static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
+static cadre_status variables_hooks_complete(cadre_replica *replica, struct cadre_error *error)
 {
     char reset[LIMIT_NAME_BYTES + 32];
     char what[STRATEGY_CALL_TEXT_BYTES];
@@ -78,13 +78,13 @@ static cadre_status complete(cadre_replica *replica, struct cadre_error *error)
     return on_read_fold(replica, what, key, error);
 }
 
-static void commit(struct step_order *order)
+static void variables_hooks_commit(struct step_order *order)
 {
     variables_commit(order->strategy);
     variable_resets_applied(order->strategy);
 }
 
-static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
+static bool variables_hooks_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     (void)aborted;
     (void)cause;
@@ -92,7 +92,7 @@ static bool undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cau
     return true;
 }
 
-static cadre_status install(
+static cadre_status variables_hooks_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     (void)error;
@@ -110,10 +110,10 @@ const struct strategy_hooks variables_hooks = {
     .close = close_part,
     .free = free_part,
     .loop_point = loop_point,
-    .begin = begin,
-    .returned = returned,
-    .complete = complete,
-    .commit = commit,
-    .undo = undo,
-    .install = install,
+    .begin = variables_hooks_begin,
+    .returned = variables_hooks_returned,
+    .complete = variables_hooks_complete,
+    .commit = variables_hooks_commit,
+    .undo = variables_hooks_undo,
+    .install = variables_hooks_install,
 };

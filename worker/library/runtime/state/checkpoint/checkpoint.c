@@ -124,7 +124,7 @@ static void *write_on(void *user)
 }
 
 /* Under the lock, with work for it. */
-static cadre_status wake(struct checkpointer *checkpointer, struct cadre_error *error)
+static cadre_status checkpoint_wake(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     CADRE_ASSERT(checkpointer->writing || checkpointer->tidying);
     CADRE_ASSERT(!checkpointer->closing);
@@ -189,7 +189,7 @@ static cadre_status take_copy(
     pthread_mutex_lock(&checkpointer->lock);
     checkpoint_agreed_begin(checkpointer, held);
     checkpointer->writing = true;
-    status = wake(checkpointer, error);
+    status = checkpoint_wake(checkpointer, error);
     checkpointer->writing = status == CADRE_OK;
     pthread_mutex_unlock(&checkpointer->lock);
     return status;
@@ -217,7 +217,7 @@ static void notice_published(struct checkpointer *checkpointer)
     checkpointer->published = published;
     checkpointer->tidying = true;
     struct cadre_error ignored; /* then they stay until the next one is published */
-    checkpointer->tidying = wake(checkpointer, &ignored) == CADRE_OK;
+    checkpointer->tidying = checkpoint_wake(checkpointer, &ignored) == CADRE_OK;
     pthread_mutex_unlock(&checkpointer->lock);
 }
 
@@ -380,7 +380,8 @@ static cadre_status save_on_replica(
                : CADRE_OK;
 }
 
-static cadre_status save(cadre_strategy *strategy, bool wait, struct cadre_error *error)
+static cadre_status checkpoint_checkpoint_save(
+    cadre_strategy *strategy, bool wait, struct cadre_error *error)
 {
     CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
     if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
@@ -534,7 +535,7 @@ cadre_status cadre_save(cadre_strategy *strategy, bool wait)
     struct cadre_error error = {0};
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = save(strategy, wait, &error);
+        status = checkpoint_checkpoint_save(strategy, wait, &error);
     }
     return api_return(status, &error);
 }

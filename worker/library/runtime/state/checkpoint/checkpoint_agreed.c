@@ -27,7 +27,7 @@ bool checkpoint_agreed_on(const struct checkpointer *checkpointer, uint64_t dige
     return found;
 }
 
-static void add(struct checkpointer *checkpointer, uint64_t digest)
+static void checkpoint_agreed_add(struct checkpointer *checkpointer, uint64_t digest)
 {
     CADRE_ASSERT(digest != 0);
     checkpointer->agreed[checkpointer->agreed_count++ % CHECKPOINT_AGREED_MAX] = digest;
@@ -40,10 +40,10 @@ void checkpoint_agreed(const struct cadre_strategy *strategy, uint64_t position,
     struct task_part part;
     pthread_mutex_lock(&checkpointer->lock);
     if (copy->position == position) {
-        add(checkpointer, digest);
+        checkpoint_agreed_add(checkpointer, digest);
     } else if (copy->position < position && checkpointer->agreed_count == 0 &&
                checkpointer->held != 0) {
-        add(checkpointer, checkpointer->held);
+        checkpoint_agreed_add(checkpointer, checkpointer->held);
     }
     bool news = !checkpointer->writing && checkpointer->written == copy->position &&
                 !checkpointer->part.compared &&

@@ -40,7 +40,7 @@ static cadre_status try_folder(const struct checkpointer *checkpointer, struct c
 }
 
 /* The chief names the run and leaves the token. */
-static void prepare(struct checkpointer *checkpointer, struct probing *probing)
+static void checkpoint_probe_prepare(struct checkpointer *checkpointer, struct probing *probing)
 {
     cadre_status status = checkpointer_name_run(checkpointer, &probing->own);
     if (status == CADRE_OK) {
@@ -52,7 +52,7 @@ static void prepare(struct checkpointer *checkpointer, struct probing *probing)
     memcpy(probing->run, checkpointer->run, sizeof probing->run);
 }
 
-static void look(struct checkpointer *checkpointer, struct probing *probing)
+static void checkpoint_probe_look(struct checkpointer *checkpointer, struct probing *probing)
 {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
@@ -77,7 +77,7 @@ static cadre_status probe_on_replica(
         probing->own = (struct cadre_error){0};
     }
     if (chief) {
-        prepare(checkpointer, probing);
+        checkpoint_probe_prepare(checkpointer, probing);
         memcpy(run, probing->run, sizeof run);
     }
     int64_t failures = chief && probing->own.code != CADRE_OK ? 1 : 0;
@@ -101,7 +101,7 @@ static cadre_status probe_on_replica(
     }
     int64_t blind = 0;
     if (local == 0) {
-        look(checkpointer, probing);
+        checkpoint_probe_look(checkpointer, probing);
         blind = probing->own.code != CADRE_OK ? (int64_t)strategy->roster.rank + 1 : 0;
     }
     struct mesh_buffer worst = {.data = &blind, .bytes = sizeof blind, .dtype = MESH_I64};
@@ -168,7 +168,7 @@ static cadre_status verify_folder_on_replica(
     run[sizeof run - 1] = '\0';
     if (local == 0 && strategy->state == STATE_WARM && run[0] != '\0') {
         memcpy(proving->probing.run, run, sizeof run);
-        look(strategy->state_part->checkpointer, &proving->probing);
+        checkpoint_probe_look(strategy->state_part->checkpointer, &proving->probing);
     }
     return strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error);
 }

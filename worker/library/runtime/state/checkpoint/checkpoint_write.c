@@ -42,7 +42,7 @@ static cadre_status add_block(
     return sha256_add(writer->whole, bytes, size, error);
 }
 
-static cadre_status flush(struct block_writer *writer, struct cadre_error *error)
+static cadre_status checkpoint_write_flush(struct block_writer *writer, struct cadre_error *error)
 {
     size_t size = writer->pending_bytes;
     writer->pending_bytes = 0;
@@ -50,7 +50,8 @@ static cadre_status flush(struct block_writer *writer, struct cadre_error *error
 }
 
 /* A block that is whole is not copied. */
-static cadre_status add(void *user, const void *from, size_t size, struct cadre_error *error)
+static cadre_status checkpoint_write_add(
+    void *user, const void *from, size_t size, struct cadre_error *error)
 {
     struct block_writer *writer = user;
     CADRE_ASSERT(writer->pending_bytes < BLOCK_BYTES);
@@ -69,7 +70,7 @@ static cadre_status add(void *user, const void *from, size_t size, struct cadre_
         bytes += count;
         size -= count;
         if (writer->pending_bytes == BLOCK_BYTES) {
-            CADRE_TRY(flush(writer, error));
+            CADRE_TRY(checkpoint_write_flush(writer, error));
         }
     }
     return CADRE_OK;
@@ -82,7 +83,7 @@ static cadre_status add_streamed(struct checkpoint_copy *copy,
     CADRE_ASSERT(source != NULL);
     CADRE_ASSERT((size_t)(entry - copy->entries) >= copy->copied);
     uint32_t i = (uint32_t)((size_t)(entry - copy->entries) - copy->copied);
-    return source->ops->read(source, i, add, writer, error);
+    return source->ops->read(source, i, checkpoint_write_add, writer, error);
 }
 
 static cadre_status write_blocks(
@@ -92,19 +93,20 @@ static cadre_status write_blocks(
     struct sha256 hash = {{0}};
     size_t size = 0;
     CADRE_TRY(checkpoint_copy_header(copy, &header, &size, error));
-    CADRE_TRY(add(writer, header, size, error));
+    CADRE_TRY(checkpoint_write_add(writer, header, size, error));
     const struct safetensors_entry *entry = NULL;
     while ((entry = safetensors_next(copy->entries, copy->entry_count, entry)) != NULL) {
-        CADRE_TRY(entry->data != NULL ? add(writer, entry->data, entry->bytes, error)
-                                      : add_streamed(copy, entry, writer, error));
+        CADRE_TRY(entry->data != NULL
+                      ? checkpoint_write_add(writer, entry->data, entry->bytes, error)
+                      : add_streamed(copy, entry, writer, error));
     }
-    CADRE_TRY(flush(writer, error));
+    CADRE_TRY(checkpoint_write_flush(writer, error));
     CADRE_TRY(sha256_finish(writer->whole, &hash, error));
     memcpy(writer->file->sha256, hash.bytes, sizeof writer->file->sha256);
     return CADRE_OK;
 }
 
-static cadre_status prepare(
+static cadre_status checkpoint_write_prepare(
     const struct checkpoint_copy *copy, struct block_writer *writer, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *header = NULL;
@@ -139,7 +141,7 @@ static cadre_status write_tensors(struct checkpoint_copy *copy, const char *fold
     struct manifest_file *file, struct cadre_error *error)
 {
     struct block_writer writer = {.file = file, .out = {.fd = -1}};
-    cadre_status status = prepare(copy, &writer, error);
+    cadre_status status = checkpoint_write_prepare(copy, &writer, error);
     if (status == CADRE_OK) {
         status = write_out(copy, folder, &writer, error);
     }

@@ -36,10 +36,10 @@ struct manifest_content {
     struct manifest_file file;
 };
 
-static cadre_status malformed(struct cadre_error *error, const char *format, ...)
+static cadre_status manifest_read_malformed(struct cadre_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static cadre_status malformed(struct cadre_error *error, const char *format, ...)
+static cadre_status manifest_read_malformed(struct cadre_error *error, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -63,7 +63,7 @@ static cadre_status read_streams(
 {
     const json_t *list = json_object_get(root, "streams");
     if (!json_is_array(list)) {
-        return malformed(error, "\"streams\" is no list");
+        return manifest_read_malformed(error, "\"streams\" is no list");
     }
     size_t count = json_array_size(list);
     content->streams = calloc(count + 1, sizeof *content->streams);
@@ -76,8 +76,8 @@ static cadre_status read_streams(
     for (size_t i = 0; status == CADRE_OK && i < count; i++) {
         struct saved_stream *saved = &content->streams[i];
         if (!manifest_read_stream(json_array_get(list, i), saved)) {
-            status =
-                malformed(error, "what it says of stream %zu, '%s', is not whole", i, saved->name);
+            status = manifest_read_malformed(
+                error, "what it says of stream %zu, '%s', is not whole", i, saved->name);
         }
     }
     return status;
@@ -147,7 +147,8 @@ static cadre_status read_strings_of(const json_t *list, const cadre_variable *va
                                     "no memory for %zu strings of '%s'", count, variable->name);
     for (size_t i = 0; status == CADRE_OK && i < count; i++) {
         if (!read_string(json_array_get(list, i), &strings[i], &owned[i])) {
-            status = malformed(error, "string %zu of '%s' is none", i, variable->name);
+            status =
+                manifest_read_malformed(error, "string %zu of '%s' is none", i, variable->name);
         }
     }
     if (status == CADRE_OK) {
@@ -167,7 +168,7 @@ static cadre_status read_strings(const struct cadre_strategy *strategy, const js
 {
     const json_t *all = json_object_get(root, "strings");
     if (!json_is_object(all)) {
-        return malformed(error, "\"strings\" is no object");
+        return manifest_read_malformed(error, "\"strings\" is no object");
     }
     content->string_count = strategy->variables->count;
     content->strings = calloc(content->string_count + 1, sizeof *content->strings);
@@ -195,7 +196,7 @@ cadre_status manifest_read_strings(const char *text, size_t bytes, const cadre_v
     cadre_status status =
         json_is_object(all)
             ? read_strings_of(json_object_get(all, variable->name), variable, ret_strings, error)
-            : malformed(error, "\"strings\" is no object");
+            : manifest_read_malformed(error, "\"strings\" is no object");
     json_decref(root);
     return status;
 }
@@ -207,7 +208,7 @@ cadre_status manifest_each_strings(const char *text, size_t bytes,
     json_t *root = json_loadb(text, bytes, PARSE_FLAGS, &where);
     json_t *all = json_object_get(root, "strings");
     cadre_status status =
-        json_is_object(all) ? CADRE_OK : malformed(error, "\"strings\" is no object");
+        json_is_object(all) ? CADRE_OK : manifest_read_malformed(error, "\"strings\" is no object");
     const char *name;
     json_t *list;
     json_object_foreach(all, name, list)
@@ -227,7 +228,7 @@ static cadre_status read_checksums(
     for (size_t i = 0; i < file->block_count; i++) {
         const char *text = json_string_value(json_object_get(json_array_get(list, i), "crc32c"));
         if (text == NULL || strlen(text) != 8 || strspn(text, "0123456789abcdef") != 8) {
-            return malformed(error, "block %zu has no \"crc32c\" of 8 digits", i);
+            return manifest_read_malformed(error, "block %zu has no \"crc32c\" of 8 digits", i);
         }
         file->blocks[i].crc32c = (uint32_t)strtoul(text, NULL, 16);
     }
@@ -267,25 +268,25 @@ static cadre_status read_head(
     const char *run = json_string_value(json_object_get(root, "run"));
     uint64_t version = 0;
     if (format == NULL || strcmp(format, "cadre-checkpoint") != 0) {
-        return malformed(error, "\"format\" is not \"cadre-checkpoint\"");
+        return manifest_read_malformed(error, "\"format\" is not \"cadre-checkpoint\"");
     }
     if (!manifest_read_number(root, "version", &version) || version != 1) {
-        return malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
+        return manifest_read_malformed(error, "its \"version\" is not 1: a newer Cadre wrote it");
     }
     if (!manifest_read_count(root, "position", &content->position)) {
-        return malformed(error, "\"position\" is no count of steps");
+        return manifest_read_malformed(error, "\"position\" is no count of steps");
     }
     if (!manifest_read_number(root, "job", &content->job) || run == NULL ||
         !manifest_read_bool(root, "restored", &content->restored)) {
-        return malformed(error, "\"job\", \"run\" or \"restored\" is missing");
+        return manifest_read_malformed(error, "\"job\", \"run\" or \"restored\" is missing");
     }
     if (run[0] != '\0' && !is_run(run)) {
-        return malformed(error, "\"run\" is not 32 hexadecimal digits");
+        return manifest_read_malformed(error, "\"run\" is not 32 hexadecimal digits");
     }
     uint64_t saved = LOOP_BETWEEN_STEPS;
     if (json_object_get(root, "place") != NULL &&
         (!manifest_read_number(root, "place", &saved) || saved > LOOP_IN_RUN)) {
-        return malformed(error, "\"place\" is not one of 0 to %d", LOOP_IN_RUN);
+        return manifest_read_malformed(error, "\"place\" is not one of 0 to %d", LOOP_IN_RUN);
     }
     content->saved = (enum loop_point)saved;
     memcpy(content->run, run, strlen(run) + 1);
@@ -302,10 +303,11 @@ cadre_status manifest_read(const struct cadre_strategy *strategy, const char *te
     struct manifest_content *content = calloc(1, sizeof *content);
     cadre_status status = CADRE_OK;
     if (bytes > LIMIT_MANIFEST_BYTES) {
-        status =
-            malformed(error, "%zu bytes are over the limit of %d", bytes, LIMIT_MANIFEST_BYTES);
+        status = manifest_read_malformed(
+            error, "%zu bytes are over the limit of %d", bytes, LIMIT_MANIFEST_BYTES);
     } else if (!json_is_object(root)) {
-        status = malformed(error, "%s", root == NULL ? where.text : "it is no JSON object");
+        status = manifest_read_malformed(
+            error, "%s", root == NULL ? where.text : "it is no JSON object");
     } else if (content == NULL) {
         status = cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a manifest");
     }
@@ -365,8 +367,8 @@ const struct manifest_file *manifest_tensors(const struct manifest_content *cont
 
 /* Within an epoch the dataset must be divided as it was, or samples would be fed twice or not at
  * all. */
-static cadre_status fits(const cadre_distributed_dataset *dataset, const struct saved_stream *saved,
-    struct cadre_error *error)
+static cadre_status manifest_read_fits(const cadre_distributed_dataset *dataset,
+    const struct saved_stream *saved, struct cadre_error *error)
 {
     bool inside = saved->at.open && saved->at.epochs_begun > 0 && saved->at.applied > 0 &&
                   (saved->steps <= 0 || saved->at.applied < (uint64_t)saved->steps);
@@ -402,7 +404,7 @@ cadre_status manifest_fits(const struct cadre_strategy *strategy,
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; status == CADRE_OK && at < content->stream_count; at++) {
-            status = fits(strategy->input->datasets[i], &content->streams[at], error);
+            status = manifest_read_fits(strategy->input->datasets[i], &content->streams[at], error);
         }
     }
     return status;
@@ -481,8 +483,8 @@ void manifest_take_over(
 }
 
 /* What those that are there distribute, this task does too. */
-static cadre_status match(struct cadre_strategy *strategy, const struct manifest_content *content,
-    struct cadre_error *error)
+static cadre_status manifest_read_match(struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; at < content->stream_count; at++) {
@@ -504,7 +506,7 @@ cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, 
         return status;
     }
     if (strategy_is_warm(strategy)) {
-        status = match(strategy, content, error);
+        status = manifest_read_match(strategy, content, error);
         status = status == CADRE_OK ? manifest_make_iterators(strategy, content, error) : status;
     }
     if (status != CADRE_OK) {

@@ -45,7 +45,8 @@ static size_t first_words(char words[WORDS_BYTES], cadre_dtype dtype, uint32_t r
     return (size_t)used;
 }
 
-static size_t flag(char words[WORDS_BYTES], size_t used, bool so, const char *word)
+static size_t manifest_variables_flag(
+    char words[WORDS_BYTES], size_t used, bool so, const char *word)
 {
     int more = so ? snprintf(words + used, WORDS_BYTES - used, " %s", word) : 0;
     CADRE_ASSERT(more >= 0 && used + (size_t)more < WORDS_BYTES);
@@ -58,10 +59,10 @@ static json_t *words_of(const cadre_variable *variable)
     char words[WORDS_BYTES];
     size_t used =
         first_words(words, variable->dtype, variable->rank, variable->dims, variable->aggregation);
-    used = flag(words, used, variable->on_read, on_read);
-    used = flag(words, used, variable->keep_on_host, keep_on_host);
-    used = flag(words, used, variable->origin.in_function, in_function);
-    (void)flag(words, used, variable->counts, counts);
+    used = manifest_variables_flag(words, used, variable->on_read, on_read);
+    used = manifest_variables_flag(words, used, variable->keep_on_host, keep_on_host);
+    used = manifest_variables_flag(words, used, variable->origin.in_function, in_function);
+    (void)manifest_variables_flag(words, used, variable->counts, counts);
     return json_string(words);
 }
 
@@ -81,8 +82,8 @@ static bool add_slots(json_t *all, const struct cadre_strategy *strategy)
         streamed->ops->describe(streamed, i, &entry);
         size_t used = first_words(
             words, entry.dtype, entry.rank, is_count ? one : entry.dims, CADRE_AGGREGATION_NONE);
-        used = flag(words, used, is_count, keep_on_host);
-        (void)flag(words, used, is_count, counts);
+        used = manifest_variables_flag(words, used, is_count, keep_on_host);
+        (void)manifest_variables_flag(words, used, is_count, counts);
         added = added && json_object_set_new(all, entry.name, json_string(words)) == 0;
     }
     return added;
@@ -213,7 +214,8 @@ static bool is_of_others(const cadre_strategy *strategy, const char *name)
     return others;
 }
 
-static cadre_status make(const struct described *described, struct cadre_error *error)
+static cadre_status manifest_variables_make(
+    const struct described *described, struct cadre_error *error)
 {
     cadre_strategy *strategy = described->plan.strategy;
     cadre_variable *variable = NULL;
@@ -226,8 +228,8 @@ static cadre_status make(const struct described *described, struct cadre_error *
     return CADRE_OK;
 }
 
-static cadre_status take(const char *name, const json_t *value, cadre_strategy *strategy,
-    bool *ret_made, struct cadre_error *error)
+static cadre_status manifest_variables_take(const char *name, const json_t *value,
+    cadre_strategy *strategy, bool *ret_made, struct cadre_error *error)
 {
     struct described described;
     if (!read_string_list(name, value, strategy, &described)) {
@@ -240,7 +242,7 @@ static cadre_status take(const char *name, const json_t *value, cadre_strategy *
         return CADRE_OK;
     }
     *ret_made = true;
-    return make(&described, error);
+    return manifest_variables_make(&described, error);
 }
 
 cadre_status manifest_make_variables(struct cadre_strategy *strategy, const char *text,
@@ -255,7 +257,9 @@ cadre_status manifest_make_variables(struct cadre_strategy *strategy, const char
     json_t *value;
     json_object_foreach(all, name, value)
     {
-        status = status == CADRE_OK ? take(name, value, strategy, ret_made, error) : status;
+        status = status == CADRE_OK
+                     ? manifest_variables_take(name, value, strategy, ret_made, error)
+                     : status;
     }
     json_decref(root);
     return status;

@@ -46,7 +46,7 @@ const char *creation_text(
     return text;
 }
 
-static cadre_status misfit(
+static cadre_status creation_note_misfit(
     const char *name, const char *is, const char *wanted, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -67,17 +67,18 @@ cadre_status creation_fits(
         char shape[TENSOR_SHAPE_TEXT_BYTES];
         tensor_shape_text(variable->dtype, variable->rank, variable->dims, is);
         tensor_shape_text(plan->dtype, plan->rank, plan->dims, shape);
-        return misfit(variable->name, is, shape, error);
+        return creation_note_misfit(variable->name, is, shape, error);
     }
     if (variable->kind != kind) {
-        return misfit(variable->name, kinds[variable->kind], kinds[kind], error);
+        return creation_note_misfit(variable->name, kinds[variable->kind], kinds[kind], error);
     }
     if (variable->aggregation != wanted) {
-        return misfit(
+        return creation_note_misfit(
             variable->name, aggregations[variable->aggregation], aggregations[wanted], error);
     }
     return variable->keep_on_host == plan->options->keep_on_host
                ? CADRE_OK
-               : misfit(variable->name, variable->keep_on_host ? "on the host" : "on devices",
+               : creation_note_misfit(variable->name,
+                     variable->keep_on_host ? "on the host" : "on devices",
                      variable->keep_on_host ? "on devices" : "on the host", error);
 }

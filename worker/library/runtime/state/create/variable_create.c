@@ -219,7 +219,8 @@ static cadre_status share_out(
 }
 
 /* The reason that the first task had, if it could not. */
-static cadre_status verdict(const struct sharing *sharing, struct cadre_error *error)
+static cadre_status variable_create_verdict(
+    const struct sharing *sharing, struct cadre_error *error)
 {
     CADRE_ASSERT(sharing->value.own.code != CADRE_OK || sharing->theirs.code != CADRE_OK);
     *error = sharing->value.own.code != CADRE_OK ? sharing->value.own : sharing->theirs;
@@ -227,11 +228,11 @@ static cadre_status verdict(const struct sharing *sharing, struct cadre_error *e
 }
 
 /* With the value that all have shared. */
-static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
+static cadre_status variable_create_begin(cadre_strategy *strategy, cadre_variable *variable,
     const struct sharing *sharing, struct cadre_error *error)
 {
     if (sharing->value.own.code != CADRE_OK || sharing->failures != 0) {
-        cadre_status status = verdict(sharing, error);
+        cadre_status status = variable_create_verdict(sharing, error);
         /* What a checkpoint lacks no other attempt finds. */
         return strategy->state == STATE_RESTORES ? strategy_fail(strategy, error) : status;
     }
@@ -245,7 +246,7 @@ static cadre_status begin(cadre_strategy *strategy, cadre_variable *variable,
     return CADRE_OK;
 }
 
-static cadre_status initialize(
+static cadre_status variable_create_initialize(
     const struct variable_plan *plan, cadre_variable *variable, struct cadre_error *error)
 {
     cadre_strategy *strategy = plan->strategy;
@@ -268,7 +269,7 @@ static cadre_status initialize(
         status = share_out(strategy, &sharing, error);
     }
     if (sharing.value.own.code != CADRE_OK || status == CADRE_OK) {
-        status = begin(strategy, variable, &sharing, error);
+        status = variable_create_begin(strategy, variable, &sharing, error);
     }
     cadre_tensor_release(sharing.value.strings);
     return status;
@@ -297,7 +298,7 @@ cadre_status variable_take_restored(cadre_variable *variable, struct cadre_error
     between_steps_share(strategy, refers ? variable->components[0].value : NULL, variable->bytes);
     cadre_status status = share_out(strategy, &sharing, error);
     if (sharing.value.own.code != CADRE_OK || status == CADRE_OK) {
-        status = begin(strategy, variable, &sharing, error);
+        status = variable_create_begin(strategy, variable, &sharing, error);
     }
     for (uint32_t i = 0; i < variable->component_count; i++) {
         variable->components[i].writes++; /* who keeps a hash of it sees that it is old */
@@ -321,7 +322,7 @@ cadre_status variable_create_in(
     }
     CADRE_TRY(variable_new(plan, &variable, error));
     strategy->variables->created++;
-    cadre_status status = initialize(plan, variable, error);
+    cadre_status status = variable_create_initialize(plan, variable, error);
     if (status == CADRE_OK) {
         status = variables_room(strategy, error);
     }

@@ -22,7 +22,7 @@ void variable_in_step_end(struct variable_in_step *in_step)
 
 /* --- before they meet: local replica 0 --- */
 
-static cadre_status evaluate(
+static cadre_status variable_in_step_evaluate(
     struct variable_in_step *in_step, cadre_variable *variable, struct cadre_error *error)
 {
     CADRE_TRY(initial_value_find(variable, &in_step->value, error));
@@ -38,8 +38,8 @@ static cadre_status evaluate(
 }
 
 /* The initializer may be a function of the program: no collectives meanwhile. */
-static cadre_status make(cadre_replica *replica, const struct variable_plan *plan, bool in_function,
-    struct cadre_error *error)
+static cadre_status variable_in_step_make(cadre_replica *replica, const struct variable_plan *plan,
+    bool in_function, struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
     struct variable_in_step *in_step = &strategy->state_part->in_step;
@@ -57,7 +57,7 @@ static cadre_status make(cadre_replica *replica, const struct variable_plan *pla
         return CADRE_OK;
     }
     replica->active = false;
-    cadre_status status = evaluate(in_step, variable, error);
+    cadre_status status = variable_in_step_evaluate(in_step, variable, error);
     replica->active = true;
     return status;
 }
@@ -107,7 +107,7 @@ static cadre_status share_values(cadre_replica *replica, const struct step_call 
 }
 
 /* Also where there is nothing to share all know now that it is in the list. */
-static cadre_status share(cadre_replica *replica, const struct step_call *call,
+static cadre_status variable_in_step_share(cadre_replica *replica, const struct step_call *call,
     cadre_variable *variable, bool restored, struct cadre_error *error)
 {
     const struct variable_in_step *in_step = &replica->strategy->state_part->in_step;
@@ -122,7 +122,8 @@ static cadre_status share(cadre_replica *replica, const struct step_call *call,
 }
 
 /* With the value that all have. */
-static void begin(const cadre_replica *replica, cadre_variable *variable, bool restored)
+static void variable_in_step_begin(
+    const cadre_replica *replica, cadre_variable *variable, bool restored)
 {
     if (!variable->on_read) {
         return;
@@ -135,8 +136,9 @@ static void begin(const cadre_replica *replica, cadre_variable *variable, bool r
     }
 }
 
-static cadre_status attend(cadre_replica *replica, const struct variable_plan *plan,
-    bool in_function, cadre_variable **ret_variable, struct cadre_error *error)
+static cadre_status variable_in_step_attend(cadre_replica *replica,
+    const struct variable_plan *plan, bool in_function, cadre_variable **ret_variable,
+    struct cadre_error *error)
 {
     cadre_strategy *strategy = replica->strategy;
     struct variable_in_step *in_step = &strategy->state_part->in_step;
@@ -144,7 +146,8 @@ static cadre_status attend(cadre_replica *replica, const struct variable_plan *p
     char text[STRATEGY_CALL_TEXT_BYTES];
     const struct step_call call = {
         .function = creation_text(plan, 0, text), .key = creation_key(plan), .root = -1};
-    cadre_status made = replica->local == 0 ? make(replica, plan, in_function, &own) : CADRE_OK;
+    cadre_status made =
+        replica->local == 0 ? variable_in_step_make(replica, plan, in_function, &own) : CADRE_OK;
     int64_t failures = made != CADRE_OK ? 1 : 0;
     int64_t restored = replica->id == 0 && in_step->value.restored ? 1 : 0;
     const struct mesh_buffer words[] = {
@@ -159,8 +162,8 @@ static cadre_status attend(cadre_replica *replica, const struct variable_plan *p
     if (replica->local == 0) {
         variables_put(strategy, variable);
     }
-    CADRE_TRY(share(replica, &call, variable, restored != 0, error));
-    begin(replica, variable, restored != 0);
+    CADRE_TRY(variable_in_step_share(replica, &call, variable, restored != 0, error));
+    variable_in_step_begin(replica, variable, restored != 0);
     *ret_variable = variable;
     return CADRE_OK;
 }
@@ -173,7 +176,7 @@ cadre_status variable_in_step_create(cadre_replica *replica, const struct variab
         *error = replica->collective_failed;
         return error->code;
     }
-    cadre_status status = attend(replica, plan, in_function, ret_variable, error);
+    cadre_status status = variable_in_step_attend(replica, plan, in_function, ret_variable, error);
     if (status != CADRE_OK) {
         step_record_refusal(replica, error);
     }

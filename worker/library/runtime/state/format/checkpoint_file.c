@@ -18,7 +18,7 @@
 #define TRIES 8 /* to make a temporary file that nobody clears away at once */
 
 /* True when the call `result` stands for failed, or a test wants it to, as on a full disk. */
-static bool failed(const char *point, int result)
+static bool checkpoint_file_failed(const char *point, int result)
 {
     if (result >= 0 && fault_point(point)) {
         errno = ENOSPC;
@@ -35,7 +35,7 @@ static cadre_status write_failed(
 
 /* Between its making and its locking somebody may take it for a dead writer's. *ret_again: that
  * happened. */
-static bool lock(const struct checkpoint_file *file, bool *ret_again)
+static bool checkpoint_file_lock(const struct checkpoint_file *file, bool *ret_again)
 {
     struct stat facts;
     int result = flock(file->fd, LOCK_EX | LOCK_NB);
@@ -48,15 +48,16 @@ static bool lock(const struct checkpoint_file *file, bool *ret_again)
     return !*ret_again;
 }
 
-static cadre_status begin(struct checkpoint_file *file, struct cadre_error *error)
+static cadre_status format_checkpoint_file_begin(
+    struct checkpoint_file *file, struct cadre_error *error)
 {
     for (int i = 0; i < TRIES; i++) {
         bool again = false;
         file->fd = mkostemp(file->temporary, O_CLOEXEC);
-        if (failed("checkpoint.create", file->fd)) {
+        if (checkpoint_file_failed("checkpoint.create", file->fd)) {
             return cadre_error_errno(error, errno, "cannot create a file in %s", file->folder);
         }
-        if (lock(file, &again)) {
+        if (checkpoint_file_lock(file, &again)) {
             return CADRE_OK;
         }
         unlink(file->temporary);
@@ -82,7 +83,7 @@ cadre_status checkpoint_file_begin(
     if (file->path == NULL || file->temporary == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
-    return begin(file, error);
+    return format_checkpoint_file_begin(file, error);
 }
 
 cadre_status checkpoint_file_add(
@@ -92,7 +93,7 @@ cadre_status checkpoint_file_add(
     const char *from = bytes;
     while (size > 0) {
         ssize_t count = write(file->fd, from, size);
-        if (failed("checkpoint.write", count < 0 ? -1 : 0)) {
+        if (checkpoint_file_failed("checkpoint.write", count < 0 ? -1 : 0)) {
             if (errno == EINTR) {
                 continue;
             }
@@ -107,7 +108,7 @@ cadre_status checkpoint_file_add(
 cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || failed("checkpoint.fsync-folder", fsync(fd))) {
+    if (fd < 0 || checkpoint_file_failed("checkpoint.fsync-folder", fsync(fd))) {
         return cadre_error_errno(error, errno, "cannot make folder %s durable", folder);
     }
     return CADRE_OK;
@@ -116,7 +117,8 @@ cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *erro
 cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error)
 {
     CADRE_ASSERT(file->fd >= 0);
-    if (fchmod(file->fd, 0644) != 0 || failed("checkpoint.fsync", fsync(file->fd))) {
+    if (fchmod(file->fd, 0644) != 0 ||
+        checkpoint_file_failed("checkpoint.fsync", fsync(file->fd))) {
         return write_failed(file, "make durable", error);
     }
     return CADRE_OK;
@@ -125,7 +127,7 @@ cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_e
 cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error)
 {
     CADRE_ASSERT(file->temporary != NULL);
-    if (failed("checkpoint.rename", rename(file->temporary, file->path))) {
+    if (checkpoint_file_failed("checkpoint.rename", rename(file->temporary, file->path))) {
         return write_failed(file, "put in place", error);
     }
     free(file->temporary);
@@ -153,7 +155,7 @@ cadre_status checkpoint_file_remove(const char *folder, const char *name, struct
         path = NULL;
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a path");
     }
-    if (failed("checkpoint.unlink", unlink(path)) && errno != ENOENT) {
+    if (checkpoint_file_failed("checkpoint.unlink", unlink(path)) && errno != ENOENT) {
         return cadre_error_errno(error, errno, "cannot remove %s", path);
     }
     return CADRE_OK;

@@ -93,7 +93,7 @@ const struct safetensors_entry *safetensors_next(
 }
 
 /* NULL: no memory. */
-static json_t *describe(const struct safetensors_entry *entry)
+static json_t *safetensors_describe(const struct safetensors_entry *entry)
 {
     CADRE_ASSERT(entry->rank <= CADRE_RANK_MAX);
     JSON_AT_EXIT json_t *shape = json_array();
@@ -138,7 +138,7 @@ static char *header_text(const struct safetensors_entry *entries, size_t count, 
     }
     const struct safetensors_entry *entry = NULL;
     while ((entry = safetensors_next(entries, count, entry)) != NULL) {
-        if (json_object_set_new(header, entry->name, describe(entry)) != 0) {
+        if (json_object_set_new(header, entry->name, safetensors_describe(entry)) != 0) {
             return NULL;
         }
     }

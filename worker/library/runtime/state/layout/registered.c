@@ -43,7 +43,7 @@ const void *registered_data(const struct registered_state *state)
     return state->waits ? state->given : state->pointer;
 }
 
-static void drop(struct registered_state *state)
+static void registered_drop(struct registered_state *state)
 {
     free(state->given);
     state->given = NULL;
@@ -55,7 +55,7 @@ void registered_received(cadre_strategy *strategy)
     for (uint32_t i = 0; i < strategy->state_part->registered_count; i++) {
         struct registered_state *state = &strategy->state_part->registered[i];
         if (strategy->state_part->captured_at == LOOP_BETWEEN_STEPS || state->given == NULL) {
-            drop(state);
+            registered_drop(state);
         } else {
             memcpy(state->given, state->pointer, state->size);
             state->waits = true;
@@ -74,7 +74,7 @@ void registered_deliver(cadre_strategy *strategy, enum loop_point loop_point)
         if (state->waits) {
             memcpy(state->pointer, state->given, state->size);
         }
-        drop(state);
+        registered_drop(state);
     }
     strategy->state_part->captured_at = LOOP_BETWEEN_STEPS;
 }

@@ -153,7 +153,7 @@ static struct hash_turn turn_of(const struct state_hash_kept *kept, struct state
     return (struct hash_turn){.first = (turn.of - past) % turn.of, .stride = turn.of};
 }
 
-static void join(struct state_hashes *hashes, uint32_t i, size_t size)
+static void state_hash_join(struct state_hashes *hashes, uint32_t i, size_t size)
 {
     CADRE_ASSERT(i < hashes->count);
     hashes->values[i] = hash_join(hashes->chunks + hashes->kept[i].first, hash_chunk_count(size));
@@ -165,7 +165,7 @@ static void hash_on_replica(
     CADRE_ASSERT(i < hashes->count);
     if (turn.first < hash_chunk_count(size)) {
         hashes->hashed += hash_chunks(bytes, size, turn, hashes->chunks + hashes->kept[i].first);
-        join(hashes, i, size);
+        state_hash_join(hashes, i, size);
     }
 }
 
@@ -197,7 +197,7 @@ static cadre_status hash_pieces(struct state_hashes *hashes, struct cadre_error 
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = hashes->pieces_of[k];
         if (status == CADRE_OK) {
-            join(hashes, i, hashes->pieces[k].size);
+            state_hash_join(hashes, i, hashes->pieces[k].size);
         } else {
             hashes->kept[i].writes = 0; /* nothing is known of it */
         }

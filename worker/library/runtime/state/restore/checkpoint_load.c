@@ -95,8 +95,8 @@ static cadre_status compare_all(const struct cadre_strategy *strategy,
 }
 
 /* What this task holds now with what the writer did. */
-static cadre_status compare(struct cadre_strategy *strategy, const struct manifest_content *content,
-    struct cadre_error *error)
+static cadre_status checkpoint_load_compare(struct cadre_strategy *strategy,
+    const struct manifest_content *content, struct cadre_error *error)
 {
     struct state_hashes hashes = {0};
     cadre_status status = state_hash_all(strategy, 0, &hashes, error);
@@ -107,7 +107,7 @@ static cadre_status compare(struct cadre_strategy *strategy, const struct manife
     return status;
 }
 
-static cadre_status load(
+static cadre_status checkpoint_load_load(
     struct cadre_strategy *strategy, struct checkpoint_reader *reader, struct cadre_error *error)
 {
     CADRE_TRY(checkpoint_reader_make_variables(reader, strategy, error));
@@ -123,7 +123,8 @@ static cadre_status load(
     CADRE_TRY(manifest_fits(strategy, content, error));
     CADRE_TRY(manifest_make_iterators(strategy, content, error));
     CADRE_TRY(take_over(strategy, content, bytes, error));
-    return strategy->environment->verify_off ? CADRE_OK : compare(strategy, content, error);
+    return strategy->environment->verify_off ? CADRE_OK
+                                             : checkpoint_load_compare(strategy, content, error);
 }
 
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
@@ -132,7 +133,7 @@ cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader *reader = NULL;
     cadre_status status = restore_open(strategy, path, &reader, error);
     if (status == CADRE_OK) {
-        status = load(strategy, reader, error);
+        status = checkpoint_load_load(strategy, reader, error);
         if (status != CADRE_OK) {
             state_undo(strategy); /* variables that it was to bring */
             (void)restore_failed(path, status, error);

@@ -21,8 +21,8 @@
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-static cadre_status check(const cadre_strategy *strategy, const char *name, const void *pointer,
-    size_t size, struct cadre_error *error)
+static cadre_status register_check(const cadre_strategy *strategy, const char *name,
+    const void *pointer, size_t size, struct cadre_error *error)
 {
     char has_checkpoint_name[LIMIT_NAME_BYTES + sizeof REGISTERED_PREFIX];
     cadre_status status = name_check("registered state", name, error);
@@ -130,7 +130,7 @@ static cadre_status meet_on_replica(
 }
 
 /* All tasks together, but one that joins later. */
-static cadre_status meet(
+static cadre_status register_meet(
     cadre_strategy *strategy, const struct registered_state *state, struct cadre_error *error)
 {
     CADRE_ASSERT(state->size > 0);
@@ -166,7 +166,7 @@ cadre_status registered_take_restored(
     CADRE_ASSERT(i < strategy->state_part->registered_count);
     return restoration_find(strategy->state_part->restoration, tensor.name) == NULL
                ? CADRE_OK
-               : meet(strategy, state, error);
+               : register_meet(strategy, state, error);
 }
 
 cadre_status cadre_state_register(
@@ -178,7 +178,7 @@ cadre_status cadre_state_register(
     struct registered_state *grown = NULL;
     cadre_status status = strategy_enter(strategy, __func__, &call, &error);
     if (status == CADRE_OK) {
-        status = check(strategy, name, pointer, size, &error);
+        status = register_check(strategy, name, pointer, size, &error);
     }
     if (status == CADRE_OK) {
         grown =
@@ -199,7 +199,7 @@ cadre_status cadre_state_register(
             "no memory for the %zu bytes of the registered state '%s'", size, name);
         return api_return(status, &error);
     }
-    status = meet(strategy, &state, &error);
+    status = register_meet(strategy, &state, &error);
     if (status == CADRE_OK) {
         grown[strategy->state_part->registered_count++] = state;
     } else {

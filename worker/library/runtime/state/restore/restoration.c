@@ -49,7 +49,8 @@ static cadre_status open_reader(
     return checkpoint_suggest_other(path, error);
 }
 
-static cadre_status failed(const char *path, cadre_status status, struct cadre_error *error)
+static cadre_status restoration_failed(
+    const char *path, cadre_status status, struct cadre_error *error)
 {
     return restoration_is_tensors(path) ? cadre_error_wrap(error, status, "%s", path)
                                         : restore_failed(path, status, error);
@@ -57,7 +58,7 @@ static cadre_status failed(const char *path, cadre_status status, struct cadre_e
 
 /* Of a folder the newest whole checkpoint, whose every byte was looked at; *ret_path is the
  * caller's to free. */
-static cadre_status choose(
+static cadre_status restoration_choose(
     const char *path, char **ret_path, bool *ret_verified, struct cadre_error *error)
 {
     *ret_verified = checkpoint_is_folder(path);
@@ -91,7 +92,7 @@ struct listing {
     bool full; /* no memory */
 };
 
-static struct restored_tensor *add(struct listing *listing)
+static struct restored_tensor *restoration_add(struct listing *listing)
 {
     if (listing->count == listing->room) {
         size_t room = listing->room == 0 ? 64 : listing->room * 2;
@@ -110,7 +111,7 @@ static struct restored_tensor *add(struct listing *listing)
 
 static void add_strings(void *user, const char *name, size_t count)
 {
-    struct restored_tensor *tensor = add(user);
+    struct restored_tensor *tensor = restoration_add(user);
     if (tensor != NULL) {
         snprintf(tensor->name, sizeof tensor->name, "%s", name);
         tensor->dtype = CADRE_STRING;
@@ -121,7 +122,7 @@ static void add_strings(void *user, const char *name, size_t count)
 
 static void add_entry(struct listing *listing, const struct safetensors_entry *entry)
 {
-    struct restored_tensor *tensor = add(listing);
+    struct restored_tensor *tensor = restoration_add(listing);
     if (tensor != NULL) {
         const char *name = safetensors_variable(entry);
         memcpy(tensor->name, name, strlen(name) + 1);
@@ -166,12 +167,12 @@ static cadre_status open_on_replica(
     restoration_close_reader(restoration);
     free(restoration->path);
     restoration->path = NULL;
-    CADRE_TRY(choose(path, &restoration->path, &verified, error));
+    CADRE_TRY(restoration_choose(path, &restoration->path, &verified, error));
     CADRE_TRY(open_reader(restoration->path, &restoration->reader, error));
     cadre_status status =
         verified ? CADRE_OK : checkpoint_reader_verify(restoration->reader, error);
     if (status != CADRE_OK) {
-        return failed(restoration->path, status, error);
+        return restoration_failed(restoration->path, status, error);
     }
     status = list_all(restoration->reader, restoration->path, &listing, error);
     free(restoration->tensors);
@@ -196,8 +197,8 @@ struct restoration_sizes {
     uint64_t tensors;
 };
 
-static cadre_status take(struct restoration *restoration, const struct restoration_sizes *sizes,
-    const char *bytes, struct cadre_error *error)
+static cadre_status restoration_take(struct restoration *restoration,
+    const struct restoration_sizes *sizes, const char *bytes, struct cadre_error *error)
 {
     free(restoration->path);
     free(restoration->tensors);
@@ -239,7 +240,7 @@ static cadre_status send_on_replica(
     }
     const struct mesh_buffer all = {.data = bytes, .bytes = size, .dtype = MESH_U8};
     CADRE_TRY(mesh->ops->broadcast(mesh, local, 0, &all, 1, NULL, error));
-    return local == 0 ? take(restoration, &sizes, bytes, error) : CADRE_OK;
+    return local == 0 ? restoration_take(restoration, &sizes, bytes, error) : CADRE_OK;
 }
 
 static cadre_status open_first(cadre_strategy *strategy, void *user, struct cadre_error *error)
@@ -387,7 +388,7 @@ cadre_status restoration_read(struct restoration *restoration, const struct stat
     if (status == CADRE_OK) {
         status = restore_read(reader, entry, tensor, into, error);
     }
-    return status == CADRE_OK ? CADRE_OK : failed(restoration->path, status, error);
+    return status == CADRE_OK ? CADRE_OK : restoration_failed(restoration->path, status, error);
 }
 
 cadre_status restoration_strings(struct restoration *restoration, const cadre_variable *variable,
@@ -397,5 +398,5 @@ cadre_status restoration_strings(struct restoration *restoration, const cadre_va
     *ret_strings = NULL;
     CADRE_TRY(restoration_reader(restoration, &reader, error));
     cadre_status status = checkpoint_reader_strings(reader, variable, ret_strings, error);
-    return status == CADRE_OK ? CADRE_OK : failed(restoration->path, status, error);
+    return status == CADRE_OK ? CADRE_OK : restoration_failed(restoration->path, status, error);
 }
