@@ -29,14 +29,14 @@ struct wire_arena {
     bool spent;
 };
 
-static void *wire_arena_allocate(void *arena, size_t size)
+static void *arena_allocate(void *arena, size_t size)
 {
     return wire_arena_alloc(arena, size);
 }
 
 /* protobuf-c frees its tables of a parse in the order it made them, and all of a message that it
  * gives up. Only the newest take can be given back; the rest waits for the reset. */
-static void wire_arena_release(void *context, void *taken)
+static void arena_release(void *context, void *taken)
 {
     struct wire_arena *arena = context;
     if (taken == NULL) {
@@ -67,9 +67,7 @@ struct wire_arena *wire_arena_new(size_t budget_bytes)
         return NULL;
     }
     *arena = (struct wire_arena){
-        .allocator = {.alloc = wire_arena_allocate,
-            .free = wire_arena_release,
-            .allocator_data = arena},
+        .allocator = {.alloc = arena_allocate, .free = arena_release, .allocator_data = arena},
         .newest = block_new(FIRST_BLOCK_BYTES, NULL),
         .budget = budget_bytes,
     };

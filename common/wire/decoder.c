@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The unpacking side that all messages share: budget, and the checks of single fields. */
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
+ * The unpacking side: protobuf-c's structs in the arena, and from them the model's by the tables.
+ */
 #include <string.h>
 
-#include "common/base/files.h"
-#include "common/base/utf8.h"
+#include "common/pure/assert.h"
 #include "common/wire/arena.h"
-#include "common/wire/check.h"
 #include "common/wire/codec.h"
-
-#define SHOWN_BYTES 64
 
 void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *descriptor,
     const void *bytes, size_t size, size_t limit_bytes)
 {
-    const char *name = descriptor->short_name;
+    decoder->place.message = descriptor->short_name;
     if (size > limit_bytes) {
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, name,
+        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, NULL,
             "is %zu bytes; at most %zu are accepted", size, limit_bytes);
         return NULL;
     }
@@ -28,279 +22,244 @@ void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *de
         return message;
     }
     if (wire_arena_is_spent(decoder->arena)) {
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, name,
+        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, NULL,
             "of %zu bytes unfolds to more than the %zu bytes of memory that one message may use",
             size, wire_arena_budget(decoder->arena));
     } else {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, name,
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, NULL,
             "cannot be read: these %zu bytes are no message of that type", size);
     }
     return NULL;
 }
 
-void decoder_fail(
-    struct decoder *decoder, cadre_status code, const char *field, const char *format, ...)
+/* ---- single values ---- */
+
+static void take_range(
+    struct decoder *decoder, const struct wire_row *row, const char *message, const char *wire)
 {
-    if (decoder->status != CADRE_OK) {
-        return;
+    uint64_t value = wire_row_number(row, wire);
+    uint64_t most = row->is_bound ? wire_row_number(row, message + row->bound) : row->most;
+    if ((value < row->least && !(row->or_zero && value == 0)) || value > most) {
+        decode_number(decoder, row->name, value, row->least, most);
     }
-    char what[CADRE_ERROR_TEXT_BYTES];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    if (decoder->list != NULL) {
-        decoder->status = cadre_error_set(
-            decoder->error, code, "%s %s (in %s[%zu])", field, what, decoder->list, decoder->entry);
+}
+
+static void decode_string(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
+{
+    char *value;
+    memcpy(&value, wire, sizeof value);
+    const char *text = row->text(decoder, row->name, value);
+    if (row->size > 0) {
+        memcpy(model, text, strlen(text) + 1);
     } else {
-        decoder->status = cadre_error_set(decoder->error, code, "%s %s", field, what);
+        memcpy(model, &text, sizeof text);
     }
 }
 
-bool decode_present(struct decoder *decoder, const char *field, const void *message)
+static void take_bytes(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
-    if (message == NULL) {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "is missing");
+    ProtobufCBinaryData value;
+    memcpy(&value, wire, sizeof value);
+    if (value.len != row->size) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, row->name, "has %zu bytes; it must have %zu",
+            value.len, (size_t)row->size);
+    } else {
+        memcpy(model, value.data, value.len);
     }
-    return message != NULL && decoder->status == CADRE_OK;
 }
 
-bool decode_count(struct decoder *decoder, const char *field, size_t count, size_t limit)
+/* A value of a field or an entry of its list, which has neither DATA nor lists in it; `message` is
+ * what has the field. */
+static inline __attribute__((always_inline)) void take_value(struct decoder *decoder,
+    const struct wire_row *row, enum row_kind kind, const char *message, const char *wire,
+    char *model)
 {
-    if (count > limit) {
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, field,
-            "has %zu entries; at most %zu are accepted", count, limit);
+    protobuf_c_boolean truth;
+    int32_t number;
+    const void *part;
+    switch (kind) {
+    case ROW_COPY:
+        wire_row_copy(row, model, wire);
+        return;
+    case ROW_BOOL:
+        memcpy(&truth, wire, sizeof truth);
+        *(bool *)model = truth != 0;
+        return;
+    case ROW_NUMBER:
+        take_range(decoder, row, message, wire);
+        wire_row_copy(row, model, wire);
+        return;
+    case ROW_SIGNED:
+        memcpy(&number, wire, sizeof number);
+        decode_i32(decoder, row->name, number, (int32_t)row->least, (int32_t)row->most);
+        memcpy(model, &number, sizeof number);
+        return;
+    case ROW_JOB:
+        if (wire_row_number(row, wire) == 0) {
+            decoder_fail(
+                decoder, CADRE_INVALID_ARGUMENT, row->name, "is 0; jobs are numbered from 1");
+        }
+        wire_row_copy(row, model, wire);
+        return;
+    case ROW_TEXT:
+        decode_string(decoder, row, wire, model);
+        return;
+    case ROW_BYTES:
+        take_bytes(decoder, row, wire, model);
+        return;
+    case ROW_MESSAGE:
+        memcpy(&part, wire, sizeof part);
+        taker_take(decoder, row->of, part, model);
+        return;
+    case ROW_DATA:
+    case ROW_LIST:
+        break;
     }
-    return decoder->status == CADRE_OK;
+    CADRE_ASSERT(false);
 }
 
-void *decode_array(struct decoder *decoder, size_t count, size_t item_bytes)
+/* ---- fields ---- */
+
+static void decode_data(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
-    if (count == 0 || decoder->status != CADRE_OK) {
-        return NULL;
+    ProtobufCBinaryData value;
+    memcpy(&value, wire + row->wire, sizeof value);
+    if (value.len > row->limit) {
+        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, row->name,
+            "has %zu bytes; at most %zu are accepted", value.len, (size_t)row->limit);
     }
-    void *array = count <= SIZE_MAX / item_bytes
-                      ? wire_arena_alloc(decoder->arena, count * item_bytes)
-                      : NULL;
-    if (array == NULL) {
-        decoder->status = cadre_error_set(decoder->error, CADRE_RESOURCE_EXHAUSTED,
-            "a message unfolds to more than the %zu bytes of memory that one may use, or memory is "
-            "out",
-            wire_arena_budget(decoder->arena));
-        return NULL;
-    }
-    return memset(array, 0, count * item_bytes);
+    memcpy(model + row->model, &value.data, sizeof value.data);
+    memcpy(model + row->model_count, &value.len, sizeof value.len);
 }
 
-uint64_t decode_number(
-    struct decoder *decoder, const char *field, uint64_t value, uint64_t least, uint64_t most)
+static void take_list(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
-    if (value >= least && value <= most) {
-        return value;
-    }
-    decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field,
-        "is %" PRIu64 "; it must be from %" PRIu64 " to %" PRIu64, value, least, most);
-    return least;
-}
-
-uint32_t decode_u32(
-    struct decoder *decoder, const char *field, uint32_t value, uint32_t least, uint32_t most)
-{
-    return (uint32_t)decode_number(decoder, field, value, least, most);
-}
-
-int32_t decode_i32(
-    struct decoder *decoder, const char *field, int32_t value, int32_t least, int32_t most)
-{
-    if (value >= least && value <= most) {
-        return value;
-    }
-    decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field,
-        "is %" PRId32 "; it must be from %" PRId32 " to %" PRId32, value, least, most);
-    return least;
-}
-
-uint64_t decode_position(struct decoder *decoder, const char *field, uint64_t value)
-{
-    return decode_number(decoder, field, value, 0, LIMIT_POSITION);
-}
-
-uint32_t decode_stream(struct decoder *decoder, const char *field, uint32_t value)
-{
-    return decode_u32(decoder, field, value, 0, STREAM_ANY - 1);
-}
-
-uint64_t decode_duration(struct decoder *decoder, const char *field, uint64_t value)
-{
-    return decode_number(decoder, field, value, 0, INT64_MAX);
-}
-
-struct job_id decode_job_id(struct decoder *decoder, const char *field, uint64_t value)
-{
-    if (value == 0) {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "is 0; jobs are numbered from 1");
-    }
-    return (struct job_id){value};
-}
-
-void decode_fixed_bytes(struct decoder *decoder, const char *field, ProtobufCBinaryData value,
-    uint8_t *ret_bytes, size_t size)
-{
-    if (value.len != size) {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "has %zu bytes; it must have %zu",
-            value.len, size);
-        memset(ret_bytes, 0, size);
+    size_t count;
+    const char *entries;
+    memcpy(&count, wire + row->wire_count, sizeof count);
+    memcpy(&entries, wire + row->wire, sizeof entries);
+    size_t entry_bytes = wire_row_entry_bytes(row);
+    size_t member_bytes = wire_row_member_bytes(row);
+    if (count == 0 || !decode_count(decoder, row->name, count, row->limit)) {
         return;
     }
-    memcpy(ret_bytes, value.data, size);
-}
-
-void decode_data(struct decoder *decoder, const char *field, ProtobufCBinaryData value,
-    size_t limit, const uint8_t **ret_bytes, size_t *ret_size)
-{
-    if (value.len > limit) {
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, field,
-            "has %zu bytes; at most %zu are accepted", value.len, limit);
+    char *members = row->is_array ? model + row->model : decode_array(decoder, count, member_bytes);
+    struct taker_place before = decoder->place;
+    decoder->place.list_of = decoder->place.message;
+    decoder->place.list = row->name;
+    for (size_t i = 0; i < count && decoder->status == CADRE_OK; i++) {
+        decoder->place.entry = i;
+        take_value(decoder, row, (enum row_kind)row->entry, wire, entries + i * entry_bytes,
+            members + i * member_bytes);
     }
-    *ret_bytes = value.data;
-    *ret_size = value.len;
+    decoder->place = before;
+    if (row->is_array) {
+        uint32_t narrow = (uint32_t)count;
+        memcpy(model + row->model_count, &narrow, sizeof narrow);
+    } else {
+        memcpy(model + row->model, &members, sizeof members);
+        memcpy(model + row->model_count, &count, sizeof count);
+    }
 }
 
-/* The start of a value as it can be shown: odd bytes become "?". */
-static const char *decoder_shown(const char *value, char *buffer)
+static bool is_there(const struct wire_row *row, const char *wire)
 {
-    size_t used = 0;
-    for (size_t at = 0; value[at] != '\0';) {
-        size_t length = utf8_printable(value + at, strnlen(value + at, 4));
-        size_t room = length > 0 ? length : 1;
-        if (used + room > SHOWN_BYTES - 4) {
-            memcpy(buffer + used, "...", 3);
-            used += 3;
-            break;
+    uint32_t number;
+    const void *part;
+    ProtobufCBinaryData value;
+    if (row->number != 0) {
+        memcpy(&number, wire + row->wire_case, sizeof number);
+        return number == row->number;
+    }
+    if (row->kind == ROW_MESSAGE) {
+        memcpy(&part, wire + row->wire, sizeof part);
+        return part != NULL;
+    }
+    CADRE_ASSERT(row->kind == ROW_BYTES);
+    memcpy(&value, wire + row->wire, sizeof value);
+    return value.len > 0;
+}
+
+/* What absence means in the model, which is zeroed: texts are "", never NULL. */
+static void take_absence(const struct wire_row *row, char *model)
+{
+    static const char *const empty = "";
+    if (row->when == WHEN_NOT_NONE) {
+        memcpy(model + row->model, &row->none, row->size);
+    } else if (row->kind == ROW_TEXT && row->size == 0) {
+        memcpy(model + row->model, &empty, sizeof empty);
+    } else if (row->kind == ROW_MESSAGE) {
+        for (size_t i = 0; i < row->of->row_count; i++) {
+            take_absence(&row->of->rows[i], model + row->model);
         }
-        memcpy(buffer + used, length > 0 ? value + at : "?", room);
-        used += room;
-        at += room;
     }
-    buffer[used] = '\0';
-    return buffer;
 }
 
-static void fail_string(
-    struct decoder *decoder, const char *field, const char *value, const char *fault)
+/* False: it is absent, and the model says so. */
+static bool take_presence(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
-    char buffer[SHOWN_BYTES];
-    decoder_fail(
-        decoder, CADRE_INVALID_ARGUMENT, field, "\"%s\" %s", decoder_shown(value, buffer), fault);
+    bool there = is_there(row, wire);
+    if (row->when == WHEN_FLAG) {
+        *(bool *)(model + row->flag) = there;
+    }
+    if (!there && row->when == WHEN_ALWAYS) {
+        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, row->name, "is missing");
+    } else if (!there) {
+        take_absence(row, model);
+    }
+    return there;
 }
 
-/* protobuf-c ends a string at its first NUL and says nothing. It takes one byte more than came over
- * the wire, so the arena knows how long it was. The default "" is protobuf-c's own and never in the
- * arena. */
-static bool decode_length(
-    struct decoder *decoder, const char *field, const char *value, size_t limit)
+static void take_row(
+    struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
-    if (decoder->status != CADRE_OK || value == protobuf_c_empty_string) {
-        return decoder->status == CADRE_OK;
+    bool is_optional = row->when != WHEN_ALWAYS || row->kind == ROW_MESSAGE;
+    if (is_optional && !take_presence(decoder, row, wire, model)) {
+        return;
     }
-    size_t size = wire_arena_size_of(value) - 1;
-    if (size >= limit) {
-        char buffer[SHOWN_BYTES];
-        decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, field,
-            "\"%s\" has %zu bytes; at most %zu are accepted", decoder_shown(value, buffer), size,
-            limit - 1);
-        return false;
+    if (row->kind == ROW_LIST) {
+        take_list(decoder, row, wire, model);
+    } else if (row->kind == ROW_DATA) {
+        decode_data(decoder, row, wire, model);
+    } else {
+        take_value(
+            decoder, row, (enum row_kind)row->kind, wire, wire + row->wire, model + row->model);
     }
-    if (memchr(value, '\0', size) != NULL) {
-        fail_string(decoder, field, value, "has a NUL byte");
-        return false;
-    }
-    return true;
 }
 
-static const char *decode_string(struct decoder *decoder, const char *field, const char *value,
-    size_t limit, const char *(*rule)(const char *))
+static void decode_member(
+    struct decoder *decoder, const struct wire_table *table, const char *wire, char *model)
 {
-    if (!decode_length(decoder, field, value, limit)) {
-        return "";
+    uint32_t type;
+    memcpy(&type, wire + table->member_case, sizeof type);
+    if (type >= table->member_count || table->members[type].kind == 0) {
+        decoder_fail(
+            decoder, CADRE_INVALID_ARGUMENT, NULL, "has no message that this version knows");
+        return;
     }
-    const char *fault = rule(value);
-    if (fault != NULL) {
-        fail_string(decoder, field, value, fault);
-        return "";
+    const struct wire_row *row = &table->members[type];
+    memcpy(model + table->member_type, &type, sizeof type);
+    take_value(decoder, row, ROW_MESSAGE, wire, wire + row->wire, model + row->model);
+}
+
+void taker_take(
+    struct decoder *decoder, const struct wire_table *table, const void *wire, void *ret_model)
+{
+    const char *before = decoder->place.message;
+    decoder->place.message = table->descriptor->short_name;
+    for (size_t i = 0; i < table->row_count && decoder->status == CADRE_OK; i++) {
+        take_row(decoder, &table->rows[i], wire, ret_model);
     }
-    return value;
-}
-
-const char *decode_name_or_empty(struct decoder *decoder, const char *field, char *value)
-{
-    return decode_string(decoder, field, value, LIMIT_NAME_BYTES, check_printable);
-}
-
-const char *decode_name(struct decoder *decoder, const char *field, char *value)
-{
-    if (value[0] == '\0') {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "is empty; give it 1 to %d bytes",
-            LIMIT_NAME_BYTES - 1);
+    if (table->members != NULL && decoder->status == CADRE_OK) {
+        decode_member(decoder, table, wire, ret_model);
     }
-    return decode_name_or_empty(decoder, field, value);
-}
-
-const char *decode_address(struct decoder *decoder, const char *field, char *value)
-{
-    return decode_string(decoder, field, value, LIMIT_ADDRESS_BYTES, check_printable);
-}
-
-const char *decode_text(struct decoder *decoder, const char *field, char *value)
-{
-    return decode_string(decoder, field, value, LIMIT_TEXT_BYTES, check_printable);
-}
-
-const char *decode_argument(struct decoder *decoder, const char *field, char *value)
-{
-    return decode_string(decoder, field, value, LIMIT_ARGUMENT_BYTES, check_utf8);
-}
-
-const char *decode_assignment(struct decoder *decoder, const char *field, char *value)
-{
-    char name[128];
-    if (!decode_length(decoder, field, value, LIMIT_ARGUMENT_BYTES)) {
-        return "";
+    if (table->after_take != NULL && decoder->status == CADRE_OK) {
+        table->after_take(decoder, wire, ret_model);
     }
-    const char *fault = check_environment(value);
-    if (fault != NULL) {
-        size_t length = strcspn(value, "=");
-        length = length < sizeof name - 1 ? length : sizeof name - 1;
-        memcpy(name, value, length);
-        name[length] = '\0';
-        fail_string(decoder, field, name, fault);
-        return "";
-    }
-    return value;
-}
-
-const char *decode_path(struct decoder *decoder, const char *field, char *value)
-{
-    struct cadre_error inner;
-    if (!decode_length(decoder, field, value, LIMIT_FILE_NAME_BYTES)) {
-        return "";
-    }
-    if (file_name_check(value, &inner) != CADRE_OK) {
-        decoder_fail(decoder, CADRE_INVALID_ARGUMENT, field, "is bad: %s", inner.text);
-        return "";
-    }
-    return value;
-}
-
-const char *decode_path_or_empty(struct decoder *decoder, const char *field, char *value)
-{
-    return value == protobuf_c_empty_string ? "" : decode_path(decoder, field, value);
-}
-
-const char *decode_folder_or_empty(struct decoder *decoder, const char *field, char *value)
-{
-    if (value == protobuf_c_empty_string) {
-        return "";
-    }
-    return decode_string(decoder, field, value, LIMIT_FILE_NAME_BYTES, check_folder);
+    decoder->place.message = before;
 }

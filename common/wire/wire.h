@@ -45,36 +45,38 @@ struct wire_arena *wire_arena_new(size_t budget_bytes); /* NULL: out of memory *
 void wire_arena_reset(struct wire_arena *arena);
 void wire_arena_free(struct wire_arena *arena); /* accepts NULL */
 
-#define WIRE_DECLARE(name)                                                                         \
+/* X(model struct, message in the .proto files) for all that travel by themselves. */
+#define WIRE_MESSAGES(X)                                                                           \
+    X(task_up, TaskUp)                                                                             \
+    X(task_down, TaskDown)                                                                         \
+    X(agent_up, AgentUp)                                                                           \
+    X(agent_down, AgentDown)                                                                       \
+    X(job_spec, JobSpec)                                                                           \
+    X(submit_response, SubmitResponse)                                                             \
+    X(job_request, JobRequest)                                                                     \
+    X(job_info, JobInfo)                                                                           \
+    X(list_jobs_response, ListJobsResponse)                                                        \
+    X(logs_request, LogsRequest)                                                                   \
+    X(log_chunk, LogChunk)                                                                         \
+    X(blob_list, BlobList)                                                                         \
+    X(blob_chunk, BlobChunk)                                                                       \
+    X(get_blob_request, GetBlobRequest)                                                            \
+    X(output_chunk, OutputChunk)                                                                   \
+    X(list_outputs_response, ListOutputsResponse)                                                  \
+    X(get_output_request, GetOutputRequest)                                                        \
+    X(drain_request, DrainRequest)                                                                 \
+    X(verify_request, VerifyRequest)                                                               \
+    X(verify_response, VerifyResponse)                                                             \
+    X(list_workers_request, ListWorkersRequest)                                                    \
+    X(list_workers_response, ListWorkersResponse)                                                  \
+    X(version_response, VersionResponse)
+
+#define WIRE_DECLARE(name, m)                                                                      \
     cadre_status wire_pack_##name(                                                                 \
         const struct name *message, struct wire_buffer *buffer, struct cadre_error *error);        \
     cadre_status wire_unpack_##name(const void *bytes, size_t size, struct wire_arena *arena,      \
-        struct name *ret_message, struct cadre_error *error)
-
-WIRE_DECLARE(task_up);
-WIRE_DECLARE(task_down);
-WIRE_DECLARE(agent_up);
-WIRE_DECLARE(agent_down);
-WIRE_DECLARE(job_spec);
-WIRE_DECLARE(submit_response);
-WIRE_DECLARE(job_request);
-WIRE_DECLARE(job_info);
-WIRE_DECLARE(list_jobs_response);
-WIRE_DECLARE(logs_request);
-WIRE_DECLARE(log_chunk);
-WIRE_DECLARE(blob_list);
-WIRE_DECLARE(blob_chunk);
-WIRE_DECLARE(get_blob_request);
-WIRE_DECLARE(output_chunk);
-WIRE_DECLARE(list_outputs_response);
-WIRE_DECLARE(get_output_request);
-WIRE_DECLARE(drain_request);
-WIRE_DECLARE(verify_request);
-WIRE_DECLARE(verify_response);
-WIRE_DECLARE(list_workers_request);
-WIRE_DECLARE(list_workers_response);
-WIRE_DECLARE(version_response);
-
+        struct name *ret_message, struct cadre_error *error);
+WIRE_MESSAGES(WIRE_DECLARE)
 #undef WIRE_DECLARE
 
 #endif

@@ -11,6 +11,7 @@
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "common/wire/codec.h"
+#include "common/wire/tables.h"
 #include "tests/unit/wire/round_trip.h"
 #include "tests/unit/wire/samples.h"
 
@@ -191,17 +192,22 @@ static void arrive_and_hello_say_what_they_mean(void **state)
 static void arrivals_and_releases_take_no_memory(void **state)
 {
     (void)state;
+    static const struct roster_entry roster[64];
+    struct task_down long_plan = sample_plan;
     struct wire_buffer buffer = {0};
-    struct encoder encoder = {.buffer = &buffer, .error = &error};
-    struct wire_task_up up;
-    struct wire_task_down down;
-    encode_task_up(&encoder, &up, &sample_arrive);
+    struct encoder encoder;
+    packer_open(&encoder, &buffer, &error);
+    assert_non_null(packer_fill(&encoder, &wire_table_AgentUp, &sample_agent_arrived));
     assert_null(encoder.scratch);
-    encode_task_down(&encoder, &down, &sample_release);
+    packer_open(&encoder, &buffer, &error);
+    assert_non_null(packer_fill(&encoder, &wire_table_TaskUp, &sample_arrive));
+    assert_non_null(packer_fill(&encoder, &wire_table_TaskDown, &sample_release));
     assert_null(encoder.scratch);
-    encode_task_down(&encoder, &down, &sample_plan);
-    assert_non_null(encoder.scratch); /* a list needs some: it would be seen */
-    assert_ok(encoder_finish(&encoder, &down.down.base, LIMIT_FRAME_BYTES), &error);
+    long_plan.plan.roster = roster;
+    long_plan.plan.roster_count = CADRE_COUNT_OF(roster);
+    const ProtobufCMessage *plan = packer_fill(&encoder, &wire_table_TaskDown, &long_plan);
+    assert_non_null(encoder.scratch); /* a long list needs some: it would be seen */
+    assert_ok(encoder_finish(&encoder, plan, LIMIT_FRAME_BYTES), &error);
     wire_buffer_free(&buffer);
 }
 

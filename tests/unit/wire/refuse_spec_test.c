@@ -89,7 +89,7 @@ static void job_spec_ps_job(void **state)
     spec = ps_job_spec(1, 1);
     spec.workers_min = 2;
     assert_error(send_job_spec(&spec), INVALID, &error,
-        "JobSpec.workers is 3, at least 2; a crew of these types has 3 tasks");
+        "JobSpec.workers is 3, at least 2; a job of these types has 3 tasks");
     spec = ps_job_spec(1, 1);
     spec.workers = spec.workers_min = 4;
     assert_error(send_job_spec(&spec), INVALID, &error, "JobSpec.workers is 4");

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What moves contents and listings: blobs, logs, outputs, workers, the version. */
+#include "common/wire/rows.h"
+
+/* Of a chunk beside its data: header, tags and lengths. */
+#define CHUNK_HEAD_BYTES 4096
+
+_Static_assert(LIMIT_BLOBS_LISTED > LIMIT_FILES_PER_JOB &&
+                   LIMIT_BLOBS_LISTED > LIMIT_BLOB_BYTES / LIMIT_CHECKPOINT_BLOCK_BYTES,
+    "all contents of a job, and of a checkpoint, can be asked for at once");
+
+/* ---- logs ---- */
+
+ROWS(LogsRequest) = {
+    JOB(LogsRequest, id, id.n),
+    NUMBER_IF(LogsRequest, slot, LOGS_REQUEST___SLOT_SLOT, one_slot, 0, LIMIT_TASKS_PER_JOB - 1),
+    BOOL(LogsRequest, follow),
+    COPY(LogsRequest, tail_bytes),
+};
+TABLE_WITH(LogsRequest, logs_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+ROWS(LogChunk) = {
+    JOB(LogChunk, job, job.n),
+    SLOT(LogChunk, slot),
+    SPAN(LogChunk, offset),
+    BOOL(LogChunk, end),
+    DATA(LogChunk, data, bytes, size_bytes, LIMIT_LOG_CHUNK_BYTES),
+};
+TABLE_WITH(LogChunk, log_chunk, .limit_bytes = LIMIT_LOG_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+
+/* ---- contents ---- */
+
+ROWS(BlobList) = {
+    HASHES(BlobList, sha256, count, LIMIT_BLOBS_LISTED),
+};
+TABLE_WITH(BlobList, blob_list, .limit_bytes = LIMIT_FRAME_BYTES);
+
+WIRE_MODEL(BlobHeader, struct blob_chunk);
+
+ROWS(BlobHeader) = {
+    BYTES(BlobHeader, sha256),
+    NUMBER(BlobHeader, size_bytes, 0, LIMIT_BLOB_BYTES),
+};
+static TABLE(BlobHeader, blob_header);
+
+ROWS(BlobChunk) = {
+    IN_PLACE_IF(BlobChunk, header, BlobHeader, has_header),
+    DATA(BlobChunk, data, bytes, byte_count, LIMIT_BLOB_CHUNK_BYTES),
+};
+TABLE_WITH(BlobChunk, blob_chunk, .limit_bytes = LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+
+ROWS(GetBlobRequest) = {
+    BYTES(GetBlobRequest, sha256),
+};
+TABLE_WITH(GetBlobRequest, get_blob_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+/* ---- outputs ---- */
+
+WIRE_MODEL(OutputHeader, struct output_chunk);
+
+ROWS(OutputHeader) = {
+    MESSAGE(OutputHeader, task, TaskRef),
+    TEXT(OutputHeader, path, decode_path),
+    NUMBER(OutputHeader, size_bytes, 0, LIMIT_BLOB_BYTES),
+    BYTES_IF(OutputHeader, checkpoint, refers),
+};
+static TABLE(OutputHeader, output_header);
+
+ROWS(OutputChunk) = {
+    IN_PLACE_IF(OutputChunk, header, OutputHeader, has_header),
+    DATA(OutputChunk, data, bytes, byte_count, LIMIT_BLOB_CHUNK_BYTES),
+};
+TABLE_WITH(OutputChunk, output_chunk, .limit_bytes = LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
+
+WIRE_MODEL(OutputInfo, struct output_info);
+
+ROWS(OutputInfo) = {
+    TEXT(OutputInfo, path, decode_path),
+    COPY(OutputInfo, size_bytes),
+};
+static TABLE(OutputInfo, output_info);
+
+ROWS(ListOutputsResponse) = {
+    MESSAGES(ListOutputsResponse, outputs, OutputInfo, outputs, count, LIMIT_OUTPUTS_LISTED),
+    BOOL(ListOutputsResponse, more),
+};
+TABLE_WITH(ListOutputsResponse, list_outputs_response, .limit_bytes = LIMIT_FRAME_BYTES);
+
+ROWS(GetOutputRequest) = {
+    JOB(GetOutputRequest, id, id.n),
+    TEXT(GetOutputRequest, path, decode_path),
+};
+TABLE_WITH(GetOutputRequest, get_output_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+/* ---- workers, the version ---- */
+
+ROWS(DrainRequest) = {
+    TEXT(DrainRequest, worker, decode_name),
+    TEXT(DrainRequest, reason, decode_name_or_empty),
+    BOOL(DrainRequest, ends),
+};
+TABLE_WITH(DrainRequest, drain_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+WIRE_MODEL(WorkerInfo, struct worker_info);
+
+ROWS(WorkerInfo) = {
+    NUMBER_AS(WorkerInfo, id, id.n, 1, UINT64_MAX),
+    TEXT(WorkerInfo, name, decode_name),
+    TEXT(WorkerInfo, host, decode_name_or_empty),
+    TEXT(WorkerInfo, version, decode_name_or_empty),
+    NUMBER(WorkerInfo, slots, 0, LIMIT_SLOTS_PER_WORKER),
+    NUMBER(WorkerInfo, slots_used, 0, LIMIT_SLOTS_PER_WORKER),
+    COPY(WorkerInfo, cpus),
+    COPY(WorkerInfo, memory_bytes),
+    BOOL(WorkerInfo, draining),
+    BOOL(WorkerInfo, connected),
+    BOOL(WorkerInfo, expected),
+    TEXT(WorkerInfo, drained_by, decode_name_or_empty),
+    TEXT(WorkerInfo, drained_why, decode_name_or_empty),
+    COPY(WorkerInfo, joined_us),
+    MESSAGE_OR_NONE(WorkerInfo, gpus, Gpus),
+    SPAN(WorkerInfo, certificate_ends_us),
+};
+static TABLE(WorkerInfo, worker_info);
+
+ROWS(ListWorkersRequest) = {
+    TEXT(ListWorkersRequest, worker, decode_name_or_empty),
+};
+TABLE_WITH(ListWorkersRequest, list_workers_request, .limit_bytes = LIMIT_FRAME_BYTES);
+
+ROWS(ListWorkersResponse) = {
+    MESSAGES(ListWorkersResponse, workers, WorkerInfo, workers, count, LIMIT_TASKS_PER_JOB),
+};
+TABLE_WITH(ListWorkersResponse, list_workers_response, .limit_bytes = LIMIT_FRAME_BYTES);
+
+ROWS(VersionResponse) = {
+    TEXT(VersionResponse, version, decode_name_or_empty),
+    COPY(VersionResponse, agent_protocol),
+    COPY(VersionResponse, task_frame),
+    COPY(VersionResponse, started_us),
+    COPY(VersionResponse, jobs_live),
+    COPY(VersionResponse, workers),
+};
+TABLE_WITH(VersionResponse, version_response, .limit_bytes = LIMIT_FRAME_BYTES);

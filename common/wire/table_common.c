@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The parts that messages of several families have in common. */
+#include "common/wire/rows.h"
+
+ROWS(TaskRef) = {
+    JOB(TaskRef, job, job.n),
+    SLOT(TaskRef, slot),
+    NUMBER(TaskRef, incarnation, 1, UINT64_MAX),
+};
+TABLE(TaskRef, task_ref);
+
+static bool term_is_given(const void *model)
+{
+    const struct term *term = model;
+    return term->cluster != 0;
+}
+
+ROWS(Term) = {
+    NUMBER(Term, cluster, 1, UINT64_MAX),
+    NUMBER(Term, start, 1, INT64_MAX),
+    COPY(Term, nonce),
+};
+TABLE_WITH(Term, term, .is_given = term_is_given);
+
+ROWS(Generation) = {
+    NUMBER(Generation, number, 1, UINT64_MAX),
+    COPY(Generation, nonce),
+};
+TABLE(Generation, generation);
+
+ROWS(Cursor) = {
+    STREAM(Cursor, stream),
+    COPY(Cursor, epoch),
+    NUMBER_UP_TO(Cursor, first, begin),
+    POSITION(Cursor, begin),
+    POSITION(Cursor, steps),
+    BOOL(Cursor, nested),
+};
+TABLE(Cursor, cursor);
+
+/* ---- Consumption ---- */
+
+WIRE_MODEL(ConsumptionExpected, struct consumption);
+
+ROWS(ConsumptionExpected) = {
+    COPY_AS(ConsumptionExpected, low, expected[0]),
+    COPY_AS(ConsumptionExpected, high, expected[1]),
+};
+static TABLE(ConsumptionExpected, consumption_expected);
+
+static void consumption_after_fill(void *wire, const void *model)
+{
+    Cadre__V1__Consumption *to = wire;
+    const struct consumption *consumption = model;
+    if (!consumption->provable) {
+        to->files = CADRE__V1__CONSUMPTION_FILES__CONSUMED_FILES_NONE;
+    }
+}
+
+static void consumption_after_take(struct decoder *decoder, const void *wire, void *model)
+{
+    const Cadre__V1__Consumption *from = wire;
+    struct consumption *consumption = model;
+    if (consumption->provable) {
+        consumption->files = (enum consumed_files)decode_i32(
+            decoder, "files", (int32_t)from->files, CONSUMED_FILES_NONE, CONSUMED_FILES_ALL);
+    } else {
+        consumption->files = CONSUMED_FILES_NONE;
+    }
+}
+
+ROWS(Consumption) = {
+    POSITION(Consumption, steps), POSITION(Consumption, samples),
+    COPY_AS(Consumption, consumed_low, consumed[0]),
+    COPY_AS(Consumption, consumed_high, consumed[1]),
+    IN_PLACE_IF(Consumption, expected, ConsumptionExpected, provable),
+    COPY(Consumption, files), /* when it is provable */
+};
+TABLE_WITH(Consumption, consumption, .after_fill = consumption_after_fill,
+    .after_take = consumption_after_take);
+
+static bool verified_is_given(const void *model)
+{
+    const struct verified *verified = model;
+    return verified->digest != 0;
+}
+
+ROWS(Verified) = {
+    POSITION(Verified, position),
+    NUMBER(Verified, digest, 1, UINT64_MAX),
+};
+TABLE_WITH(Verified, verified, .is_given = verified_is_given);
+
+/* ---- how a task ended, how it goes on ---- */
+
+ROWS(TaskExit) = {
+    SIGNED(TaskExit, code, 0, 255),
+    SIGNED(TaskExit, signal, 0, 64),
+    TEXT_ARRAY_FOR_PEOPLE(TaskExit, text),
+};
+TABLE(TaskExit, task_exit);
+
+ROWS(Refused) = {
+    SIGNED(Refused, code, CADRE_CANCELLED, CADRE_UNAUTHENTICATED),
+    TEXT_FOR_PEOPLE(Refused, text, decode_text),
+};
+TABLE(Refused, refused);
+
+WIRE_MODEL(Metric, struct metric);
+
+ROWS(Metric) = {
+    TEXT(Metric, name, decode_name),
+    COPY(Metric, value),
+};
+static TABLE(Metric, metric);
+
+ROWS(Progress) = {
+    TEXT(Progress, stream, decode_name_or_empty),
+    COPY(Progress, epoch),
+    COPY(Progress, epochs),
+    COPY(Progress, step),
+    COPY(Progress, steps),
+    COPY(Progress, samples_per_s),
+    COPY(Progress, left_s),
+    MESSAGES(Progress, metrics, Metric, metrics, metric_count, LIMIT_METRICS),
+};
+TABLE(Progress, progress);
+
+/* ---- who reads what of a dataset ---- */
+
+WIRE_MODEL(ShardFile, struct shard_file);
+
+ROWS(ShardFile) = {
+    TEXT_FOR_PEOPLE(ShardFile, name, decode_text),
+    COPY(ShardFile, rank),
+    COPY(ShardFile, read),
+    COPY(ShardFile, total),
+};
+static TABLE(ShardFile, shard_file);
+
+ROWS(DatasetShards) = {
+    TEXT(DatasetShards, name, decode_name),
+    TEXT(DatasetShards, policy, decode_name_or_empty),
+    COPY(DatasetShards, epoch),
+    COPY(DatasetShards, step),
+    NUMBER(DatasetShards, readers, 0, LIMIT_TASKS_PER_JOB),
+    COPY(DatasetShards, files),
+    COPY(DatasetShards, files_read),
+    MESSAGES(DatasetShards, shown, ShardFile, shown, shown_count, LIMIT_SHARD_FILES),
+};
+TABLE(DatasetShards, dataset_shards);
+
+/* ---- the GPUs of a host ---- */
+
+WIRE_MODEL(Gpu, struct gpu);
+
+ROWS(Gpu) = {
+    TEXT(Gpu, name, decode_name),
+    TEXT(Gpu, uuid, decode_name_or_empty),
+    TEXT(Gpu, bus, decode_name_or_empty),
+    COPY(Gpu, memory_bytes),
+    COPY(Gpu, compute_major),
+    COPY(Gpu, compute_minor),
+    TEXT_FOR_PEOPLE(Gpu, unused, decode_text),
+};
+static TABLE(Gpu, gpu);
+
+/* A host of which there is nothing to tell sends nothing. */
+static bool gpus_are_given(const void *model)
+{
+    const struct gpus *gpus = model;
+    const char *texts[] = {gpus->driver, gpus->runtime, gpus->reason};
+    bool text = false;
+    for (size_t i = 0; i < CADRE_COUNT_OF(texts); i++) {
+        text = text || (texts[i] != NULL && texts[i][0] != '\0');
+    }
+    return gpus->count > 0 || gpus->omitted > 0 || gpus->usable > 0 || gpus->nccl > 0 || text;
+}
+
+/* Who adds them up must come to the same number. */
+static void gpus_after_take(struct decoder *decoder, const void *wire, void *model)
+{
+    (void)wire;
+    const struct gpus *gpus = model;
+    uint32_t usable = 0;
+    for (size_t i = 0; i < gpus->count; i++) {
+        usable += gpus->devices[i].unused[0] == '\0' ? 1U : 0U;
+    }
+    decode_number(
+        decoder, "omitted", gpus->omitted, 0, LIMIT_GPUS_PER_WORKER - (uint32_t)gpus->count);
+    decode_number(decoder, "usable", gpus->usable, usable, usable + gpus->omitted);
+}
+
+ROWS(Gpus) = {
+    MESSAGES(Gpus, devices, Gpu, devices, count, LIMIT_GPUS_PER_WORKER),
+    COPY(Gpus, omitted), /* not more than the devices leave room for */
+    COPY(Gpus, usable),  /* the devices that are, and of those that are omitted */
+    TEXT_FOR_PEOPLE(Gpus, driver, decode_name_or_empty),
+    TEXT_FOR_PEOPLE(Gpus, runtime, decode_name_or_empty),
+    COPY(Gpus, nccl),
+    TEXT_FOR_PEOPLE(Gpus, reason, decode_text),
+};
+TABLE_WITH(Gpus, gpus, .is_given = gpus_are_given, .after_take = gpus_after_take);
