@@ -143,23 +143,6 @@ static bool take_entry(
            case_tensor(self, init, entry->dtype, &entry->init);
 }
 
-static cadre_strategy *take_strategy(struct conformance_case *self, json_int_t replicas)
-{
-    static const char *const devices[] = {"CPU:0", "CPU:1", "CPU:2", "CPU:3"};
-    const char *kind = json_string_value(json_object_get(self->given, "strategy"));
-    cadre_strategy *strategy = NULL;
-    if (kind == NULL || strcmp(kind, "central_storage") != 0) {
-        return case_strategy_of(self, kind, (uint32_t)replicas);
-    }
-    cadre_strategy_release(case_strategy_of(self, "one_device", 1));
-    if (!case_ok(self,
-            cadre_strategy_central_storage(devices, (size_t)replicas, "CPU:0", &strategy),
-            "cadre_strategy_central_storage")) {
-        return NULL;
-    }
-    return strategy;
-}
-
 /* --- what came of it --- */
 
 static void compare_variables(
@@ -253,7 +236,8 @@ void area_late_variable(struct conformance_case *self)
         !case_number(self, self->given, "num_replicas", 1, 4, 2, &replicas)) {
         return;
     }
-    cadre_strategy *strategy = take_strategy(self, replicas);
+    cadre_strategy *strategy = case_strategy_of(
+        self, json_string_value(json_object_get(self->given, "strategy")), (uint32_t)replicas);
     json_t *got = case_keep(self, json_array(), case_release_json);
     for (size_t i = 0; strategy != NULL && i < json_array_size(script); i++) {
         const json_t *object = json_array_get(script, i);

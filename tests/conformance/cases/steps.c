@@ -159,6 +159,7 @@ cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas)
 cadre_strategy *case_strategy_of(
     struct conformance_case *self, const char *strategy, uint32_t replicas)
 {
+    static const char *const devices[] = {"CPU:0", "CPU:1", "CPU:2", "CPU:3"};
     cadre_strategy *made = NULL;
     if (strategy == NULL || strcmp(strategy, "mirrored") == 0) {
         return case_strategy(self, replicas);
@@ -169,14 +170,19 @@ cadre_strategy *case_strategy_of(
     if (strcmp(strategy, "default") == 0) {
         return cadre_strategy_current();
     }
+    if (strcmp(strategy, "central_storage") == 0 && replicas <= 4) {
+        return case_ok(self, cadre_strategy_central_storage(devices, replicas, "CPU:0", &made),
+                   "cadre_strategy_central_storage")
+                   ? keep_strategy(self, made)
+                   : NULL;
+    }
     if (strcmp(strategy, "one_device") != 0) {
         case_skip(self, "a strategy \"%s\" is not made by this runner", strategy);
         return NULL;
     }
-    if (!case_ok(self, cadre_strategy_one_device("CPU:0", &made), "cadre_strategy_one_device")) {
-        return NULL;
-    }
-    return keep_strategy(self, made);
+    return case_ok(self, cadre_strategy_one_device("CPU:0", &made), "cadre_strategy_one_device")
+               ? keep_strategy(self, made)
+               : NULL;
 }
 
 cadre_strategy *case_strategy_gpus(

@@ -51,7 +51,8 @@ cadre_strategy *case_strategy(struct conformance_case *self, uint32_t replicas);
 cadre_strategy *case_strategy_gpus(
     struct conformance_case *self, uint32_t replicas, uint32_t stride);
 
-/* One that a case names: "mirrored" (and NULL) has `replicas`, "one_device" and "default" one. */
+/* One that a case names: "mirrored" (and NULL) and "central_storage" have `replicas`, "one_device"
+ * and "default" one. */
 cadre_strategy *case_strategy_of(
     struct conformance_case *self, const char *strategy, uint32_t replicas);
 
