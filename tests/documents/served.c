@@ -165,6 +165,33 @@ static void gradients_are_pushed(void **state)
     cadre_tensor_release(gradient);
 }
 
+/* What the optimizer remembers is read where it is, and is written by updates alone. */
+static void slots_are_read(void **state)
+{
+    (void)state;
+    static const cadre_optimizer_options options = {
+        .kind = CADRE_OPTIMIZER_MOMENTUM, .rate = 0.5, .momentum = 0.5};
+    const int64_t dims[] = {4, 2};
+    cadre_optimizer *optimizer;
+    cadre_variable *variable;
+    cadre_variable *slot;
+    OK(cadre_variable_create(strategy, "remembered", CADRE_F32, 2, dims, NULL, &variable));
+    OK(cadre_optimizer_create(strategy, &options, &optimizer));
+    for (int i = 0; i < 2; i++) {
+        cadre_tensor *gradient = rows(2, floats(2, 2, 2, 2, 4, 4, 4, 4));
+        OK(cadre_optimizer_apply(NULL, optimizer, &gradient, &variable, 1, NULL));
+        cadre_tensor_release(gradient);
+    }
+    assert_int_equal(cadre_optimizer_iterations(optimizer), 2);
+    OK(cadre_optimizer_slot(optimizer, variable, "updates", &slot));
+    assert_value(slot, "[2]");
+    OK(cadre_optimizer_slot(optimizer, variable, "momentum", &slot));
+    assert_value(slot, "[[-1.5 -1.5] [-1.5 -1.5] [-3 -3] [-3 -3]]");
+    assert_int_equal(
+        cadre_variable_assign_literal(NULL, slot, CADRE_ASSIGN, 0), CADRE_FAILED_PRECONDITION);
+    cadre_optimizer_release(optimizer);
+}
+
 /* A push with a bound: refused when others have pushed since this thread's last read. */
 static void pushes_are_bounded(void **state)
 {
@@ -299,6 +326,7 @@ int main(void)
         cmocka_unit_test(rows_are_read),
         cmocka_unit_test(memory_is_filled),
         cmocka_unit_test(gradients_are_pushed),
+        cmocka_unit_test(slots_are_read),
         cmocka_unit_test(pushes_are_bounded),
         cmocka_unit_test(a_step_has_contributions),
         cmocka_unit_test(the_chief_schedules),

@@ -45,6 +45,7 @@ struct model {
     cadre_variable *together; /* i64, that replicas add to; NULL: there are none */
     cadre_variable *number;   /* f64, by SGD */
     cadre_variable *table;    /* f64 [closures, 2], by SGD; where steps are synchronous */
+    cadre_optimizer *descent; /* that SGD; the chief's */
 };
 
 /* A scalar, after so many synchronous steps. */
@@ -286,7 +287,6 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
     const bool partitions = strcmp(settings->mode, "partitioner") == 0;
     const cadre_variable_options of_rows = {.partitioner = partitions ? &wrong : NULL};
     const cadre_optimizer_options sgd = {.kind = CADRE_OPTIMIZER_SGD, .rate = 1};
-    cadre_optimizer *optimizer;
     const int64_t huge[1] = {INT64_C(1) << 50};
     cadre_variable *none;
     CADRE_CHECK(
@@ -295,8 +295,8 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
         strategy, "vector", CADRE_I64, 1, &settings->length, NULL, &model->vector));
     CADRE_CHECK(
         cadre_variable_create(strategy, "number", CADRE_F64, 0, NULL, NULL, &model->number));
-    CADRE_CHECK(cadre_optimizer_create(strategy, &sgd, &optimizer));
-    CADRE_CHECK(cadre_optimizer_build(optimizer, &model->number, 1));
+    CADRE_CHECK(cadre_optimizer_create(strategy, &sgd, &model->descent));
+    CADRE_CHECK(cadre_optimizer_build(model->descent, &model->number, 1));
     if (settings->on_replicas) {
         const cadre_variable_options sum = {.aggregation = CADRE_AGGREGATION_SUM};
         CADRE_CHECK(cadre_variable_create(
@@ -308,9 +308,8 @@ static void create(cadre_strategy *strategy, const struct settings *settings, st
     if (settings->synchronous) {
         CADRE_CHECK(
             cadre_variable_create(strategy, "table", CADRE_F64, 2, rows, NULL, &model->table));
-        CADRE_CHECK(cadre_optimizer_build(optimizer, &model->table, 1));
+        CADRE_CHECK(cadre_optimizer_build(model->descent, &model->table, 1));
     }
-    cadre_optimizer_release(optimizer);
     if (strcmp(settings->mode, "huge") == 0) {
         CADRE_CHECK(cadre_variable_create(strategy, "huge", CADRE_F64, 1, huge, NULL, &none));
     }
@@ -416,6 +415,7 @@ static bool check(const struct settings *settings, const struct model *model)
 {
     int64_t all = settings->rounds * settings->closures;
     bool synchronous = settings->synchronous;
+    int64_t updates = cadre_optimizer_iterations(model->descent);
     double wanted = synchronous ? number_after(settings, settings->rounds) : (double)all;
     double number;
     CADRE_CHECK(read_number(model->number, 0, &number));
@@ -432,6 +432,10 @@ static bool check(const struct settings *settings, const struct model *model)
     }
     if (number < wanted || number > wanted) {
         printf("number: %f instead of %f\n", number, wanted);
+        wrong++;
+    }
+    if (updates != (synchronous ? settings->rounds : all)) {
+        printf("number: %lld updates were counted\n", (long long)updates);
         wrong++;
     }
     printf("%s: %lld pushes\n", wrong == 0 ? "exact" : "WRONG", (long long)(3 * all));
@@ -471,6 +475,7 @@ static int coordinate(struct settings *settings)
         }
     }
     bool exact = check(settings, &model);
+    cadre_optimizer_release(model.descent);
     int status = cadre_finish(strategy);
     return exact ? status : 3;
 }

@@ -31,12 +31,12 @@
  * time.)
  *
  * Of a variable on parameter servers (cadre/served.h) slots and counts are there, of each shard its
- * own, and so is the rule: the chief gives it to them, by its first apply, or by
- * cadre_optimizer_build before closures are scheduled that apply. cadre_optimizer_apply is a push
- * then: at once, exactly once and never undone, in a closure, on the chief, or in a replica
- * function, where the first replica makes it. A closure makes the same optimizer: so one model
- * serves all placements. The rate is the rule's, and changes by its schedule, or with
- * cadre_apply_options.push.
+ * own, and cadre_optimizer_slot reads them there. So is the rule: the chief gives it to them, by
+ * its first apply, or by cadre_optimizer_build before closures are scheduled that apply.
+ * cadre_optimizer_apply is a push then: at once, exactly once and never undone, in a closure, on
+ * the chief, or in a replica function, where the first replica makes it. A closure makes the same
+ * optimizer: so one model serves all placements. The rate is the rule's, and changes by its
+ * schedule, or with cadre_apply_options.push.
  */
 #ifndef CADRE_OPTIMIZER_H
 #define CADRE_OPTIMIZER_H
@@ -213,16 +213,28 @@ CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optim
 /* The slot of a variable that was built or applied to, by the end of its name: "m", "updates"; with
  * `variable` NULL what belongs to no one variable: "learning_rate", which is assigned as any
  * variable, between steps (cadre_variable_assign_literal). They are read as any variable; who
- * assigns slots knows why. NOT_FOUND names those that there are. FAILED_PRECONDITION: they are on
- * parameter servers. Any context. */
+ * assigns slots knows why. NOT_FOUND names those that there are. Any context.
+ * Of a variable on parameter servers it is one of kind CADRE_VARIABLE_SERVED, in the same shards:
+ * reads copy and may fail, as of that variable, and see updates while they are applied; "updates"
+ * is in no shards, and reads as the most updates that one of the variable's shards has applied. It
+ * lives as long as the variable, is found by no name, and is only read: writing it, or giving it to
+ * an optimizer, is FAILED_PRECONDITION (cadre_optimizer_apply changes it). In closures and
+ * evaluators give the variable to cadre_optimizer_build of an optimizer of the same kind before.
+ * FAILED_PRECONDITION: the chief has given the servers none yet, or one of another kind. */
 CADRE_API cadre_status cadre_optimizer_slot(const cadre_optimizer *optimizer,
     const cadre_variable *variable, const char *name, cadre_variable **ret_slot);
 
 /* How often the most updated of its variables was: 0 before, and of NULL. In cross-replica context,
- * and in a replica function. (tf.keras.optimizers.Optimizer.iterations.) */
+ * and in a replica function. Of variables on parameter servers these are asked, in any context:
+ * what counts are the updates that the most updated shard of them has applied, of all tasks, by
+ * cadre_optimizer_apply or cadre_variable_push (CADRE_ASSIGN_UPDATE), each once, however often it
+ * was sent; a synchronous step is one, and so is a push of rows for each shard that has some. -1: a
+ * server cannot be asked; cadre_error_message says why. (tf.keras.optimizers.Optimizer.iterations.)
+ */
 CADRE_API int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer);
 
-/* The rate of that variable's next update. Likewise. (Optimizer.learning_rate.) */
+/* The rate of that variable's next update. Likewise; servers are asked only where it follows a
+ * schedule, and NaN is returned when they cannot be. (Optimizer.learning_rate.) */
 CADRE_API double cadre_optimizer_learning_rate(const cadre_optimizer *optimizer);
 
 #ifdef __cplusplus

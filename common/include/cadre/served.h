@@ -19,6 +19,7 @@
  *     what needs the elements in this   FAILED_PRECONDITION, which says what to call instead:
  *     process, or a step                cadre_variable_read, _write, _assign_values, _update, and
  *                                       cadre_destinations
+ *     slots of optimizers are read      cadre_optimizer_slot; all writes of them are refused
  *
  * A write is a *push*: one request to each of the variable's servers, which returns when all have
  * applied it, at once, also in a step of cadre_run, and no step undoes it. Each push of a closure

@@ -27,8 +27,7 @@ cadre_status model_create(cadre_strategy *strategy, uint64_t seed, double learni
         CADRE_TRY(cadre_variable_create(
             strategy, names[i], CADRE_F32, ranks[i], shapes[i], &options, &ret_model->weights[i]));
     }
-    CADRE_TRY(cadre_optimizer_create(strategy, &descent, &ret_model->optimizer));
-    return cadre_optimizer_build(ret_model->optimizer, ret_model->weights, PARAMETERS);
+    return cadre_optimizer_create(strategy, &descent, &ret_model->optimizer);
 }
 
 cadre_status gradients_create(const struct model *model, struct gradients *ret_gradients)

@@ -130,9 +130,13 @@ static void test_closures_apply_to_variables_on_servers(void **state)
             cadre_tensor_release(what);
         }
         assert_values(&model, alone[kind]);
-        assert_public_error(
-            cadre_optimizer_slot(model.optimizer, model.variables[0], "updates", &slot),
-            CADRE_FAILED_PRECONDITION, "find it in checkpoints");
+        assert_public_ok(
+            cadre_optimizer_slot(model.optimizer, model.variables[0], "updates", &slot));
+        cadre_tensor *updates = NULL;
+        assert_public_ok(cadre_variable_value(NULL, slot, NULL, &updates));
+        assert_int_equal(*(const int64_t *)cadre_tensor_const_data(updates), STEPS);
+        cadre_tensor_release(updates);
+        assert_int_equal(cadre_optimizer_iterations(model.optimizer), STEPS);
         cadre_optimizer_release(model.optimizer);
     }
 }

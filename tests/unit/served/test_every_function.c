@@ -143,9 +143,11 @@ static void optimize(const struct trial *trial)
     assert_public_ok(cadre_variable_value(NULL, variable, NULL, &gradient));
     assert_public_ok(cadre_optimizer_create(trial->strategy, &sgd, &optimizer));
     assert_public_ok(cadre_optimizer_build(optimizer, &variable, 1));
-    assert_public_error(cadre_optimizer_slot(optimizer, variable, "updates", &slot),
-        CADRE_FAILED_PRECONDITION, "find it in checkpoints");
+    assert_public_ok(cadre_optimizer_slot(optimizer, variable, "updates", &slot));
+    assert_public_error(cadre_variable_assign_literal(NULL, slot, CADRE_ASSIGN, 1),
+        CADRE_FAILED_PRECONDITION, "use cadre_optimizer_apply");
     assert_public_ok(cadre_optimizer_apply(NULL, optimizer, &gradient, &variable, 1, NULL));
+    assert_int_equal(cadre_optimizer_iterations(optimizer), 1);
     cadre_tensor_release(gradient);
     cadre_optimizer_release(optimizer);
 }

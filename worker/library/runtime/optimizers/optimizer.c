@@ -190,7 +190,8 @@ static cadre_status find_slot(const cadre_optimizer *optimizer, const cadre_vari
     if (optimizer->learning_rate == NULL) {
         return cadre_error_set(error, CADRE_NOT_FOUND,
             "the rate of optimizer '%s' follows its schedule, or is its parameter servers', and no "
-            "variable holds it; ask cadre_optimizer_learning_rate",
+            "variable holds it; ask cadre_optimizer_learning_rate, and of servers change it by "
+            "cadre_apply_options.push",
             optimizer->name);
     }
     *ret_slot = optimizer->learning_rate;

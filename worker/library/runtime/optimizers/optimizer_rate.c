@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How far an optimizer is, and its rate there. */
+#include <math.h>
+
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 #include "worker/library/runtime/strategy/strategy.h"
+#include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 
 cadre_status optimizer_require(
@@ -33,6 +36,17 @@ double optimizer_rate(const cadre_optimizer *optimizer, uint32_t local, uint64_t
     return *(const double *)component->value;
 }
 
+static cadre_status updates_of(
+    const struct optimized *of, int64_t *ret_updates, struct cadre_error *error)
+{
+    if (of->variable->served != NULL) {
+        return remote_variable_ops()->updates(of->variable, ret_updates, error);
+    }
+    const int64_t *updates = of->updates == NULL ? NULL : cadre_variable_read(NULL, of->updates);
+    *ret_updates = updates == NULL ? 0 : *updates;
+    return CADRE_OK;
+}
+
 int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer)
 {
     struct cadre_error error = {0};
@@ -43,10 +57,12 @@ int64_t cadre_optimizer_iterations(const cadre_optimizer *optimizer)
     }
     const uint64_t attempt = optimizer_attempt(optimizer);
     for (size_t i = 0; i < optimizer_count(optimizer); i++) {
+        int64_t updates = 0;
         const struct optimized *of = optimizer_at(optimizer, i, attempt);
-        const int64_t *updates =
-            of == NULL || of->updates == NULL ? NULL : cadre_variable_read(NULL, of->updates);
-        most = updates != NULL && *updates > most ? *updates : most;
+        if (of != NULL && api_return(updates_of(of, &updates, &error), &error) != CADRE_OK) {
+            return -1;
+        }
+        most = updates > most ? updates : most;
     }
     return most;
 }
@@ -59,8 +75,11 @@ double cadre_optimizer_learning_rate(const cadre_optimizer *optimizer)
         return 0;
     }
     if (optimizer->learning_rate == NULL) {
-        return schedule_rate(&optimizer->rule.schedule, optimizer->rule.rate,
-            (uint64_t)cadre_optimizer_iterations(optimizer));
+        const struct schedule *schedule = &optimizer->rule.schedule;
+        bool changes = schedule->kind != SCHEDULE_CONSTANT || schedule->warmup_steps > 0;
+        int64_t updates = changes ? cadre_optimizer_iterations(optimizer) : 0;
+        return updates < 0 ? (double)NAN
+                           : schedule_rate(schedule, optimizer->rule.rate, (uint64_t)updates);
     }
     const double *rate = cadre_variable_read(NULL, optimizer->learning_rate);
     return rate == NULL ? 0 : *rate;

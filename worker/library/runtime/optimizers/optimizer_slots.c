@@ -139,6 +139,16 @@ cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *va
 
 /* --- finding them --- */
 
+/* Of a variable on servers it is there, with it. */
+static cadre_status slot_give(const struct optimized *of, cadre_variable *slot, const char *name,
+    cadre_variable **ret_slot, struct cadre_error *error)
+{
+    *ret_slot = slot;
+    return of->variable->served == NULL
+               ? CADRE_OK
+               : remote_variable_ops()->slot(of->variable, name, ret_slot, error);
+}
+
 cadre_status optimizer_slot_find(const cadre_optimizer *optimizer, const cadre_variable *variable,
     const char *name, cadre_variable **ret_slot, struct cadre_error *error)
 {
@@ -152,24 +162,16 @@ cadre_status optimizer_slot_find(const cadre_optimizer *optimizer, const cadre_v
             "cadre_optimizer_build",
             optimizer->name);
     }
-    if (variable->served != NULL) {
-        return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "what optimizer '%s' remembers of variable '%s' lies on parameter servers with it, and "
-            "is no variable in this process; find it in checkpoints, as '%s/%.48s'",
-            optimizer->name, variable->name, variable->name, name);
-    }
     for (uint32_t i = 0; i < optimizer_slots(&optimizer->rule); i++) {
         const char *one = optimizer_slot_name(&optimizer->rule, i);
         if (strcmp(name, one) == 0) {
-            *ret_slot = of->slots[i];
-            return CADRE_OK;
+            return slot_give(of, of->slots[i], name, ret_slot, error);
         }
         size_t length = strlen(names);
         snprintf(names + length, sizeof names - length, "'%s', ", one);
     }
     if (strcmp(name, UPDATES) == 0) {
-        *ret_slot = of->updates;
-        return CADRE_OK;
+        return slot_give(of, of->updates, name, ret_slot, error);
     }
     return cadre_error_set(error, CADRE_NOT_FOUND,
         "optimizer '%s' has no slot '%.48s' of variable '%s'; there %s %s'" UPDATES "'",

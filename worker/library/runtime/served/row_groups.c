@@ -8,7 +8,7 @@
 
 #include "common/pure/assert.h"
 
-static cadre_status no_such_row(
+cadre_status row_groups_no_such_row(
     const char *name, uint64_t rows, int64_t row, struct cadre_error *error)
 {
     if (rows == 0) {
@@ -30,7 +30,7 @@ static cadre_status count_rows(const char *name, struct partition_layout layout,
     for (size_t i = 0; i < groups->count; i++) {
         int64_t row = groups->ids[i];
         if (row < 0 || (uint64_t)row >= layout.rows) {
-            return no_such_row(name, layout.rows, row, error);
+            return row_groups_no_such_row(name, layout.rows, row, error);
         }
         uint64_t owner = partition_owner(layout, (uint64_t)row);
         CADRE_ASSERT(owner < layout.shards);

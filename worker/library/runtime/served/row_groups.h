@@ -33,4 +33,8 @@ void row_groups_gather(
 void row_groups_scatter(
     const struct row_groups *groups, size_t row_bytes, const void *grouped, void *ret_rows);
 
+/* OUT_OF_RANGE, which says which rows there are. */
+cadre_status row_groups_no_such_row(
+    const char *name, uint64_t rows, int64_t row, struct cadre_error *error);
+
 #endif

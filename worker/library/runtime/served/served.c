@@ -17,6 +17,9 @@ static _Atomic(struct served_variables *) current;
 void served_free(struct served *served)
 {
     if (served != NULL) {
+        for (uint32_t i = 0; i <= OPTIMIZER_SLOTS; i++) {
+            variable_free(served->slots[i]);
+        }
         read_versions_free(served->views);
         free(served->shards);
         free(served);
@@ -69,6 +72,17 @@ cadre_status served_require(const cadre_variable *variable, const char *function
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                      "%s: variable '%s' lies in this process, on no parameter server; %s", function,
                      variable->name, instead);
+}
+
+cadre_status served_require_no_slot(const cadre_variable *variable, struct cadre_error *error)
+{
+    const cadre_variable *of = variable->served->part.variable;
+    return of == NULL ? CADRE_OK
+                      : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
+                            "'%s' is what the optimizer of variable '%s' remembers on parameter "
+                            "servers, and is only read; use cadre_optimizer_apply, which updates "
+                            "both",
+                            variable->name, of->name);
 }
 
 cadre_variable *served_at(struct served_variables *all, uint32_t i)

@@ -59,6 +59,9 @@ struct served {
     bool restored;    /* its value came from a checkpoint, in which slots may be, too */
     struct served_shard *shards; /* [layout.shards] */
     struct read_versions *views;
+    struct served_part part; /* of a slot: what it is of which variable; else that is NULL */
+    cadre_variable *slots[OPTIMIZER_SLOTS + 1]; /* its own, once they were asked for, and how many
+                                                   updates there were; under all->lock */
 };
 
 struct served_variables {
@@ -120,6 +123,17 @@ cadre_status served_read(const cadre_variable *variable, const struct variable_r
 cadre_status served_push(
     const cadre_variable *variable, const struct variable_push *push, struct cadre_error *error);
 
+/* Its slot, or "updates", as a variable that lives as long as it does; `name` is one of a rule's.
+ * FAILED_PRECONDITION: its optimizer on the servers has none of that name. */
+cadre_status served_slot(cadre_variable *variable, const char *name, cadre_variable **ret_slot,
+    struct cadre_error *error);
+/* The most updates that a shard has counted. */
+cadre_status served_updates(
+    const cadre_variable *variable, int64_t *ret_updates, struct cadre_error *error);
+/* As served_read, of a slot. */
+cadre_status served_slot_read(const cadre_variable *slot, const struct variable_rows *rows,
+    uint64_t step, void *into, struct cadre_error *error);
+
 /* push->trust: NaN where the ratio of LAMB's norms has to be found before, over all shards; else 0.
  */
 cadre_status served_set_trust(
@@ -133,6 +147,9 @@ cadre_status served_versions(
  * what to do with such a one. */
 cadre_status served_require(const cadre_variable *variable, const char *function,
     const char *instead, struct cadre_error *error);
+
+/* FAILED_PRECONDITION: it is a slot, and nothing but an update changes it. */
+cadre_status served_require_no_slot(const cadre_variable *variable, struct cadre_error *error);
 
 /* --- what stands in checkpoints: any thread --- */
 
@@ -150,6 +167,10 @@ cadre_status served_parts_check(const struct cadre_strategy *strategy, const cha
  * the chief has, and nothing is done. INVALID_ARGUMENT, ALREADY_EXISTS (another rule). */
 cadre_status served_train(
     cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error);
+
+/* What the servers have; OPTIMIZER_NONE: it was given none. */
+cadre_status served_find_rule(
+    const cadre_variable *variable, struct optimizer_rule *ret_rule, struct cadre_error *error);
 
 extern const struct streamed_ops served_streamed_ops; /* served_stream.c */
 

@@ -105,6 +105,17 @@ cadre_status served_call_range(const cadre_variable *variable, struct row_range 
     return status;
 }
 
+cadre_status served_call_shards(const cadre_variable *variable, const struct request *like,
+    struct request **ret_requests, struct cadre_error *error)
+{
+    const size_t shards = (size_t)variable->served->layout.shards;
+    CADRE_TRY(get_requests(variable, shards, ret_requests, error));
+    for (size_t i = 0; i < shards; i++) {
+        (*ret_requests)[i] = request_of(variable, like, i, 0, 0);
+    }
+    return served_send(variable, *ret_requests, shards, error);
+}
+
 /* --- rows by number --- */
 
 /* The caller's rows, in the order of the groups; into: memory for them. `ret_memory` is to be

@@ -30,6 +30,11 @@ cadre_status served_call_rows(const cadre_variable *variable, struct row_list ro
     const struct request *like, const uint64_t *based_on, uint64_t *versions,
     struct cadre_error *error);
 
+/* One request to each shard, for none of its rows, as `like` says; what they answer is in
+ * *ret_requests, [shards], to be freed, also on error. */
+cadre_status served_call_shards(const cadre_variable *variable, const struct request *like,
+    struct request **ret_requests, struct cadre_error *error);
+
 /* Sends them: errors name the variable. A push of one variable whose trust is NaN is LAMB's of
  * shards (client_push_shards). */
 cadre_status served_send(const cadre_variable *variable, struct request *requests, size_t count,

@@ -5,23 +5,16 @@
 #include <stdatomic.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/optimizer/rule_bytes.h"
 #include "worker/library/runtime/served/served_call.h"
 
 static cadre_status find_kind(
     const cadre_variable *variable, enum optimizer_kind *ret_kind, struct cadre_error *error)
 {
     struct served *served = variable->served;
-    uint8_t bytes[RULE_BYTES];
     struct optimizer_rule rule;
     int known = atomic_load(&served->kind);
     if (known == OPTIMIZER_NONE) {
-        struct request request = {.kind = REQUEST_RULE,
-            .server = served->shards[0].server,
-            .shard = served->shards[0].number,
-            .into = bytes};
-        CADRE_TRY(served_send(variable, &request, 1, error));
-        rule_read(bytes, &rule);
+        CADRE_TRY(served_find_rule(variable, &rule, error));
         known = (int)rule.kind;
         atomic_store(&served->kind, known);
     }

@@ -36,6 +36,8 @@ static const struct remote_variable_ops on_servers = {.create = served_create,
     .read = served_read,
     .push = served_push,
     .train = served_train,
+    .slot = served_slot,
+    .updates = served_updates,
     .in_closure = in_closure,
     .free = served_free};
 

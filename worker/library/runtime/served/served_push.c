@@ -107,6 +107,7 @@ cadre_status served_push(
 {
     CADRE_FREE_AT_EXIT uint64_t *based_on = NULL;
     CADRE_FREE_AT_EXIT uint64_t *versions = NULL;
+    CADRE_TRY(served_require_no_slot(variable, error));
     CADRE_TRY(check_kind(variable, push->how, error));
     CADRE_TRY(check_options(variable, push->options, error));
     CADRE_TRY(find_base(variable, push->options, &based_on, error));

@@ -32,6 +32,9 @@ cadre_status served_read(const cadre_variable *variable, const struct variable_r
     if (rows->ids == NULL && rows->count == 0 && served->layout.rows > 0) {
         return CADRE_OK; /* an empty slice */
     }
+    if (served->part.variable != NULL) {
+        return served_slot_read(variable, rows, step, into, error);
+    }
     CADRE_TRY(served_versions(variable, &versions, error));
     if (rows->ids == NULL) {
         const struct row_range range = {.first = rows->first, .rows = rows->count};

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Synchronous steps, as the chief sees them: which one is next. */
-#include <stdlib.h>
-
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"
@@ -9,7 +7,7 @@
 static cadre_status begin_step(
     const cadre_variable *variable, uint64_t step, struct cadre_error *error)
 {
-    size_t shards = (size_t)variable->served->layout.shards;
+    CADRE_TRY(served_require_no_slot(variable, error));
     enum role role = served_role(variable->served->all);
     if (role != ROLE_CHIEF) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
@@ -17,18 +15,9 @@ static cadre_status begin_step(
             "%s",
             variable->name, role_name(role));
     }
-    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
-    if (requests == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for requests to %zu shards of variable '%s'", shards, variable->name);
-    }
-    for (size_t i = 0; i < shards; i++) {
-        requests[i] = (struct request){.kind = REQUEST_BEGIN_STEP,
-            .server = variable->served->shards[i].server,
-            .shard = variable->served->shards[i].number,
-            .min_steps = step};
-    }
-    return served_send(variable, requests, shards, error);
+    CADRE_FREE_AT_EXIT struct request *requests = NULL;
+    const struct request like = {.kind = REQUEST_BEGIN_STEP, .min_steps = step};
+    return served_call_shards(variable, &like, &requests, error);
 }
 
 cadre_status cadre_variable_begin_step(cadre_variable *variable, uint64_t step)

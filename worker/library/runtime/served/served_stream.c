@@ -98,19 +98,14 @@ static cadre_status read_counts(cadre_variable *variable, bool steps, streamed_s
     void *user, struct cadre_error *error)
 {
     size_t shards = (size_t)variable->served->layout.shards;
-    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    CADRE_FREE_AT_EXIT struct request *requests = NULL;
     CADRE_FREE_AT_EXIT int64_t *counts = malloc(shards * sizeof *counts);
-    if (requests == NULL || counts == NULL) {
+    const struct request like = {.kind = steps ? REQUEST_PULL : REQUEST_SLOT};
+    if (counts == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the counts of variable '%s'", variable->name);
     }
-    for (size_t i = 0; i < shards; i++) {
-        requests[i] = (struct request){.kind = steps ? REQUEST_PULL : REQUEST_SLOT,
-            .server = variable->served->shards[i].server,
-            .shard = variable->served->shards[i].number,
-            .row_bytes = variable->served->row_bytes};
-    }
-    CADRE_TRY(served_send(variable, requests, shards, error));
+    CADRE_TRY(served_call_shards(variable, &like, &requests, error));
     for (size_t i = 0; i < shards; i++) {
         counts[i] = (int64_t)(steps ? requests[i].ret_steps : requests[i].updates);
     }
@@ -153,22 +148,13 @@ static cadre_status served_stream_take(struct streamed *streamed,
 
 static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
 {
-    size_t shards = (size_t)variable->served->layout.shards;
-    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
+    CADRE_FREE_AT_EXIT struct request *requests = NULL;
+    const struct request like = {.kind = REQUEST_PULL};
     struct cadre_error ignored; /* then it cannot be told, and is written again */
-    if (requests == NULL) {
+    if (served_call_shards(variable, &like, &requests, &ignored) != CADRE_OK) {
         return false;
     }
-    for (size_t i = 0; i < shards; i++) {
-        requests[i] = (struct request){.kind = REQUEST_PULL,
-            .server = variable->served->shards[i].server,
-            .shard = variable->served->shards[i].number,
-            .row_bytes = variable->served->row_bytes};
-    }
-    if (served_send(variable, requests, shards, &ignored) != CADRE_OK) {
-        return false;
-    }
-    for (size_t i = 0; i < shards; i++) {
+    for (size_t i = 0; i < variable->served->layout.shards; i++) {
         *stamp = prng_mix(*stamp ^ requests[i].ret_version);
     }
     return true;

@@ -14,19 +14,21 @@
 static cadre_status train_shards(
     cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
 {
-    size_t shards = (size_t)variable->served->layout.shards;
-    CADRE_FREE_AT_EXIT struct request *requests = calloc(shards, sizeof *requests);
-    if (requests == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory to give variable '%s' its optimizer", variable->name);
-    }
-    for (size_t i = 0; i < shards; i++) {
-        requests[i] = (struct request){.kind = REQUEST_TRAIN,
-            .server = variable->served->shards[i].server,
-            .shard = variable->served->shards[i].number,
-            .rule = rule};
-    }
-    return served_send(variable, requests, shards, error);
+    CADRE_FREE_AT_EXIT struct request *requests = NULL;
+    const struct request like = {.kind = REQUEST_TRAIN, .rule = rule};
+    return served_call_shards(variable, &like, &requests, error);
+}
+
+cadre_status served_find_rule(
+    const cadre_variable *variable, struct optimizer_rule *ret_rule, struct cadre_error *error)
+{
+    uint8_t bytes[RULE_BYTES];
+    const struct served_shard *first = &variable->served->shards[0];
+    struct request request = {
+        .kind = REQUEST_RULE, .server = first->server, .shard = first->number, .into = bytes};
+    CADRE_TRY(served_send(variable, &request, 1, error));
+    rule_read(bytes, ret_rule);
+    return CADRE_OK;
 }
 
 static bool is_same(const struct optimizer_rule *a, const struct optimizer_rule *b)
@@ -54,6 +56,7 @@ cadre_status served_train(
     cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error)
 {
     struct served *served = variable->served;
+    CADRE_TRY(served_require_no_slot(variable, error));
     if (served_role(served->all) != ROLE_CHIEF || is_same(&served->rule, rule)) {
         return CADRE_OK;
     }

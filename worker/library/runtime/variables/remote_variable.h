@@ -60,6 +60,14 @@ struct remote_variable_ops {
      * another one. */
     cadre_status (*train)(
         cadre_variable *variable, const struct optimizer_rule *rule, struct cadre_error *error);
+    /* What its optimizer remembers under that name of a rule's slot, or "updates": a variable on
+     * the same servers that is only read, and lives as long. FAILED_PRECONDITION: the servers have
+     * none of that name. */
+    cadre_status (*slot)(cadre_variable *variable, const char *name, cadre_variable **ret_slot,
+        struct cadre_error *error);
+    /* How many updates there were, of the shard that has had most. */
+    cadre_status (*updates)(
+        const cadre_variable *variable, int64_t *ret_updates, struct cadre_error *error);
     /* Whether the calling thread runs what the chief schedules: it finds what the chief has made,
      * and creates none. */
     bool (*in_closure)(void);
