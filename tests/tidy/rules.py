@@ -595,7 +595,7 @@ MACHINE_PATHS = r"(?<![\w.~-])/(?:work|root|home)/|/tmp/b-"
 
 # What lies below these folders is described by the README.md of the folder behind it.
 README_COVERS = {"proto/": "proto", "tests/unit/": "tests/unit", "common/include/": "common",
-                 "tests/gpu/standin/": "tests/gpu/standin", "worker/library/input/": "worker/library/input",
+                 "tests/gpu/standin/": "tests/gpu/standin",
                  "worker/library/mesh/": "worker/library/mesh", "worker/library/ps/": "worker/library/ps",
                  "worker/library/runtime/state/": "worker/library/runtime/state",
                  "coordinator/daemon/": "coordinator/daemon", "coordinator/cli/": "coordinator/cli"}
