@@ -10,16 +10,7 @@
 #include "cadre/client.h"
 #include "common/base/options.h"
 #include "common/rpc/tls_options.h"
-
-/* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
- * 3 also that nothing could be proved, and has a 4: exit_codes.c has the sentences. */
-enum cli_exit {
-    CLI_DONE = 0,
-    CLI_FAILED = 1,
-    CLI_USAGE = 2,
-    CLI_NO_COORDINATOR = 3,
-    CLI_INTERRUPTED = 130
-};
+#include "coordinator/cli/render/cli_exit.h"
 
 /* Verbs that exit alike. */
 enum cli_exit_codes {

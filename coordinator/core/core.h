@@ -406,8 +406,7 @@ enum core_action_type {
     /* Start the job's tasks on this link that are STARTING, as in START_JOB: replacements, and on
      * the link of an agent that came back. An agent ignores those that it has. */
     CORE_ACTION_START_TASKS,
-    /* The job needs nothing that workers keep between lives of its tasks: on this link, or (0) on
-     * all. */
+    /* The job needs nothing that workers keep of its tasks: on this link, or (0) on all. */
     CORE_ACTION_FORGET_JOB
 };
 

@@ -2,7 +2,8 @@
 """A coordinator of a later version, as far as a client can tell: generated from .proto files that were edited for it.
 A process of its own, for its messages have the names of ours.
 
-usage: newer_coordinator.py ADDRESS FOLDER    FOLDER: the edited stubs; prints "ready" when it listens, ends with its standard input
+usage: newer_coordinator.py ADDRESS FOLDER    FOLDER: the edited stubs; prints "ready" when it listens and
+ends with its standard input
 """
 import sys
 from concurrent import futures

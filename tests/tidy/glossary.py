@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds the tree's language to the glossary of common/README.md: one line per word that it refuses, status 1 when there is one.
+"""Holds the tree's language to the glossary of common/README.md: one line per word that it refuses, status 1 when there
+is one.
 
 usage: glossary.py [--count] [ROOT]     --count prints how often each refused word stands in each folder instead
 
@@ -61,7 +62,8 @@ def refused_in(glossary, source):
         yield text.count("\n", 0, match.start()) + 1, word, glossary.words[word]
     names = [(1, os.path.basename(source.path))]
     if source.is_c and source.path.startswith(rules.SHIPPED):
-        names += [(number, name) for number, line in enumerate(source.code, 1) for name in re.findall(r"[A-Za-z]\w*", line)]
+        names += [(number, name) for number, line in enumerate(source.code, 1)
+                  for name in re.findall(r"[A-Za-z]\w*", line)]
     for number, name in names:
         for word in bad_words_of(glossary, name):
             yield number, word, glossary.names[word]

@@ -94,7 +94,7 @@ def may_use(source, other):
     layer = max((row for row in rules.LAYERS if source.startswith(row)), key=len, default="")
     folder = graph.folder_of(other) + "/"
     return any(folder.startswith(name) if name.endswith("/") else folder in (name.rsplit("/", 1)[0] + "/",
-                                                                            rules.IMPLEMENTED_IN.get(name))
+                                                                            *rules.IMPLEMENTED_IN.get(name, ()))
                for name in rules.LAYERS.get(layer, ()))
 
 

@@ -4,7 +4,8 @@
 
 usage: measure.py [--check] [--build BUILD] [FOLDER...]     default: what this project ships, without tests and examples
 
---check compares with rules.SHAPE instead: status 1 and one line per figure that is out of its range. With --build also the files that need each other by link (links.py), which wants this tree's build.
+--check compares with rules.SHAPE instead: status 1 and one line per figure that is out of its range.
+--build: also the files that need each other by link (links.py), of this tree's build.
 """
 import collections
 import os

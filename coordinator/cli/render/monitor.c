@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "coordinator/cli/cli.h"
+#include "coordinator/cli/render/cli_exit.h"
 #include "coordinator/cli/render/render.h"
 
 static void emit_out(uint32_t task, const char *line, size_t size, void *user)

@@ -83,7 +83,7 @@ cudaLaunchConfig_t config_of(void *stream, int64_t count)
     return config;
 }
 
-} // namespace
+} /* namespace */
 
 int learner_kernel_count(
     void *stream, int64_t *hits, int64_t samples, const int64_t *ids, int64_t rows)

@@ -454,8 +454,7 @@ static void who_leaves_is_compared_before(void **state)
         assert_int_equal(job_view(s, 1).verified.position, differs ? 4 : 8);
         if (!differs) {
             expect_output(s,
-                "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this "
-                "task\n"
+                "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
                 "stop task 1/1#2 on link 2\n");
         } else {
             expect_output(s, "record! worker b is the culprit 1\n"
@@ -558,8 +557,7 @@ static void who_lost_its_peers_is_compared_later(void **state)
     }
 }
 
-/* Steps that are done again from the same checkpoint are no progress, so this does not go on for
- * ever. */
+/* Steps that are done again from the same checkpoint are no progress, so the job fails. */
 static void what_is_not_kept_is_a_failure(void **state)
 {
     (void)state;

@@ -114,10 +114,12 @@ static void arrives(struct script *s, uint64_t link, uint64_t up_to, uint64_t ap
         s, link, 1, 1, up_to, applied, (struct cursor){.stream = 1, .first = 10, .begin = 10});
 }
 
+/* NULL: the job of running(). */
 static struct script *stage_adopted(const struct core_restore_job *job)
 {
     struct script *s = script_open(NULL);
-    restore(s, job);
+    const struct core_restore_job plain = running();
+    restore(s, job != NULL ? job : &plain);
     restore_done(s, 1);
     return s;
 }
@@ -125,8 +127,7 @@ static struct script *stage_adopted(const struct core_restore_job *job)
 static void tasks_are_adopted(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     expect_output(s, "");
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
@@ -157,8 +158,7 @@ static void tasks_are_adopted(void **state)
 static void an_arrival_may_come_before_a_hello(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     comes_back(s, 1, "a", 0);
     script_skip(s);
     arrives(s, 1, 25, 22);
@@ -215,8 +215,7 @@ static void a_recorded_halt_stays_pending(void **state)
 static void who_does_not_come_is_lost(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     comes_back(s, 1, "a", 0);
     sends_hello(s, 1, 0, 20);
     arrived(s, 1, 1, 1, 21, 20);
@@ -239,8 +238,7 @@ static void who_does_not_come_is_lost(void **state)
 static void one_that_its_worker_does_not_list_is_lost(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     comes_back(s, 1, "a", 0);
     script_skip(s);
     struct task_ref older = {.job = {1}, .slot = 1, .incarnation = 1};
@@ -259,8 +257,7 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
-    struct core_restore_task tasks[2];
-    memcpy(tasks, both, sizeof(tasks));
+    struct core_restore_task tasks[2] = {both[0], both[1]};
     tasks[1].gone = true;
     job.tasks = tasks;
     struct script *s = stage_adopted(&job);
@@ -289,8 +286,7 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
 static void frozen_members_are_a_regroup(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     comes_back(s, 1, "a", 0);
     comes_back(s, 2, "b", 1);
     sends_hello(s, 1, 0, 20);
@@ -310,8 +306,7 @@ static void a_job_that_restarts_does_so_again(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
-    struct core_restore_task tasks[2];
-    memcpy(tasks, both, sizeof(tasks));
+    struct core_restore_task tasks[2] = {both[0], both[1]};
     tasks[0].rank = UINT32_MAX; /* started again since the plan */
     tasks[1].rank = UINT32_MAX;
     job.tasks = tasks;
@@ -397,8 +392,7 @@ static void a_start_that_may_not_have_been_sent_is_sent(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
-    struct core_restore_task tasks[2];
-    memcpy(tasks, both, sizeof(tasks));
+    struct core_restore_task tasks[2] = {both[0], both[1]};
     tasks[0].rank = UINT32_MAX;
     tasks[1].rank = UINT32_MAX;
     job.tasks = tasks;
@@ -528,8 +522,7 @@ static void who_was_left_out_may_end(void **state)
 static void a_regroup_awaits_who_is_on_its_way(void **state)
 {
     (void)state;
-    struct core_restore_job job = running();
-    struct script *s = stage_adopted(&job);
+    struct script *s = stage_adopted(NULL);
     comes_back(s, 1, "a", 0);
     sends_hello(s, 1, 0, 20);
     frozen(s, 1, 1, 0, 20, 1);
@@ -555,8 +548,7 @@ static void who_was_lost_after_goodbye_had_finished(void **state)
 {
     (void)state;
     struct core_restore_job job = running();
-    struct core_restore_task tasks[2];
-    memcpy(tasks, both, sizeof(tasks));
+    struct core_restore_task tasks[2] = {both[0], both[1]};
     tasks[1].gone = true;
     tasks[1].lost = true;
     job.tasks = tasks;

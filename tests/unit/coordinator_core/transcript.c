@@ -95,7 +95,7 @@ static void show_worker(struct script *s, const struct core_record *r)
 static void show_record(struct script *s, const struct core_record *r)
 {
     char head[64];
-    const struct cursor *c;
+    const struct cursor *c = &r->consumption.cursor;
     (void)snprintf(head, sizeof(head), "record%s job %" PRIu64 ":", r->sync ? "!" : "", r->job.n);
     switch (r->type) {
     case CORE_RECORD_JOB:
@@ -124,7 +124,6 @@ static void show_record(struct script *s, const struct core_record *r)
         show_control(s, head, r);
         break;
     case CORE_RECORD_CONSUMED:
-        c = &r->consumption.cursor;
         line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
             c->stream, c->epoch, r->consumption.consumption.samples,
             r->consumption.consumption.steps);

@@ -5,7 +5,7 @@
 #include "tests/unit/input/cmocka_unit.h"
 #include "tests/unit/input/elements.h"
 #include "worker/library/input/node/error_samples.h"
-#include "worker/library/input/nested/nested.h"
+#include "worker/library/input/node/sample_id.h"
 
 static const char *told(const uint64_t *list, size_t count, size_t first)
 {
@@ -35,17 +35,18 @@ static void samples_in_words(void **state)
     assert_string_equal(TOLD(1, 3, 9, 2, 4), "samples 9, 2, 4 (from 0): torn");
     assert_string_equal(TOLD(0, 7, 9, 2, 8, 1, 0, 11, 30),
         "samples 7, 9, 2, 8, 1, 0, ... (8 in all) (from 0): torn");
-    assert_string_equal(TOLD(0, nested_id(3, 12)), "sample 12 of input element 3 (from 0): torn");
+    assert_string_equal(
+        TOLD(0, sample_id_of(3, 12)), "sample 12 of input element 3 (from 0): torn");
     /* Nothing known, nothing claimed. */
     assert_string_equal(TOLD(2, 3, 9), "torn");
-    assert_string_equal(TOLD(0, nested_id(UINT64_C(1) << 50, 1)), "torn");
+    assert_string_equal(TOLD(0, sample_id_of(UINT64_C(1) << 50, 1)), "torn");
     assert_int_equal(error_samples(CADRE_OK, NULL, 0, NULL), CADRE_OK);
     assert_int_equal(error_samples(CADRE_ABORTED, NULL, 0, NULL), CADRE_ABORTED);
     /* More than a text holds is cut, not written behind it. */
-    const char *long_one = TOLD(0, nested_id(200001, 900000000001), nested_id(200002, 900000000002),
-        nested_id(200001, 900000000007), nested_id(200004, 900000000004),
-        nested_id(200005, 900000000009), nested_id(200006, 900000000006),
-        nested_id(200007, 900000000003));
+    const char *long_one = TOLD(0, sample_id_of(200001, 900000000001),
+        sample_id_of(200002, 900000000002), sample_id_of(200001, 900000000007),
+        sample_id_of(200004, 900000000004), sample_id_of(200005, 900000000009),
+        sample_id_of(200006, 900000000006), sample_id_of(200007, 900000000003));
     assert_non_null(strstr(long_one, "samples 900000000001 of input element 200001, "));
     assert_non_null(strstr(long_one, ": torn"));
 }

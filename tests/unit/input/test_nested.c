@@ -9,6 +9,7 @@
 #include "tests/unit/input/reading.h"
 #include "tests/unit/input/scratch_folder.h"
 #include "worker/library/input/nested/nested.h"
+#include "worker/library/input/node/sample_id.h"
 
 static const struct pass in_order = {.ordered = true};
 
@@ -28,7 +29,7 @@ static void expect_ids(cadre_dataset *data, const char *expected)
     for (size_t i = 0; i < ids.count; i++) {
         uint64_t outer = 0;
         uint64_t ordinal = 0;
-        assert_true(nested_id_split(ids.ids[i], &outer, &ordinal));
+        assert_true(sample_id_split(ids.ids[i], &outer, &ordinal));
         used += (size_t)snprintf(text + used, sizeof text - used, "%s%llu:%llu", i > 0 ? " " : "",
             (unsigned long long)outer, (unsigned long long)ordinal);
     }
@@ -65,13 +66,14 @@ static void ids(void **state)
             cadre_dataset_batch(cadre_dataset_skip(range(0, 4), 1), 2, false), make_inner, &inner),
         "1:0 3:0 3:1");
     /* What does not fit is hashed. */
-    assert_int_equal(nested_id(3, 5), UINT64_C(3) << 40 | 5);
-    assert_false(nested_id_split(nested_id(UINT64_C(1) << NESTED_OUTER_BITS, 5), &outer, &ordinal));
-    assert_false(nested_id_split(nested_id(1, UINT64_C(1) << 40), &outer, &ordinal));
-    assert_true(nested_id(UINT64_C(1) << 20, 5) != nested_id(UINT64_C(1) << 20, 6));
-    assert_true(nested_id(UINT64_C(1) << 20, 5) != nested_id(UINT64_C(1) << 21, 5));
+    assert_int_equal(sample_id_of(3, 5), UINT64_C(3) << 40 | 5);
+    assert_false(
+        sample_id_split(sample_id_of(UINT64_C(1) << SAMPLE_ID_OUTER_BITS, 5), &outer, &ordinal));
+    assert_false(sample_id_split(sample_id_of(1, UINT64_C(1) << 40), &outer, &ordinal));
+    assert_true(sample_id_of(UINT64_C(1) << 20, 5) != sample_id_of(UINT64_C(1) << 20, 6));
+    assert_true(sample_id_of(UINT64_C(1) << 20, 5) != sample_id_of(UINT64_C(1) << 21, 5));
     assert_true(
-        nested_id_split(nested_id((1 << 18) - 1, (UINT64_C(1) << 40) - 1), &outer, &ordinal));
+        sample_id_split(sample_id_of((1 << 18) - 1, (UINT64_C(1) << 40) - 1), &outer, &ordinal));
     assert_int_equal(outer, (1 << 18) - 1);
     assert_int_equal(ordinal, (UINT64_C(1) << 40) - 1);
 }

@@ -14,9 +14,55 @@
 #define CADRE_WORKER_PS_REQUEST_H
 
 #include "worker/library/optimizer/rule_bytes.h"
-#include "worker/library/ps/client/client.h"
 #include "worker/library/ps/link/link.h"
 #include "worker/library/ps/store/store.h"
+
+enum request_kind {
+    REQUEST_CREATE = 1, /* spec -> shard */
+    REQUEST_PULL,       /* rows [first, first + rows) -> into, and version */
+    REQUEST_GATHER,     /* ids -> rows of `into`, in their order */
+    REQUEST_PUSH,       /* push, values -> version */
+    REQUEST_PUSH_PULL,  /* a push of a dense range, and that range as it is afterwards */
+    REQUEST_SLOT,       /* an optimizer's memory, as PULL; `slot`. No rows: only the count */
+    REQUEST_SET_SLOT,   /* and its count of updates: for checkpoints; likewise */
+    REQUEST_NOTE,       /* name, values */
+    REQUEST_FIND_NOTE,  /* name -> text (malloc'ed) and its size; NOT_FOUND */
+    REQUEST_NOTE_NAMES, /* -> text: names, each with its terminator */
+    REQUEST_BEGIN_STEP, /* min_steps: which step is next; see store_begin_step */
+    REQUEST_TRAIN,      /* rule: the shard's from now on; see store_train */
+    REQUEST_RULE,       /* -> into: RULE_BYTES, of that rule */
+    REQUEST_NORMS,      /* as PUSH -> into: NORMS_BYTES; see store_push_norms */
+    REQUEST_STEP_NORMS, /* min_steps: which step -> ret_steps: its state, and likewise */
+    REQUEST_SETTLE      /* min_steps, trust -> ret_trust; see store_step_settle */
+};
+
+struct request {
+    enum request_kind kind;
+    uint32_t server;
+    const struct store_spec *spec;     /* CREATE */
+    const struct optimizer_rule *rule; /* TRAIN */
+    uint32_t shard;
+    uint64_t first;
+    uint64_t rows;
+    uint32_t slot;
+    uint64_t updates;   /* SET_SLOT; of SLOT the answer */
+    uint64_t row_bytes; /* of PULL, GATHER, PUSH, ...: as created */
+    const int64_t *ids; /* GATHER: `rows` of them */
+    struct push push;   /* its ids too; shard is taken from above */
+    double trust;       /* SETTLE */
+    const char *name;
+    const void *values; /* given; NOTE: `rows` bytes of them */
+    void *into;         /* the caller's, rows * row_bytes */
+    uint64_t min_steps; /* PULL, GATHER: waits until so many were applied; 0: as it is */
+    /* answers */
+    uint32_t ret_shard;
+    uint64_t ret_version; /* of the shard, before the first row was read */
+    uint64_t ret_steps;   /* PULL: how many it has had, likewise */
+    double ret_trust;     /* PUSH, PUSH_PULL, SETTLE: LAMB's ratio that it has; 0: none */
+    char *ret_text;
+    size_t ret_text_bytes;
+    cadre_status code; /* of this one; the others may have succeeded */
+};
 
 /* Beside enum request_kind. The first frame of a connection, and all that a server says. */
 #define FRAME_HELLO  64

@@ -9,26 +9,8 @@
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/node/available_memory.h"
 
-/* What an element takes besides its values while it waits for its batch, at the least. */
-#define ELEMENT_OVERHEAD_BYTES 128
-
 /* Whether there is memory left is looked up once in so many bytes. */
 #define BYTES_BETWEEN_CHECKS ((uint64_t)64 << 20)
-
-uint64_t element_memory_bytes(const cadre_element *element)
-{
-    uint64_t bytes = ELEMENT_OVERHEAD_BYTES;
-    for (uint32_t i = 0; i < element->count; i++) {
-        const cadre_tensor *tensor = element->tensors[i];
-        const bool strings = cadre_tensor_dtype(tensor) == CADRE_STRING;
-        const cadre_string *string = strings ? cadre_tensor_const_data(tensor) : NULL;
-        bytes += cadre_tensor_bytes(tensor);
-        for (int64_t k = 0; strings && k < cadre_tensor_count(tensor); k++) {
-            bytes += string[k].size;
-        }
-    }
-    return bytes;
-}
 
 void batch_builder_reset(struct batch_builder *builder)
 {

@@ -14,9 +14,6 @@ struct batch_builder {
     uint64_t bytes_since_check; /* since memory was looked at */
 };
 
-/* About what an element takes while it is held, with the text of its strings. */
-uint64_t element_memory_bytes(const cadre_element *element);
-
 /* Takes `part` over, which counts as `rows` rows; also on error. RESOURCE_EXHAUSTED: memory runs
  * out. */
 cadre_status batch_builder_add(

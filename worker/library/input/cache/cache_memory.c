@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/base/fault.h"
-#include "worker/library/input/batching/batch_builder.h"
 #include "worker/library/input/cache/cache_store.h"
 #include "worker/library/input/node/available_memory.h"
+#include "worker/library/input/node/element_stack.h"
 
 #define CHECK_BYTES    (64 << 20) /* the machine's memory is looked at after so many more */
 #define OVERHEAD_BYTES 256        /* of a tensor, about */

@@ -9,9 +9,9 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/composite/composite.h"
-#include "worker/library/input/nested/nested.h"
 #include "worker/library/input/read_ahead/prefetch.h"
 #include "worker/library/input/distribution/distributed_input_internal.h"
+#include "worker/library/input/node/sample_id.h"
 
 void distributed_batch_clear(struct distributed_batch *batch)
 {
@@ -155,7 +155,7 @@ cadre_status distributed_input_files_digest(const struct distributed_input *inpu
                 consumption->open ? consumption->ids.count : 0);
         }
         for (uint64_t ordinal = run->first; ordinal - run->first < run->count; ordinal++) {
-            digest_add(ret_digest, &key, nested_id(consumption->ids.ids[run->file], ordinal));
+            digest_add(ret_digest, &key, sample_id_of(consumption->ids.ids[run->file], ordinal));
         }
     }
     return CADRE_OK;

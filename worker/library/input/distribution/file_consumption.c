@@ -10,6 +10,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
+#include "worker/library/input/node/sample_id.h"
 #include "worker/library/input/sharding/auto_shard.h"
 #include "worker/library/input/sharding/file_names.h"
 #include "worker/library/input/sharding/required_shard.h"
@@ -255,7 +256,7 @@ static cadre_status make_runs(const struct file_consumption *consumption, const 
     for (size_t i = 0; i < count; i++) {
         uint64_t outer = 0;
         uint64_t ordinal = 0;
-        size_t file = nested_id_split(sorted[i], &outer, &ordinal) ? file_of(consumption, outer)
+        size_t file = sample_id_split(sorted[i], &outer, &ordinal) ? file_of(consumption, outer)
                                                                    : consumption->ids.count;
         if (file == consumption->ids.count) {
             return cadre_error_set(

@@ -2,6 +2,7 @@
  * The reader of a parallel interleave: it gives what the threads have read, in turn; see
  * interleave_parallel.h. Its functions are called with the lock held. */
 #include "worker/library/input/nested/interleave_parallel.h"
+#include "worker/library/input/node/sample_id.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -173,7 +174,7 @@ static cadre_status interleave_parallel_give(struct interleave_parallel_iterator
     struct waiting_element *first = &ahead->held[ahead->first];
     CADRE_TRY(nested_cursor_check(
         &ahead->cursor, interleave_node(iterator), &iterator->kind, &first->element, false, error));
-    CADRE_TRY(id_list_add(ids, nested_id(ahead->cursor.outer_id, first->ordinal), error));
+    CADRE_TRY(id_list_add(ids, sample_id_of(ahead->cursor.outer_id, first->ordinal), error));
     *ret_element = first->element;
     ahead->consumed = first->ordinal + 1;
     first->element = (cadre_element){0};

@@ -1,34 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What flat_map and interleave share: calls of the function, what the elements look like, ids. */
+ * What flat_map and interleave share: calls of the function, and what the elements look like. */
 #include "worker/library/input/nested/nested.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "common/pure/assert.h"
-#include "common/pure/prng.h"
 #include "worker/library/input/nested/nested_node.h"
 #include "worker/library/input/node/user_call.h"
 
 /* Inner datasets that are looked at to tell which dimensions are always the same. */
 #define INNER_PROBED 2
-
-#define HASHED (UINT64_C(1) << 63)
-
-uint64_t nested_id(uint64_t outer_id, uint64_t ordinal)
-{
-    if (outer_id >> NESTED_OUTER_BITS == 0 && ordinal >> NESTED_ORDINAL_BITS == 0) {
-        return outer_id << NESTED_ORDINAL_BITS | ordinal;
-    }
-    return HASHED | prng_mix(prng_mix(outer_id) + ordinal);
-}
-
-bool nested_id_split(uint64_t id, uint64_t *ret_outer_id, uint64_t *ret_ordinal)
-{
-    *ret_outer_id = id >> NESTED_ORDINAL_BITS;
-    *ret_ordinal = id & ((UINT64_C(1) << NESTED_ORDINAL_BITS) - 1);
-    return *ret_outer_id >> NESTED_OUTER_BITS == 0;
-}
 
 void nested_destroy(cadre_dataset *self)
 {

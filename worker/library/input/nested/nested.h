@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What flat_map and interleave show to the distribution of files: the ids of their samples, and how
- * such a node goes on with other input elements, without the samples that were consumed already.
+ * What flat_map and interleave show to the distribution of files: how such a node goes on with
+ * other input elements, without the samples that were consumed already. sample_id.h has their ids.
  *
  * Their input elements (mostly names of files) are the outer ones; of each the program's function
  * makes an inner dataset, and element number `ordinal` of that is one sample, whatever the inner
@@ -12,18 +12,6 @@
 #include <stdint.h>
 
 #include "cadre/dataset.h"
-
-/* Outer ids and ordinals below these are found again in the id of a sample. */
-#define NESTED_ORDINAL_BITS 40
-#define NESTED_OUTER_BITS   18
-
-/* The id of a sample: (outer_id << 40) | ordinal where both are in their bits. Else the highest bit
- * and a hash of the two: still the same for everybody, and alike for two samples of a set of 10^9
- * in one of 18 sets. */
-uint64_t nested_id(uint64_t outer_id, uint64_t ordinal);
-
-/* The inverse; false for a hash. */
-bool nested_id_split(uint64_t id, uint64_t *ret_outer_id, uint64_t *ret_ordinal);
 
 /* What was consumed already. Asked from several threads at once. */
 struct nested_consumed {

@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
+#include "worker/library/input/node/sample_id.h"
 
 void nested_cursor_clear(struct nested_cursor *cursor)
 {
@@ -131,7 +132,7 @@ static cadre_status add_ids(const struct nested_cursor *cursor, uint64_t count, 
     struct cadre_error *error)
 {
     for (uint64_t i = cursor->ordinal - count; i < cursor->ordinal && ids != NULL; i++) {
-        CADRE_TRY(id_list_add(ids, nested_id(cursor->outer_id, i), error));
+        CADRE_TRY(id_list_add(ids, sample_id_of(cursor->outer_id, i), error));
     }
     return CADRE_OK;
 }

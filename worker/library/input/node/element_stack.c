@@ -9,6 +9,24 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
 
+/* What an element takes besides its values while it waits for its batch, at the least. */
+#define ELEMENT_OVERHEAD_BYTES 128
+
+uint64_t element_memory_bytes(const cadre_element *element)
+{
+    uint64_t bytes = ELEMENT_OVERHEAD_BYTES;
+    for (uint32_t i = 0; i < element->count; i++) {
+        const cadre_tensor *tensor = element->tensors[i];
+        const bool strings = cadre_tensor_dtype(tensor) == CADRE_STRING;
+        const cadre_string *string = strings ? cadre_tensor_const_data(tensor) : NULL;
+        bytes += cadre_tensor_bytes(tensor);
+        for (int64_t k = 0; strings && k < cadre_tensor_count(tensor); k++) {
+            bytes += string[k].size;
+        }
+    }
+    return bytes;
+}
+
 void element_stack_clear(struct element_stack *rows)
 {
     for (size_t i = 0; i < rows->count; i++) {

@@ -5,6 +5,9 @@
 
 #include "worker/library/input/node/node.h"
 
+/* About what an element takes while it is held, with the text of its strings. */
+uint64_t element_memory_bytes(const cadre_element *element);
+
 /* Zeroed: none. */
 struct element_stack {
     cadre_element *elements;

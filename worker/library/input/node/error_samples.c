@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "worker/library/input/nested/nested.h"
+#include "worker/library/input/node/sample_id.h"
 
 #define SHOWN_MAX  6
 #define TEXT_BYTES 256
@@ -16,7 +16,7 @@ static size_t error_samples_append(
 {
     uint64_t outer = 0;
     uint64_t ordinal = 0;
-    nested_id_split(id, &outer, &ordinal);
+    sample_id_split(id, &outer, &ordinal);
     int added = outer == 0 ? snprintf(text + at, TEXT_BYTES - at, "%s%" PRIu64, before, id)
                            : snprintf(text + at, TEXT_BYTES - at,
                                  "%s%" PRIu64 " of input element %" PRIu64, before, ordinal, outer);
@@ -45,7 +45,7 @@ cadre_status error_samples(
     for (size_t i = 0; i < count; i++) {
         uint64_t outer;
         uint64_t ordinal;
-        if (!nested_id_split(shown[i], &outer, &ordinal)) {
+        if (!sample_id_split(shown[i], &outer, &ordinal)) {
             return status; /* a hash, from which no number is found */
         }
     }

@@ -42,6 +42,15 @@ struct description;
 void description_add(struct description *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* What a source that holds a list of files fills (dataset_ops.lists); sharding/file_list_source.h
+ * says what it is for. */
+struct file_list_source {
+    size_t (*count)(const cadre_dataset *self);
+    const char *(*path)(const cadre_dataset *self, size_t number); /* number < count */
+    /* The same source of one file: one reference. */
+    cadre_dataset *(*alone)(const cadre_dataset *self, const char *path);
+};
+
 struct dataset_ops {
     const char *name; /* as the user called it, for messages */
 
@@ -119,9 +128,8 @@ struct dataset_ops {
      * input is that of this node (the walk of semantics 1.4). */
     bool keeps_elements;
 
-    bool reads_files; /* a source that does */
-    const struct file_list_source
-        *lists; /* a source that holds a list of them; file_list_source.h */
+    bool reads_files;                     /* a source that does */
+    const struct file_list_source *lists; /* of a source that holds a list of them */
 
     /* flat_map and interleave: whether the elements of the input are names of files that the
      * program's function opens; it is called for the first one to see. NULL: no. */

@@ -11,14 +11,6 @@
 
 #include "worker/library/input/node/node.h"
 
-/* What such a source fills (dataset_ops.lists). */
-struct file_list_source {
-    size_t (*count)(const cadre_dataset *self);
-    const char *(*path)(const cadre_dataset *self, size_t number); /* number < count */
-    /* The same source of one file: one reference. */
-    cadre_dataset *(*alone)(const cadre_dataset *self, const char *path);
-};
-
 /* The reader that `source`, which has `lists`, stands for: one reference, NULL without memory. It
  * holds one of `source`. */
 cadre_dataset *file_list_source_expand(cadre_dataset *source);

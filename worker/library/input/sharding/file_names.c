@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 #include "worker/library/input/sharding/file_shares.h"
-#include "worker/library/input/nested/nested.h"
+#include "worker/library/input/node/sample_id.h"
 
 #define NAME_SHOWN 200 /* bytes of a name that people see */
 
@@ -98,10 +98,10 @@ cadre_status file_names_read_ids(
         }
         uint64_t last = ids->count > 0 ? ids->ids[ids->count - 1] : 0;
         bool ascends = ids->count == before + 1 && (before == 0 || ids->ids[before - 1] < last);
-        if (!ascends || ids->count > FILE_SHARES_FILES_MAX || last >> NESTED_OUTER_BITS != 0) {
+        if (!ascends || ids->count > FILE_SHARES_FILES_MAX || last >> SAMPLE_ID_OUTER_BITS != 0) {
             status = cadre_error_set(&own, CADRE_INVALID_ARGUMENT,
                 "file %zu of the list has no number of its own below 2^%d", before,
-                NESTED_OUTER_BITS);
+                SAMPLE_ID_OUTER_BITS);
         }
     }
     cadre_iterator_release(iterator);

@@ -18,7 +18,7 @@
 
 #include "common/base/error.h"
 
-#define FILE_SHARES_FILES_MAX   (1u << 18) /* of a list: NESTED_OUTER_BITS */
+#define FILE_SHARES_FILES_MAX   (1u << 18) /* of a list: SAMPLE_ID_OUTER_BITS */
 #define FILE_SHARES_WORKERS_MAX 65536u     /* DISTRIBUTED_WORKERS_MAX */
 /* Added to the number of a file that is done: some of its samples were consumed to nobody. */
 #define FILE_SHARES_DROPPED (UINT64_C(1) << 32)

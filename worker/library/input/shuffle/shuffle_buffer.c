@@ -8,9 +8,9 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/input/batching/batch_builder.h"
 #include "worker/library/device/machine_memory.h"
 #include "worker/library/input/node/available_memory.h"
+#include "worker/library/input/node/element_stack.h"
 #include "worker/library/input/shuffle/shuffle.h"
 
 /* Larger elements of a fixed size are held as the tensors that they came in: copying them twice

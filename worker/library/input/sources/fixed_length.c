@@ -6,7 +6,6 @@
 
 #include "worker/library/device/tensor.h"
 #include "worker/library/input/files/file_rows.h"
-#include "worker/library/input/sharding/file_list_source.h"
 #include "worker/library/input/node/source.h"
 
 /* Descriptors one source holds; the files behind the first ones are opened for each read. */

@@ -11,7 +11,6 @@
 #include "worker/library/input/files/inflate_stream.h"
 #include "worker/library/input/files/input_file.h"
 #include "worker/library/input/files/line_reader.h"
-#include "worker/library/input/sharding/file_list_source.h"
 #include "worker/library/input/node/node.h"
 
 #define LINE_BYTES_DEFAULT ((int64_t)64 << 20)

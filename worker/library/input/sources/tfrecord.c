@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "worker/library/input/sharding/file_list_source.h"
-
 #define BUFFER_BYTES_DEFAULT ((size_t)1 << 20)
 #define BUFFER_BYTES_MAX     ((size_t)1 << 30)
 #define RECORD_BYTES_DEFAULT ((int64_t)1 << 30)

@@ -19,9 +19,9 @@
 #include "worker/library/ps/link/link.h"
 #include "worker/library/ps/link/link_internal.h"
 
-#define CLUSTER_PENDING_MAX        256
-#define CLUSTER_PENDING_TIMEOUT_US (5 * CADRE_US_PER_S)
-#define FDS_LOW_MS                 100 /* until accept is tried again when there are no descriptors */
+#define LINK_PENDING_MAX        256
+#define LINK_PENDING_TIMEOUT_US (5 * CADRE_US_PER_S)
+#define FDS_LOW_MS              100 /* until accept is tried again when there are no descriptors */
 
 enum stage { STAGE_HELLO, STAGE_MAC, STAGE_GREETING };
 
@@ -45,7 +45,7 @@ struct link_listener {
     struct link_terms terms;
     struct link_admission admission;
     size_t count;
-    struct pending_connection pending[CLUSTER_PENDING_MAX];
+    struct pending_connection pending[LINK_PENDING_MAX];
 };
 
 /* ---- one stranger ---- */
@@ -185,12 +185,12 @@ static void make_room(struct link_listener *listener)
 /* False: there are no descriptors now. */
 static bool accept_waiting(struct link_listener *listener, uint64_t now_us)
 {
-    for (size_t i = 0; i < CLUSTER_PENDING_MAX; i++) {
+    for (size_t i = 0; i < LINK_PENDING_MAX; i++) {
         int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
             return errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS;
         }
-        if (listener->count == CLUSTER_PENDING_MAX) {
+        if (listener->count == LINK_PENDING_MAX) {
             make_room(listener);
         }
         link_tune(fd);
@@ -210,7 +210,7 @@ static int wait_ms(const struct link_listener *listener, uint64_t now_us)
     if (first_us == UINT64_MAX) {
         return -1;
     }
-    uint64_t over_us = first_us + CLUSTER_PENDING_TIMEOUT_US;
+    uint64_t over_us = first_us + LINK_PENDING_TIMEOUT_US;
     return over_us <= now_us ? 0 : (int)((over_us - now_us) / CADRE_US_PER_MS + 1);
 }
 
@@ -224,7 +224,7 @@ static void serve_pending(
                              ? link_listener_advance(listener, pending_connection)
                              : FATE_WAITS;
         if (fate == FATE_WAITS &&
-            now_us - pending_connection->since_us >= CLUSTER_PENDING_TIMEOUT_US) {
+            now_us - pending_connection->since_us >= LINK_PENDING_TIMEOUT_US) {
             fate = FATE_DROPPED;
         }
         if (fate != FATE_WAITS) {
@@ -237,7 +237,7 @@ static void *listen_loop(void *argument)
 {
     struct link_listener *listener = argument;
     crash_thread("server listener", 0);
-    struct pollfd pollers[CLUSTER_PENDING_MAX + 2];
+    struct pollfd pollers[LINK_PENDING_MAX + 2];
     bool accepts = true;
     while (!atomic_load(&listener->closing)) {
         size_t count = listener->count;

@@ -16,6 +16,7 @@
 #include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/state/layout/state.h"
+#include "worker/library/runtime/state/create/variable_in_step.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/create/variable_name.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -8,6 +8,7 @@
 #include "worker/library/runtime/state/create/creation_note.h"
 #include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/state/layout/state_part.h"
+#include "worker/library/runtime/state/restore/initial_value.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_list.h"
 

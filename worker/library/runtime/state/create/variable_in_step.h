@@ -11,16 +11,8 @@
 #define CADRE_RUNTIME_CREATE_VARIABLE_IN_STEP_H
 
 #include "common/base/error.h"
-#include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
-
-/* Of a task; in the state's part. */
-struct variable_in_step {
-    cadre_variable *variable; /* what local replica 0 has made last */
-    struct initial_value value;
-    void *values; /* of the chief: where it evaluated; NULL: nowhere, or it is in the component */
-    bool staged;  /* that is memory of its own, for a component on a device */
-};
 
 /* In a replica's thread, as two of its step's collectives; the plan was checked, its name is final
  * and nobody has it. An error fails the step. */

@@ -7,8 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/library/runtime/state/create/variable_in_step.h"
+#include "common/base/error.h"
 #include "worker/library/runtime/strategy/strategy_hooks.h"
+#include "worker/library/runtime/variables/variable.h"
 
 struct requested_names;
 struct checkpointer;
@@ -16,6 +17,25 @@ struct checkpoint_reader;
 struct registered_state;
 struct restoration;
 struct streamed;
+
+/* What a variable begins with; restore/initial_value.h finds it. */
+struct initial_value {
+    const cadre_initializer *initializer;
+    bool may_lack;            /* a checkpoint may not hold it: then it begins anew */
+    struct restoration *from; /* holds it; NULL: another place does */
+    bool restored;            /* it is what a checkpoint holds */
+    cadre_tensor *strings;    /* owned; of a variable of strings that is restored, at the first task
+                               */
+    struct cadre_error own;   /* why it could not be made here; code OK: it could */
+};
+
+/* A variable that the step at hand creates; create/variable_in_step.h makes it. */
+struct variable_in_step {
+    cadre_variable *variable; /* what local replica 0 has made last */
+    struct initial_value value;
+    void *values; /* of the chief: where it evaluated; NULL: nowhere, or it is in the component */
+    bool staged;  /* that is memory of its own, for a component on a device */
+};
 
 struct state_part {
     struct checkpointer *checkpointer;
@@ -31,8 +51,8 @@ struct state_part {
     char *text; /* owned; or NULL */
     size_t text_bytes;
     bool receiving; /* state_receive was called, and neither its commit nor its undo */
-    struct variable_in_step in_step; /* of a variable that the step at hand creates */
-    struct requested_names *asked;   /* [local_replicas] by replica functions */
+    struct variable_in_step in_step;
+    struct requested_names *asked; /* [local_replicas] by replica functions */
 };
 
 #endif

@@ -7,19 +7,8 @@
 #include <stdbool.h>
 
 #include "common/base/error.h"
+#include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
-
-struct restoration;
-
-struct initial_value {
-    const cadre_initializer *initializer;
-    bool may_lack;            /* a checkpoint may not hold it: then it begins anew */
-    struct restoration *from; /* holds it; NULL: another place does */
-    bool restored;            /* it is what a checkpoint holds */
-    cadre_tensor *strings;    /* owned; of a variable of strings that is restored, at the first task
-                               */
-    struct cadre_error own;   /* why it could not be made here; code OK: it could */
-};
 
 /* Where it is to come from. INVALID_ARGUMENT: that holds another one of this name. */
 cadre_status initial_value_find(
