@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state tables of jobs, generations and workers, and the one function of each that moves. A
- * move that its table does not allow is a bug of ours. */
+ * The state tables of jobs, generations and workers, and the one function of each that moves. */
 #include "coordinator/core/state/states.h"
 
 #include "coordinator/core/state/due.h"
