@@ -2,8 +2,9 @@
  * A generation that cannot go on: its members freeze and report, then this decides which tasks form
  * the next one and at which position, or what is waited for. turn/ calls it once a turn.
  *
- *  RUN --a member is lost--> REGROUP --all reported--> enough: plan
- *               too few: wait for joiners
+ *     RUN --a member is lost--> REGROUP --all reported--> enough: plan
+ *                                                         too few: wait for joiners
+ *                                                         no state is left: JOIN, all begin again
  */
 #include "coordinator/core/decide/regroup.h"
 

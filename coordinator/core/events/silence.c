@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Workers that send nothing for a lease (protocol, rule 21). Each job decides for its own tasks:
  *
- *  a worker that can continue the job is alive the silent tasks are lost, the others go on
- *  no such worker is alive        perhaps the coordinator is cut off:
- *               it waits for them, up to the rewind patience
+ *     a worker that can continue the job is alive    the silent tasks are lost, the others go on
+ *     no such worker is alive                        perhaps the coordinator is cut off: the job
+ *                                                    waits for them, up to the rewind patience
  *
  * So a cut of the coordinator costs no job its state, and a dead host costs a job with live members
  * no more than the lease. A worker of which tasks are waited for is overdue: it is away, its slots

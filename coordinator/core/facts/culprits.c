@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counted by the worker's name, for one whose memory is bad is that when it comes back, too. There
- * are as many places as workers: of those that are not here any more, one makes room. */
+ * Culprits are counted by the worker's name, because bad memory stays with the host. There are as
+ * many entries as workers; an entry of a worker that is not known any more is reused. */
 #include "coordinator/core/facts/culprits.h"
 
 #include "coordinator/core/facts/drain.h"
@@ -63,7 +63,7 @@ static void drain_culprit(
     drain_asked(core, &drained);
 }
 
-/* One for which there is no room is counted, or drained, the next time. */
+/* If the list or the table is full, the worker is counted or drained the next time. */
 void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];

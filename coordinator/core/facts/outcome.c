@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a job ends, as soon as that is known: the first reason stands. */
+ * How a job ends: the first reason counts. */
 #include "coordinator/core/facts/outcome.h"
 
 #include "coordinator/core/facts/underfilled.h"
