@@ -148,7 +148,7 @@ def test_a_worker_of_another_protocol_is_refused():
             worker = cluster.workers[0]
             worker.argv[worker.argv.index(cluster.address)] = f"unix:{cluster.folder}/between.sock"
             worker.start(ready=False)
-            sentence = f"speaks agent protocol {version + 1}, this coordinator {version}: install the same version"
+            sentence = f"has agent protocol {version + 1}, this coordinator {version}: install the same version"
             wait_for("both numbers in the coordinator's log", lambda: sentence in cluster.coordinator.log())
             wait_for("both numbers in the worker's log", lambda: sentence in worker.log())
             check_equal(cluster.client.workers(), [], "workers that the coordinator took")

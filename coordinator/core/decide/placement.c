@@ -16,7 +16,7 @@
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
 
-static void decide_placement_place(struct core *core, struct job *job)
+static void placement_start_job(struct core *core, struct job *job)
 {
     uint32_t room = offers_free(core, job);
     uint32_t tasks = job->tasks < room ? job->tasks : room;
@@ -62,7 +62,7 @@ void placement_run(struct core *core)
         }
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= offers_free(core, &core->jobs[head])) {
-            decide_placement_place(core, &core->jobs[head]);
+            placement_start_job(core, &core->jobs[head]);
         } else if (head == LIST_NONE) {
             vacancy_run(core, true);
         }

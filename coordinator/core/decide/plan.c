@@ -52,7 +52,7 @@ static uint32_t next_free_rank(const uint32_t *members, uint32_t rank)
 
 /* Those who stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are read
  * after being written lie higher, so they are still intact. */
-static void seat_old(const struct core *core, const struct job *job,
+static void ranks_keep(const struct core *core, const struct job *job,
     const struct plan_choice *choice, uint32_t count)
 {
     uint32_t *members = core->members + job->first;
@@ -81,7 +81,8 @@ static void seat_old(const struct core *core, const struct job *job,
 }
 
 /* Assigns the ranks of all members; returns how many. */
-static uint32_t seat_all(struct core *core, const struct job *job, const struct plan_choice *choice)
+static uint32_t ranks_assign(
+    struct core *core, const struct job *job, const struct plan_choice *choice)
 {
     uint32_t *members = core->members + job->first;
     uint32_t count = 0;
@@ -90,7 +91,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
         const struct task *task = job_task(core, job, slot);
         count += plan_stays(core, job, task, choice) || plan_comes(core, job, task, choice);
     }
-    seat_old(core, job, choice, count);
+    ranks_keep(core, job, choice, count);
     uint32_t free_rank = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (plan_comes(core, job, job_task(core, job, slot), choice)) {
@@ -105,7 +106,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
 static void roster_form(struct core *core, struct job *job, const struct plan_choice *choice)
 {
     const uint32_t *members = core->members + job->first;
-    uint32_t count = seat_all(core, job, choice);
+    uint32_t count = ranks_assign(core, job, choice);
     CADRE_ASSERT(count > 0);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);

@@ -106,7 +106,7 @@ static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
                     job->early_slot == NONE &&
-                    (job->gone == job->owed || ps_job_is_set(&job->ps_job));
+                    (job->gone == job->refilled || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {

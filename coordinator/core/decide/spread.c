@@ -66,7 +66,7 @@ static void hand_out(struct core *core, struct job *job, const struct share *sha
     CADRE_ASSERT(share->slots <= core->workers[share->worker].counted_free);
     for (uint32_t i = 0; i < share->slots; i++) {
         *slot = next_empty(core, job, *slot);
-        task_place(core, job, *slot, share->worker, job->incarnation_max + 1);
+        task_assign(core, job, *slot, share->worker, job->incarnation_max + 1);
         if (placed != NULL) {
             placed(core, job, *slot);
         }
@@ -138,7 +138,7 @@ static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     for (uint32_t i = 0; i < tasks; i++) {
         count = spread_pick(core, job, shares, count);
     }
-    for (uint32_t i = 0; i < count; i++) { /* task_place() takes them */
+    for (uint32_t i = 0; i < count; i++) { /* task_assign() takes them */
         core->workers[shares[i].worker].counted_free += shares[i].slots;
         offers_changed(core, shares[i].worker);
     }
@@ -184,7 +184,7 @@ uint32_t placement_return_servers(struct core *core, struct job *job, uint32_t c
         bool waits = task->state == TASK_WAITING && task->home.n != 0;
         uint32_t worker = waits ? home_of(core, job, task) : NONE;
         if (worker != NONE) {
-            task_place(core, job, first + i, worker, job->incarnation_max + 1);
+            task_assign(core, job, first + i, worker, job->incarnation_max + 1);
             placed(core, job, first + i);
             gone++;
         }

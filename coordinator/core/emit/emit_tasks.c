@@ -43,7 +43,7 @@ static void record_lost(struct core *core, struct job *job)
     record->task_exit.incarnation = task->incarnation;
     record->task_exit.state = TASK_LOST;
     text_add(&text, task->dismissed == DISMISSED_NOT ? "" : "it was not wanted any more, and ");
-    text_add(&text, "its worker was lost: nobody knows how it ended");
+    text_add(&text, "its worker was lost: how it ended is not known");
     job->lost = task->next_lost;
     task->end_unrecorded = false;
     CADRE_ASSERT(core->end_unrecorded > 0);

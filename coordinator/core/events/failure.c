@@ -22,10 +22,10 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     const struct task_exit *exit, struct death *ret_death)
 {
     const struct task *task = job_task(core, job, slot);
-    bool unborn = task->pid == 0 && exit->signal == 0;
+    bool never_started = task->pid == 0 && exit->signal == 0;
     struct text text = text_begin(ret_death->text, sizeof(ret_death->text));
     CADRE_ASSERT(task->state == TASK_EXITED);
-    ret_death->code = unborn ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
+    ret_death->code = never_started ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
     ret_death->exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
                            : exit->code != 0 ? exit->code
                                              : 1;
@@ -37,7 +37,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
         text_add(&text, " (");
         text_add(&text, name == NULL ? "unknown" : name);
         text_add(&text, ")");
-    } else if (unborn) {
+    } else if (never_started) {
         text_add(&text, " did not start");
     } else {
         text_add(&text, " exited with status ");
@@ -95,13 +95,13 @@ void failure_early(struct core *core, struct job *job)
 }
 
 /* The task is placed again. The deadline for hellos begins again with its replacement. */
-static void owe_again(struct core *core, struct job *job, struct task *task, const char *why)
+static void replace_task(struct core *core, struct job *job, struct task *task, const char *why)
 {
     struct text reason = text_begin(job->reason, sizeof(job->reason));
     CADRE_ASSERT(job->generation.number == 0);
     text_add(&reason, why);
     deadline_clear(core, job, DEADLINE_FORM);
-    task_owe(job, task);
+    task_refill_now(job, task);
     CADRE_ASSERT(task->refill == REFILL_NOW);
 }
 
@@ -114,13 +114,13 @@ static void exited_new(struct core *core, struct job *job, uint32_t slot,
     CADRE_ASSERT(job->phase == PHASE_JOIN && job->generation.number == 0);
     CADRE_ASSERT(task->rank == NONE);
     if (task_drains(core, job, task)) {
-        owe_again(core, job, task, death->text);
+        replace_task(core, job, task, death->text);
     } else if (exit->signal != 0) {
         if (restarts_count(core, job, death->code, death->exit_code, death->text)) {
             struct text note = text_begin(job->note, sizeof(job->note));
             text_add(&note, death->text);
             text_add(&note, "; it is started again");
-            owe_again(core, job, task, death->text);
+            replace_task(core, job, task, death->text);
         }
     } else if (exit->code != 0) {
         job_fail(core, job, death->code, death->exit_code, death->text);
@@ -216,7 +216,7 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
     CADRE_ASSERT(task->state == TASK_EXITED);
     if (again && job->generation.number == 0 && !task_is_ps_task(task)) {
-        task_owe(job, job_task(core, job, slot));
+        task_refill_now(job, job_task(core, job, slot));
     } else if (counts) {
         death_make(core, job, slot, exit, &death);
         if (task_is_ps_task(task)) {
@@ -275,7 +275,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     }
     if (job->generation.number == 0 && !task_is_ps_task(task)) {
         deadline_clear(core, job, DEADLINE_FORM);
-        task_owe(job, task);
+        task_refill_now(job, task);
     }
     job_due(core, job, DUE_TASK_GONE);
 }

@@ -54,7 +54,7 @@ void generation_form_timeout(struct core *core, struct job *job)
 static cadre_status hello_check(const struct task_hello *hello, struct text *text)
 {
     if (hello->frame_version != TASK_FRAME_VERSION) {
-        text_add(text, " speaks task frame version ");
+        text_add(text, " has task frame version ");
         text_add_u64(text, hello->frame_version);
         text_add(text, ", the coordinator ");
         text_add_u64(text, TASK_FRAME_VERSION);

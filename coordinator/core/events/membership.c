@@ -22,7 +22,7 @@ static cadre_status hello_check(
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (hello->protocol_version != AGENT_PROTOCOL_VERSION) {
-        text_add(&text, "the worker speaks agent protocol ");
+        text_add(&text, "the worker has agent protocol ");
         text_add_u64(&text, hello->protocol_version);
         text_add(&text, ", this coordinator ");
         text_add_u64(&text, AGENT_PROTOCOL_VERSION);
@@ -215,7 +215,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
         return;
     }
     if (worker != NONE) {
-        worker_lose(core, worker, "which was started anew");
+        worker_lose(core, worker, "which was started again");
     }
     if (core->workers_free.count == 0) {
         text_add(&text, "the coordinator knows ");

@@ -22,7 +22,7 @@ static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
     if (!ps_job_fits(spec)) {
-        text_add(&text, "a job with parameter servers has as many tasks as its crew, which are ");
+        text_add(&text, "a job with parameter servers has one task for each role, which are ");
         text_add_u64(&text, ps_job_task_count(&spec->ps_job));
         text_add(&text, ", and at least one worker");
         return true;
@@ -146,7 +146,7 @@ static void worker_undrain(struct core *core, const struct core_drain *drain)
         bool leaves = worker != NONE && core->workers[worker].leaves;
         text_add(&text, "no client drained a worker named ");
         text_add(&text, name);
-        text_add(&text, leaves ? ": its daemon was told to end, and takes tasks when it is started"
+        text_add(&text, leaves ? ": its daemon is ending, and takes tasks when it is started again"
                                : ": `cadre workers` lists those that are drained");
         call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
         return;

@@ -66,7 +66,7 @@ static void restore_task(
         return;
     }
     core->workers[worker].slots++;
-    task_place(core, job, restore->slot, worker, restore->incarnation);
+    task_assign(core, job, restore->slot, worker, restore->incarnation);
     ps_job_restore_attempts(job, task, restore);
     task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {

@@ -18,7 +18,7 @@ static void culprits_record(struct core *core, const struct core_culprit *culpri
     record->culprit = *culprit;
 }
 
-static struct core_culprit *place_of(struct core *core, const char *name)
+static struct core_culprit *culprit_entry(struct core *core, const char *name)
 {
     uint32_t gone = NONE;
     CADRE_ASSERT(core->culprit_count <= core->options.limits.workers_max);
@@ -71,7 +71,7 @@ void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint3
     if (actions_left(core) <= 2 * ACTIONS_PER_JOB_MAX) {
         return;
     }
-    struct core_culprit *culprit = place_of(core, w->name);
+    struct core_culprit *culprit = culprit_entry(core, w->name);
     if (culprit == NULL) {
         return;
     }

@@ -73,7 +73,7 @@ static void divergence_text(const struct core *core, const struct job *job,
     }
     text_count(text, divergence->position, "step", "steps");
     if (named == NONE) {
-        text_add(text, ", and nobody knows which is right");
+        text_add(text, ", and it is not known which is right");
     }
 }
 
@@ -324,8 +324,8 @@ bool divergence_compare(struct core *core, struct job *job)
         .position = reported_states.position, .verified = job->verified.position};
     find_culprits(&reported_states, &tally, &divergence);
     facts_divergence_diverges(core, job, &divergence,
-        job->finished > 0 ? "the digests that they told at their end differ"
-                          : "the digests that they told where they stood still differ");
+        job->finished > 0 ? "the digests that they reported at their end differ"
+                          : "the digests that they reported at a halt differ");
     return true;
 }
 

@@ -61,15 +61,15 @@ static bool task_group_can_continue(
 
 static bool job_is_alive(const struct core *core, const struct job *job)
 {
-    bool heard = false;
+    bool alive = false;
     CADRE_ASSERT(job->task_groups <= job->tasks);
-    bool wanted = !generation_is_void(job); /* else its tasks are about to be told to end */
-    for (uint32_t i = 0; i < job->task_groups && wanted && !heard; i++) {
+    bool wanted = !generation_is_void(job); /* else its tasks are about to be dismissed */
+    for (uint32_t i = 0; i < job->task_groups && wanted && !alive; i++) {
         const struct task_group *task_group = job_task_group(core, job, i);
-        heard = task_group->worker != NONE && lease_is_alive(core, task_group->worker) &&
+        alive = task_group->worker != NONE && lease_is_alive(core, task_group->worker) &&
                 task_group_can_continue(core, job, task_group);
     }
-    return heard;
+    return alive;
 }
 
 /* Reads all workers of a cut-off job, so the result is kept for a part of the lease. */

@@ -87,7 +87,7 @@ void task_move(struct job *job, struct task *task, enum task_state state)
     CADRE_ASSERT(job->running <= job->alive);
 }
 
-void task_place(
+void task_assign(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
 {
     struct task *task = job_task(core, job, slot);
@@ -256,12 +256,12 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
     }
 }
 
-void task_owe(struct job *job, struct task *task)
+void task_refill_now(struct job *job, struct task *task)
 {
     CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(state_is_gone(task->state));
     refill_move(job, task, REFILL_NOW);
-    CADRE_ASSERT(job->owed <= job->gone);
+    CADRE_ASSERT(job->refilled <= job->gone);
 }
 
 void task_collect(struct core *core, struct job *job, uint32_t slot)
@@ -312,7 +312,7 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
         job_due(core, job, DUE_REQUEUE);
     }
     CADRE_ASSERT(task->state == TASK_WAITING && task->task_group == NONE);
-    CADRE_ASSERT(job->collected <= job->gone && job->owed <= job->gone);
+    CADRE_ASSERT(job->collected <= job->gone && job->refilled <= job->gone);
 }
 
 void task_clear(struct task *task)

@@ -8,7 +8,7 @@
 /* Moves the task; panics on a move that the table does not allow. */
 void task_move(struct job *job, struct task *task, enum task_state state);
 /* Places it on a worker, as this incarnation. */
-void task_place(
+void task_assign(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation);
 /* The task said hello. */
 void task_set_joined(struct job *job, struct task *task);
@@ -31,7 +31,7 @@ void joiners_dismiss(struct core *core, struct job *job);
 /* No step of the stream's epoch is left: joiners that wait for one get another WARM. */
 void joiners_outdate(struct core *core, struct job *job, uint32_t stream);
 /* An exited task is to be placed again also before the first plan. */
-void task_owe(struct job *job, struct task *task);
+void task_refill_now(struct job *job, struct task *task);
 /* Its worker holds nothing of it any more: frees the slot there. */
 void task_collect(struct core *core, struct job *job, uint32_t slot);
 /* Empties its slot if it is collected, nothing of it is to be sent, and the job goes on. */

@@ -32,9 +32,10 @@ uint32_t underfilled_count(const struct job *job)
 uint32_t underfilled_lack(const struct core *core, const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
-    uint32_t held = ps_job_is_set(&job->ps_job) ? ps_job_held_slots(core, job)
-                                                : job->usable + (first ? job->gone - job->owed : 0);
-    CADRE_ASSERT(job->owed <= job->gone);
+    uint32_t held = ps_job_is_set(&job->ps_job)
+                        ? ps_job_held_slots(core, job)
+                        : job->usable + (first ? job->gone - job->refilled : 0);
+    CADRE_ASSERT(job->refilled <= job->gone);
     CADRE_ASSERT(held <= job->tasks);
     return job->tasks_min > held ? job->tasks_min - held : 0;
 }

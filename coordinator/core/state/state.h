@@ -328,7 +328,7 @@ struct job {
     uint32_t alive; /* starting or running */
     uint32_t running;
     uint32_t gone;
-    uint32_t owed;     /* gone, to be placed again before the first plan */
+    uint32_t refilled; /* gone, to be placed again before the first plan */
     uint32_t declined; /* waiting, and not to be filled before the next plan */
     uint32_t collected;
     uint32_t usable;

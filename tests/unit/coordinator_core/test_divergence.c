@@ -155,7 +155,8 @@ static void the_same_again_is_the_programs_fault(void **state)
         const char *text = script_job_text(s, 1);
         assert_non_null(strstr(text, "the replicas have different states after "));
         assert_non_null(strstr(text,
-            ", and nobody knows which is right; so it was before, after 6 steps, and nothing later "
+            ", and it is not known which is right; so it was before, after 6 steps, and nothing "
+            "later "
             "was found equal: the step function writes what is no function of the step and its "
             "samples: look for an uninitialised value, a sum over local rows, a clock, rand(), a "
             "thread: y"));
@@ -197,7 +198,8 @@ static void another_one_behind_it_is_another_failure(void **state)
     /* Its arrival may be on its way; what it may not any more is a failure too many. */
     diverged(s, link_of(s, 1), 1, 1, (struct divergence){.position = 12, .verified = 10}, "z");
     assert_string_equal(script_job_text(s, 1),
-        "the replicas have different states after 12 steps, and nobody knows which is right: z; it "
+        "the replicas have different states after 12 steps, and it is not known which is right: z; "
+        "it "
         "was restarted 2 times before, as often as it may be (--max-restarts)");
     script_close(s);
 }
@@ -316,7 +318,8 @@ static void what_differed_before_a_start_is_void(void **state)
                      "tell task 1/0#1 on link 1: reset\n"
                      "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
-        "the replicas have different states after 6 steps, and nobody knows which is right: that "
+        "the replicas have different states after 6 steps, and it is not known which is right: "
+        "that "
         "was found before the coordinator was started again; waits for 3 more tasks (0 of 3 slots "
         "are free) for 0 s of at most 60 s");
     script_close(s);
@@ -347,7 +350,7 @@ static void ends_that_differ_are_no_end(void **state)
     begin_again(s, 12);
     assert_string_equal(script_job_text(s, 1),
         "task 2 on worker c has another state than most replicas after 6 steps: the digests that "
-        "they told at their end differ; all tasks began again from the checkpoint of step 4");
+        "they reported at their end differ; all tasks began again from the checkpoint of step 4");
     assert_int_equal(job_view(s, 1).resume, 4);
     assert_int_equal(job_view(s, 1).restarts, 1);
     for (uint32_t slot = 0; slot < 3; slot++) { /* and is, when they do not */
@@ -366,8 +369,9 @@ static void without_a_majority_no_task_is_named(void **state)
     finished_as(s, 1, 1, 0, 6, A);
     finished_as(s, 2, 1, 1, 6, B);
     finished_as(s, 3, 1, 2, 6, C);
-    assert_non_null(strstr(script_job_text(s, 1),
-        "the replicas have different states after 6 steps, and nobody knows which is right: the "));
+    assert_non_null(
+        strstr(script_job_text(s, 1), "the replicas have different states after 6 steps, and it is "
+                                      "not known which is right: the "));
     assert_null(strstr(s->transcript, "bye"));
     script_close(s);
 }
@@ -467,7 +471,7 @@ static void who_leaves_is_compared_before(void **state)
                              "stop task 1/0#1 on link 1\n");
             begin_again(s, 12);
             assert_non_null(strstr(script_job_text(s, 1),
-                "the digests that they told where they stood still differ; all tasks began again"));
+                "the digests that they reported at a halt differ; all tasks began again"));
             assert_int_equal(job_view(s, 1).restarts, 1);
         }
         script_close(s);

@@ -261,12 +261,13 @@ static void a_restarted_daemon_has_lost_its_tasks(void **state)
     struct task_ref left = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 5, "b", 77, 1, &left, 1);
-    expect_output(s, "welcome link 5: worker 3\n"
-                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-                     "record job 1: task 1 lost 0/0\n"
-                     "record! job 1: task 1#3 on b\n"
-                     "start again job 1 on link 5\n"
-                     "stop task 1/1#2 on link 5\n");
+    expect_output(s,
+        "welcome link 5: worker 3\n"
+        "tell job 1: abort g1: task 1 was lost with worker b, which was started again\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#3 on b\n"
+        "start again job 1 on link 5\n"
+        "stop task 1/1#2 on link 5\n");
     script_close(s);
 }
 

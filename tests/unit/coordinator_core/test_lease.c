@@ -120,11 +120,12 @@ static void a_restarted_daemon_ends_the_wait(void **state)
     wait_us(s, 15 * SECOND);
     script_skip(s);
     hello(s, 3, "a", 77, 1, NULL, 0);
-    expect_output(s, "welcome link 3: worker 3\n"
-                     "tell job 1: abort g1: task 0 was lost with worker a, which was started anew\n"
-                     "record job 1: task 0 lost 0/0\n"
-                     "record! job 1: task 0#3 on a\n"
-                     "start again job 1 on link 3\n");
+    expect_output(s,
+        "welcome link 3: worker 3\n"
+        "tell job 1: abort g1: task 0 was lost with worker a, which was started again\n"
+        "record job 1: task 0 lost 0/0\n"
+        "record! job 1: task 0#3 on a\n"
+        "start again job 1 on link 3\n");
     script_close(s);
 }
 

@@ -420,8 +420,8 @@ static void what_does_not_fit_is_refused(void **state)
     spec.tasks_min = 5;
     submit_spec(s, 1, &spec);
     expect_output(s,
-        "answer 1: INVALID_ARGUMENT: a job with parameter servers has as many tasks as its "
-        "crew, which are 6, and at least one worker\n");
+        "answer 1: INVALID_ARGUMENT: a job with parameter servers has one task for each "
+        "role, which are 6, and at least one worker\n");
     spec.tasks = spec.tasks_min = 7;
     submit_spec(s, 2, &spec);
     script_skip(s);

@@ -346,12 +346,13 @@ static void lost_workers_are_not_counted(void **state)
     struct task_ref held = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 9, "b", 77, 1, &held, 1);
-    expect_output(s, "welcome link 9: worker 4\n"
-                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-                     "record job 1: task 1 lost 0/0\n"
-                     "record! job 1: task 1#4 on b\n"
-                     "start again job 1 on link 9\n"
-                     "stop task 1/1#2 on link 9\n");
+    expect_output(s,
+        "welcome link 9: worker 4\n"
+        "tell job 1: abort g1: task 1 was lost with worker b, which was started again\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#4 on b\n"
+        "start again job 1 on link 9\n"
+        "stop task 1/1#2 on link 9\n");
     frozen(s, 1, 1, 0, 3, 1);
     frozen(s, 3, 1, 2, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
@@ -377,7 +378,7 @@ static void who_gives_up_for_a_lost_worker_is_not_counted(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).restarts, 0);
     assert_string_equal(script_job_text(s, 1),
-        "task 1 was lost with worker b, which was started anew; waits for 1 more task (0 of 2 "
+        "task 1 was lost with worker b, which was started again; waits for 1 more task (0 of 2 "
         "slots are free) for 0 s of at most 60 s");
     script_close(s);
 }

@@ -40,7 +40,7 @@ static void refuses_bad_hellos(void **state)
         .hello = {.protocol_version = 9, .name = "a", .boot_nonce = 1, .slots = 1}};
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
-    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 9, this "
                      "coordinator 4: install the same version of both\n");
     join(s, 1, "", 1);
     expect_output(s,
