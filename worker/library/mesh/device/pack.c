@@ -9,7 +9,6 @@
  * All in the order of the comm stream. How a list is cut depends on its types and sizes alone. */
 #include <stdint.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/device/device_mesh.h"
 #include "worker/library/mesh/collectives/reach.h"
 
