@@ -100,9 +100,6 @@ void options_free(const struct option_table *table, void *values);
 bool options_answer(const struct option_table *table, const void *values,
     const struct option_result *result, FILE *out);
 
-/* Help from the table, wrapped to the terminal behind `out`, or to $COLUMNS, or to 80 columns. */
-void options_print_help(const struct option_table *table, FILE *out);
-
 /* The effective options in the form of a configuration file, each with its help as a comment and
  * where it came from. */
 void options_print_config(const struct option_table *table, const void *values,

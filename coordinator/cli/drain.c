@@ -6,7 +6,6 @@
 
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/json.h"
-#include "coordinator/cli/render/render.h"
 
 struct drain_values {
     struct cli_common common; /* first: what all verbs have */

@@ -92,7 +92,7 @@ static cadre_status cli_pki_init(const char *folder, uint64_t days, struct cadre
     return status;
 }
 
-int pki_init(const struct cli *cli, int argc, char **argv)
+static int pki_init(const struct cli *cli, int argc, char **argv)
 {
     struct init_options {
         uint64_t days;
@@ -221,7 +221,7 @@ static const struct option_row issue_rows[] = {
                 "themselves."},
 };
 
-int pki_issue(const struct cli *cli, int argc, char **argv)
+static int pki_issue(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_table table = {.program = "cadre pki issue",
         .usage = "DIR ROLE NAME",

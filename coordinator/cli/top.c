@@ -9,7 +9,6 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/full_screen.h"
 #include "coordinator/cli/interrupt.h"
-#include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/top_frame.h"
 
 #define POLL_US (50 * CADRE_US_PER_MS)

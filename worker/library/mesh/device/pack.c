@@ -10,7 +10,6 @@
  * because all replicas must cut it alike. connected.c calls it. */
 #include <stdint.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/device/device_mesh.h"
 #include "worker/library/mesh/collectives/reach.h"
 

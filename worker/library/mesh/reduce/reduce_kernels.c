@@ -257,39 +257,3 @@ void mesh_reduce_pair(enum mesh_op op, enum mesh_dtype dtype, uint8_t *into, con
     CADRE_ASSERT(bytes % size == 0);
     isa_of()->same[dtype][op].of[0](into, (const void *const[]){left, right}, bytes / size);
 }
-
-/* --- the mean --- */
-
-#define DIVIDE(type, values, count, by)                                                            \
-    do {                                                                                           \
-        type divisor = (type)(by);                                                                 \
-        for (size_t i = 0; i < (count); i++) {                                                     \
-            type value;                                                                            \
-            memcpy(&value, (char *)(values) + i * sizeof value, sizeof value);                     \
-            value /= divisor;                                                                      \
-            memcpy((char *)(values) + i * sizeof value, &value, sizeof value);                     \
-        }                                                                                          \
-    } while (0)
-
-static void divide_halves(enum mesh_dtype dtype, uint8_t *values, size_t count, int64_t by)
-{
-    float tile[256];
-    for (size_t now = 0; count > 0; count -= now, values += now * sizeof(uint16_t)) {
-        now = count < CADRE_COUNT_OF(tile) ? count : CADRE_COUNT_OF(tile);
-        mesh_widen(dtype, tile, values, now);
-        DIVIDE(float, tile, now, by);
-        mesh_narrow(dtype, values, tile, now);
-    }
-}
-
-void mesh_divide(enum mesh_dtype dtype, void *values, size_t bytes, int64_t by)
-{
-    size_t count = bytes / mesh_dtype_bytes(dtype);
-    if (dtype == MESH_F64) {
-        DIVIDE(double, values, count, by);
-    } else if (dtype == MESH_F32) {
-        DIVIDE(float, values, count, by);
-    } else if (is_half(dtype)) {
-        divide_halves(dtype, values, count, by);
-    }
-}

@@ -46,8 +46,4 @@ void mesh_widen(enum mesh_dtype dtype, float *into, const void *from, size_t cou
 /* And back, rounding to nearest even; a NaN becomes quiet. */
 void mesh_narrow(enum mesh_dtype dtype, void *into, const float *from, size_t count);
 
-/* Divides each element of a floating-point type by `by`, in place: in its own width, 16-bit floats
- * in float32 with one rounding. Integers stay as they are. */
-void mesh_divide(enum mesh_dtype dtype, void *values, size_t bytes, int64_t by);
-
 #endif

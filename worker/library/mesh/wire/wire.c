@@ -8,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/connect/address.h"
 #include "worker/library/mesh/wire/wire_state.h"
 

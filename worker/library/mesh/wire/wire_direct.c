@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
