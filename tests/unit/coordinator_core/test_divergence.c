@@ -140,7 +140,7 @@ static void the_same_again_is_the_programs_fault(void **state)
 {
     (void)state;
     const struct divergence again[] = {
-        {.position = 6, .verified = 4}, {.position = 5, .verified = 4}, /* the same stretch */
+        {.position = 6, .verified = 4}, {.position = 5, .verified = 4}, /* the same range */
         {.position = 4, .verified = 4},                                 /* at once */
         {.position = 11, .verified = 4}, /* farther, and nothing in between is verified */
     };
@@ -156,8 +156,8 @@ static void the_same_again_is_the_programs_fault(void **state)
         assert_non_null(strstr(text, "the replicas have different states after "));
         assert_non_null(strstr(text,
             ", and it is not known which is right; so it was before, after 6 steps, and nothing "
-            "later "
-            "was found equal: the step function writes what is no function of the step and its "
+            "later was found equal: the step function writes what is no function of the step and "
+            "its "
             "samples: look for an uninitialised value, a sum over local rows, a clock, rand(), a "
             "thread: y"));
         script_close(s);
@@ -199,8 +199,7 @@ static void another_one_behind_it_is_another_failure(void **state)
     diverged(s, link_of(s, 1), 1, 1, (struct divergence){.position = 12, .verified = 10}, "z");
     assert_string_equal(script_job_text(s, 1),
         "the replicas have different states after 12 steps, and it is not known which is right: z; "
-        "it "
-        "was restarted 2 times before, as often as it may be (--max-restarts)");
+        "it was restarted 2 times before, as often as it may be (--max-restarts)");
     script_close(s);
 }
 
@@ -302,7 +301,7 @@ static void what_is_resent_is_the_same(void **state)
     script_close(s);
 }
 
-/* Who has not heard of it yet may only say where it stands. */
+/* A member that has not found it only reports its position. */
 static void what_differed_before_a_start_is_void(void **state)
 {
     (void)state;
@@ -319,8 +318,8 @@ static void what_differed_before_a_start_is_void(void **state)
                      "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
         "the replicas have different states after 6 steps, and it is not known which is right: "
-        "that "
-        "was found before the coordinator was started again; waits for 3 more tasks (0 of 3 slots "
+        "that was found before the coordinator was started again; waits for 3 more tasks (0 of 3 "
+        "slots "
         "are free) for 0 s of at most 60 s");
     script_close(s);
 }
@@ -370,8 +369,7 @@ static void without_a_majority_no_task_is_named(void **state)
     finished_as(s, 2, 1, 1, 6, B);
     finished_as(s, 3, 1, 2, 6, C);
     assert_non_null(
-        strstr(script_job_text(s, 1), "the replicas have different states after 6 steps, and it is "
-                                      "not known which is right: the "));
+        strstr(script_job_text(s, 1), "after 6 steps, and it is not known which is right: the "));
     assert_null(strstr(s->transcript, "bye"));
     script_close(s);
 }
@@ -442,7 +440,7 @@ static void a_stop_whose_states_differ_saves_nothing(void **state)
     script_close(s);
 }
 
-/* Who drains is compared with the others before it is let go. */
+/* A draining task is compared with the others before it is dismissed. */
 static void who_leaves_is_compared_before(void **state)
 {
     (void)state;
@@ -524,16 +522,16 @@ static void what_a_lost_task_gave_was_not_compared(void **state)
     static const struct {
         uint64_t trusts;   /* 4 is verified; of the others' next arrivals some are on their way */
         uint64_t position; /* of the one; the other one stands at 6 */
-        bool anew;
+        bool restarts;
     } cases[] = {{0, 6, false}, {5, 6, true}, {1, 6, true}, {7, 6, false}, {7, 5, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct script *s = stage_three(2);
         gone(s, 2, 1, 1, 0, 9, "");
         freezes_trusting(s, 0, 6, cases[i].trusts);
         freezes_trusting(s, 2, cases[i].position, cases[i].trusts);
-        assert_true((strstr(s->transcript, "reset\n") != NULL) == cases[i].anew);
+        assert_true((strstr(s->transcript, "reset\n") != NULL) == cases[i].restarts);
         assert_int_equal(job_view(s, 1).restarts, 1);
-        if (cases[i].anew) {
+        if (cases[i].restarts) {
             collected(s, 2, 1, 1);
             begin_again(s, 12);
             assert_non_null(strstr(script_job_text(s, 1),
@@ -544,7 +542,7 @@ static void what_a_lost_task_gave_was_not_compared(void **state)
     }
 }
 
-/* Nobody is gone: each is compared with the others again. Unless one takes over another's state. */
+/* No member is lost: all are compared again. Unless one takes over another's state. */
 static void who_lost_its_peers_is_compared_later(void **state)
 {
     (void)state;

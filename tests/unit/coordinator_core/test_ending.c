@@ -193,7 +193,7 @@ static void a_peer_error_waits_for_the_culprit(void **state)
         "(Segmentation fault)\n"
         "ended job 1\n");
     script_close(s);
-    /* Nobody died: they form another generation. When that does no step, it is a failure. */
+    /* No task died: they form another generation. When that does no step, it is a failure. */
     s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);
@@ -282,7 +282,7 @@ static void draining_with_a_task(void **state)
     assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
-    /* One that ends in order when it is told to has not done its work. */
+    /* A task that exits with status 0 when it is stopped has not finished. */
     s = stage_released(4);
     draining(s, 2);
     gone(s, 2, 1, 1, 0, 0, "");
