@@ -157,8 +157,8 @@ static void the_same_again_is_the_programs_fault(void **state)
         assert_non_null(strstr(text,
             ", and it is not known which is right; so it was before, after 6 steps, and nothing "
             "later was found equal: the step function writes what is no function of the step and "
-            "its "
-            "samples: look for an uninitialised value, a sum over local rows, a clock, rand(), a "
+            "its samples: look for an uninitialised value, a sum over local rows, a clock, rand(), "
+            "a "
             "thread: y"));
         script_close(s);
     }
@@ -319,8 +319,7 @@ static void what_differed_before_a_start_is_void(void **state)
     assert_string_equal(script_job_text(s, 1),
         "the replicas have different states after 6 steps, and it is not known which is right: "
         "that was found before the coordinator was started again; waits for 3 more tasks (0 of 3 "
-        "slots "
-        "are free) for 0 s of at most 60 s");
+        "slots are free) for 0 s of at most 60 s");
     script_close(s);
 }
 
@@ -368,8 +367,7 @@ static void without_a_majority_no_task_is_named(void **state)
     finished_as(s, 1, 1, 0, 6, A);
     finished_as(s, 2, 1, 1, 6, B);
     finished_as(s, 3, 1, 2, 6, C);
-    assert_non_null(
-        strstr(script_job_text(s, 1), "after 6 steps, and it is not known which is right: the "));
+    assert_non_null(strstr(script_job_text(s, 1), "6 steps, and it is not known which is right"));
     assert_null(strstr(s->transcript, "bye"));
     script_close(s);
 }
