@@ -13,7 +13,7 @@ struct job_id {
 };
 
 /* A worker daemon, as the coordinator numbers it at its first hello; bound to (name, boot nonce).
- * */
+ */
 struct worker_id {
     uint64_t n;
 };

@@ -40,7 +40,7 @@
 #define LIMIT_VERIFY_STEPS             1000000000 /* from one comparison of states to the next */
 #define LIMIT_RESTARTS                 1000000
 #define LIMIT_STREAMS                  64 /* in one warm message to a joiner; with a proof of each
-                                           * */
+                                           */
 #define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
 #define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A Feistel network with cycle walking; see permutation.h. The input pipeline's shuffles call it.
- * */
+ */
 #include "common/pure/permutation.h"
 
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
 /* Under this width the halves are so narrow that the rounds repeat themselves; walking costs less.
- * */
+ */
 #define DOMAIN_BITS_MIN 6
 
 #define LANES 8

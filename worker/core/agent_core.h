@@ -35,7 +35,7 @@ struct agent_options {
 #define AGENT_CONSUMED_MAX 6
 
 /* The memory of a core for so many slots (1 to LIMIT_SLOTS_PER_WORKER); alignment of max_align_t.
- * */
+ */
 size_t agent_core_bytes(uint32_t slots);
 struct agent_core;
 /* In memory that the caller owns and keeps; the core needs no closing. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The entries and slots of the host: which task takes one, which waits for one, which is removed.
- * */
+ */
 #include "worker/core/agent_table.h"
 
 #include <string.h>

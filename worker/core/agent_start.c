@@ -27,7 +27,7 @@ static void refuse_start(
 }
 
 /* Ends what is left of older incarnations. false: this one is itself older than one that is here.
- * */
+ */
 static bool agent_start_supersede(
     struct agent_core *core, struct task_ref ref, struct agent_actions *out)
 {

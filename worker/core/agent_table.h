@@ -48,7 +48,7 @@ struct agent_task {
     uint32_t pid;
     uint32_t group;      /* its generation here, or GROUP_NONE */
     bool prepared;       /* files are ready; the spawn waits until an older incarnation has exited
-                          * */
+                          */
     bool spawning;       /* AGENT_ACTION_SPAWN was appended */
     bool stopping;       /* to be stopped as soon as it runs */
     bool adopted;        /* an earlier incarnation of the daemon recorded its generation; its next

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The invariants of a task core, checked after each step by its shell, the tests and the simulator.
- * */
+ */
 #include "worker/core/task_internal.h"
 
 static const char *running_invariant(const struct task_core *core)

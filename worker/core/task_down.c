@@ -155,7 +155,7 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->verified = (struct verified){0};
     core->digest = 0;
     core->finished = false; /* its program finishes again: there may be another chief, which saves
-                             * */
+                             */
     /* A part on the plan's timeline stays valid, and no other task has it; one beyond `resume` is
      * void (rule 18). */
     if (core->part.path != NULL && core->part.position <= plan->resume) {

@@ -219,7 +219,7 @@ static void test_newer_incarnation_waits_for_the_older_one(void **state)
     happens(fixture, AGENT_EVENT_PREPARED, task_of(1, 0, 5));
     expect(fixture, "");
     start(fixture, task_of(1, 0, 4));
-    expect(fixture, "j1.0.4 send gone code 126 signal 0 (a newer incarnation of this task is on "
+    expect(fixture, "j1.0.4 send gone code 126 signal 0 (a newer incarnation of this task runs on "
                     "this worker already)\n"
                     "j1.0.4 send collected 0\n");
     exits(fixture, task_of(1, 0, 1), 0);

@@ -125,8 +125,8 @@ static void test_regroup_that_was_passed(void **state)
                      "abort mesh: the coordinator halts the job at step 0, and this task is at "
                      "step 1\n"
                      "changed\n"
-                     "send report g1 at 1 clean: abort (the coordinator halts the job at step 0, and "
-                     "this task is at step 1)\n");
+                     "send report g1 at 1 clean: abort (the coordinator halts the job at step 0, "
+                     "and this task is at step 1)\n");
 }
 
 int main(void)
