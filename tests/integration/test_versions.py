@@ -175,7 +175,7 @@ def test_a_task_of_another_frame_version_is_refused():
         frame = cluster.client.jobs.Version(jobs_pb2.VersionRequest(), timeout=CALL_S).task_frame
         info = cluster.client.run(OTHER_UID)
         check_equal(cluster.client.log(info.id), f"the daemon hung up on version {frame + 1}\n".encode(), str(info))
-        check_in(f"speaks version {frame + 1} of the frames between program and daemon", cluster.workers[0].log(),
+        check_in(f"has version {frame + 1} of the frames between program and daemon", cluster.workers[0].log(),
                  "the worker's log")
         check_in(f"version {frame};", cluster.workers[0].log(), "the worker's log")
         # And a program of ours under a daemon that says another number.
