@@ -50,8 +50,8 @@ static uint32_t next_free_rank(const uint32_t *members, uint32_t rank)
     return rank;
 }
 
-/* Those who stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are read
- * after being written lie higher, so they are still intact. */
+/* Members that stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are
+ * read after being written lie higher, so they are still intact. */
 static void ranks_keep(const struct core *core, const struct job *job,
     const struct plan_choice *choice, uint32_t count)
 {

@@ -21,6 +21,5 @@ void stream_refuse(struct core *core, struct link_id link, cadre_status code, co
 void task_stop(struct core *core, uint32_t worker, struct task_ref task);
 /* The task is to be ended on this stream as soon as the list has room. The ring has room. */
 void stray_add(struct core *core, struct link_id link, struct task_ref task);
-void stray_add(struct core *core, struct link_id link, struct task_ref task);
 
 #endif
