@@ -3,20 +3,17 @@
  * gaps. A member that stays keeps its rank where possible; gaps are filled from the highest rank,
  * then with joiners. Rank 0, the chief, is a joiner only when no member stays. regroup.c chooses
  * the position and the source, and calls plan_make(). */
-#include "coordinator/core/decide/plan.h"
+#include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/sample_audit.h"
-#include "coordinator/core/facts/published.h"
-#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
