@@ -106,7 +106,7 @@ static void a_copy_with_another_digest_is_never_reported(void **unused)
 }
 
 /* Nothing was compared there; that all are equal later says that what was copied was right. */
-static void a_later_comparison_speaks_for_what_was_held(void **unused)
+static void a_later_comparison_covers_what_was_held(void **unused)
 {
     (void)unused;
     copy_at(6, A);
@@ -166,7 +166,7 @@ int main(void)
         cmocka_unit_test(what_is_compared_after_it_is_written),
         cmocka_unit_test(what_is_being_written_again_is_not_reported),
         cmocka_unit_test(a_copy_with_another_digest_is_never_reported),
-        cmocka_unit_test(a_later_comparison_speaks_for_what_was_held),
+        cmocka_unit_test(a_later_comparison_covers_what_was_held),
         cmocka_unit_test(what_was_held_is_asked_where_nothing_was_compared),
         cmocka_unit_test(several_are_compared_at_one_position),
     };

@@ -199,7 +199,7 @@ static void an_error_of_the_data_is_sticky(void **state)
 
 /* Scalars are fed to one replica alone: there the job cannot grow. Whoever goes on reading is told
  * why, again and again. */
-static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
+static void a_dataset_that_cannot_be_cut_again_is_refused(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -341,7 +341,7 @@ int main(void)
         cmocka_unit_test(an_endless_dataset_goes_on),
         cmocka_unit_test(bad_datasets_are_refused),
         cmocka_unit_test(an_error_of_the_data_is_sticky),
-        cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
+        cmocka_unit_test(a_dataset_that_cannot_be_cut_again_is_refused),
         cmocka_unit_test(more_datasets_than_can_be_reported_are_refused),
         cmocka_unit_test(a_state_from_elsewhere_leads_to_its_epoch),
     };

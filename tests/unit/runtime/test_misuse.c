@@ -482,7 +482,7 @@ static void a_forgotten_end_is_reported(void **state)
 }
 
 /* How often the text says it: each line once, and as often more as the line says. */
-static uint64_t told_of(const char *printed, const char *what, unsigned *ret_lines)
+static uint64_t printed_count(const char *printed, const char *what, unsigned *ret_lines)
 {
     uint64_t times = 0;
     *ret_lines = 0;
@@ -514,7 +514,7 @@ static void a_mistake_in_each_step_does_not_fill_the_log(void **state)
     assert_int_equal(run_again("releases", folder, printed), 0);
     static const char *const whats[] = {"a value", "tensor"};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(told_of(printed, whats[i], &lines), AGAIN);
+        assert_int_equal(printed_count(printed, whats[i], &lines), AGAIN);
         assert_in_range(
             lines, LOG_RATELIMIT_BURST + 1, LOG_RATELIMIT_BURST + 8); /* one a minute more */
     }

@@ -321,7 +321,7 @@ static void a_joiner_in_an_evaluation_agrees(void **state)
 /* --- what cannot go on --- */
 
 /* A shuffle of records of all files: nobody can tell what of which file is in its buffer. */
-static void a_pipeline_that_cannot_be_cut_anew_says_so(void **state)
+static void a_pipeline_that_cannot_be_cut_again_is_refused(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -418,8 +418,8 @@ static void a_checkpoint_is_gone_on_from(void **state)
             struct counted wanted = run(&undisturbed, UINT32_MAX, &whole);
             assert_memory_equal(&counted, &wanted, sizeof wanted); /* its order, too */
             for (uint32_t attempt = 0; attempt < end.started; attempt++) {
-                bool anew = strstr(end.printed[attempt], "read from 0 on") != NULL;
-                assert_true(anew == (position == 5)); /* where an epoch had ended */
+                bool from_start = strstr(end.printed[attempt], "read from 0 on") != NULL;
+                assert_true(from_start == (position == 5)); /* where an epoch had ended */
             }
             assert_non_null(strstr(whole.printed[0], "read from 0 on"));
             stage_end_free(&whole);
@@ -508,7 +508,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_job_that_begins_with_too_few_files_is_refused),
         cmocka_unit_test(a_joiner_agrees_with_the_others),
         cmocka_unit_test(a_joiner_in_an_evaluation_agrees),
-        cmocka_unit_test(a_pipeline_that_cannot_be_cut_anew_says_so),
+        cmocka_unit_test(a_pipeline_that_cannot_be_cut_again_is_refused),
         cmocka_unit_test(a_task_that_cannot_read_is_received_by_all),
         cmocka_unit_test(pipelines_that_differ_are_refused),
         cmocka_unit_test(a_joiner_that_differs_ends_alone),

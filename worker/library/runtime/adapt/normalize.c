@@ -20,7 +20,7 @@
 #define BLOCK_ELEMENTS 4
 #define BLOCKS_MAX     256
 #define BLOCKS_MIN     8
-#define ROUND_WORDS                                                                                \
+#define ROUND_NUMBERS                                                                                \
     (1 << 20) /* numbers that are told in a round, where that gives more                           \
                  than the fewest blocks */
 
@@ -164,7 +164,7 @@ static cadre_status set_up(
     self->sums = MOMENTS_COUNT(self->features);
     base->block_elements = BLOCK_ELEMENTS;
     base->blocks = BLOCKS_MAX;
-    while (base->blocks > BLOCKS_MIN && base->blocks * self->sums > ROUND_WORDS) {
+    while (base->blocks > BLOCKS_MIN && base->blocks * self->sums > ROUND_NUMBERS) {
         base->blocks /= 2;
     }
     base->key = collective_key(self->features, base->blocks * self->sums);

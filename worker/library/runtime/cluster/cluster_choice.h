@@ -7,7 +7,7 @@
 
 struct cluster_choice {
     struct cluster_member *member; /* until somebody chooses; NULL: a job by itself, or idle */
-    cadre_cluster_resolver *parts; /* a cluster with ps tasks, to choose from; else NULL */
+    cadre_cluster_resolver *ps_resolver; /* a cluster with ps tasks, to choose from; else NULL */
     bool idle_server;              /* a ps of a cluster that lacks what ps tasks need */
     uint32_t index;                /* of that one */
 };

@@ -154,7 +154,7 @@ static cadre_status start_thread(struct cluster_server *server, struct cadre_err
                        : cadre_error_errno(error, errnum, "start the thread of the cluster");
 }
 
-static cadre_status open_parts(
+static cadre_status open_members(
     struct cluster_server *server, uint64_t restored, struct cadre_error *error)
 {
     const struct cluster_member *member = server->member;
@@ -185,7 +185,7 @@ cadre_status cluster_server_open(const struct cluster_member *member, uint64_t r
     server->member = member;
     server->listen_fd = -1;
     server->wake_fd = -1;
-    cadre_status status = open_parts(server, restored, error);
+    cadre_status status = open_members(server, restored, error);
     if (status == CADRE_OK) {
         status = start_thread(server, error);
     }

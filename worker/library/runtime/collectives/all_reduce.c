@@ -116,13 +116,13 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     CADRE_TRY(collective_same_device(replica, from, count, &made->device, error));
     if (into != from) {
-        struct device *place;
-        CADRE_TRY(collective_same_device(replica, into, count, &place, error));
-        if (place != made->device) {
+        struct device *buffer_device;
+        CADRE_TRY(collective_same_device(replica, into, count, &buffer_device, error));
+        if (buffer_device != made->device) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the tensors of an all-reduce are in the memory of %s and its results in that of "
                 "%s; give both in one memory (cadre_tensor_create_on)",
-                made->device == NULL ? "the host" : "a GPU", place == NULL ? "the host" : "a GPU");
+                made->device == NULL ? "the host" : "a GPU", buffer_device == NULL ? "the host" : "a GPU");
         }
     }
     CADRE_TRY(collective_list_room(list, count, &made->buffers, error));

@@ -21,7 +21,7 @@ struct piggyback {
 /* A line of the cache, so that what follows is aligned as it would be without. */
 union piggyback_buffer {
     struct piggyback piggyback;
-    int64_t words[8];
+    int64_t fields[8];
 };
 _Static_assert(sizeof(struct piggyback) == sizeof(int64_t[8]), "all of it is one line");
 

@@ -176,9 +176,9 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
 
 cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
-    bool anew = false;
-    CADRE_TRY(files_begin(distributed, &anew, error));
-    if (anew) {
+    bool from_start = false;
+    CADRE_TRY(files_begin(distributed, &from_start, error));
+    if (from_start) {
         distributed_close(distributed);
         CADRE_TRY(distributed_open(distributed, error));
     }

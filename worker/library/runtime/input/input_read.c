@@ -14,7 +14,7 @@
 /* A reader that passes over what was read before says so after this long, and again after that. */
 #define REPLAY_SILENT_US CADRE_US_PER_S
 #define REPLAY_DRAW_US   (CADRE_US_PER_S / 4)
-#define REPLAY_LINE_US   (10 * CADRE_US_PER_S)
+#define REPLAY_REPORT_US  (10 * CADRE_US_PER_S)
 
 static void input_read_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
@@ -37,7 +37,7 @@ static void await_batch(cadre_distributed_dataset *distributed)
 {
     const cadre_strategy *strategy = distributed->strategy;
     uint64_t began_us = clock_monotonic_us();
-    uint64_t every_us = show_redraws() ? REPLAY_DRAW_US : REPLAY_LINE_US;
+    uint64_t every_us = show_redraws() ? REPLAY_DRAW_US : REPLAY_REPORT_US;
     uint64_t wait_us = REPLAY_SILENT_US;
     uint64_t shown_us = 0;
     uint64_t done = 0;

@@ -16,50 +16,50 @@
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define LINE_BYTES 192 /* of a message that shows two of them */
+#define EXCERPT_BYTES 192 /* of a message that shows two of them */
 
 /* A line that is too long is shown around its byte `at`, behind the name of the node. */
-static void copy_line(const char *line, size_t at, char into[LINE_BYTES])
+static void copy_excerpt(const char *text_line, size_t at, char into[EXCERPT_BYTES])
 {
-    size_t indent = strspn(line, " ");
-    line += indent;
+    size_t indent = strspn(text_line, " ");
+    text_line += indent;
     at = at > indent ? at - indent : 0;
-    size_t length = strcspn(line, "\n");
+    size_t length = strcspn(text_line, "\n");
     size_t from = 0;
-    if (length >= LINE_BYTES && at > LINE_BYTES / 2) {
-        size_t latest = at - LINE_BYTES / 4;
-        for (from = latest; from > at - LINE_BYTES / 2 && line[from - 1] != ' ';) {
+    if (length >= EXCERPT_BYTES && at > EXCERPT_BYTES / 2) {
+        size_t latest = at - EXCERPT_BYTES / 4;
+        for (from = latest; from > at - EXCERPT_BYTES / 2 && text_line[from - 1] != ' ';) {
             from--; /* to the beginning of a word, if one is near */
         }
     }
-    int name = from > 0 ? (int)strcspn(line, ":\n") : 0;
-    name = name > LINE_BYTES / 8 ? LINE_BYTES / 8 : name;
-    int before = snprintf(into, LINE_BYTES, "%.*s%s", name, line, from > 0 ? ": ... " : "");
+    int name = from > 0 ? (int)strcspn(text_line, ":\n") : 0;
+    name = name > EXCERPT_BYTES / 8 ? EXCERPT_BYTES / 8 : name;
+    int before = snprintf(into, EXCERPT_BYTES, "%.*s%s", name, text_line, from > 0 ? ": ... " : "");
     CADRE_ASSERT(before >= 0);
-    CADRE_ASSERT(before < LINE_BYTES);
-    size_t room = LINE_BYTES - 1 - (size_t)before;
+    CADRE_ASSERT(before < EXCERPT_BYTES);
+    size_t room = EXCERPT_BYTES - 1 - (size_t)before;
     bool fits = length - from <= room;
-    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3), line + from,
+    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3), text_line + from,
         fits ? "" : "...");
 }
 
 /* The lines of both in which they differ first; an end is "nothing". */
 static void first_difference(
-    const char *a, const char *b, char of_a[LINE_BYTES], char of_b[LINE_BYTES])
+    const char *a, const char *b, char of_a[EXCERPT_BYTES], char of_b[EXCERPT_BYTES])
 {
-    const char *line_a = a;
-    const char *line_b = b;
+    const char *text_line_a = a;
+    const char *text_line_b = b;
     while (*a != '\0' && *a == *b) {
         if (*a == '\n') {
-            line_a = a + 1;
-            line_b = b + 1;
+            text_line_a = a + 1;
+            text_line_b = b + 1;
         }
         a++;
         b++;
     }
-    size_t at = (size_t)(a - line_a);
-    copy_line(*line_a == '\0' ? "nothing more" : line_a, at, of_a);
-    copy_line(*line_b == '\0' ? "nothing more" : line_b, at, of_b);
+    size_t at = (size_t)(a - text_line_a);
+    copy_excerpt(*text_line_a == '\0' ? "nothing more" : text_line_a, at, of_a);
+    copy_excerpt(*text_line_b == '\0' ? "nothing more" : text_line_b, at, of_b);
 }
 
 /* --- all of them --- */
@@ -68,8 +68,8 @@ struct comparing {
     const char *own; /* this task's, in words */
     bool differs;    /* on some task */
     uint32_t rank;   /* the lowest that does */
-    char chief[LINE_BYTES];
-    char theirs[LINE_BYTES];
+    char chief[EXCERPT_BYTES];
+    char theirs[EXCERPT_BYTES];
 };
 
 static cadre_status describe_difference(cadre_strategy *strategy, uint32_t local, uint32_t rank,
@@ -110,15 +110,15 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
     CADRE_TRY(
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
-    char lines[2][LINE_BYTES] = {{0}};
+    char lines[2][EXCERPT_BYTES] = {{0}};
     first_difference(text, own, lines[0], lines[1]);
     uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* who had another is lost: nobody */
     CADRE_TRY(describe_difference(strategy, local, shows, lines, sizeof lines, error));
     if (local == 0) {
         comparing->differs = rank != INT64_MAX;
         comparing->rank = shows;
-        memcpy(comparing->chief, lines[0], LINE_BYTES);
-        memcpy(comparing->theirs, lines[1], LINE_BYTES);
+        memcpy(comparing->chief, lines[0], EXCERPT_BYTES);
+        memcpy(comparing->theirs, lines[1], EXCERPT_BYTES);
     }
     /* Whoever ends first, all have heard. One that ended meanwhile changes nothing any more. */
     struct cadre_error ignored;
@@ -206,7 +206,7 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
 cadre_status pipelines_match(
     const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error)
 {
-    char lines[2][LINE_BYTES];
+    char lines[2][EXCERPT_BYTES];
     if (distributed->pipeline == NULL || theirs == NULL ||
         strcmp(distributed->pipeline, theirs) == 0) {
         return CADRE_OK;

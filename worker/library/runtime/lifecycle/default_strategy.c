@@ -45,8 +45,8 @@ static cadre_status default_strategy_make(struct cadre_error *error)
     struct strategy_config shape = {.kind = STRATEGY_ONE_DEVICE,
         .origin = STRATEGY_DEFAULT,
         .environment = &alone,
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(function, error));
     environment_alone(program_environment(), 1, &alone);
     CADRE_TRY(devices_of_count(&inventory, &host, 1, &shape.devices, error));

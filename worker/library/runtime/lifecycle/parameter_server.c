@@ -85,8 +85,8 @@ static cadre_status shape_of(const cadre_parameter_server_options *options,
     const struct device_host host = program_host();
     *ret_shape = (struct strategy_config){.kind = STRATEGY_PARAMETER_SERVER,
         .environment = program_environment(),
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
     cadre_status status = ps_job_begin(&ret_shape->ps_job, error);

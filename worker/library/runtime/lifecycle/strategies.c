@@ -129,8 +129,8 @@ static cadre_status strategies_create(
     const struct environment *environment = program_environment();
     struct strategy_config shape = {.kind = request->kind,
         .environment = environment,
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(request->function, error));
     if (request->kind == STRATEGY_MULTI_WORKER_MIRRORED) {
         CADRE_TRY(program_choose_part(CLUSTER_PEERS, error));
@@ -164,7 +164,7 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
 {
     const struct environment *environment = program_environment();
-    if (environment != NULL && (environment->role != ROLE_NONE || program_has_parts() ||
+    if (environment != NULL && (environment->role != ROLE_NONE || program_has_ps_cluster() ||
                                    strcmp(environment->strategy, "parameter_server") == 0)) {
         return cadre_strategy_parameter_server(NULL, ret_strategy);
     }

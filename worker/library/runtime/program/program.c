@@ -86,15 +86,15 @@ static void set_member(struct cluster_member *member)
     name_devices();
 }
 
-bool program_has_parts(void)
+bool program_has_ps_cluster(void)
 {
-    return program.choice.parts != NULL && !program.taken;
+    return program.choice.ps_resolver != NULL && !program.taken;
 }
 
 cadre_status program_choose_part(enum cluster_part part, struct cadre_error *error)
 {
     struct cluster_member *member;
-    if (!program_has_parts()) {
+    if (!program_has_ps_cluster()) {
         return CADRE_OK;
     }
     CADRE_TRY(cluster_choice_make(&program.choice, part, &program.environment, &member, error));

@@ -34,7 +34,7 @@ cadre_status program_set_checkpoints(
 cadre_status program_choose_part(enum cluster_part part, struct cadre_error *error);
 
 /* Whether a strategy may still choose among the parts of a cluster with ps tasks. */
-bool program_has_parts(void);
+bool program_has_ps_cluster(void);
 
 /* This task as the names of its devices have it: of a job by its slot, which it keeps. */
 struct device_host program_host(void);

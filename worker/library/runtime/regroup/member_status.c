@@ -75,9 +75,9 @@ bool member_status_adopts(const struct member_status *member_status, uint64_t re
 }
 
 bool member_status_lacks_state(
-    const struct member_status *member_status, uint64_t resume, bool somebody_has_it)
+    const struct member_status *member_status, uint64_t resume, bool source_exists)
 {
-    return somebody_has_it && !has_state(member_status, resume);
+    return source_exists && !has_state(member_status, resume);
 }
 
 static uint32_t choose_source(

@@ -70,7 +70,7 @@ struct device_summary member_status_devices(const struct member_status *statuses
 /* Whether the member lacks the state, was frozen in the step before, or in the last outside
  * collective. */
 bool member_status_lacks_state(
-    const struct member_status *member_status, uint64_t resume, bool somebody_has_it);
+    const struct member_status *member_status, uint64_t resume, bool source_exists);
 bool member_status_adopts(const struct member_status *member_status, uint64_t resume);
 
 /* Whether somebody lacks a state that does not have the layout of its own: then the source, whose

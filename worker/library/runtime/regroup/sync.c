@@ -154,7 +154,7 @@ static cadre_status pass_on(struct sync *sync, struct cadre_error *error)
 
 /* A task that was there goes its own way to where the source stands: its program begins epochs
  * itself. One that comes from outside is led there. */
-static cadre_status enter_anew(
+static cadre_status reenter(
     cadre_strategy *strategy, uint64_t between_steps, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->state != STATE_PRESENT);
@@ -194,7 +194,7 @@ static cadre_status take_over(struct sync *sync, struct cadre_error *error)
         return hooks_install(strategy, INSTALL_ADOPTED_STEP, error);
     }
     if (sync->sync_plan.takes_state) {
-        return enter_anew(strategy, sync->decision.between_steps, error);
+        return reenter(strategy, sync->decision.between_steps, error);
     }
     if (sync->takes_between_steps) {
         between_steps_replay(strategy->regroup->between_steps);
@@ -270,7 +270,7 @@ static cadre_status restore_once(cadre_strategy *strategy, struct cadre_error *e
     cadre_status status =
         strategy->roster.member_count > 1 ? sync_spread(strategy, error) : CADRE_OK;
     if (status == CADRE_OK) {
-        status = enter_anew(strategy, strategy->regroup->between_steps_count, error);
+        status = reenter(strategy, strategy->regroup->between_steps_count, error);
     }
     hooks_cleanup(strategy);
     return status;

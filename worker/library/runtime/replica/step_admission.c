@@ -123,10 +123,10 @@ static void make_text(
         tensor_shape_text(cadre_tensor_dtype(call->first), cadre_tensor_rank(call->first),
             cadre_tensor_dims(call->first), shape);
     }
-    const char *place = call->on_device ? " on its GPU" : "";
+    const char *device_text = call->on_device ? " on its GPU" : "";
     int length =
         snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s%s", replica->id,
-            call->function, root, call->first != NULL ? " with " : "", count, shape, place);
+            call->function, root, call->first != NULL ? " with " : "", count, shape, device_text);
     size_t room = sizeof text->text - 1;
     text->length = length < 0 ? 0 : (size_t)length < room ? (size_t)length : room;
 }

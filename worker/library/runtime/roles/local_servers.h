@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A crew that is made by hand: its servers and workers are threads of the chief's program, and
  * meet over 127.0.0.1 as they would anywhere. What a coordinator would tell them is told here. */
-#ifndef CADRE_RUNTIME_CREW_LOCAL_SERVERS_H
-#define CADRE_RUNTIME_CREW_LOCAL_SERVERS_H
+#ifndef CADRE_RUNTIME_ROLES_LOCAL_SERVERS_H
+#define CADRE_RUNTIME_ROLES_LOCAL_SERVERS_H
 
 #include "worker/library/runtime/ps_job/ps_job.h"
 

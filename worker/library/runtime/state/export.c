@@ -220,7 +220,7 @@ static cadre_status write_file(cadre_strategy *strategy, struct exporting *expor
 }
 
 /* A relative path is one of the folder that the program's outputs go to. */
-static cadre_status export_place(const cadre_strategy *strategy, const char *path,
+static cadre_status export_target(const cadre_strategy *strategy, const char *path,
     char **ret_folder, const char **ret_name, struct cadre_error *error)
 {
     const char *slash = strrchr(path, '/');
@@ -243,7 +243,7 @@ static cadre_status export_first(cadre_strategy *strategy, void *user, struct ca
     struct checkpoint_file file;
     CADRE_FREE_AT_EXIT char *folder = NULL;
     const char *name = NULL;
-    CADRE_TRY(export_place(strategy, exporting->path, &folder, &name, error));
+    CADRE_TRY(export_target(strategy, exporting->path, &folder, &name, error));
     cadre_status status = checkpoint_file_begin(&file, folder, name, error);
     if (status == CADRE_OK) {
         status = write_file(strategy, exporting, &file, error);

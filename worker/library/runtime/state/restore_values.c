@@ -39,12 +39,12 @@ struct report {
     uint32_t restored;
 };
 
-static void restore_values_note(struct report *report, const char *name, uint32_t place)
+static void restore_values_note(struct report *report, const char *name, uint32_t index)
 {
     size_t size = strlen(name) + 1;
     if (report->pointers != NULL) {
         memcpy(report->text + report->bytes, name, size);
-        report->pointers[place] = report->text + report->bytes;
+        report->pointers[index] = report->text + report->bytes;
     }
     report->bytes += size;
 }

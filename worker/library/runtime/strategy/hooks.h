@@ -8,7 +8,7 @@
 #include "worker/library/runtime/strategy/strategy_hooks.h"
 
 /* At most 32 parts, which stay the caller's. */
-void hooks_list(const struct strategy_hooks *const parts[], uint32_t count,
+void hooks_list(const struct strategy_hooks *const tables[], uint32_t count,
     struct strategy_hook_list *ret_list);
 
 cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error);

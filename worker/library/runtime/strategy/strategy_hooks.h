@@ -161,7 +161,7 @@ struct strategy_hooks {
 /* The parts of a strategy, from top to bottom, and for each moment those that have it: bit i is
  * parts[i]. A step asks them alone. */
 struct strategy_hook_list {
-    const struct strategy_hooks *const *parts;
+    const struct strategy_hooks *const *tables;
     uint32_t having[STRATEGY_HOOK_COUNT];
 };
 

@@ -121,7 +121,7 @@ static cadre_strategy *strategy_new(struct strategy_config *shape)
         free(replicas);
         return NULL;
     }
-    hooks_list(shape->parts, shape->part_count, &strategy->hooks);
+    hooks_list(shape->hook_tables, shape->hook_table_count, &strategy->hooks);
     strategy->kind = shape->kind;
     strategy->origin = shape->origin;
     strategy->environment = shape->environment;

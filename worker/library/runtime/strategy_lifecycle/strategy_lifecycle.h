@@ -15,8 +15,8 @@ struct strategy_config {
     struct ps_job_state *ps_job;
     enum strategy_origin origin;
     const struct environment *environment;     /* what it is told; borrowed until its end */
-    const struct strategy_hooks *const *parts; /* from top to bottom */
-    uint32_t part_count;
+    const struct strategy_hooks *const *hook_tables; /* from top to bottom */
+    uint32_t hook_table_count;
     struct worker_strategy *worker; /* STRATEGY_OF_WORKER, whose it is; borrowed until its end */
 };
 

@@ -26,26 +26,26 @@ static struct session_local *local_of(struct session *session)
     return (struct session_local *)session;
 }
 
-static const char *name_of(uint32_t place, void *user)
+static const char *name_of(uint32_t worker_index, void *user)
 {
-    (void)place;
+    (void)worker_index;
     (void)user;
     return "local";
 }
 
-static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
+static void on_placed(uint32_t worker_index, uint32_t slot, uint64_t incarnation, void *user)
 {
-    CADRE_ASSERT(place == 0); /* the program is the whole job */
+    CADRE_ASSERT(worker_index == 0); /* the program is the whole job */
     struct session_local *local = user;
-    (void)place;
+    (void)worker_index;
     local->base.slot = slot;
     local->base.incarnation = incarnation;
 }
 
-static void on_down(uint32_t place, const struct task_down *down, void *user)
+static void on_down(uint32_t worker_index, const struct task_down *down, void *user)
 {
     struct session_local *local = user;
-    (void)place;
+    (void)worker_index;
     CADRE_ASSERT(local->count < ANSWERS_MAX);
     local->answers[(local->first + local->count++) % ANSWERS_MAX] = *down;
 }
@@ -59,11 +59,11 @@ static void on_fails(cadre_status code, const char *text, void *user)
 }
 
 /* Nobody kills the program for that: it hears that there is nothing more to wait for. */
-static void on_stop(uint32_t place, void *user)
+static void on_stop(uint32_t worker_index, void *user)
 {
     struct session_local *local = user;
     bool fails = local->code != CADRE_OK;
-    on_down(place,
+    on_down(worker_index,
         &(struct task_down){.type = TASK_DOWN_REFUSED,
             .refused = {.code = fails ? local->code : CADRE_ABORTED,
                 .text = fails ? local->text : "the job was ended"}},

@@ -82,7 +82,7 @@ static cadre_status lay_out(
 }
 
 /* The memory is there, in the order of the file. */
-static cadre_status checkpoint_copy_place(struct checkpoint_copy *copy, struct cadre_error *error)
+static cadre_status checkpoint_copy_target(struct checkpoint_copy *copy, struct cadre_error *error)
 {
     CADRE_ASSERT(copy->memory != NULL);
     CADRE_FREE_AT_EXIT char *header = NULL;
@@ -152,7 +152,7 @@ cadre_status checkpoint_copy_prepare(
         status = get_memory(copy, strategy, error);
     }
     if (status == CADRE_OK) {
-        status = checkpoint_copy_place(copy, error);
+        status = checkpoint_copy_target(copy, error);
     }
     if (status != CADRE_OK) {
         checkpoint_copy_clear(copy);

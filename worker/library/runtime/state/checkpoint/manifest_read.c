@@ -428,7 +428,7 @@ bool manifest_hash_of(const struct manifest_content *content, const char *name, 
     return manifest_hashes_find(&content->hashes, name, ret_hash);
 }
 
-static void take_place(
+static void take_stream(
     struct cadre_strategy *strategy, cadre_distributed_dataset *dataset, struct saved_stream *saved)
 {
     bool same = pipelines_match(dataset, saved->pipeline, NULL) == CADRE_OK;
@@ -454,7 +454,7 @@ void manifest_take_over(
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; at < content->stream_count; at++) {
             if (strcmp(strategy->input->datasets[i]->name, content->streams[at].name) == 0) {
-                take_place(strategy, strategy->input->datasets[i], &content->streams[at]);
+                take_stream(strategy, strategy->input->datasets[i], &content->streams[at]);
             }
         }
     }

@@ -34,15 +34,15 @@ const char *creation_text(
 {
     char name[VARIABLE_SHORT_BYTES];
     char shape[TENSOR_SHAPE_TEXT_BYTES];
-    char place[24] = "";
+    char ordinal[24] = "";
     CADRE_ASSERT(plan->options->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
     tensor_shape_text(plan->dtype, plan->rank, plan->dims, shape);
     if (nth > 0) {
-        snprintf(place, sizeof place, " as variable %u", nth);
+        snprintf(ordinal, sizeof ordinal, " as variable %u", nth);
     }
     snprintf(text, STRATEGY_CALL_TEXT_BYTES, "cadre_variable_create('%s', %.44s, %s)%s",
         variable_short_name(plan->name, name), shape, aggregations[plan->options->aggregation],
-        place);
+        ordinal);
     return text;
 }
 

@@ -289,8 +289,8 @@ uint64_t state_digest(const struct state_hashes *hashes)
 {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < hashes->count; i++) {
-        const uint64_t words[2] = {hashes->names[i], hashes->values[i]};
-        digest = hash_seeded(words, sizeof words, digest);
+        const uint64_t pair[2] = {hashes->names[i], hashes->values[i]};
+        digest = hash_seeded(pair, sizeof pair, digest);
     }
     return digest != 0 ? digest : 1;
 }
