@@ -183,7 +183,7 @@ static void a_cluster_by_hand_is_reported_by_its_environment(void **state)
         "{\"type\": \"worker\", \"index\": 0}}",
         NULL};
     expect(environment, test_temp_dir(), "on", "1", 1,
-        "whose programs have to agree on where they go on; set CADRE_RESTORE to");
+        "whose programs have to agree on the checkpoint; set CADRE_RESTORE to");
 }
 
 /* --- as tasks of a job, whose checkpoints go where the job was told to --- */
@@ -216,7 +216,7 @@ static void a_job_is_reported_from_outside(void **state)
         .grace_us = 1000000};
     job_run(&options, &end);
     if (end.exit_code != 0 || times_printed(&end, "ends: step 3 count 3 kept 1 2 3\n") != 2 ||
-        times_printed(&end, "say --checkpoint-folder where it is started") != 1) {
+        times_printed(&end, "set --checkpoint-folder where it is started") != 1) {
         job_wrong("another directory", &end);
     }
     assert_string_equal(names_in(elsewhere, names), "");
@@ -228,7 +228,7 @@ static void a_job_is_reported_from_outside(void **state)
     job_run(&options, &end);
     if (end.exit_code != 0 || times_printed(&end, "begins: step 3 count 3 kept 1 2 3\n") != 2 ||
         times_printed(&end, "ends: step 6 count 6 kept 4 5 6\n") != 2 ||
-        times_printed(&end, "say --checkpoint-folder") != 0) {
+        times_printed(&end, "set --checkpoint-folder") != 0) {
         job_wrong("the same directory", &end);
     }
 }

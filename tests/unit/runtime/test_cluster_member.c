@@ -210,7 +210,7 @@ static void what_is_no_cluster(void **state)
             "chief", 0, CADRE_INVALID_ARGUMENT, "'ps' of the cluster has gaps"},
         {"{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"], \"ps\": [\"127.0.0.1:2\"]}",
             "chief", 0, CADRE_INVALID_ARGUMENT, "have the address 127.0.0.1:2"},
-        {four, NULL, 0, CADRE_INVALID_ARGUMENT, "does not say which of them"},
+        {four, NULL, 0, CADRE_INVALID_ARGUMENT, "it is not set which of them"},
         {four, "worker", 2, CADRE_INVALID_ARGUMENT, "index 2"},
         {four, "worker", CADRE_TASK_NONE, CADRE_INVALID_ARGUMENT, "index -1"},
         {four, "boss", 0, CADRE_INVALID_ARGUMENT, "'boss'"},

@@ -36,7 +36,7 @@ static void names_are_read_in_any_case(void **state)
     assert_public_ok(cadre_reduce_op_parse("Prod", &op));
     assert_int_equal(op, CADRE_PROD);
     assert_public_error(
-        cadre_reduce_op_parse("", &op), CADRE_INVALID_ARGUMENT, "'' is no reduction");
+        cadre_reduce_op_parse("", &op), CADRE_INVALID_ARGUMENT, "'' is not a reduction");
 }
 
 static void settle(cadre_strategy *strategy, const cadre_collective_options *options,
@@ -69,7 +69,7 @@ static void a_call_overrides_the_strategy_field_by_field(void **state)
         {.implementation = (cadre_communication)-1}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_public_error(cadre_strategy_set_communication(strategy, &wrong[i]),
-            CADRE_INVALID_ARGUMENT, i < 2 ? "a timeout of" : "is no implementation");
+            CADRE_INVALID_ARGUMENT, i < 2 ? "a timeout of" : "is not an implementation");
     }
     settle(strategy, NULL, 100, 2000000); /* what is refused changes nothing */
     assert_public_ok(cadre_strategy_set_communication(strategy, NULL));

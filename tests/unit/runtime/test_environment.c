@@ -274,7 +274,7 @@ static void other_frames_are_refused(void **state)
     attach();
     setenv("CADRE_TASK_FRAME", "9", 1);
     assert_error(environment_read(&environment, &error), CADRE_FAILED_PRECONDITION, &error,
-        "speaks version 9");
+        "uses version 9");
 }
 
 static void half_an_attachment_is_refused(void **state)

@@ -500,7 +500,7 @@ static void frames_that_are_none_end_their_connection(void **state)
     check_frames(&clusters[1], garbage, sizeof garbage, CADRE_INVALID_ARGUMENT, "");
     assert_int_equal(frame_pack_task_up(&up, &report, &error), CADRE_OK);
     check_frames(
-        &clusters[2], report.bytes, report.size, CADRE_FAILED_PRECONDITION, "says hello before");
+        &clusters[2], report.bytes, report.size, CADRE_FAILED_PRECONDITION, "sends hello first");
     up = (struct task_up){.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
             .library_version = "test",

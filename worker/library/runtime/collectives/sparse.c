@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sparse values: what they must be like, and their all-reduce, which puts those of all replicas one
- * after the other. */
+ * Sparse values: their checks, and their all-reduce, which puts those of all replicas one after the
+ * other. */
 #include "cadre/sparse.h"
 
 #include "worker/library/device/argument.h"
@@ -43,7 +43,7 @@ cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_er
     for (int64_t i = 0; i < cadre_tensor_dim(at, 0); i++) {
         if (index[i] < 0 || (sparse->rows >= 0 && index[i] >= sparse->rows)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "index %lld of a sparse value is %lld, which is no row of a dense tensor with "
+                "index %lld of a sparse value is %lld, which is not a row of a dense tensor with "
                 "%lld rows (-1: any number)",
                 (long long)i, (long long)index[i], (long long)sparse->rows);
         }
@@ -56,7 +56,7 @@ static cadre_status gather_pair(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *ret_pair[2], struct cadre_error *error)
 {
     cadre_tensor *const pair[2] = {input->values, input->indices};
-    uint64_t key = collective_key(0x7370617273655f72, (uint64_t)op); /* of these */
+    uint64_t key = collective_key(0x7370617273655f72, (uint64_t)op); /* of sparse all-reduces */
     key = collective_key(key, (uint64_t)input->rows);
     const struct step_call call = {.function = op == CADRE_SUM
                                                    ? "cadre_all_reduce_sparse(CADRE_SUM)"
@@ -83,7 +83,7 @@ static cadre_status reduce_on_replica(cadre_replica *replica, cadre_reduce_op op
     cadre_tensor *pair[2];
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
+            "%d is not a reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
     CADRE_TRY(collective_sparse_check(input, error));
     CADRE_TRY(all_reduce_dtype(op, input->values, 0, &dtype, error));
@@ -142,7 +142,7 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     }
     if (status == CADRE_OK && ret_sparse == input) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "cadre_all_reduce_sparse was given one place for its input and its result; give it "
+            "cadre_all_reduce_sparse was given one value for its input and its result; give it "
             "two");
     } else if (ret_sparse != NULL) {
         *ret_sparse = (cadre_sparse){0};

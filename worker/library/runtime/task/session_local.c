@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program is the whole job: a core with one place, this task's. Virtual time stands still, so
- * no lease runs out. */
+ * The session of a program that is the whole job: a core with one worker, this process. Its virtual
+ * time does not move, so no lease runs out. program/ opens it when there is no daemon and no cluster.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,10 +15,10 @@
 struct session_local {
     struct session base;
     struct embedded_core *inside;
-    struct task_down answers[ANSWERS_MAX]; /* a ring of what the core wants the task to hear */
+    struct task_down answers[ANSWERS_MAX]; /* a ring of the core's messages to the task */
     size_t first;
     size_t count;
-    cadre_status code; /* why the job fails */
+    cadre_status code; /* of the job's failure */
     char text[LIMIT_TEXT_BYTES];
 };
 
@@ -58,7 +59,7 @@ static void on_fails(cadre_status code, const char *text, void *user)
     snprintf(local->text, sizeof local->text, "%s", text);
 }
 
-/* Nobody kills the program for that: it hears that there is nothing more to wait for. */
+/* The process is not killed for that: the task receives that nothing more will come. */
 static void on_stop(uint32_t worker_index, void *user)
 {
     struct session_local *local = user;
