@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether all tasks distribute the same pipeline. One that lists other files, or that was built
- * with other parameters, would feed samples twice or not at all, and nobody would notice; one that
- * is divided in another way, or ends an epoch elsewhere, would wait for the others for ever. What
- * is compared is its description (dataset_describe) and the options that all must agree in;
- * functions of the program cannot be. */
+ * with other parameters, would read samples twice or not at all, unnoticed; one that is divided in
+ * another way, or ends an epoch elsewhere, would wait for the others for ever. Compared are its
+ * description (dataset_describe) and the options in which all must agree; functions of the program
+ * cannot be. distribute.c calls it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define EXCERPT_BYTES 192 /* of a message that shows two of them */
 
-/* A line that is too long is shown around its byte `at`, behind the name of the node. */
+/* A text line that is too long is shown around its byte `at`, after the name of the node. */
 static void copy_excerpt(const char *text_line, size_t at, char into[EXCERPT_BYTES])
 {
     size_t indent = strspn(text_line, " ");
@@ -39,11 +39,11 @@ static void copy_excerpt(const char *text_line, size_t at, char into[EXCERPT_BYT
     CADRE_ASSERT(before < EXCERPT_BYTES);
     size_t room = EXCERPT_BYTES - 1 - (size_t)before;
     bool fits = length - from <= room;
-    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3), text_line + from,
-        fits ? "" : "...");
+    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3),
+        text_line + from, fits ? "" : "...");
 }
 
-/* The lines of both in which they differ first; an end is "nothing". */
+/* Excerpts of the first text lines in which both differ; at an end "nothing more". */
 static void first_difference(
     const char *a, const char *b, char of_a[EXCERPT_BYTES], char of_b[EXCERPT_BYTES])
 {
@@ -65,7 +65,7 @@ static void first_difference(
 /* --- all of them --- */
 
 struct comparing {
-    const char *own; /* this task's, in words */
+    const char *own; /* this task's description */
     bool differs;    /* on some task */
     uint32_t rank;   /* the lowest that does */
     char chief[EXCERPT_BYTES];
@@ -89,7 +89,7 @@ static uint64_t hash_of(const char *text)
     return key;
 }
 
-/* They differ: the chief's is told, and who is the first to have another one shows both. */
+/* They differ: the chief broadcasts its description, and the first task that differs shows both. */
 static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     struct comparing *comparing, struct cadre_error *error)
 {
@@ -112,7 +112,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
     char lines[2][EXCERPT_BYTES] = {{0}};
     first_difference(text, own, lines[0], lines[1]);
-    uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* who had another is lost: nobody */
+    uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* that task was lost: none differs */
     CADRE_TRY(describe_difference(strategy, local, shows, lines, sizeof lines, error));
     if (local == 0) {
         comparing->differs = rank != INT64_MAX;
@@ -120,7 +120,7 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
         memcpy(comparing->chief, lines[0], EXCERPT_BYTES);
         memcpy(comparing->theirs, lines[1], EXCERPT_BYTES);
     }
-    /* Whoever ends first, all have heard. One that ended meanwhile changes nothing any more. */
+    /* All have received it, whichever ends first. One that ended meanwhile changes nothing. */
     struct cadre_error ignored;
     strategy->mesh->ops->barrier(strategy->mesh, local, NULL, &ignored);
     return CADRE_OK;
@@ -159,7 +159,7 @@ static const char *policy_text(cadre_shard_policy policy)
     return "an unknown policy"; /* refused when it is opened */
 }
 
-/* The options in a line, then the pipeline. malloc'ed; NULL without memory. */
+/* The options in one text line, then the pipeline. malloc'ed; NULL without memory. */
 static char *text_of(const cadre_distributed_dataset *distributed)
 {
     char steps[64] = "epochs as long as the data";
@@ -181,7 +181,7 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
     cadre_strategy *strategy = distributed->strategy;
     if (strategy->environment->tasks == 1 || strategy_is_warm(strategy) ||
         strategy_is_catching_up(strategy)) {
-        return CADRE_OK; /* alone, or compared when the state comes */
+        return CADRE_OK; /* alone, or compared when the state arrives */
     }
     CADRE_FREE_AT_EXIT char *own = text_of(distributed);
     struct comparing comparing = {.own = own};
@@ -201,7 +201,7 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
         distributed->name, comparing.chief, comparing.rank, comparing.theirs);
 }
 
-/* --- one that comes later --- */
+/* --- joiners --- */
 
 cadre_status pipelines_match(
     const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error)

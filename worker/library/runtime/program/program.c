@@ -184,8 +184,7 @@ static cadre_status had_its_strategy(struct cadre_error *error)
 
 /* The position of the checkpoint of CADRE_RESTORE. Of a folder the first task of the cluster
  * chooses, once, and the others follow: a file that is whole for one and damaged for another
- * changes nothing.
- */
+ * changes nothing. */
 static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *error)
 {
     struct environment *environment = &program.environment;

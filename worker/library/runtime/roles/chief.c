@@ -65,7 +65,7 @@ static void free_part(cadre_strategy *strategy)
 }
 
 const struct strategy_hooks ps_job_hooks = {
-    .name = "crew",
+    .name = "ps job",
     .check = check_part,
     .close = close_part,
     .free = free_part,

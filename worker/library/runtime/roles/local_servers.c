@@ -135,7 +135,7 @@ static void *local_servers_work(void *user)
 {
     struct local_server *local_server = user;
     CADRE_ASSERT(local_server->ps_job->role == ROLE_WORKER);
-    crash_thread("crew worker", local_server->ps_job->index);
+    crash_thread("ps job worker", local_server->ps_job->index);
     struct cadre_error error = {0};
     ps_job_enter(local_server->ps_job);
     cadre_status status = ps_job_connect(local_server->ps_job, closure_is_cancelled, &error);
