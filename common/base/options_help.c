@@ -105,7 +105,8 @@ static void print_row(const struct option_row *row, FILE *out, size_t width)
     option_print_description(row, out, HELP_LEAD, width);
 }
 
-void options_print_help(const struct option_table *table, FILE *out)
+/* Help from the table, wrapped to the terminal behind `out`, or to $COLUMNS, or to 80 columns. */
+static void options_print_help(const struct option_table *table, FILE *out)
 {
     static const struct option_row config_rows[] = {
         {.name = "config",

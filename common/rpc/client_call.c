@@ -2,7 +2,6 @@
  * The client's end of a call. */
 #include "common/rpc/channel_state.h"
 
-#include "common/base/clock.h"
 #include "common/pure/assert.h"
 
 #include <stdio.h>

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "common/pure/assert.h"
-
 /* Every take is a multiple of it, preceded by one header of it that keeps the size asked for. The
  * types that live here hold pointers, 64-bit integers and doubles. */
 #define ALIGNMENT 8

@@ -5,8 +5,6 @@
 
 #include "coordinator/cli/cli.h"
 
-int pki_init(const struct cli *cli, int argc, char **argv);
-int pki_issue(const struct cli *cli, int argc, char **argv);
 int pki_show(const struct cli *cli, int argc, char **argv);
 
 #endif

@@ -67,11 +67,6 @@ static const struct rule *authorization_find(const char *method)
     return NULL;
 }
 
-bool authorization_knows(const char *method)
-{
-    return authorization_find(method) != NULL;
-}
-
 cadre_status authorize(
     const struct tls_identity *identity, const char *method, struct cadre_error *error)
 {

@@ -10,7 +10,4 @@
 cadre_status authorize(
     const struct tls_identity *identity, const char *method, struct cadre_error *error);
 
-/* Whether the table has the method. */
-bool authorization_knows(const char *method);
-
 #endif

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
-
 #define COMPARE(a, b) (((a) > (b)) - ((a) < (b)))
 
 /* Every row of these begins with the number that is its key. */

@@ -193,7 +193,7 @@ static bool server_takes(struct sim *sim, struct process *process, uint64_t step
     if (backup_record_update(&server->backup_record, with)) {
         send_backed(sim, (uint32_t)(process - sim->processes));
     }
-    return backup_record_allows(&server->backup_record, with);
+    return backup_record_allows(server->backup_record.counted, with);
 }
 
 /* ---- what comes ---- */

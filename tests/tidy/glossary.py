@@ -9,7 +9,7 @@ The glossary has three tables. "Terms": a term of the field, what it means here,
 "Not in this tree": words and phrases that stand for nothing else in the field, with what to write: refused in names,
 comments, messages and READMEs. "Not as names": good English that says too little as a name: refused as a word of an
 identifier or of a file's name, but for names that contain one of the exceptions in the third column. Identifiers are
-compared word by word: `mesh_close` has the words mesh and close.
+compared word by word: `mesh_close` has the words mesh and close. Names that stored data fixes are in rules.FIXED_WORDS.
 """
 import collections
 import os
@@ -57,15 +57,17 @@ def refused_in(glossary, source):
     text = source.text
     if source.path == GLOSSARY: # its own tables name them
         text = text[:text.index("## Terms")]
+    fixed = [word for prefix, words, _ in rules.FIXED_WORDS if source.path.startswith(prefix) for word in words]
     for match in pattern_of(glossary.words).finditer(text):
         word = re.sub(r"[\s*]+", " ", match.group(1)).lower()
-        yield text.count("\n", 0, match.start()) + 1, word, glossary.words[word]
+        if word not in fixed:
+            yield text.count("\n", 0, match.start()) + 1, word, glossary.words[word]
     names = [(1, os.path.basename(source.path))]
     if source.is_c and source.path.startswith(rules.SHIPPED):
         names += [(number, name) for number, line in enumerate(source.code, 1)
                   for name in re.findall(r"[A-Za-z]\w*", line)]
     for number, name in names:
-        for word in bad_words_of(glossary, name):
+        for word in set(bad_words_of(glossary, name)) - set(fixed):
             yield number, word, glossary.names[word]
 
 

@@ -111,7 +111,7 @@ static void change(struct ps_world *world, struct attempt *attempt)
     } else {
         self->with = 0;
     }
-    if (backup_record_allows(&self->backup_record, self->with) &&
+    if (backup_record_allows(self->backup_record.counted, self->with) &&
         self->memory == answered->memory) {
         assert_int_equal(answered->holder, attempt->ref.incarnation);
         answered->value = self->value;

@@ -54,11 +54,16 @@ static void no_method_is_missing(void **state)
 {
     (void)state;
     for (size_t i = 0; i < METHODS; i++) {
-        if (!authorization_knows(methods[i])) {
+        bool found = false;
+        for (int role = 0; role < TLS_ROLES; role++) {
+            const struct tls_identity identity = {(enum tls_role)role, "anna"};
+            found = found ||
+                    (role != TLS_ROLE_LOCAL && authorize(&identity, methods[i], NULL) == CADRE_OK);
+        }
+        if (!found) {
             fail_msg("no row for %s", methods[i]);
         }
     }
-    assert_false(authorization_knows("/cadre.v1.Jobs/Another"));
 }
 
 static void every_role_and_method(void **state)

@@ -397,52 +397,12 @@ static void test_conversions(void **state)
     on_every_set(conversions);
 }
 
-static void divisions(struct prng *prng)
-{
-    static const int64_t divisors[] = {1, 2, 3, 7, 1000003};
-    for (size_t i = 0; i < CADRE_COUNT_OF(divisors); i++) {
-        for (unsigned dtype = 0; dtype < MESH_DTYPE_COUNT; dtype++) {
-            struct trial trial = {.dtype = (enum mesh_dtype)dtype,
-                .in_count = 1,
-                .out_count = 1,
-                .in_place = true,
-                .count = prng_uniform(prng, 1000)};
-            size_t size = mesh_dtype_bytes(trial.dtype);
-            lay_out(&trial, prng);
-            for (size_t e = 0; e < trial.count; e++) {
-                union element element = leaf(trial.dtype, trial.ins[0] + trial.at + e * size);
-                if (dtype == MESH_F64) {
-                    element.f64 /= (double)divisors[i];
-                } else if (dtype == MESH_F32) {
-                    element.f32 /= (float)divisors[i];
-                } else if (dtype == MESH_F16) {
-                    element.half = half_to_f16(element.f32 / (float)divisors[i]);
-                } else if (dtype == MESH_BF16) {
-                    element.half = half_to_bf16(element.f32 / (float)divisors[i]);
-                }
-                memcpy(wanted + e * size, &element, size);
-            }
-            mesh_divide(trial.dtype, trial.outs[0] + trial.at, trial.count * size, divisors[i]);
-            check(&trial, trial.outs[0] + trial.at);
-            assert_int_equal(trial.outs[0][trial.at - 1], 0xa5);
-            assert_int_equal(trial.outs[0][trial.at + trial.count * size], 0xa5);
-        }
-    }
-}
-
-static void test_divisions(void **state)
-{
-    (void)state;
-    on_every_set(divisions);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_divisions),
     };
     return cmocka_run_group_tests(tests, make_vectors, free_vectors);
 }

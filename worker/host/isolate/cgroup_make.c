@@ -15,7 +15,8 @@
 /* A tenth of a second: the kernel's own default. */
 #define CPU_PERIOD_US 100000
 
-cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task_ref task,
+/* The folders of a task; nothing is made. */
+static cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task_ref task,
     struct task_cgroup *ret_group, struct cadre_error *error)
 {
     *ret_group = (struct task_cgroup){.kind = tree->kind};

@@ -34,10 +34,6 @@ void cgroup_tree_open(const struct cgroup_tree_options *options, struct cgroup_t
  * others. `ret_has` is what groups below can limit; 0, or errno of the first that was refused. */
 int cgroup_tree_enable(const char *folder, bool ret_has[CGROUP_CONTROLLERS]);
 
-/* The folders of a task; nothing is made. */
-cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task_ref task,
-    struct task_cgroup *ret_group, struct cadre_error *error);
-
 /* Makes the task's group with its limits; what the tree does not have is left out. */
 cadre_status cgroup_tree_make(const struct cgroup_tree *tree, struct task_ref task,
     const struct cgroup_limits *limits, struct task_cgroup *ret_group, struct cadre_error *error);

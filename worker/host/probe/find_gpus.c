@@ -34,7 +34,8 @@ cadre_status host_gpus_parse_count(
 
 /* ---- what tasks get of it ---- */
 
-void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
+/* Tasks get at most so many; says so of the others. */
+static void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
 {
     if (wanted == HOST_GPUS_ALL || (gpus->usable == 0 && wanted > 0)) {
         return;

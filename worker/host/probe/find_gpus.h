@@ -30,7 +30,4 @@ cadre_status host_gpus_parse_count(
  */
 void host_gpus_find(const struct host_gpus_search *search, struct host_gpus *ret_gpus);
 
-/* Tasks get at most so many; says so of the others. */
-void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted);
-
 #endif

@@ -165,8 +165,9 @@ const char *cluster_job_address(const struct cluster_job *job, uint32_t index)
     return at < job->task_count && job->tasks[at].index == index ? job->tasks[at].address : NULL;
 }
 
-cadre_status cluster_spec_address(const cadre_cluster_spec *spec, const char *job, uint32_t index,
-    const char **ret_address, struct cadre_error *error)
+/* NOT_FOUND when there is none. */
+static cadre_status cluster_spec_address(const cadre_cluster_spec *spec, const char *job,
+    uint32_t index, const char **ret_address, struct cadre_error *error)
 {
     const struct cluster_job *found = cluster_spec_find(spec, job);
     *ret_address = found == NULL ? NULL : cluster_job_address(found, index);

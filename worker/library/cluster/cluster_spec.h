@@ -46,10 +46,6 @@ bool cluster_job_is_list(const struct cluster_job *job);
 /* NULL when it has no task of that index. */
 const char *cluster_job_address(const struct cluster_job *job, uint32_t index);
 
-/* NOT_FOUND when there is none. */
-cadre_status cluster_spec_address(const cadre_cluster_spec *spec, const char *job, uint32_t index,
-    const char **ret_address, struct cadre_error *error);
-
 /* Whether both have the same tasks, in whatever order the jobs were given. */
 bool cluster_spec_equal(const cadre_cluster_spec *a, const cadre_cluster_spec *b);
 

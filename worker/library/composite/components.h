@@ -11,8 +11,6 @@ enum { SPARSE_INDICES = 0, SPARSE_VALUES, SPARSE_SHAPE, SPARSE_COMPONENTS };
 
 /* Row splits that rows of `values` rows can have: I64, rank 1, from 0 on, never falling, to
  * `values`. */
-cadre_status ragged_check_splits(
-    const cadre_tensor *row_splits, int64_t values, struct cadre_error *error);
 cadre_status ragged_check(cadre_tensor *const tensors[], struct cadre_error *error);
 cadre_status ragged_slice(cadre_tensor *const tensors[], int64_t first, int64_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error);

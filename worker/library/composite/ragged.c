@@ -11,7 +11,7 @@ static const int64_t *splits_of(const cadre_tensor *row_splits)
     return cadre_tensor_const_data(row_splits);
 }
 
-cadre_status ragged_check_splits(
+static cadre_status ragged_check_splits(
     const cadre_tensor *row_splits, int64_t values, struct cadre_error *error)
 {
     CADRE_TRY(component_check(row_splits, "row splits", 1, error));

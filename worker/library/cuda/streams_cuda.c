@@ -88,7 +88,8 @@ bool streams_captured(cudaStream_t stream)
     return captured != cudaStreamCaptureStatusNone;
 }
 
-cadre_status streams_refuse_captured(
+/* Then FAILED_PRECONDITION. */
+static cadre_status streams_refuse_captured(
     cudaStream_t stream, uint32_t device, struct cadre_error *error)
 {
     return !streams_captured(stream)

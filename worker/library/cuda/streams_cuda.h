@@ -22,9 +22,6 @@ bool streams_any_device(uint32_t *ret_device);
 /* Whether what is enqueued on the stream would not be done but become part of a graph, to be done
  * with each of its launches and without the other replicas. Its device is current. */
 bool streams_captured(cudaStream_t stream);
-/* Then FAILED_PRECONDITION. */
-cadre_status streams_refuse_captured(
-    cudaStream_t stream, uint32_t device, struct cadre_error *error);
 
 /* The device of a stream that is not captured, which becomes current: cuda_leave(scope) afterwards.
  */

@@ -14,7 +14,8 @@
 
 #define OOV_IDS_MAX TOKENS_MAX
 
-cadre_lookup *lookup_new(struct cadre_error *error)
+/* Zeroed but for one reference; NULL without memory. */
+static cadre_lookup *lookup_new(struct cadre_error *error)
 {
     cadre_lookup *lookup = fault_point("preprocessing.malloc") ? NULL : calloc(1, sizeof *lookup);
     if (lookup == NULL) {

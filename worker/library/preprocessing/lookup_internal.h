@@ -26,9 +26,6 @@ struct cadre_lookup {
     cadre_tensor *missing;
 };
 
-/* Zeroed but for one reference; NULL without memory. */
-cadre_lookup *lookup_new(struct cadre_error *error);
-
 /* --- making vocabularies; `options` of the face --- */
 
 /* INVALID_ARGUMENT: what does not go together, or not with tokens of this type. */

@@ -251,7 +251,8 @@ cadre_status example_check_components(
                      CADRE_ELEMENT_TENSORS_MAX);
 }
 
-cadre_status example_spec(const cadre_example_parser *parser, bool batch,
+/* What the components look like, without names. Errors as above. */
+static cadre_status example_spec(const cadre_example_parser *parser, bool batch,
     cadre_element_spec *ret_spec, struct cadre_error *error)
 {
     *ret_spec = (cadre_element_spec){0};

@@ -44,8 +44,4 @@ cadre_status example_damaged(
 cadre_status example_check_components(
     const cadre_example_parser *parser, bool batch, struct cadre_error *error);
 
-/* What the components look like, without names. Errors as above. */
-cadre_status example_spec(const cadre_example_parser *parser, bool batch,
-    cadre_element_spec *ret_spec, struct cadre_error *error);
-
 #endif

@@ -64,7 +64,8 @@ static cadre_status look_at(
     return CADRE_OK;
 }
 
-cadre_status record_index_build(const char *path, const struct record_options *options,
+/* Makes it without looking for one that is kept, and keeps nothing. */
+static cadre_status record_index_build(const char *path, const struct record_options *options,
     struct record_index *ret_index, struct cadre_error *error)
 {
     struct record_reader *reader = NULL;

@@ -25,8 +25,4 @@ cadre_status record_index_open(const char *path, const char *folder,
     const struct record_options *options, struct record_index *ret_index,
     struct cadre_error *error);
 
-/* Makes it without looking for one that is kept, and keeps nothing. */
-cadre_status record_index_build(const char *path, const struct record_options *options,
-    struct record_index *ret_index, struct cadre_error *error);
-
 #endif

@@ -242,7 +242,7 @@ static const struct iterator_ops interleave_iterator_ops = {
     .destroy = interleave_destroy,
 };
 
-cadre_status interleave_iterate(cadre_dataset *self, const struct pass *pass,
+static cadre_status interleave_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {
     if (((const struct nested_dataset *)self)->settings.threads > 0) {

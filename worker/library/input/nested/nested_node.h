@@ -46,8 +46,6 @@ uint64_t nested_samples(const cadre_dataset *self);
 cadre_status nested_opens_names(cadre_dataset *self, bool *ret_opens, struct cadre_error *error);
 
 /* Of interleave without threads, and with. */
-cadre_status interleave_iterate(cadre_dataset *self, const struct pass *pass,
-    cadre_iterator **ret_iterator, struct cadre_error *error);
 cadre_status interleave_parallel_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error);
 

@@ -9,9 +9,4 @@
 cadre_status source_ids_at(cadre_dataset *self, const struct element_position positions[],
     size_t count, struct id_list *ids, struct cadre_error *error);
 
-/* A tensor for `count` stacked rows that are alike, each as `row` says, not set. INVALID_ARGUMENT
- * where the rows have as many dimensions as there can be. */
-cadre_status stacked_rows_create(const cadre_tensor_spec *row, size_t count,
-    cadre_tensor **ret_tensor, struct cadre_error *error);
-
 #endif

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
-
 static cadre_status check_workers(uint64_t workers, struct cadre_error *error)
 {
     if (workers < 1 || workers > FILE_SHARES_WORKERS_MAX) {
@@ -211,39 +209,6 @@ cadre_status file_shares_assign(
     }
     shares->workers = workers;
     return CADRE_OK;
-}
-
-bool file_shares_is_fresh(const struct file_shares *shares)
-{
-    for (size_t i = 0; i < shares->file_count; i++) {
-        if (shares->files[i].done || shares->files[i].consumed_count > 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool file_shares_equal(const struct file_shares *a, const struct file_shares *b)
-{
-    if (a->epoch != b->epoch || a->step != b->step || a->workers != b->workers ||
-        a->file_count != b->file_count) {
-        return false;
-    }
-    for (size_t i = 0; i < a->file_count; i++) {
-        const struct file_share *one = &a->files[i];
-        const struct file_share *other = &b->files[i];
-        if (one->owner != other->owner || one->done != other->done ||
-            one->dropped != other->dropped || one->consumed_count != other->consumed_count) {
-            return false;
-        }
-        for (size_t k = 0; k < one->consumed_count; k++) {
-            if (one->consumed[k].first != other->consumed[k].first ||
-                one->consumed[k].end != other->consumed[k].end) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 struct file_shares_count file_shares_count(const struct file_shares *shares)

@@ -90,11 +90,6 @@ cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct 
 cadre_status file_shares_assign(
     struct file_shares *shares, uint32_t workers, struct cadre_error *error);
 
-/* Whether nothing was consumed and nothing is done. */
-bool file_shares_is_fresh(const struct file_shares *shares);
-
-bool file_shares_equal(const struct file_shares *a, const struct file_shares *b);
-
 /* What is said of it to people. */
 struct file_shares_count {
     uint64_t done;    /* files */

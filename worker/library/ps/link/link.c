@@ -95,7 +95,8 @@ int link_fd(const struct link *link)
     return link->fd;
 }
 
-cadre_status link_error(const struct link *link, int errnum, struct cadre_error *error)
+/* What -1 of them means, as an error. */
+static cadre_status link_error(const struct link *link, int errnum, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_UNAVAILABLE, "the connection with %s is lost: %s",
         link->who, errnum == 0 ? "the other side ended it" : strerror(errnum));

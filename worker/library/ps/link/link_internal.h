@@ -37,8 +37,6 @@ ssize_t link_read(struct link *link, void *bytes, size_t count, bool wait);
 int link_read_ahead(struct link *link, size_t count, bool wait);
 /* How long reads wait. */
 void link_set_patience(struct link *link, uint64_t wait_timeout_us);
-/* What -1 of them means, as an error. */
-cadre_status link_error(const struct link *link, int errnum, struct cadre_error *error);
 
 /* ---- the greeting: what each side says of itself once the other one has proved the key ---- */
 

@@ -31,8 +31,3 @@ void backup_record_confirmed(
         backup_record->counted = backup_record->sent.by;
     }
 }
-
-bool backup_record_allows(const struct backup_record *backup_record, uint64_t with)
-{
-    return backup_record->counted == 0 || backup_record->counted == with;
-}

@@ -34,7 +34,11 @@ bool backup_record_update(struct backup_record *backup_record, uint64_t with);
 void backup_record_confirmed(
     struct backup_record *backup_record, const struct task_backed *recorded);
 
-/* Whether what is here may be answered, when the copy of `with` has all of it. */
-bool backup_record_allows(const struct backup_record *backup_record, uint64_t with);
+/* Whether what is here may be answered, when the copy of `with` has all of it and that of `counted`
+ * may be recorded. */
+static inline bool backup_record_allows(uint64_t counted, uint64_t with)
+{
+    return counted == 0 || counted == with;
+}
 
 #endif

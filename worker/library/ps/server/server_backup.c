@@ -50,7 +50,7 @@ bool backup_in_sync(const struct backup *backup)
 bool backup_may_answer(const struct backup *backup)
 {
     uint64_t counted = backup == NULL ? 0 : atomic_load(&backup->counted);
-    return counted == 0 || counted == atomic_load(&backup->with);
+    return counted == 0 || backup_record_allows(counted, atomic_load(&backup->with));
 }
 
 /* ---- waiting for the other server ---- */

@@ -130,7 +130,6 @@ cadre_status server_open_store(struct server *server, struct cadre_error *error)
 /* ---- server_loop.c ---- */
 
 cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *error);
-void server_loop_wake(struct server_loop *loop);
 /* Its thread ends, since its server stops; of one that was not started too. */
 void server_loop_join(struct server_loop *loop);
 /* Ends its connections, behind the threads of all loops of its server. */
@@ -138,7 +137,6 @@ void server_loop_end(struct server_loop *loop);
 /* Takes the link over. Any thread. */
 void server_loop_add(struct server_loop *loop, struct link *link);
 /* Of another loop, which has forgotten it. */
-void server_loop_adopt(struct server_loop *loop, struct connection *connection);
 /* The other connections of this one's loop end, with what they have not done. */
 void server_loop_end_others(struct connection *connection);
 /* Something changed that a parked connection may wait for. */

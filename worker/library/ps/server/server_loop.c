@@ -53,6 +53,21 @@ static void server_loop_watch(struct connection *connection, uint32_t events)
     }
 }
 
+static void server_loop_wake(struct server_loop *loop)
+{
+    (void)eventfd_write(loop->wake_fd, 1);
+}
+
+static void server_loop_adopt(struct server_loop *loop, struct connection *connection)
+{
+    pthread_mutex_lock(&loop->lock);
+    connection->loop = loop;
+    connection->next = loop->incoming;
+    loop->incoming = connection;
+    pthread_mutex_unlock(&loop->lock);
+    server_loop_wake(loop);
+}
+
 static void server_loop_serve(struct connection *connection)
 {
     enum next_step step;
@@ -154,11 +169,6 @@ cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *err
     return CADRE_OK;
 }
 
-void server_loop_wake(struct server_loop *loop)
-{
-    (void)eventfd_write(loop->wake_fd, 1);
-}
-
 void server_wake_parked(struct server *server)
 {
     /* A write, so that it comes before or after that of wait_parked: who counts itself later sees
@@ -179,16 +189,6 @@ void server_loop_add(struct server_loop *loop, struct link *link)
     }
     connection->link = link;
     server_loop_adopt(loop, connection);
-}
-
-void server_loop_adopt(struct server_loop *loop, struct connection *connection)
-{
-    pthread_mutex_lock(&loop->lock);
-    connection->loop = loop;
-    connection->next = loop->incoming;
-    loop->incoming = connection;
-    pthread_mutex_unlock(&loop->lock);
-    server_loop_wake(loop);
 }
 
 void server_loop_end_others(struct connection *connection)

@@ -6,6 +6,37 @@
 #include "common/pure/assert.h"
 #include "common/pure/half.h"
 
+/* One loop or statement for the element type `dtype`: REAL(type), HALF(widen, narrow) for the
+ * 16-bit floats, and WHOLE(type, wide) with an unsigned type in which sums and products wrap; OTHER
+ * for CADRE_BOOL. */
+#define BY_DTYPE(dtype, REAL, HALF, WHOLE, OTHER)                                                  \
+    switch (dtype) {                                                                               \
+    case CADRE_F64:                                                                                \
+        REAL(double) break;                                                                        \
+    case CADRE_F32:                                                                                \
+        REAL(float) break;                                                                         \
+    case CADRE_F16:                                                                                \
+        HALF(half_from_f16, half_to_f16) break;                                                    \
+    case CADRE_BF16:                                                                               \
+        HALF(half_from_bf16, half_to_bf16) break;                                                  \
+    case CADRE_I64:                                                                                \
+        WHOLE(int64_t, uint64_t) break;                                                            \
+    case CADRE_I32:                                                                                \
+        WHOLE(int32_t, uint32_t) break;                                                            \
+    case CADRE_I16:                                                                                \
+        WHOLE(int16_t, uint32_t) break;                                                            \
+    case CADRE_I8:                                                                                 \
+        WHOLE(int8_t, uint32_t) break;                                                             \
+    case CADRE_U32:                                                                                \
+        WHOLE(uint32_t, uint32_t) break;                                                           \
+    case CADRE_U16:                                                                                \
+        WHOLE(uint16_t, uint32_t) break;                                                           \
+    case CADRE_U8:                                                                                 \
+        WHOLE(uint8_t, uint32_t) break;                                                            \
+    default:                                                                                       \
+        OTHER break;                                                                               \
+    }
+
 /* Runs `expression` with a (of `to`) and b (of `from`) in the type `wide`, and stores it. */
 #define EACH(type, wide, expression)                                                               \
     for (int64_t i = 0; i < count; i++) {                                                          \
@@ -23,134 +54,51 @@
 
 void numbers_add(void *to, const void *from, int64_t count, cadre_dtype dtype, bool subtract)
 {
+#define REAL(type)          EACH(type, type, subtract ? a - b : a + b)
+#define HALF(widen, narrow) EACH_HALF(widen, narrow, subtract ? a - b : a + b)
+#define WHOLE(type, wide)   EACH(type, wide, subtract ? a - b : a + b)
     CADRE_ASSERT(dtype != CADRE_STRING);
     CADRE_ASSERT(count >= 0);
-    switch (dtype) {
-    case CADRE_F64:
-        EACH(double, double, subtract ? a - b : a + b)
-        break;
-    case CADRE_F32:
-        EACH(float, float, subtract ? a - b : a + b)
-        break;
-    case CADRE_F16:
-        EACH_HALF(half_from_f16, half_to_f16, subtract ? a - b : a + b)
-        break;
-    case CADRE_BF16:
-        EACH_HALF(half_from_bf16, half_to_bf16, subtract ? a - b : a + b)
-        break;
-    case CADRE_I64:
-        EACH(int64_t, uint64_t, subtract ? a - b : a + b)
-        break;
-    case CADRE_I32:
-        EACH(int32_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    case CADRE_I16:
-        EACH(int16_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    case CADRE_I8:
-        EACH(int8_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    case CADRE_U32:
-        EACH(uint32_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    case CADRE_U16:
-        EACH(uint16_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    default:
-        EACH(uint8_t, uint32_t, subtract ? a - b : a + b)
-        break;
-    }
+    BY_DTYPE(dtype, REAL, HALF, WHOLE, WHOLE(uint8_t, uint32_t))
+#undef REAL
+#undef HALF
+#undef WHOLE
 }
 
 void numbers_take_from(void *to, const void *from, int64_t count, cadre_dtype dtype)
 {
+#define REAL(type)          EACH(type, type, b - a)
+#define HALF(widen, narrow) EACH_HALF(widen, narrow, b - a)
+#define WHOLE(type, wide)   EACH(type, wide, b - a)
     CADRE_ASSERT(dtype != CADRE_STRING);
-    switch (dtype) {
-    case CADRE_F64:
-        EACH(double, double, b - a)
-        break;
-    case CADRE_F32:
-        EACH(float, float, b - a)
-        break;
-    case CADRE_F16:
-        EACH_HALF(half_from_f16, half_to_f16, b - a)
-        break;
-    case CADRE_BF16:
-        EACH_HALF(half_from_bf16, half_to_bf16, b - a)
-        break;
-    case CADRE_I64:
-        EACH(int64_t, uint64_t, b - a)
-        break;
-    case CADRE_I32:
-        EACH(int32_t, uint32_t, b - a)
-        break;
-    case CADRE_I16:
-        EACH(int16_t, uint32_t, b - a)
-        break;
-    case CADRE_I8:
-        EACH(int8_t, uint32_t, b - a)
-        break;
-    case CADRE_U32:
-        EACH(uint32_t, uint32_t, b - a)
-        break;
-    case CADRE_U16:
-        EACH(uint16_t, uint32_t, b - a)
-        break;
-    default:
-        EACH(uint8_t, uint32_t, b - a)
-        break;
-    }
+    BY_DTYPE(dtype, REAL, HALF, WHOLE, WHOLE(uint8_t, uint32_t))
+#undef REAL
+#undef HALF
+#undef WHOLE
 }
 
-#define TIMES(type, wide)                                                                          \
+/* Stores for each of the `count` values what `expression` makes of it, which is `value` there. */
+#define REPLACE(type, wide, expression)                                                            \
     for (int64_t i = 0; i < count; i++) {                                                          \
-        ((type *)values)[i] = (type)((wide)((const type *)values)[i] * (wide)times);               \
+        wide value = (wide)((const type *)values)[i];                                              \
+        ((type *)values)[i] = (type)(expression);                                                  \
     }
 
-#define TIMES_HALF(widen, narrow)                                                                  \
+#define REPLACE_HALF(widen, narrow, expression)                                                    \
     for (int64_t i = 0; i < count; i++) {                                                          \
-        ((uint16_t *)values)[i] = narrow(widen(((const uint16_t *)values)[i]) * (float)times);     \
+        float value = widen(((const uint16_t *)values)[i]);                                        \
+        ((uint16_t *)values)[i] = narrow(expression);                                              \
     }
 
 void numbers_multiply(void *values, int64_t count, cadre_dtype dtype, uint32_t times)
 {
-    switch (dtype) {
-    case CADRE_F64:
-        TIMES(double, double)
-        break;
-    case CADRE_F32:
-        TIMES(float, float)
-        break;
-    case CADRE_F16:
-        TIMES_HALF(half_from_f16, half_to_f16)
-        break;
-    case CADRE_BF16:
-        TIMES_HALF(half_from_bf16, half_to_bf16)
-        break;
-    case CADRE_I64:
-        TIMES(int64_t, uint64_t)
-        break;
-    case CADRE_I32:
-        TIMES(int32_t, uint32_t)
-        break;
-    case CADRE_I16:
-        TIMES(int16_t, uint32_t)
-        break;
-    case CADRE_I8:
-        TIMES(int8_t, uint32_t)
-        break;
-    case CADRE_U32:
-        TIMES(uint32_t, uint32_t)
-        break;
-    case CADRE_U16:
-        TIMES(uint16_t, uint32_t)
-        break;
-    case CADRE_U8:
-        TIMES(uint8_t, uint32_t)
-        break;
-    default:
-        break;
-    }
+#define REAL(type)          REPLACE(type, type, value *(type)times)
+#define HALF(widen, narrow) REPLACE_HALF(widen, narrow, value *(float)times)
+#define WHOLE(type, wide)   REPLACE(type, wide, value *(wide)times)
+    BY_DTYPE(dtype, REAL, HALF, WHOLE, )
+#undef REAL
+#undef HALF
+#undef WHOLE
 }
 
 /* Rounded towards zero; what remains goes to the first shares, one each. */
@@ -164,105 +112,29 @@ static int64_t share_of(int64_t value, uint32_t shares, uint32_t index)
     return rest < 0 && (int64_t)index < -rest ? whole - 1 : whole;
 }
 
-#define SHARE(type)                                                                                \
-    for (int64_t i = 0; i < count; i++) {                                                          \
-        ((type *)values)[i] = (type)share_of(((const type *)values)[i], shares, index);            \
-    }
-
-#define DIVIDE(type)                                                                               \
-    for (int64_t i = 0; i < count; i++) {                                                          \
-        ((type *)values)[i] /= (type)shares;                                                       \
-    }
-
-#define DIVIDE_HALF(widen, narrow)                                                                 \
-    for (int64_t i = 0; i < count; i++) {                                                          \
-        ((uint16_t *)values)[i] = narrow(widen(((const uint16_t *)values)[i]) / (float)shares);    \
-    }
-
 void numbers_share(void *values, int64_t count, cadre_dtype dtype, uint32_t shares, uint32_t index)
 {
+#define REAL(type)          REPLACE(type, type, value / (type)shares)
+#define HALF(widen, narrow) REPLACE_HALF(widen, narrow, value / (float)shares)
+#define WHOLE(type, wide)   REPLACE(type, int64_t, share_of(value, shares, index))
     CADRE_ASSERT(shares > 0);
     CADRE_ASSERT(index < shares);
-    switch (dtype) {
-    case CADRE_F64:
-        DIVIDE(double)
-        break;
-    case CADRE_F32:
-        DIVIDE(float)
-        break;
-    case CADRE_F16:
-        DIVIDE_HALF(half_from_f16, half_to_f16)
-        break;
-    case CADRE_BF16:
-        DIVIDE_HALF(half_from_bf16, half_to_bf16)
-        break;
-    case CADRE_I64:
-        SHARE(int64_t)
-        break;
-    case CADRE_I32:
-        SHARE(int32_t)
-        break;
-    case CADRE_I16:
-        SHARE(int16_t)
-        break;
-    case CADRE_I8:
-        SHARE(int8_t)
-        break;
-    case CADRE_U32:
-        SHARE(uint32_t)
-        break;
-    case CADRE_U16:
-        SHARE(uint16_t)
-        break;
-    case CADRE_U8:
-        SHARE(uint8_t)
-        break;
-    default:
-        break;
-    }
+    BY_DTYPE(dtype, REAL, HALF, WHOLE, )
+#undef REAL
+#undef HALF
+#undef WHOLE
 }
 
 void numbers_store(void *values, int64_t i, cadre_dtype dtype, double value)
 {
+#define REAL(type)          ((type *)values)[i] = (type)value;
+#define HALF(widen, narrow) ((uint16_t *)values)[i] = narrow((float)value);
+#define WHOLE(type, wide)   ((type *)values)[i] = (type)value;
     CADRE_ASSERT(dtype != CADRE_STRING);
-    switch (dtype) {
-    case CADRE_F64:
-        ((double *)values)[i] = value;
-        break;
-    case CADRE_F32:
-        ((float *)values)[i] = (float)value;
-        break;
-    case CADRE_F16:
-        ((uint16_t *)values)[i] = half_to_f16((float)value);
-        break;
-    case CADRE_BF16:
-        ((uint16_t *)values)[i] = half_to_bf16((float)value);
-        break;
-    case CADRE_I64:
-        ((int64_t *)values)[i] = (int64_t)value;
-        break;
-    case CADRE_I32:
-        ((int32_t *)values)[i] = (int32_t)value;
-        break;
-    case CADRE_I16:
-        ((int16_t *)values)[i] = (int16_t)value;
-        break;
-    case CADRE_I8:
-        ((int8_t *)values)[i] = (int8_t)value;
-        break;
-    case CADRE_U32:
-        ((uint32_t *)values)[i] = (uint32_t)value;
-        break;
-    case CADRE_U16:
-        ((uint16_t *)values)[i] = (uint16_t)value;
-        break;
-    case CADRE_U8:
-        ((uint8_t *)values)[i] = (uint8_t)value;
-        break;
-    default:
-        ((uint8_t *)values)[i] = value != 0;
-        break;
-    }
+    BY_DTYPE(dtype, REAL, HALF, WHOLE, ((uint8_t *)values)[i] = value != 0;)
+#undef REAL
+#undef HALF
+#undef WHOLE
 }
 
 bool numbers_fit(double value, cadre_dtype dtype)

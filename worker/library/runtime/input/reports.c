@@ -145,7 +145,8 @@ void reports_step(
     input_reports_report(strategy, false);
 }
 
-cadre_status reports_metric(
+/* A metric. RESOURCE_EXHAUSTED when there are LIMIT_METRICS other names. */
+static cadre_status reports_metric(
     cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
 {
     struct reports *reports = strategy->input->reports;

@@ -52,10 +52,6 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
 void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows);
 
-/* A metric. RESOURCE_EXHAUSTED when there are LIMIT_METRICS other names. */
-cadre_status reports_metric(
-    cadre_strategy *strategy, const char *name, double value, struct cadre_error *error);
-
 /* Sends the newest state, whatever the time: before the end. */
 void reports_flush(cadre_strategy *strategy);
 

@@ -2,7 +2,6 @@
  * What programs say of an optimizer, as the rule that it is. */
 #include <math.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 
 _Static_assert((int)CADRE_OPTIMIZER_SGD == (int)OPTIMIZER_SGD, "kinds are numbered alike");

@@ -58,7 +58,8 @@ cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error
     return strategy->environment->preemption ? watch_signals(strategy, error) : CADRE_OK;
 }
 
-void preemption_close(struct cadre_strategy *strategy)
+/* Before the task is closed. */
+static void preemption_close(struct cadre_strategy *strategy)
 {
     if (strategy->preemption != NULL) {
         notice_unwatch(&strategy->preemption->notice);

@@ -13,8 +13,6 @@ struct strategy_hooks;
 
 /* With the strategy: SIGTERM is handled where that is the default. */
 cadre_status preemption_open(struct cadre_strategy *strategy, struct cadre_error *error);
-/* Before the task is closed. */
-void preemption_close(struct cadre_strategy *strategy);
 
 /* In the program's thread, where it begins a step and the datasets tell which: so whoever goes on
  * from what is saved finds the way there. When the job stops where this task stands, saves,

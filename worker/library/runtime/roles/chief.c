@@ -26,7 +26,8 @@ cadre_status chief_begin(
     return by_hand ? local_servers_start_workers(ps_job->local_servers, error) : CADRE_OK;
 }
 
-void chief_end(struct ps_job_state *ps_job)
+/* Ends all that runs for it, and its connections; the directory is there until ps_job_free. */
+static void chief_end(struct ps_job_state *ps_job)
 {
     scheduler_end(ps_job);
     local_servers_end_workers(ps_job->local_servers);

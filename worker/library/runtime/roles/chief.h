@@ -12,9 +12,6 @@
 cadre_status chief_begin(
     struct ps_job_state *ps_job, cadre_strategy *strategy, bool by_hand, struct cadre_error *error);
 
-/* Ends all that runs for it, and its connections; the directory stays until ps_job_free. */
-void chief_end(struct ps_job_state *ps_job);
-
 /* The ps job as a part of the chief's strategy. */
 extern const struct strategy_hooks ps_job_hooks;
 

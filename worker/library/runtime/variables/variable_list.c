@@ -7,7 +7,9 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index)
+/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
+ * there. */
+static bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index)
 {
     uint32_t low = 0;
     uint32_t high = strategy->variables->count;

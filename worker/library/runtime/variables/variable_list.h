@@ -13,10 +13,6 @@
 
 #include "worker/library/runtime/variables/variable.h"
 
-/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
- * there. */
-bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index);
-
 /* Room for one more: RESOURCE_EXHAUSTED. Until it is put in the list stays as it is, for others may
  * look into it. */
 cadre_status variables_room(cadre_strategy *strategy, struct cadre_error *error);

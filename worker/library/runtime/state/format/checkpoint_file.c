@@ -105,7 +105,8 @@ cadre_status checkpoint_file_add(
     return CADRE_OK;
 }
 
-cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error)
+/* Makes what happened to the names in the folder durable. */
+static cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || checkpoint_file_failed("checkpoint.fsync-folder", fsync(fd))) {

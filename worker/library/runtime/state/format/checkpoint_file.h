@@ -40,7 +40,4 @@ void checkpoint_file_drop(struct checkpoint_file *file);
 cadre_status checkpoint_file_remove(
     const char *folder, const char *name, struct cadre_error *error);
 
-/* Makes what happened to the names in the folder durable. */
-cadre_status checkpoint_folder_sync(const char *folder, struct cadre_error *error);
-
 #endif

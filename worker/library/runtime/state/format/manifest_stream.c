@@ -23,7 +23,7 @@ void saved_stream_clear(struct saved_stream *saved)
 
 /* --- numbers --- */
 
-json_t *manifest_digits(uint64_t value)
+static json_t *manifest_digits(uint64_t value)
 {
     char text[24];
     snprintf(text, sizeof text, "%" PRIu64, value);
@@ -35,7 +35,7 @@ json_t *manifest_number(uint64_t value)
     return value <= (uint64_t)INT64_MAX ? json_integer((json_int_t)value) : manifest_digits(value);
 }
 
-bool manifest_read_value(const json_t *value, uint64_t *ret_value)
+static bool manifest_read_value(const json_t *value, uint64_t *ret_value)
 {
     if (json_is_integer(value)) {
         *ret_value = (uint64_t)json_integer_value(value);

@@ -21,10 +21,8 @@ void saved_stream_clear(struct saved_stream *saved);
 
 /* A number as JSON: digits in a string where it is over 2^63 - 1. */
 json_t *manifest_number(uint64_t value);
-json_t *manifest_digits(uint64_t value);
 
 /* Numbers from JSON; of counts of steps and of what happens less often. False: it is none. */
-bool manifest_read_value(const json_t *value, uint64_t *ret_value);
 bool manifest_read_number(const json_t *object, const char *name, uint64_t *ret_value);
 bool manifest_read_count(const json_t *object, const char *name, uint64_t *ret_value);
 bool manifest_read_bool(const json_t *object, const char *name, bool *ret_value);
