@@ -465,7 +465,7 @@ static void other_values_are_reported(void **state)
 static void other_folders_are_reported(void **state)
 {
     (void)state;
-    check("folders", "is not the one that the chief sees");
+    check("folders", "is not that of the chief");
 }
 
 /* Whichever task is heard first is the job's reason. */

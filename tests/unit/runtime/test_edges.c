@@ -181,7 +181,7 @@ static void a_joiner_sees_the_same_folder(void **state)
         assert_int_equal(end.roster, other == 1 ? 2 : 3);
         if (other == 1) {
             assert_int_equal(end.exit_code[2], 1);
-            assert_non_null(strstr(end.erred[2], "is not the one that the chief sees"));
+            assert_non_null(strstr(end.erred[2], "is not that of the chief"));
         }
         struct dirent **names;
         int count = scandir(shared, &names, NULL, alphasort);

@@ -276,7 +276,7 @@ static void what_the_function_leaves_is_checked(void **state)
     assert_false(cadre_has_strategy());
     meeting.function = make_an_output;
     assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
-        CADRE_INVALID_ARGUMENT, "made output 0, and it was asked for 0 outputs");
+        CADRE_INVALID_ARGUMENT, "made output 0, and 0 outputs were requested of it");
     cadre_strategy_release(strategy);
 }
 

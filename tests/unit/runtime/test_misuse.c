@@ -32,7 +32,7 @@ static void null_arguments_are_named(void **state)
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
     assert_public_error(cadre_run(NULL, training_nothing, NULL, NULL, 0, NULL), bad, "'strategy'");
     assert_public_error(cadre_run(strategy, NULL, NULL, NULL, 0, NULL), bad, "'function'");
-    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "places");
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "an array");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
     assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
@@ -270,9 +270,9 @@ static void outputs_that_none_asked_for_are_refused(void **state)
     cadre_strategy *strategy = training_strategy(3);
     cadre_per_replica *outputs[3] = {NULL};
     assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 0, NULL), CADRE_INVALID_ARGUMENT,
-        "its function made output 0, and cadre_run was asked for 0");
+        "its function made output 0, and 0 were requested of cadre_run");
     assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 2, outputs),
-        CADRE_INVALID_ARGUMENT, "its function made output 2, and cadre_run was asked for 2");
+        CADRE_INVALID_ARGUMENT, "its function made output 2, and 2 were requested of cadre_run");
     assert_null(outputs[0]);
     assert_public_ok(cadre_run(strategy, too_many, NULL, NULL, 3, outputs));
     assert_non_null(outputs[2]);

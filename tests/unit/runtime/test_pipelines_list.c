@@ -48,7 +48,7 @@ static void who_reads_all_is_reported(void **state)
     struct stage_job job = job_of(2, 1, environment);
     check_exact(&job, UINT32_MAX, &end, "generated");
     assert_non_null(strstr(end.erred[0],
-        "(CADRE_SHARD_AUTO), so each task reads all of it and feeds its own part: "
+        "(CADRE_SHARD_AUTO), so each task reads all of it and uses its own part: "
         "CADRE_SHARD_FILE needs a source that reads files, and generator does not"));
     assert_null(strstr(end.erred[1], "reads all of it"));
     stage_end_free(&end);

@@ -17,7 +17,7 @@ struct cluster_member {
     uint32_t member_id;               /* its id in the cluster: 0 runs the coordinator */
     uint32_t tasks;                   /* the chief and the workers; of a ps job all */
     uint32_t chiefs;                  /* 0 or 1 */
-    struct ps_job ps_job;             /* of CLUSTER_PS_JOB with ps tasks; its slots are member ids */
+    struct ps_job ps_job;             /* CLUSTER_PS_JOB with ps tasks; its slots are member ids */
     enum role role;                   /* in the ps job; else NONE */
     struct cluster_address own;
     bool keyed;

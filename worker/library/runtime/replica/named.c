@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a replica function takes and gives by name. */
+ * Named inputs and outputs of a replica function. */
 #include <string.h>
 
 #include "cadre/replica.h"
@@ -15,7 +15,7 @@ cadre_status cadre_replica_input(
     struct cadre_error error;
     uint32_t component = 0;
     error.code = CADRE_OK;
-    error.text[0] = '\0'; /* without writing half a kilobyte in each call */
+    error.text[0] = '\0'; /* not zeroed whole: it is half a kilobyte, in each call */
     cadre_status status = argument_require(ret_tensor, __func__, "ret_tensor", &error);
     if (status == CADRE_OK) {
         *ret_tensor = NULL;
@@ -33,7 +33,7 @@ cadre_status cadre_replica_input(
     return api_return(status, &error);
 }
 
-/* The name as it is kept: mostly that of the step before. */
+/* The kept copy of the name: mostly that of the step before. */
 static const char *kept_name(const cadre_replica *replica, uint32_t slot, const char *name)
 {
     const char *before = replica->output_names[slot];
@@ -73,7 +73,7 @@ static cadre_status put_output(
     return CADRE_OK;
 }
 
-_Static_assert(CADRE_OUTPUTS_MAX <= 64, "one bit of a word says whether an output has a name");
+_Static_assert(CADRE_OUTPUTS_MAX <= 64, "each output has a bit of a 64-bit mask");
 
 cadre_status cadre_replica_output(cadre_replica *replica, const char *name, cadre_tensor *tensor)
 {

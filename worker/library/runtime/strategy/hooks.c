@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls the hooks of all parts of a strategy for one moment, up or down the list. step/,
+ * regroup/ and strategy_lifecycle/ call it. */
 #include "worker/library/runtime/strategy/hooks.h"
 
 #include <string.h>
@@ -11,7 +13,8 @@
         sizeof(void (*)(void)))
 
 void hooks_list(
-    const struct strategy_hooks *const tables[], uint32_t count, struct strategy_hook_list *ret_list)
+    const struct strategy_hooks *const tables[], uint32_t count,
+    struct strategy_hook_list *ret_list)
 {
     static void (*const none)(void) = NULL;
     CADRE_ASSERT(count <= 32);
@@ -30,7 +33,7 @@ static uint32_t hooks_having(const cadre_strategy *strategy, size_t moment)
     return strategy->hooks.having[moment];
 }
 
-/* The next one of those that are left, which are not none: from top to bottom, or upwards. */
+/* The next of the hooks that are left, of which there is one: from top to bottom, or upwards. */
 static const struct strategy_hooks *next_down(const cadre_strategy *strategy, uint32_t *left)
 {
     int at = __builtin_ctz(*left);

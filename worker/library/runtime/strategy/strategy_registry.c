@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of open strategies and the call that each is in, read by any thread without a lock.
+ * strategy_lifecycle/ adds and removes; enter.c takes and leaves. */
 #include "worker/library/runtime/strategy/strategy_registry.h"
 
 #include <stdatomic.h>
@@ -10,17 +12,17 @@
 #define SLOTS          (WORKERS_FIRST + STRATEGY_REGISTRY_WORKERS_MAX)
 
 static _Atomic(cadre_strategy *) registry[SLOTS];
-/* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
- * end a strategy while another thread begins one. Who takes a place acquires what the call before
- * left behind, and nobody else makes the strategy of a place live or end. */
+/* The call that each is in; NULL: none. It is here and not in the strategy, because a call may end
+ * a strategy while another thread begins one. Taking a slot acquires the writes of the call before,
+ * and only the call that has it adds or removes the strategy of a slot. */
 static _Atomic(const char *) under_way[SLOTS];
-static _Atomic uint32_t registry_slot_used; /* places that were ever taken */
+static _Atomic uint32_t registry_slot_used; /* slots that were ever taken */
 static _Atomic uint32_t workers_used;       /* those from WORKERS_FIRST on, likewise */
 static _Atomic uint64_t numbers;
-/* Of the one before, so that its end does not make every task the first. */
+/* Of the strategy before, so that its end does not make every task the first. */
 static _Atomic uint32_t last_rank;
 
-/* *ret_under_way: what it is in; NULL: nothing, and the place is taken. */
+/* *ret_under_way: the call it is in; NULL: none, and the slot is taken. */
 static bool take_slot(uint32_t registry_slot, const char *function, struct strategy_call *call,
     const char **ret_under_way)
 {
@@ -65,7 +67,7 @@ static uint32_t slot_among(
     return SLOTS;
 }
 
-/* SLOTS: at none. */
+/* SLOTS: it is in none. */
 static uint32_t registry_slot_of(const cadre_strategy *strategy)
 {
     if (strategy == NULL) {
@@ -88,7 +90,7 @@ bool strategy_registry_acquire(const cadre_strategy *strategy, const char *funct
         return false;
     }
     if (atomic_load_explicit(&registry[registry_slot], memory_order_acquire) != strategy) {
-        strategy_leave(call); /* it ended in between */
+        strategy_leave(call); /* it was removed in between */
         return false;
     }
     return true;
@@ -104,7 +106,7 @@ const char *strategy_set_activity(const cadre_strategy *strategy, const char *wh
     return before;
 }
 
-/* At one of `count` places that is free. */
+/* Into a free one of `count` slots. */
 static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
     _Atomic uint32_t *used, const char *function, struct strategy_call *call)
 {
@@ -146,7 +148,7 @@ cadre_status strategy_registry_add(cadre_strategy *strategy, const char *functio
                                  function, call);
     return added ? CADRE_OK
                  : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                       "%d strategies live in this process already; end one with cadre_finish or "
+                       "%d strategies are open in this process; end one with cadre_finish or "
                        "cadre_strategy_release first",
                        STRATEGY_REGISTRY_MAX);
 }
@@ -194,7 +196,7 @@ bool strategy_is_registered(const cadre_strategy *strategy)
     return registry_slot_of(strategy) < SLOTS;
 }
 
-/* All that live in one process have the same rank. */
+/* All open strategies of one process have the same rank. */
 uint32_t strategy_rank(void)
 {
     uint32_t at = 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The session of a program that is the whole job: a core with one worker, this process. Its virtual
- * time does not move, so no lease runs out. program/ opens it when there is no daemon and no cluster.
- */
+ * time does not move, so no lease runs out. program/ opens it without a daemon and a cluster. */
 #include <stdio.h>
 #include <stdlib.h>
 

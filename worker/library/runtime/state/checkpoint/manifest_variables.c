@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The descriptions of variables in the manifest: written by manifest.c, read by tasks that make
+ * the variables they lack. */
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 
 #include <errno.h>
@@ -30,7 +32,7 @@ static const char counts[] = "counts";
 
 #define TEXT_BYTES (96 + CADRE_RANK_MAX * 21)
 
-/* Type, dimensions and aggregation. Returns how much of `words` that is. */
+/* Type, dimensions and aggregation. Returns how much of `text` that is. */
 static size_t write_shape(char text[TEXT_BYTES], cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, cadre_aggregation aggregation)
 {
@@ -53,7 +55,7 @@ static size_t manifest_variables_flag(
     return used + (size_t)more;
 }
 
-/* One string for each: a checkpoint waits for this. */
+/* One string for each, because a checkpoint waits for this. */
 static json_t *text_of(const cadre_variable *variable)
 {
     char text[TEXT_BYTES];
@@ -66,7 +68,7 @@ static json_t *text_of(const cadre_variable *variable)
     return json_string(text);
 }
 
-/* What optimizers remember on parameter servers: variables of a job that goes on without any. */
+/* Slots of optimizers on parameter servers: variables of a job that goes on without servers. */
 static bool add_slots(json_t *all, const struct cadre_strategy *strategy)
 {
     struct streamed *streamed = strategy->state_part->streamed;
@@ -106,7 +108,7 @@ json_t *manifest_variables(const struct cadre_strategy *strategy)
 
 /* --- reading --- */
 
-/* One of them, as a plan whose parts lie here. */
+/* One description, as a plan that points into it. */
 struct described {
     struct variable_plan plan;
     cadre_variable_options options;
@@ -201,7 +203,7 @@ static bool read_string_list(
     return whole;
 }
 
-/* Whether the tensor is not a variable's here: "w" or "w/m" where "w" lies on parameter servers. */
+/* Whether the tensor is not a variable's here: "w" or "w/m" where "w" is on parameter servers. */
 static bool is_of_others(const cadre_strategy *strategy, const char *name)
 {
     char start[LIMIT_NAME_BYTES];
@@ -234,7 +236,7 @@ static cadre_status manifest_variables_take(const char *name, const json_t *valu
     struct described described;
     if (!read_string_list(name, value, strategy, &described)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "this is no manifest of a checkpoint that can be read here: what it says of the "
+            "this is not a manifest of a checkpoint that can be read here: its description of the "
             "variable '%.64s' is not whole",
             name);
     }
@@ -252,7 +254,7 @@ cadre_status manifest_make_variables(struct cadre_strategy *strategy, const char
     json_error_t where;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
     json_t *all = json_object_get(root, "variables");
-    cadre_status status = CADRE_OK; /* what else is wrong with it manifest_read says */
+    cadre_status status = CADRE_OK; /* other faults are found by manifest_read */
     const char *name;
     json_t *value;
     json_object_foreach(all, name, value)

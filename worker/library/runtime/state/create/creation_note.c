@@ -50,7 +50,7 @@ static cadre_status creation_note_misfit(
     const char *name, const char *is, const char *wanted, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "variable '%s' was created %s before, and is asked for %s; ask for the same, or give it "
+        "variable '%s' was created %s before, and now %s; create it alike, or give it "
         "another name",
         name, is, wanted);
 }
@@ -61,7 +61,7 @@ cadre_status creation_fits(
     cadre_kind kind = variable_kind_of(plan);
     cadre_aggregation wanted = plan->options->aggregation;
     if (variable->dtype != plan->dtype || variable->rank != plan->rank ||
-        (plan->rank > 0 && /* else there may be no dims */
+        (plan->rank > 0 && /* else dims may be NULL */
             memcmp(variable->dims, plan->dims, plan->rank * sizeof plan->dims[0]) != 0)) {
         char is[TENSOR_SHAPE_TEXT_BYTES];
         char shape[TENSOR_SHAPE_TEXT_BYTES];

@@ -65,7 +65,7 @@ static cadre_status variable_in_step_make(cadre_replica *replica, const struct v
 
 /* --- they meet --- */
 
-/* Somebody could not: all hear why. */
+/* A task could not create it: all receive the reason. */
 static cadre_status share_reason(
     cadre_replica *replica, const struct cadre_error *own, struct cadre_error *error)
 {
@@ -76,7 +76,7 @@ static cadre_status share_reason(
     } else if (replica->local == 0) {
         *error = theirs;
     } else {
-        cadre_error_set(error, CADRE_ABORTED, "the first replica of this task says why not");
+        cadre_error_set(error, CADRE_ABORTED, "the first replica of this task has the reason");
     }
     return error->code;
 }
