@@ -16,9 +16,9 @@ struct bucketed {
     size_t count;
     cadre_bucket_options options;
     uint32_t order; /* in which they become ready: i * order + replica, modulo the count */
-    size_t missing; /* so many are never said to be ready, the last ones */
+    size_t missing; /* so many are never reported ready, the last ones */
     size_t other;   /* of replica 1: the buckets' size, where it differs; 0: it does not */
-    bool forgets;   /* nobody waits */
+    bool forgets;   /* without a wait */
     atomic_bool summed;
     cadre_buckets *kept;
     cadre_status status[REPLICAS];

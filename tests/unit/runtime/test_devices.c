@@ -357,7 +357,7 @@ static void the_number_that_was_asked_for_at_the_start_counts(void **state)
     assert_int_equal(run_again("program", "CADRE_REPLICAS=3", STDERR_FILENO), 0);
 }
 
-/* ---- what is said of them: to a terminal, once, when a strategy is made ---- */
+/* ---- what is printed of them: to a terminal, once, when a strategy is made ---- */
 
 static int teller(void)
 {
@@ -371,7 +371,7 @@ static int teller(void)
     return 0;
 }
 
-/* All that was written to the other end, which nobody has open any more. */
+/* All that was written to the other end, which is closed. */
 static void read_all(int from, char *text, size_t size)
 {
     size_t used = 0;

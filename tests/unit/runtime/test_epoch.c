@@ -197,8 +197,8 @@ static void an_error_of_the_data_is_sticky(void **state)
     assert_int_equal(cadre_finish(strategy), 1);
 }
 
-/* Scalars are fed to one replica alone: there the job cannot grow. Whoever goes on reading is told
- * why, again and again. */
+/* Scalars go to one replica alone: there the job cannot grow. Each further read returns the reason
+ * again. */
 static void a_dataset_that_cannot_be_cut_again_is_refused(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void a_dataset_that_cannot_be_cut_again_is_refused(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* The coordinator tells a joiner where each stands, and has a proof of each. */
+/* The coordinator sends a joiner the position of each, and has a proof of each. */
 static void more_datasets_than_can_be_reported_are_refused(void **state)
 {
     (void)state;
@@ -242,8 +242,7 @@ static void more_datasets_than_can_be_reported_are_refused(void **state)
 
 /* --- coming back into an epoch --- */
 
-/* Where a state that came from elsewhere stands: the training has epochs of 4 steps, the test of 2.
- */
+/* The position of a received state: the training has epochs of 4 steps, the test of 2. */
 struct place {
     uint64_t begun;
     bool open;
@@ -317,7 +316,7 @@ static void check_reentry(const struct reentry *reentry)
     } else if (begins) {
         assert_int_equal(reentry->step, cadre_distributed_steps(asks));
     }
-    /* Asked once more without a step between, it is the next epoch. */
+    /* Called once more without a step between, it is the next epoch. */
     if (begins && epoch + 1 < reentry->epochs) {
         assert_true(cadre_next_epoch(asks, reentry->epochs, &epoch));
         assert_int_equal(epoch, reentry->epoch + 1);

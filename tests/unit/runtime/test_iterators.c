@@ -181,7 +181,7 @@ static void its_number_is_its_epoch(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* An endless dataset begins anew in each of them, too. */
+/* An endless dataset begins again in each of them, too. */
 static void endless_data_begin_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows from where the members of a generation stand. */
+ * What follows from the statuses of the members of a generation. */
 #include <string.h>
 
 #include "tests/lib/test.h"

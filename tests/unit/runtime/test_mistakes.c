@@ -2,7 +2,7 @@
  * What a newcomer gives wrongly: tensors, datasets, values of replicas, losses, states. */
 #include "mistakes.h"
 
-/* A dataset says what is wrong with it where it is distributed. */
+/* The error of a dataset is returned where it is distributed. */
 static cadre_status distribute(struct fixture *fixture, cadre_dataset *data)
 {
     cadre_distributed_dataset *distributed;

@@ -32,7 +32,7 @@ static void null_arguments_are_named(void **state)
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
     assert_public_error(cadre_run(NULL, training_nothing, NULL, NULL, 0, NULL), bad, "'strategy'");
     assert_public_error(cadre_run(strategy, NULL, NULL, NULL, 0, NULL), bad, "'function'");
-    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "an array");
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "array");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
     assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
@@ -186,8 +186,8 @@ static void nothing_is_known_of_an_ended_variable(void **state)
     assert_non_null(strstr(cadre_error_message(), "is gone"));
 }
 
-/* By hand a step that failed is no reason to wait for anything at the end, which tells of it; one
- * that was followed by another was looked at. */
+/* By hand the end waits for nothing after a step that failed, and returns its error; one that was
+ * followed by another step was looked at. */
 static void a_failed_step_does_not_hold_up_the_end(void **state)
 {
     (void)state;
@@ -476,12 +476,12 @@ static void a_forgotten_end_is_reported(void **state)
     test_path(folder, test_temp_dir(), "");
     assert_int_equal(run_again("forgets", folder, printed), 0);
     assert_non_null(strstr(printed, "after 1 steps without cadre_finish"));
-    /* Who says itself that it failed need not be told. */
+    /* A function that fails with a message of its own keeps it. */
     assert_int_equal(run_again("fails", folder, printed), 3);
     assert_string_equal(printed, "");
 }
 
-/* How often the text says it: each line once, and as often more as the line says. */
+/* How often the text has it: each text line once, and as often more as the line has. */
 static uint64_t printed_count(const char *printed, const char *what, unsigned *ret_lines)
 {
     uint64_t times = 0;

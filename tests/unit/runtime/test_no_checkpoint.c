@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By hand a program leaves no files unless it is asked to. */
+ * By hand a program leaves no files unless that is set. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -17,7 +17,7 @@
 static const char *self;
 static const char *first; /* the folder of the first run */
 
-/* --- the program: it counts steps, and says what it has as soon as it has it --- */
+/* --- the program: it counts steps, and prints its values as soon as it has them --- */
 
 static cadre_variable *w;
 static cadre_variable *seen;
@@ -316,7 +316,7 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
             const struct shape *shape = &shapes[i];
             const char *from = first;
             const char *folder = test_temp_dir();
-            if (strcmp(ways[way], "dataset") == 0) { /* first one that stands behind its epoch */
+            if (strcmp(ways[way], "dataset") == 0) { /* first one that is past its epoch */
                 from = test_temp_dir();
                 by_hand(1, "dataset", NULL, from, &end);
                 assert_int_equal(end.exit_code, 0);
@@ -439,7 +439,7 @@ static char *last_of(char *bytes, const char *part)
     return last;
 }
 
-/* The one folder with another copy of the first run's checkpoint, whose manifest says `now` instead
+/* The one folder with another copy of the first run's checkpoint, whose manifest has `now` in place
  * of the bytes from the last `is` on to the end of `until`. */
 static const char *changed_copy(const char *is, const char *until, const char *now)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making strategies, and what they say of themselves. */
+ * Making strategies, and their descriptions. */
 #include <stdio.h>
 
 #include "training.h"
