@@ -156,17 +156,17 @@ static void evaluate_defined(cadre_verified_epoch *epoch, struct evidence *evide
 {
     if (epoch->steps_whole != 0 && epoch->steps < epoch->steps_whole) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "the %" PRIu64 " of %" PRIu64 " steps that were done were fed exactly the %" PRIu64
+            "the %" PRIu64 " of %" PRIu64 " steps that were done consumed exactly the %" PRIu64
             " samples that the dataset defines for them",
             epoch->steps, epoch->steps_whole, epoch->samples);
     } else if (epoch->source_samples != 0 && epoch->samples < epoch->source_samples) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "fed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
+            "consumed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
             " in its source",
             epoch->samples, epoch->source_samples);
     } else {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "fed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
+            "consumed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
     }
 }
 
@@ -182,13 +182,13 @@ static void evaluate_files(cadre_verified_epoch *epoch, struct evidence *evidenc
     } else if (evidence->files == CONSUMED_FILES_DROPPED) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "the %" PRIu64
-            " samples are of its files, each once, and some others were fed to nobody: the "
+            " samples are of its files, each once, and some others were consumed by no task: the "
             "pipeline drops them (it filters, or drops the rest of a batch), and cannot tell which "
             "beforehand",
             epoch->samples);
     } else {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "the %" PRIu64 " steps that were done were fed %" PRIu64
+            "the %" PRIu64 " steps that were done consumed %" PRIu64
             " samples of its files, each once; there is more in the files",
             epoch->steps, epoch->samples);
     }
@@ -206,8 +206,8 @@ static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidenc
             "every task reads this dataset for itself, so nothing is claimed about all of them");
     } else if (evidence->provable && !digest_equal(&evidence->consumed, &evidence->expected)) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_DIFFERS,
-            "the %" PRIu64 " samples fed in its %" PRIu64
-            " steps are not those that the dataset defines: some were left out, fed twice or "
+            "the %" PRIu64 " samples consumed in its %" PRIu64
+            " steps are not those that the dataset defines: some were left out, consumed twice or "
             "replaced",
             epoch->samples, epoch->steps);
     } else if (evidence->files != CONSUMED_FILES_NONE) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof of what a job was fed: asked for page by page, then judged. */
+ * The proof of what a job consumed: asked for page by page, then judged. */
 #include <inttypes.h>
 
 #include "common/client/audit_pages.h"

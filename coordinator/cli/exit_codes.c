@@ -5,7 +5,7 @@
 #define OF(exit_codes) (1U << EXIT_CODES_##exit_codes)
 #define ALL            (OF(QUERY) | OF(LOCAL) | OF(RUN) | OF(SUBMIT) | OF(VERIFY))
 
-static const struct exit_line {
+static const struct exit_row {
     const char *status;
     const char *meaning;
     unsigned of;
@@ -13,7 +13,7 @@ static const struct exit_line {
     {"0", "done", OF(QUERY) | OF(LOCAL)},
     {"0", "the job succeeded", OF(RUN)},
     {"0", "the job succeeded; with --detach: it was submitted", OF(SUBMIT)},
-    {"0", "proved; of two jobs: they were fed the same as far as both go", OF(VERIFY)},
+    {"0", "proved; of two jobs: they consumed the same as far as both go", OF(VERIFY)},
     {"N", "the job failed: the status of its first failed task, 128 + S when signal S ended it",
         OF(RUN) | OF(SUBMIT)},
     {"1", "failed: it is not there, may not be done, or cannot be read or written", OF(QUERY)},

@@ -66,10 +66,10 @@ static void store_outcome(struct follow *follow, const cadre_job *job)
     size_t size = 0;
     free(follow->outcome);
     follow->outcome = NULL;
-    FILE *line = open_memstream(&follow->outcome, &size);
-    if (line != NULL) {
-        render_outcome(job, &follow->monitor.screen.err_style, line);
-        fclose(line);
+    FILE *outcome = open_memstream(&follow->outcome, &size);
+    if (outcome != NULL) {
+        render_outcome(job, &follow->monitor.screen.err_style, outcome);
+        fclose(outcome);
     }
     follow->ended = true;
     follow->state = job->state;

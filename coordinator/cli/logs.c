@@ -34,11 +34,11 @@ struct reader {
     bool closed; /* standard output takes no more */
 };
 
-static void verb_emit(uint32_t task, const char *line, size_t size, void *user)
+static void verb_emit(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
     struct reader *reader = user;
-    reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
+    reader->closed = reader->closed || fwrite(text_line, 1, size, stdout) != size;
 }
 
 /* The bytes of one task, as they come. */
@@ -59,13 +59,13 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
     } while (at < log->size);
 }
 
-static void emit_json(uint32_t task, const char *line, size_t size, void *user)
+static void emit_json(uint32_t task, const char *text_line, size_t size, void *user)
 {
     struct reader *reader = user;
     struct task_position *task_position = &reader->task_positions[task];
     reader->closed = reader->closed ||
-                     !json_print_line(json_of_log_line(reader->job, task, task_position->offset,
-                                          task_position->left_out, line, size),
+                     !json_print_compact(json_of_text_line(reader->job, task, task_position->offset,
+                                             task_position->left_out, text_line, size),
                          stdout);
     *task_position = (struct task_position){.offset = task_position->offset + size};
 }

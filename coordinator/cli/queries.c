@@ -134,7 +134,8 @@ int verb_job(const struct cli *cli, int argc, char **argv)
         .summary = "Shows all that is known of one job, with its tasks.",
         .notes =
             "A generation is a set of tasks that train together; each loss, join or drain makes "
-            "a\nnew one. LIFE counts the processes that the job has started: a task that was "
+            "a\nnew one. INCARNATION counts the processes that the job has started: a task that "
+            "was "
             "replaced\nhas a higher one. RESTARTS counts failures, against --max-restarts.\n",
         ROWS(rows),
         .positionals_max = 1};

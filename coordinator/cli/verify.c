@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre verify`: what can be proved about what a job was fed, and whether two were fed the same
+ * `cadre verify`: what can be proved about what a job consumed, and whether two consumed the same
  * and had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
@@ -143,11 +143,11 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {.program = "cadre verify",
         .usage = "JOB [OTHER]",
         .summary =
-            "Proves what a job was fed: that its generations own each committed step once, that "
-            "each epoch was fed exactly what its dataset defines, and, where that is the whole "
+            "Proves what a job consumed: that its generations own each committed step once, that "
+            "each epoch consumed exactly what its dataset defines, and, where that is the whole "
             "source, that it was every sample exactly once. The digest of all samples is computed "
             "here, which takes seconds for a thousand million of them. With the number of another "
-            "job of the same program: whether both were fed the same samples in the same steps and "
+            "job of the same program: whether both consumed the same samples in the same steps and "
             "had the same states, and else the first place where not.",
         .notes =
             "  cadre verify 3\n"
@@ -161,7 +161,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
             "one of its steps. States are compared bit by bit, by their digests, at the steps\n"
             "at which both jobs found those of all their replicas equal: some one a minute and\n"
             "each checkpoint. Another number of replicas rounds sums in another order: then they\n"
-            "differ though the same was fed.\n",
+            "differ though both consumed the same.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 2};

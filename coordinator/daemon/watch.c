@@ -136,20 +136,20 @@ void watch_flush(struct daemon *daemon)
 {
     uint64_t now_us = clock_monotonic_us();
     bool waits = uv_is_active((uv_handle_t *)&daemon->watch_timer);
-    bool later = false;
+    bool deferred = false;
     if (daemon->watchers == NULL) {
         return;
     }
     if (daemon->steps_pending && !waits) {
         check_committed_steps(daemon);
-        later = true;
+        deferred = true;
     }
     for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
         if (watcher->changed && send_update(daemon, watcher, now_us)) {
-            later = true;
+            deferred = true;
         }
     }
-    if (later && !waits) {
+    if (deferred && !waits) {
         uv_timer_start(&daemon->watch_timer, on_watch_timer, WATCH_EVERY_MS, 0);
     }
 }

@@ -31,7 +31,7 @@ const char *difference_name(enum difference difference)
     case DIFFERENCE_LENGTH:
         return "length";
     case DIFFERENCE_CONSUMED:
-        return "fed";
+        return "consumed";
     case DIFFERENCE_STATE:
         return "state";
     }
@@ -127,7 +127,7 @@ static void offer_epoch(struct comparison *comparison, const cadre_verified_epoc
     case DIFFERENCE_CONSUMED:
         comparison_offer(comparison, point,
             "in epoch %" PRIu64 " of %s, the steps %" PRIu64 " to %" PRIu64 ", job %" PRIu64
-            " was fed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
+            " consumed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
             epoch, a->name, a->first, a->first + a->steps, one, a->samples, other,
             a->samples == b->samples ? "others, also " : "", b->samples);
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two jobs of one program compared by what the ledger has of both: whether they were fed the same
+ * Two jobs of one program compared by what the ledger has of both: whether they consumed the same
  * and their states were the same, and where first not.
  *
  * The ledger knows the feed of an epoch as a sum over its committed steps, so two epochs are
@@ -27,7 +27,7 @@ enum difference {
     DIFFERENCE_DATASET,  /* of one number they have different names */
     DIFFERENCE_BEGIN,    /* the epoch begins at another step of the job */
     DIFFERENCE_LENGTH,   /* it has fewer steps in one of them */
-    DIFFERENCE_CONSUMED, /* in its steps other samples were fed */
+    DIFFERENCE_CONSUMED, /* in its steps other samples were consumed */
     DIFFERENCE_STATE     /* after so many steps the states were others */
 };
 

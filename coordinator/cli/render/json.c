@@ -119,11 +119,11 @@ json_t *json_of_shards(const cadre_job *job)
 /* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
 static json_t *of_verified(uint64_t position, uint64_t digest)
 {
-    char words[24];
+    char digits[24];
     json_t *json = json_object();
-    snprintf(words, sizeof words, "%016" PRIx64, digest);
+    snprintf(digits, sizeof digits, "%016" PRIx64, digest);
     json_object_set_new(json, "position", json_number(position));
-    json_object_set_new(json, "digest", json_text(words));
+    json_object_set_new(json, "digest", json_text(digits));
     return json;
 }
 
@@ -164,7 +164,7 @@ json_t *json_of_job(const cadre_job *job)
         json_object_set_new(ps_job, "workers", json_number(job->worker_tasks));
         json_object_set_new(ps_job, "servers", json_number(job->servers));
         json_object_set_new(ps_job, "evaluators", json_number(job->evaluators));
-        json_object_set_new(json, "crew", ps_job);
+        json_object_set_new(json, "ps_job", ps_job);
         json_object_set_new(
             json, "evaluation", job->has_evaluation ? of_progress(&job->evaluation) : json_null());
     }
@@ -392,17 +392,17 @@ static json_t *text_of_bytes(const char *bytes, size_t size)
     return whole;
 }
 
-json_t *json_of_log_line(
-    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size)
+json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
+    const char *text_line, size_t size)
 {
-    bool whole = size > 0 && line[size - 1] == '\n';
-    json_t *words = text_of_bytes(line, whole ? size - 1 : size);
-    json_t *json = words != NULL ? json_object() : NULL;
+    bool whole = size > 0 && text_line[size - 1] == '\n';
+    json_t *text = text_of_bytes(text_line, whole ? size - 1 : size);
+    json_t *json = text != NULL ? json_object() : NULL;
     json_object_set_new(json, "job", json_number(job));
     json_object_set_new(json, "task", json_number(task));
     json_object_set_new(json, "offset", json_number(offset));
     json_object_set_new(json, "left_out", json_number(left_out));
-    json_object_set_new(json, "text", words);
+    json_object_set_new(json, "text", text);
     json_object_set_new(json, "partial", json_boolean(!whole));
     return json;
 }
@@ -460,7 +460,7 @@ bool json_print(json_t *json, FILE *out)
     return print_as(json, JSON_INDENT(2), out);
 }
 
-bool json_print_line(json_t *json, FILE *out)
+bool json_print_compact(json_t *json, FILE *out)
 {
     return print_as(json, JSON_COMPACT, out);
 }

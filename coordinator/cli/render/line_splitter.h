@@ -12,12 +12,12 @@
 #define LINE_PIECE_BYTES 16384
 
 /* Gets one whole line with its prefix and newline. */
-typedef void line_splitter_fn(uint32_t task, const char *line, size_t size, void *user);
+typedef void line_splitter_fn(uint32_t task, const char *text_line, size_t size, void *user);
 
-struct task_line;
+struct pending_text;
 
 struct line_splitter {
-    struct task_line *tasks;
+    struct pending_text *tasks;
     size_t task_count;
     bool prefix; /* "[3] " before each line, in the task's colour */
     bool clean;  /* control characters become visible; of a terminal */

@@ -7,16 +7,16 @@
 #include "coordinator/cli/render/cli_exit.h"
 #include "coordinator/cli/render/render.h"
 
-static void emit_out(uint32_t task, const char *line, size_t size, void *user)
+static void emit_out(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
-    screen_write(user, 1, line, size);
+    screen_write(user, 1, text_line, size);
 }
 
-static void emit_err(uint32_t task, const char *line, size_t size, void *user)
+static void emit_err(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
-    screen_write(user, 2, line, size);
+    screen_write(user, 2, text_line, size);
 }
 
 bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err)
@@ -24,7 +24,7 @@ bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FI
     *monitor = (struct monitor){0};
     screen_open(&monitor->screen, out, err);
     struct screen *screen = &monitor->screen;
-    monitor->by_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
+    monitor->by_text_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
     bool first =
         line_splitter_open(&monitor->line_splitter[0], tasks, &screen->out_style, emit_out, screen);
     bool second =
@@ -36,9 +36,9 @@ bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FI
 
 static void print_epoch(struct monitor *monitor)
 {
-    if (monitor->epoch_line[0] != '\0') {
-        screen_note(&monitor->screen, "%s", monitor->epoch_line);
-        monitor->epoch_line[0] = '\0';
+    if (monitor->epoch_text[0] != '\0') {
+        screen_note(&monitor->screen, "%s", monitor->epoch_text);
+        monitor->epoch_text[0] = '\0';
     }
 }
 
@@ -69,7 +69,7 @@ static void show_progress(struct monitor *monitor, const cadre_job *job)
     }
     monitor->epoch = bar.epoch;
     snprintf(monitor->stream, sizeof monitor->stream, "%s", stream);
-    progress_bar_render_epoch(&bar, monitor->epoch_line);
+    progress_bar_render_epoch(&bar, monitor->epoch_text);
     if (monitor->screen.live) {
         screen_status(&monitor->screen,
             progress_bar_render(&bar, monitor->screen.err_style.columns - 1, text));
@@ -189,7 +189,7 @@ void monitor_job(struct monitor *monitor, const cadre_job *job)
 void monitor_output(
     struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size)
 {
-    if (monitor->by_line) {
+    if (monitor->by_text_line) {
         line_splitter_add(&monitor->line_splitter[stream == 2 ? 1 : 0], task, bytes, size);
     } else {
         screen_write(&monitor->screen, stream, bytes, size);

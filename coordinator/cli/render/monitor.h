@@ -12,7 +12,7 @@
 struct monitor {
     struct screen screen;
     struct line_splitter line_splitter[2]; /* of streams 1 and 2 */
-    bool by_line;           /* else bytes pass through as they come: one task, and no terminal */
+    bool by_text_line;      /* else bytes pass through as they come: one task, and no terminal */
     cadre_job_state state;  /* last one told; 0: none */
     char waits_for[512];    /* last sentence of a job that waits */
     char last_message[512]; /* last sentence of one that runs */
@@ -20,7 +20,7 @@ struct monitor {
     uint64_t generation;    /* last one told; 0: none */
     char stream[128];       /* of the epoch in hand */
     uint64_t epoch;
-    char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
+    char epoch_text[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
 };
 
 /* For a job of `tasks` tasks; false: out of memory. `raw`: a terminal, too, gets the bytes that

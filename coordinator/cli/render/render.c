@@ -212,10 +212,10 @@ static void add_known(struct table *table, uint64_t number)
 static bool print_tasks(const cadre_job *job, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
         {"NOTE", false}};
     static const struct table_column typed[] = {{"TASK", true}, {"TYPE", false}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
         {"NOTE", false}};
     struct table table;
     if (job->servers > 0) {
@@ -256,12 +256,12 @@ static void print_time(FILE *out, const char *title, uint64_t time_us, uint64_t 
 {
     char text[RENDER_BYTES];
     char date[RENDER_BYTES] = "";
-    struct tm parts;
+    struct tm local;
     time_t seconds = (time_t)(time_us / CADRE_US_PER_S);
-    if (time_us == 0 || localtime_r(&seconds, &parts) == NULL) {
+    if (time_us == 0 || localtime_r(&seconds, &local) == NULL) {
         return;
     }
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
     fprintf(
         out, "  %-11s %s, %s ago\n", title, date, render_age(render_span(time_us, now_us), text));
 }
@@ -279,11 +279,11 @@ static void print_progress(const cadre_job *job, FILE *out)
 {
     struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
     struct progress_bar bar;
-    char line[PROGRESS_BAR_TEXT_BYTES];
+    char text[PROGRESS_BAR_TEXT_BYTES];
     if (render_bar(job, metrics, &bar)) {
         bool over = cadre_job_state_is_final(job->state);
         print_text(out, "progress",
-            over ? progress_bar_render_epoch(&bar, line) : progress_bar_render(&bar, 0, line));
+            over ? progress_bar_render_epoch(&bar, text) : progress_bar_render(&bar, 0, text));
     }
 }
 

@@ -58,7 +58,7 @@ bool render_outputs(const cadre_output_list *list, const struct text_style *text
 bool render_verification(
     const cadre_verification *verification, const struct text_style *text_style, FILE *out);
 
-/* Whether two were fed the same, and where first not. */
+/* Whether two consumed the same, and where first not. */
 void render_comparison(
     const struct comparison *comparison, const struct text_style *text_style, FILE *out);
 

@@ -57,9 +57,9 @@ static const cadre_worker *next_to_end(
     for (size_t i = 0; i < list->count; i++) {
         const cadre_worker *worker = &list->workers[i];
         uint64_t ends_us = worker->certificate_ends_us;
-        bool is_later = before == NULL || ends_us > before->certificate_ends_us ||
-                        (ends_us == before->certificate_ends_us && worker > before);
-        if (is_later && ends_soon(worker, now_us) &&
+        bool ends_after = before == NULL || ends_us > before->certificate_ends_us ||
+                          (ends_us == before->certificate_ends_us && worker > before);
+        if (ends_after && ends_soon(worker, now_us) &&
             (next == NULL || ends_us < next->certificate_ends_us)) {
             next = worker;
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two jobs were fed the same and had the same states, for people. */
+ * Whether two jobs consumed the same and had the same states, for people. */
 #include <inttypes.h>
 
 #include "coordinator/cli/render/render.h"
@@ -37,7 +37,7 @@ static void print_states(const struct comparison *comparison, FILE *out)
 static void print_equal(const struct comparison *comparison, FILE *out)
 {
     if (comparison->epochs > 0) {
-        fprintf(out, "both were fed the same samples as far as both go: ");
+        fprintf(out, "both consumed the same samples as far as both go: ");
         print_extent(comparison, out);
     }
     if (comparison->states > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof of what a job was fed, for people. */
+ * The proof of what a job consumed, for people. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -93,11 +93,11 @@ static void print_audited(const cadre_verification *verification, FILE *out)
 {
     uint64_t others = steps_unknown(verification);
     if (verification->exact > 0 || verification->as_defined == 0) {
-        fprintf(out, "%zu epoch%s fed every sample exactly once", verification->exact,
+        fprintf(out, "%zu epoch%s consumed every sample exactly once", verification->exact,
             render_verification_plural(verification->exact));
     }
     if (verification->as_defined > 0) {
-        fprintf(out, "%s%zu epoch%s fed exactly what the dataset defines",
+        fprintf(out, "%s%zu epoch%s consumed exactly what the dataset defines",
             verification->exact > 0 ? ", " : "", verification->as_defined,
             render_verification_plural(verification->as_defined));
     }
@@ -121,7 +121,7 @@ static void print_conclusion(
     const cadre_verification *verification, const struct text_style *text_style, FILE *out)
 {
     static const struct {
-        const char *words;
+        const char *text;
         enum colour colour;
         void (*print)(const cadre_verification *verification, FILE *out);
     } conclusions[] = {
@@ -132,7 +132,7 @@ static void print_conclusion(
     };
     enum conclusion conclusion = conclusion_of(verification);
     enum colour colour = conclusions[conclusion].colour;
-    fprintf(out, "%s%s%s: ", colour_start(text_style, colour), conclusions[conclusion].words,
+    fprintf(out, "%s%s%s: ", colour_start(text_style, colour), conclusions[conclusion].text,
         colour_end(text_style, colour));
     conclusions[conclusion].print(verification, out);
 }

@@ -19,7 +19,7 @@ struct refresh {
 
 static void *content_references_allocate(size_t count, size_t size)
 {
-    return fault_point("needs.allocate") ? NULL : calloc(count, size);
+    return fault_point("references.allocate") ? NULL : calloc(count, size);
 }
 
 bool content_references_has(
@@ -38,9 +38,9 @@ void content_references_close(struct content_references *content_references)
     }
     free(content_references->referrers);
     free(content_references->by_key.entries);
-    free(content_references->parts);
+    free(content_references->checkpoint_parts);
     free(content_references->unread_manifest);
-    free(content_references->parts_by_key.entries);
+    free(content_references->checkpoint_parts_by_key.entries);
     content_refcounts_free(&content_references->counts);
     free(content_references);
 }
@@ -123,7 +123,7 @@ static void content_references_add(struct refresh *refresh, struct referrer refe
     if (content_references->count == content_references->capacity) {
         size_t capacity = content_references->capacity > 0 ? content_references->capacity * 2 : 64;
         struct referrer *grown =
-            fault_point("needs.allocate")
+            fault_point("references.allocate")
                 ? NULL
                 : realloc(content_references->referrers, capacity * sizeof *grown);
         content_references->referrers = grown != NULL ? grown : content_references->referrers;
@@ -131,7 +131,7 @@ static void content_references_add(struct refresh *refresh, struct referrer refe
     }
     size_t counted = 0;
     while (referrer.hashes != NULL && content_references->count < content_references->capacity &&
-           counted < referrer.count && !fault_point("needs.allocate") &&
+           counted < referrer.count && !fault_point("references.allocate") &&
            content_refcounts_add(&content_references->counts, &referrer.hashes[counted])) {
         counted++;
     }
@@ -316,22 +316,24 @@ static void add_checkpoint_hashes(
 /* Without memory it is not found when it is said again, and is there twice. */
 static void index_part(struct content_references *content_references, size_t index)
 {
-    const struct pending_part *part = &content_references->parts[index];
+    const struct pending_part *part = &content_references->checkpoint_parts[index];
     struct sha256 manifest = content_references_hash(part->checkpoint.manifest_sha256);
-    if (content_references_reserve(&content_references->parts_by_key)) {
-        map_add(&content_references->parts_by_key, key_of(part->job, &manifest), (uint32_t)index);
+    if (content_references_reserve(&content_references->checkpoint_parts_by_key)) {
+        map_add(&content_references->checkpoint_parts_by_key, key_of(part->job, &manifest),
+            (uint32_t)index);
     }
 }
 
 static bool is_known(
     struct content_references *content_references, struct job_id job, const struct task_part *part)
 {
-    const struct map *map = &content_references->parts_by_key;
+    const struct map *map = &content_references->checkpoint_parts_by_key;
     const struct sha256 manifest = content_references_hash(part->sha256);
     uint64_t key = key_of(job, &manifest);
     uint32_t at = map->entries != NULL ? map_first(map, key) : MAP_NONE;
     for (; at != MAP_NONE; at = map_next(map, key, at)) {
-        const struct pending_part *known = &content_references->parts[map->entries[at].value];
+        const struct pending_part *known =
+            &content_references->checkpoint_parts[map->entries[at].value];
         content_references->compared++;
         if (known->job.n == job.n && known->checkpoint.position == part->position &&
             memcmp(known->checkpoint.manifest_sha256, part->sha256, SHA256_BYTES) == 0) {
@@ -356,14 +358,16 @@ void content_references_add_part(struct daemon *daemon, struct job_id job,
     if (content_references->part_count == content_references->part_capacity) {
         size_t capacity =
             content_references->part_capacity > 0 ? content_references->part_capacity * 2 : 16;
-        struct pending_part *grown = realloc(content_references->parts, capacity * sizeof *grown);
+        struct pending_part *grown =
+            realloc(content_references->checkpoint_parts, capacity * sizeof *grown);
         if (grown == NULL) {
             return; /* its contents were just brought: they stay for a while anyway */
         }
-        content_references->parts = grown;
+        content_references->checkpoint_parts = grown;
         content_references->part_capacity = capacity;
     }
-    struct pending_part *made = &content_references->parts[content_references->part_count++];
+    struct pending_part *made =
+        &content_references->checkpoint_parts[content_references->part_count++];
     *made = (struct pending_part){.job = job,
         .checkpoint = {.position = part->position,
             .shared = part->shared,
@@ -382,13 +386,13 @@ static bool may_be_published(struct daemon *daemon, const struct pending_part *p
 }
 
 /* One that cannot be published any more, and was not, held its contents until now. */
-static void add_parts(struct refresh *refresh)
+static void add_checkpoint_parts(struct refresh *refresh)
 {
     struct content_references *content_references = refresh->content_references;
     size_t kept = 0;
-    content_references_empty(&content_references->parts_by_key);
+    content_references_empty(&content_references->checkpoint_parts_by_key);
     for (size_t i = 0; i < content_references->part_count; i++) {
-        const struct pending_part part = content_references->parts[i];
+        const struct pending_part part = content_references->checkpoint_parts[i];
         struct sha256 manifest = content_references_hash(part.checkpoint.manifest_sha256);
         const struct referrer *referrer =
             content_references_find(content_references, part.job, &manifest);
@@ -402,7 +406,7 @@ static void add_parts(struct refresh *refresh)
             seen->seen = is_kept || waits;
         }
         if (waits) {
-            content_references->parts[kept] = part;
+            content_references->checkpoint_parts[kept] = part;
             index_part(content_references, kept++);
         }
     }
@@ -454,7 +458,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
     cadre_status status =
         engine_each_checkpoint(daemon->engine, add_checkpoint_hashes, &refresh, error);
     if (status == CADRE_OK) {
-        add_parts(&refresh);
+        add_checkpoint_parts(&refresh);
     }
     refresh.content_references->built = true;
     if (refresh.content_references->unread_count > 0 && !refresh.content_references->work.running) {

@@ -43,10 +43,10 @@ struct content_references {
     size_t unread_count;
     struct file_work work;
     bool built; /* there was a first refresh */
-    struct pending_part *parts;
+    struct pending_part *checkpoint_parts;
     size_t part_count;
     size_t part_capacity;
-    struct map parts_by_key;
+    struct map checkpoint_parts_by_key;
     struct referrer *referrers;
     size_t count;
     size_t capacity;

@@ -78,10 +78,10 @@ static void note_link(struct listing *listing, char *path)
         (struct reference){.path = path, .name = name};
 }
 
-static void contents_outputs_walk(struct listing *listing, const char *below)
+static void contents_outputs_walk(struct listing *listing, const char *prefix)
 {
     CADRE_FREE_AT_EXIT char *folder_path = NULL;
-    if (asprintf(&folder_path, "%s/%s", listing->outputs, below) < 0) {
+    if (asprintf(&folder_path, "%s/%s", listing->outputs, prefix) < 0) {
         folder_path = NULL;
         return;
     }
@@ -94,7 +94,7 @@ static void contents_outputs_walk(struct listing *listing, const char *below)
             (entry->d_name[1] == '\0' || strcmp(entry->d_name, "..") == 0)) {
             continue;
         }
-        if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0) {
+        if (asprintf(&path, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", entry->d_name) < 0) {
             return;
         }
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {

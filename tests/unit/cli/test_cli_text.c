@@ -499,7 +499,7 @@ static void a_ps_job_shows_its_types(void **state)
     cadre_job job = make_ps_job();
     json_t *json = json_of_job(&job);
     assert_int_equal(
-        json_integer_value(json_object_get(json_object_get(json, "crew"), "servers")), 1);
+        json_integer_value(json_object_get(json_object_get(json, "ps_job"), "servers")), 1);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "evaluation"), "step")), 400);
     json_t *task = json_array_get(json_object_get(json, "tasks"), 1);
