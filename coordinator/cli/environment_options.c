@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Merges --env and --env-file into one list of variables; used by submit_options.c and
+ * deploy/cadre/run.c. */
 #include "coordinator/cli/environment_options.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@
 
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
-/* It may be a secret. */
+/* Wipes and frees the item: it may be a secret. */
 static void environment_options_forget(char *item)
 {
     explicit_bzero(item, strlen(item));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre verify`: what can be proved about what a job consumed, and whether two consumed the same
- * and had the same states. */
+ * `cadre verify`: proves what a job consumed, and compares whether two jobs consumed the same and
+ * had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/comparison.h"
@@ -9,13 +9,13 @@
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/screen.h"
 
-/* Beside CLI_USAGE. 3 is also that of every failure, for then nothing is known: no
- * coordinator answers, there is no such job. */
+/* Beside CLI_USAGE. 3 is also that of every failed request: no coordinator answers, there is no
+ * such job. */
 enum verify_exit { VERIFY_AUDITED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
 
 #define DRAW_EVERY_US (100 * CADRE_US_PER_MS)
 
-/* What takes a while has a line on a terminal. */
+/* The progress line on a terminal. */
 struct bar {
     struct screen screen;
     uint64_t drawn_us;
@@ -40,7 +40,7 @@ static void on_progress(const cadre_verify_progress *progress, void *user)
         &bar->screen, progress_bar_render_work(&part, columns > 0 ? columns - 1 : 0, text));
 }
 
-/* CLI_DONE, or what to exit with: 1 is for what was found. */
+/* CLI_DONE, or the exit code, which is never 1: that is for differences. */
 static int verb_ask(const struct invocation *invocation, cadre_client *client, uint64_t job,
     bool unjudged, cadre_verification **ret_verification)
 {
@@ -114,7 +114,7 @@ static int verb_compare(
     return code;
 }
 
-/* The jobs that are asked about; `other` is 0: one only. */
+/* The jobs of the command line; `other` is 0: one only. */
 static bool read_jobs(
     const struct invocation *invocation, uint64_t *ret_job, uint64_t *ret_other, int *ret_exit)
 {
@@ -152,7 +152,8 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         .notes =
             "  cadre verify 3\n"
             "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n"
-            "  cadre verify 3 4         did the drill with failures read what the calm run did?\n"
+            "  cadre verify 3 4         did the run with failures consume what the run without "
+            "did?\n"
             "\n"
             "Of a job that still runs, what is committed when this is asked is proved.\n"
             "Two jobs are compared epoch by epoch, as far as both go: by dataset, first step,\n"
@@ -177,7 +178,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         code = other == 0 ? audit_job(&invocation, client, job)
                           : verb_compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
-        code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
+        code = printed ? code : VERIFY_NOTHING; /* the answer could not be printed */
     }
     cadre_client_release(client);
     invocation_close(&invocation);

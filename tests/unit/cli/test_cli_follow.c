@@ -19,7 +19,7 @@ struct sink {
     int calls;
 };
 
-static void emit(uint32_t task, const char *text_line, size_t size, void *user)
+static void emit(uint32_t task, const char *line, size_t size, void *user)
 {
     (void)task;
     struct sink *sink = user;
@@ -35,7 +35,7 @@ static void consumption(struct line_splitter *line_splitter, uint32_t task, cons
     line_splitter_add(line_splitter, task, text, strlen(text));
 }
 
-static void assert_line(const char *text_line, size_t size, const char *text, bool partial)
+static void assert_line(const char *line, size_t size, const char *text, bool partial)
 {
     json_t *json = json_of_text_line(3, 1, 70, 5, line, size);
     assert_int_equal(json_object_size(json), 6);
