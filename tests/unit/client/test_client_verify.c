@@ -130,7 +130,7 @@ static void a_sample_consumed_twice_is_found(void **state)
 static void the_right_ids_of_a_wrong_epoch_prove_nothing(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_OTHER_EPOCH);
-    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "is not known beforehand");
     assert_int_equal(proof->exact, 2);
 }
 
@@ -150,7 +150,7 @@ static void what_is_unknown_is_not_claimed(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_UNKNOWN);
     assert_epoch(proof, 0, CADRE_VERDICT_NOT_PROVABLE, "every task reads this dataset for itself");
-    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "is not known beforehand");
     assert_epoch(proof, 2, CADRE_VERDICT_NOT_PROVABLE, "take no samples");
     assert_epoch(proof, 3, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
     assert_int_equal(proof->not_provable, 4);
