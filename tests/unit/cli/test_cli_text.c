@@ -320,7 +320,7 @@ static void an_elastic_job_shows_who_trains(void **state)
         "  training    3 of 4 tasks, generation 5\n", "  restarts    1\n",
         "  checkpoint  checkpoints/checkpoint-40.json\n",
         "  steps       46 committed, generation 5\n  restarts    1\n", /* nothing was compared */
-        "   3  waiting  -         -     4  0 B  -     for a free slot\n"};
+        "   3  waiting  -         -            4  0 B  -     for a free slot\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("\"%s\" is not in:\n%s", parts[i], text);
