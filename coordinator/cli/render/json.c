@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The results of libcadre-client as JSON for --json of the verbs. */
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/conclusion.h"
 
@@ -25,7 +26,7 @@ static json_t *render_json_real(double value)
 static json_t *json_text(const char *value)
 {
     json_t *json = json_string(value);
-    return json != NULL ? json : json_null(); /* not UTF-8, which no border lets through */
+    return json != NULL ? json : json_null(); /* not UTF-8, which the wire checks exclude */
 }
 
 static json_t *of_progress(const cadre_job_progress *progress)
@@ -116,7 +117,7 @@ json_t *json_of_shards(const cadre_job *job)
     return json;
 }
 
-/* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
+/* A digest is text, because many JSON parsers cannot hold a number of 64 bits. */
 static json_t *of_verified(uint64_t position, uint64_t digest)
 {
     char digits[24];
@@ -371,7 +372,7 @@ json_t *json_of_outputs(const cadre_output_list *list)
     return json;
 }
 
-/* Tasks write any bytes: what is no UTF-8 becomes U+FFFD, byte by byte. */
+/* Tasks may write any bytes: each that is no UTF-8 becomes U+FFFD. */
 static json_t *text_of_bytes(const char *bytes, size_t size)
 {
     static const char unknown[] = "\xef\xbf\xbd";
@@ -447,7 +448,7 @@ static bool print_as(json_t *json, size_t form, FILE *out)
     if (json == NULL) {
         return false;
     }
-    /* JSON escapes the controls of ASCII only; a terminal obeys others too. */
+    /* JSON escapes the control characters of ASCII only; others act on a terminal too. */
     size_t form_here = isatty(fileno(out)) != 0 ? form | JSON_ENSURE_ASCII : form;
     int rc = json_dumpf(json, out, form_here | JSON_REAL_PRECISION(17));
     fputc('\n', out);

@@ -9,7 +9,7 @@
 
 #define PREFIX_BYTES 32
 
-/* The unfinished line of a task; its memory begins with room for the prefix. */
+/* The unfinished line of text of a task; its memory begins with room for the prefix. */
 struct pending_text {
     char *text;
     size_t used; /* behind the prefix */
@@ -52,7 +52,8 @@ static size_t make_prefix(
     return (size_t)length;
 }
 
-/* The line behind a prefix of ours. Without memory it is left out: its bytes would be obeyed. */
+/* Emits the prefix and the escaped line. Without memory the line is dropped, because its bytes
+ * would act on the terminal. */
 static void emit_clean(
     struct line_splitter *line_splitter, uint32_t task, const char *start, size_t prefix)
 {
@@ -69,7 +70,7 @@ static void emit_clean(
     }
 }
 
-/* Emits the line in hand, and a newline when it has none. */
+/* Emits the pending line, and a newline when it has none. */
 static void line_splitter_emit(struct line_splitter *line_splitter, uint32_t task)
 {
     struct pending_text *pending = &line_splitter->tasks[task];

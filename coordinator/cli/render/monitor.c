@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Shows a job that is followed: output, progress and events; follow.c and deploy/cadre/run.c
+ * call it. */
 #include "coordinator/cli/render/monitor.h"
 
 #include <inttypes.h>
@@ -92,7 +94,7 @@ static void show_waiting(struct monitor *monitor, const cadre_job *job)
     }
 }
 
-/* Whether two sentences say the same about other numbers: "... for 12 s", "... for 17 s". */
+/* Whether two sentences differ only in their numbers: "... for 12 s", "... for 17 s". */
 static bool same_but_numbers(const char *a, const char *b)
 {
     const char *const digits = "0123456789";
@@ -108,8 +110,8 @@ static bool same_but_numbers(const char *a, const char *b)
     return *a == *b;
 }
 
-/* "task 1 was lost; the other went on" behind "task 1 was lost": what was told is not said again.
- */
+/* Skips the text that was shown before: of "task 1 was lost; the other went on" after "task 1 was
+ * lost" only the rest is new. */
 static const char *skip_known_text(const struct monitor *monitor, const char *message)
 {
     size_t last_message = strlen(monitor->last_message);
@@ -119,8 +121,8 @@ static const char *skip_known_text(const struct monitor *monitor, const char *me
     return continues ? message + last_message + 2 : message;
 }
 
-/* What befell a job that runs, each thing once: a task was lost, what it waits for, that it goes
- * on. A sentence that only counts on is not said again. */
+/* Shows each event of a job that runs once: a task was lost, what it waits for, that it goes on. A
+ * sentence in which only numbers changed is not repeated. */
 static void show_events(struct monitor *monitor, const cadre_job *job)
 {
     bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
@@ -145,7 +147,7 @@ static void show_events(struct monitor *monitor, const cadre_job *job)
     monitor->generation = job->generation;
 }
 
-/* Each once, as a line of its own. */
+/* Shows each evaluation once, as a line of its own. */
 static void show_evaluation(struct monitor *monitor, const cadre_job *job)
 {
     char text[RENDER_EVALUATION_BYTES];

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs and outputs as text for the verbs; render_*.c have the other listings. */
 #include "coordinator/cli/render/render.h"
 
 #include <inttypes.h>
@@ -133,7 +134,7 @@ static uint64_t render_span(uint64_t from_us, uint64_t to_us)
     return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
 }
 
-/* Some of its tasks are missing: they were lost, or there is no room for them yet. */
+/* Whether it runs with fewer tasks than it may have. */
 static bool is_incomplete(const cadre_job *job)
 {
     return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0 &&
@@ -340,7 +341,7 @@ static void print_limits(const cadre_job *job, FILE *out)
     fputc('\n', out);
 }
 
-/* Who compared states may have told it before all have told that they are there. */
+/* A verified position may be ahead of the committed ones, because it is reported earlier. */
 static uint64_t steps_known(const cadre_job *job)
 {
     return job->position > job->verified_position ? job->position : job->verified_position;

@@ -68,7 +68,7 @@ static void print_cell(FILE *out, const struct text_style *text_style, const cha
     fputs(colour_end(text_style, colour), out);
 }
 
-/* One line; `cells` NULL prints the titles. */
+/* Prints one row; `cells` NULL: the titles. */
 static void print_row(const struct table *table, const struct table_cell *cells,
     const size_t *widths, const struct text_style *text_style, FILE *out)
 {

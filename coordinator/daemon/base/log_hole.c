@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Punches the hole into a long log and keeps the file that says where it is; log_files.c and
+ * log_read.c use it. */
 #include "coordinator/daemon/base/log_hole.h"
 
 #include <errno.h>
@@ -84,13 +86,13 @@ bool log_hole_is_supported(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 &&
-           log_hole_punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
+           log_hole_punch(fd, (uint64_t)status.st_size, 1); /* beyond the end: changes nothing */
 }
 
 bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
 {
     uint64_t head = limit / HEAD_SHARE;
-    /* Room for the next eighth: so seldom is a hole made. */
+    /* Room for the next eighth, so that holes are made seldom. */
     uint64_t tail = limit - 2 * head;
     struct log_hole old = log_hole_read(log);
     struct log_hole hole = old;
@@ -103,8 +105,8 @@ bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uin
         return true;
     }
     hole.to = after_newline_behind(fd, size - tail);
-    /* First the word, then the hole: after a kill in between nobody reads zeros for text, and who
-     * reads meanwhile looks at the word behind the text. */
+    /* First the gap file, then the hole: after a kill in between no reader takes zeros for text,
+     * and a reader in between looks at the gap file after the text. */
     if (!log_hole_is_supported(fd) || !write_hole(log, &hole)) {
         return false;
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeps the reference counts of contents equal to the jobs and checkpoints of the engine; main.c
+ * refreshes them between turns. */
 #include "coordinator/daemon/contents/content_references.h"
 
 #include <stdlib.h>
@@ -45,7 +47,7 @@ void content_references_close(struct content_references *content_references)
     free(content_references);
 }
 
-/* Of the whole job, and of one of its checkpoints: some may be equal. */
+/* The key of a job, or of one of its checkpoints; keys may collide. */
 static uint64_t key_of(struct job_id job, const struct sha256 *manifest)
 {
     uint64_t key = 0;
@@ -92,7 +94,7 @@ static void content_references_empty(struct map *map)
     }
 }
 
-/* `manifest`: of a checkpoint; NULL: the whole job. */
+/* `manifest`: of a checkpoint; NULL: the job itself. */
 static struct referrer *content_references_find(
     struct content_references *content_references, struct job_id job, const struct sha256 *manifest)
 {
@@ -116,7 +118,7 @@ uint64_t content_references_compared(const struct content_references *content_re
     return content_references->compared;
 }
 
-/* Takes `hashes` over. */
+/* Takes over the hashes of `referrer`. */
 static void content_references_add(struct refresh *refresh, struct referrer referrer)
 {
     struct content_references *content_references = refresh->content_references;
@@ -171,7 +173,7 @@ static void add_job_hashes(struct refresh *refresh, struct job_id job)
     content_references_add(refresh, referrer);
 }
 
-/* Takes the mentions over. */
+/* Takes over the references. */
 static void add_checkpoint(struct refresh *refresh, struct job_id job,
     const struct sha256 *manifest, struct artifact_references *references)
 {
@@ -201,7 +203,7 @@ static void add_read(struct refresh *refresh, struct unread_manifest *read)
             LOG_STR("reason", read->error.text));
     }
     if (code == CADRE_UNAVAILABLE || code == CADRE_RESOURCE_EXHAUSTED) {
-        refresh->unread_manifest = true; /* nobody knows which blocks it needs */
+        refresh->unread_manifest = true; /* its blocks are not known */
     } else if (content_references_find(refresh->content_references, read->job, &manifest) == NULL) {
         add_checkpoint(refresh, read->job, &manifest, &read->references);
     }
@@ -242,8 +244,8 @@ bool content_references_are_loading(const struct content_references *content_ref
     return content_references->work.running;
 }
 
-/* Where its blocks are not known: at the start, when nobody waits, at once, and else in a thread
- * that begins when all were seen. */
+/* Reads a manifest whose blocks are not known: at the start at once, because no call waits, else in
+ * a thread that begins when all checkpoints were seen. */
 static void queue_unread(
     struct refresh *refresh, struct job_id job, const struct core_checkpoint *checkpoint)
 {
@@ -287,7 +289,7 @@ static void add_checkpoint_hashes(
 {
     struct refresh *refresh = user;
     if (checkpoint->shared) {
-        return; /* it needs nothing here */
+        return; /* it has no contents here */
     }
     struct sha256 manifest = content_references_hash(checkpoint->manifest_sha256);
     struct referrer *known = content_references_find(refresh->content_references, job, &manifest);
@@ -313,7 +315,7 @@ static void add_checkpoint_hashes(
     add_checkpoint(refresh, job, &manifest, &references);
 }
 
-/* Without memory it is not found when it is said again, and is there twice. */
+/* Without memory a repeated message does not find it, and it is there twice. */
 static void index_part(struct content_references *content_references, size_t index)
 {
     const struct pending_part *part = &content_references->checkpoint_parts[index];
@@ -353,7 +355,7 @@ void content_references_add_part(struct daemon *daemon, struct job_id job,
         add_checkpoint(&refresh, job, &manifest, references);
     }
     if (is_known(content_references, job, part)) {
-        return; /* said again */
+        return; /* a repeated message */
     }
     if (content_references->part_count == content_references->part_capacity) {
         size_t capacity =
@@ -361,7 +363,7 @@ void content_references_add_part(struct daemon *daemon, struct job_id job,
         struct pending_part *grown =
             realloc(content_references->checkpoint_parts, capacity * sizeof *grown);
         if (grown == NULL) {
-            return; /* its contents were just brought: they stay for a while anyway */
+            return; /* its contents were just uploaded: they stay for an hour anyway */
         }
         content_references->checkpoint_parts = grown;
         content_references->part_capacity = capacity;
@@ -385,7 +387,7 @@ static bool may_be_published(struct daemon *daemon, const struct pending_part *p
                newest.position < part->checkpoint.position);
 }
 
-/* One that cannot be published any more, and was not, held its contents until now. */
+/* Adds the parts that may still be published, and drops the others. */
 static void add_checkpoint_parts(struct refresh *refresh)
 {
     struct content_references *content_references = refresh->content_references;
@@ -429,7 +431,7 @@ static void drop_unseen(struct refresh *refresh)
             if (content_refcounts_drop(&content_references->counts, &referrer.hashes[k]) > 0) {
                 continue;
             }
-            /* A manifest is of its own checkpoint only: no upload counts on it. */
+            /* A manifest is of its own checkpoint only: no upload relies on it. */
             bool own = referrer.kind == REFERRER_CHECKPOINT && k == 0;
             contents_remove(refresh->daemon->contents, &referrer.hashes[k], !own);
         }
@@ -478,7 +480,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
     return CADRE_OK;
 }
 
-/* ---- what one checkpoint needs ---- */
+/* ---- the references of one checkpoint ---- */
 
 bool content_references_checkpoint_has(struct content_references *content_references,
     struct job_id job, const struct core_checkpoint *checkpoint, const struct sha256 *hash)
@@ -497,7 +499,7 @@ uint64_t content_references_checkpoint_bytes(struct daemon *daemon, struct job_i
     struct core_checkpoint checkpoint;
     uint64_t bytes = 0;
     if (daemon->options.job_quota_bytes == 0) {
-        return 0; /* nobody compares it */
+        return 0; /* without --job-quota it is not used */
     }
     for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
         struct sha256 manifest = content_references_hash(checkpoint.manifest_sha256);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. A
- * thread of the pool looks for them all, however many there are. */
+ * thread of the pool lists them. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct reference {
 
 struct listing {
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work; /* from the beginning on: its end frees this */
     char *outputs;
     struct artifacts artifacts; /* of the job */
@@ -98,7 +98,7 @@ static void contents_outputs_walk(struct listing *listing, const char *prefix)
             return;
         }
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            free(path); /* it went meanwhile */
+            free(path); /* it was removed meanwhile */
         } else if (S_ISDIR(status.st_mode)) {
             contents_outputs_walk(listing, path);
             free(path);
@@ -116,7 +116,7 @@ static void list_artifact(void *user, const char *name, uint64_t bytes)
     list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
 }
 
-/* One that refers to a checkpoint that is not kept any more is not there. */
+/* A reference to a checkpoint that is not kept any more is not listed. */
 static void list_links(struct listing *listing)
 {
     for (size_t i = 0; i < listing->reference_count; i++) {

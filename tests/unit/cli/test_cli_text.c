@@ -285,7 +285,8 @@ static void a_job_shows_everything(void **state)
         "  message     task 0 was killed by signal 11\n", "  tasks       2 of 3 replicas each\n",
         " 63 s ago\n", "  took        2.1 s\n", "epoch 2/4  step 2/4",
         "  steps       46 committed, generation 1\n", "  verified    step 40 of 46\n",
-        "  exit code   139\n", "   0  exited  alpha    77            1  2.0 KiB  signal 11  bad?luck\n",
+        "  exit code   139\n",
+        "   0  exited  alpha    77            1  2.0 KiB  signal 11  bad?luck\n",
         "   1  exited  -         -            1      0 B  0          did not join\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
