@@ -14,13 +14,13 @@ enum { SPARSE_INDICES = 0, SPARSE_VALUES, SPARSE_SHAPE, SPARSE_COMPONENTS };
 cadre_status ragged_check(cadre_tensor *const tensors[], struct cadre_error *error);
 cadre_status ragged_slice(cadre_tensor *const tensors[], int64_t first, int64_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error);
-cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status ragged_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 cadre_status sparse_check(cadre_tensor *const tensors[], struct cadre_error *error);
 cadre_status sparse_slice(cadre_tensor *const tensors[], int64_t first, int64_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error);
-cadre_status sparse_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status sparse_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 /* INVALID_ARGUMENT unless `tensor`, the `part` of a composite value, is CADRE_I64 of `rank`. */
@@ -31,7 +31,7 @@ cadre_status component_check(
 void components_release(cadre_tensor *tensors[], uint32_t count);
 
 /* The tensors of one component of `count` elements joined along their first dimension. */
-cadre_status components_concat(const cadre_element parts[], size_t count, uint32_t component,
+cadre_status components_concat(const cadre_element elements[], size_t count, uint32_t component,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 
 #endif

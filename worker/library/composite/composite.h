@@ -63,7 +63,7 @@ cadre_status composite_slice(cadre_composite kind, cadre_tensor *const tensors[]
 
 /* The rows of `count` >= 1 elements one behind the other, of the components that `composite` names.
  * On error the places are NULL. */
-cadre_status composite_concat(const struct composite *composite, const cadre_element parts[],
+cadre_status composite_concat(const struct composite *composite, const cadre_element elements[],
     size_t count, cadre_tensor *ret_tensors[], struct cadre_error *error);
 
 /* Without a row: dimensions that the spec does not know are 0. */

@@ -24,7 +24,7 @@ struct lines {
     size_t blanks; /* at the end of the line so far, which are left out where it ends there */
 };
 
-static void begin_line(struct lines *lines, size_t indent)
+static void begin_text_line(struct lines *lines, size_t indent)
 {
     fputc('\n', lines->to);
     lines->blanks = indent;
@@ -39,13 +39,13 @@ static void composite_print_put(struct lines *lines, const char *text, size_t co
     lines->column += columns;
 }
 
-static size_t longest_line(const char *text, size_t bytes)
+static size_t longest_text_line(const char *text, size_t bytes)
 {
     size_t longest = 0;
-    size_t line = 0;
+    size_t text_line = 0;
     for (size_t i = 0; i < bytes; i++) {
-        line = text[i] == '\n' ? 0 : line + 1;
-        longest = line > longest ? line : longest;
+        text_line = text[i] == '\n' ? 0 : text_line + 1;
+        longest = text_line > longest ? text_line : longest;
     }
     return longest;
 }
@@ -53,15 +53,15 @@ static size_t longest_line(const char *text, size_t bytes)
 /* A word that has several lines stands as a block. */
 static void put_word(struct lines *lines, const char *text, size_t bytes)
 {
-    const size_t columns = longest_line(text, bytes);
+    const size_t columns = longest_text_line(text, bytes);
     if (lines->column + columns > lines->width && lines->column > lines->indent) {
-        begin_line(lines, lines->indent);
+        begin_text_line(lines, lines->indent);
     }
     const size_t left = lines->column;
     const char *end = memchr(text, '\n', bytes);
     while (end != NULL) {
         composite_print_put(lines, text, (size_t)(end - text));
-        begin_line(lines, left);
+        begin_text_line(lines, left);
         bytes -= (size_t)(end - text) + 1;
         text = end + 1;
         end = memchr(text, '\n', bytes);

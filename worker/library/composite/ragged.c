@@ -165,14 +165,14 @@ cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t 
     return status;
 }
 
-cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status ragged_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     int64_t entries = 1;
     for (size_t i = 0; i < count; i++) {
-        entries += cadre_tensor_count(parts[i].tensors[component + RAGGED_SPLITS]) - 1;
+        entries += cadre_tensor_count(elements[i].tensors[component + RAGGED_SPLITS]) - 1;
     }
-    CADRE_TRY(components_concat(parts, count, component, &ret_tensors[RAGGED_VALUES], error));
+    CADRE_TRY(components_concat(elements, count, component, &ret_tensors[RAGGED_VALUES], error));
     cadre_status status = splits_create(entries, &ret_tensors[RAGGED_SPLITS], error);
     struct splits_writer writer = {.entries = 1};
     if (status == CADRE_OK) {
@@ -180,7 +180,7 @@ cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size
         writer.to[0] = 0;
     }
     for (size_t i = 0; i < count && status == CADRE_OK; i++) {
-        const cadre_tensor *own = parts[i].tensors[component + RAGGED_SPLITS];
+        const cadre_tensor *own = elements[i].tensors[component + RAGGED_SPLITS];
         status = splits_add(&writer, splits_of(own), cadre_tensor_count(own), error);
     }
     if (status != CADRE_OK) {

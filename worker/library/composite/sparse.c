@@ -242,7 +242,7 @@ cadre_status sparse_indices_concat(cadre_tensor *indices, const cadre_tensor *de
 }
 
 /* All have dense shapes of as many dimensions. */
-static cadre_status join_indices(uint32_t component, const cadre_element parts[], size_t count,
+static cadre_status join_indices(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *sizes = calloc(count, sizeof sizes[0]);
@@ -252,24 +252,24 @@ static cadre_status join_indices(uint32_t component, const cadre_element parts[]
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to join %zu sparse pieces", count);
     }
     for (size_t i = 0; i < count; i++) {
-        sizes[i] = cadre_tensor_rows(parts[i].tensors[component + SPARSE_INDICES]);
-        shapes[i] = numbers_of(parts[i].tensors[component + SPARSE_SHAPE]);
+        sizes[i] = cadre_tensor_rows(elements[i].tensors[component + SPARSE_INDICES]);
+        shapes[i] = numbers_of(elements[i].tensors[component + SPARSE_SHAPE]);
     }
     cadre_tensor **indices = &ret_tensors[SPARSE_INDICES];
     int64_t all[CADRE_RANK_MAX];
-    CADRE_TRY(components_concat(parts, count, component + SPARSE_INDICES, indices, error));
+    CADRE_TRY(components_concat(elements, count, component + SPARSE_INDICES, indices, error));
     const uint32_t rank = (uint32_t)cadre_tensor_dim(*indices, 1);
     CADRE_TRY(number_rows(cadre_tensor_data(*indices), shapes, sizes, count, rank, all, error));
     return sparse_shape_of(all, rank, &ret_tensors[SPARSE_SHAPE], error);
 }
 
-cadre_status sparse_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status sparse_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
-    cadre_status status = join_indices(component, parts, count, ret_tensors, error);
+    cadre_status status = join_indices(component, elements, count, ret_tensors, error);
     if (status == CADRE_OK) {
         status = components_concat(
-            parts, count, component + SPARSE_VALUES, &ret_tensors[SPARSE_VALUES], error);
+            elements, count, component + SPARSE_VALUES, &ret_tensors[SPARSE_VALUES], error);
     }
     if (status != CADRE_OK) {
         components_release(ret_tensors, SPARSE_COMPONENTS);

@@ -68,7 +68,7 @@ static const struct strategy_hooks closure_participant = {
 
 /* As a program's, without what is about several tasks: it compares no states with others, and has
  * no crew. */
-static const struct strategy_hooks *const parts[] = {
+static const struct strategy_hooks *const hooks[] = {
     &preemption_hooks,
     &input_hooks,
     &state_hooks,
@@ -106,8 +106,8 @@ cadre_status worker_strategy_open(
     struct strategy_config shape = {.kind = STRATEGY_MIRRORED,
         .origin = STRATEGY_OF_WORKER,
         .environment = &worker->environment,
-        .parts = parts,
-        .part_count = sizeof parts / sizeof parts[0],
+        .parts = hooks,
+        .part_count = sizeof hooks / sizeof hooks[0],
         .worker = worker};
     CADRE_TRY(choose_devices(ps_job, &shape.devices, error));
     environment_alone(program_environment(), shape.devices.count, &worker->environment);

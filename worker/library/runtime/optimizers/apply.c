@@ -70,10 +70,10 @@ static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients
         status = gradients_move(&turn, local, error);
     }
     for (size_t i = 0; keep && status == CADRE_OK && i < turn.count; i++) {
-        status = update_save_old(turn.parts[i].of, local, error);
+        status = update_save_old(turn.variables[i].of, local, error);
     }
     for (size_t i = 0; status == CADRE_OK && i < turn.count; i++) {
-        status = update_component(optimizer, &turn.parts[i], local, error);
+        status = update_component(optimizer, &turn.variables[i], local, error);
     }
     pending_update_close(&turn);
     return status;

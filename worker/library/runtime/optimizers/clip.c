@@ -120,7 +120,7 @@ cadre_status gradients_clip(
 {
     double all = 0;
     for (size_t i = 0; i < turn->count; i++) {
-        cadre_tensor *gradient = turn->parts[i].gradient;
+        cadre_tensor *gradient = turn->variables[i].gradient;
         double sum = 0;
         if (optimizer->clip_value > 0) {
             CADRE_TRY(clip_limit(gradient, optimizer->clip_value, error));
@@ -134,8 +134,8 @@ cadre_status gradients_clip(
         all += sum;
     }
     for (size_t i = 0; optimizer->clip_global_norm > 0 && i < turn->count; i++) {
-        CADRE_TRY(
-            clip_shorten(turn->parts[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
+        CADRE_TRY(clip_shorten(
+            turn->variables[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
     }
     return CADRE_OK;
 }

@@ -25,7 +25,7 @@ struct pending_update {
     struct apply_call call;
     cadre_optimizer *optimizer;
     uint64_t attempt; /* at a step, that it belongs to; 0: none, it may be taken */
-    struct pending_update_part *parts;
+    struct pending_update_part *variables;
     cadre_tensor **tensors; /* room for a list of gradients, for collectives */
     size_t count;
     size_t capacity;

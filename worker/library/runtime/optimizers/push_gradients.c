@@ -72,7 +72,7 @@ static cadre_status push_all(cadre_replica *replica, cadre_optimizer *optimizer,
     }
     push.rate = push.rate == 0 ? rate_of(optimizer) : push.rate;
     for (size_t i = 0; i < turn->count; i++) {
-        CADRE_TRY(push_part(&turn->parts[i], &push, error));
+        CADRE_TRY(push_part(&turn->variables[i], &push, error));
     }
     return CADRE_OK;
 }

@@ -86,7 +86,7 @@ uint64_t ps_job_next_closure(void);
 uint64_t ps_job_done_watermark(void);
 
 /* On a worker: as the chief says with each closure; never less than before. */
-void ps_job_raise_watermark(uint64_t below);
+void ps_job_raise_watermark(uint64_t watermark);
 
 /* Of the calling thread: the closure that it runs and the next ordinal in it; outside of closures,
  * on the chief, a number of its own each time. FAILED_PRECONDITION: an evaluator pushes nothing.

@@ -38,13 +38,13 @@ uint64_t ps_job_done_watermark(void)
                                      : atomic_load(&ps_job->done_watermark);
 }
 
-void ps_job_raise_watermark(uint64_t below)
+void ps_job_raise_watermark(uint64_t watermark)
 {
     struct ps_job_state *ps_job = ps_job_current();
     if (ps_job != NULL) {
         uint64_t known = atomic_load(&ps_job->done_watermark);
-        while (known < below &&
-               !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, below)) {
+        while (known < watermark &&
+               !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, watermark)) {
         }
     }
 }

@@ -119,19 +119,19 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
 }
 
 /* What the parts of all replicas are together, whose components are one behind the other. */
-static cadre_status join_parts(
-    const struct composite *composite, struct gathered parts[], struct cadre_error *error)
+static cadre_status join_components(
+    const struct composite *composite, struct gathered components[], struct cadre_error *error)
 {
     cadre_tensor *joined = NULL;
-    struct gathered *last = &parts[composite->count - 1];
+    struct gathered *last = &components[composite->count - 1];
     if (composite->kind == CADRE_COMPOSITE_NONE) {
         return CADRE_OK;
     }
     cadre_status status =
         composite->kind == CADRE_COMPOSITE_RAGGED
             ? ragged_splits_concat(last->tensor, last->sizes, last->count, &joined, error)
-            : sparse_indices_concat(
-                  parts[0].tensor, last->tensor, parts[0].sizes, parts[0].count, &joined, error);
+            : sparse_indices_concat(components[0].tensor, last->tensor, components[0].sizes,
+                  components[0].count, &joined, error);
     if (status == CADRE_OK) {
         cadre_tensor_release(last->tensor);
         last->tensor = joined;
@@ -143,24 +143,24 @@ static cadre_status join_parts(
 static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
     struct gathering *gathering, const struct composite *composite, struct cadre_error *error)
 {
-    struct gathered parts[COMPOSITE_COMPONENTS_MAX] = {{0}};
+    struct gathered components[COMPOSITE_COMPONENTS_MAX] = {{0}};
     cadre_status status = CADRE_OK;
     CADRE_ASSERT(composite->count <= COMPOSITE_COMPONENTS_MAX);
     for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
         const uint32_t component = composite->first + i;
         status = gather_component(strategy, local,
             *per_replica_at(gathering->value, component, local), !gathering->of_tasks || local == 0,
-            (uint32_t)gathering->axis, component, &parts[i], error);
+            (uint32_t)gathering->axis, component, &components[i], error);
     }
     if (status == CADRE_OK && local == 0) {
-        status = join_parts(composite, parts, error);
+        status = join_components(composite, components, error);
     }
     for (uint32_t i = 0; i < composite->count; i++) {
         if (status == CADRE_OK && local == 0) {
-            gathering->results[composite->first + i] = parts[i].tensor;
-            parts[i].tensor = NULL;
+            gathering->results[composite->first + i] = components[i].tensor;
+            components[i].tensor = NULL;
         }
-        gathered_clear(&parts[i]);
+        gathered_clear(&components[i]);
     }
     return status;
 }

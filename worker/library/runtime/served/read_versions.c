@@ -75,7 +75,7 @@ static struct view *view_of(struct read_versions *views, uint64_t closure)
 
 /* Under the lock. The place for a new one: the thread's last, which it will not ask for again; a
  * free one; that which was used longest ago. */
-static struct view *place_for(struct read_versions *views)
+static struct view *view_for(struct read_versions *views)
 {
     struct view *oldest = &views->list[0];
     for (uint32_t i = 0; i < views->kept; i++) {
@@ -91,7 +91,7 @@ static struct view *place_for(struct read_versions *views)
 /* Under the lock. NULL: no memory. */
 static struct view *new_view(struct read_versions *views, uint64_t closure)
 {
-    struct view *view = place_for(views);
+    struct view *view = view_for(views);
     if (view->versions == NULL) {
         view->versions = malloc((size_t)views->shards * sizeof view->versions[0]);
     }

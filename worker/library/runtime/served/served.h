@@ -71,7 +71,7 @@ struct served_variables {
     cadre_variable **list; /* in order of creation */
     uint32_t count;
     uint32_t capacity;
-    struct served_part *parts; /* of all, in the order in which they came */
+    struct served_part *checkpoint_parts; /* of all, in the order in which they came */
     uint32_t part_count;
     uint32_t part_capacity;
     /* The chief's, of the thread that creates. */
@@ -154,13 +154,14 @@ cadre_status served_require_no_slot(const cadre_variable *variable, struct cadre
 /* --- what stands in checkpoints: any thread --- */
 
 /* Adds the value and steps of a new variable, or all that its optimizer has. RESOURCE_EXHAUSTED. */
-cadre_status served_parts_add(cadre_variable *variable, bool trained, struct cadre_error *error);
+cadre_status served_checkpoint_parts_add(
+    cadre_variable *variable, bool trained, struct cadre_error *error);
 /* False: there is none. In order; none ever goes, or moves. */
 bool served_part_at(struct served_variables *all, uint32_t i, struct served_part *ret_part);
 /* "w", "w/steps", "w/m", "w/updates", ...: as that part is called there. */
 const char *served_part_name(const struct served_part *part, char ret_name[SAFETENSORS_NAME_BYTES]);
 /* ALREADY_EXISTS: something else stands there under the name of a part that would be added. */
-cadre_status served_parts_check(const struct cadre_strategy *strategy, const char *name,
+cadre_status served_checkpoint_parts_check(const struct cadre_strategy *strategy, const char *name,
     const struct optimizer_rule *rule, struct cadre_error *error);
 
 /* On the chief: gives its shards the rule, once, and slots what a checkpoint has of them. Elsewhere

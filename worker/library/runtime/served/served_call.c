@@ -25,10 +25,11 @@ cadre_status served_send(const cadre_variable *variable, struct request *request
     struct cadre_error *error)
 {
     struct ps_job_state *ps_job = variable->served->all->ps_job;
-    bool parts = count > 0 && isnan(requests[0].push.trust);
+    bool sharded = count > 0 && isnan(requests[0].push.trust);
     cadre_status status =
-        parts ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
-              : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
+        sharded
+            ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
+            : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }

@@ -39,7 +39,7 @@ static cadre_status check_name(const struct creation *creation, struct cadre_err
             "', which is kept for Cadre itself; give the variable another one",
             name);
     }
-    return served_parts_check(creation->plan->strategy, name, NULL, error);
+    return served_checkpoint_parts_check(creation->plan->strategy, name, NULL, error);
 }
 
 static cadre_status check_creation(struct creation *creation, struct cadre_error *error)
@@ -135,7 +135,7 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
 
 /* --- on the servers --- */
 
-static void served_create_place(const struct creation *creation, cadre_variable *variable)
+static void served_create_assign_servers(const struct creation *creation, cadre_variable *variable)
 {
     const cadre_variable *with = creation->plan->options->colocate_with;
     uint32_t servers = directory_self(creation->all->ps_job->directory)->ps_job.servers;
@@ -213,7 +213,7 @@ static cadre_status served_create_create(
         CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    served_create_place(creation, variable);
+    served_create_assign_servers(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {
         /* Made again, it comes to the same servers; what they have of it is not zero perhaps. */
@@ -223,7 +223,7 @@ static cadre_status served_create_create(
         return status;
     }
     CADRE_TRY(served_add(all, &variable, error));
-    CADRE_TRY(served_parts_add(variable, false, error));
+    CADRE_TRY(served_checkpoint_parts_add(variable, false, error));
     all->streamed.ops = &served_streamed_ops;
     strategy->state_part->streamed = &all->streamed;
     *ret_variable = variable;

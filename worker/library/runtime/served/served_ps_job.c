@@ -73,7 +73,7 @@ void served_end(struct ps_job_state *ps_job)
     checkpoint_reader_close(all->reader);
     pthread_mutex_destroy(&all->lock);
     free(all->list);
-    free(all->parts);
+    free(all->checkpoint_parts);
     free(all);
     ps_job->served = NULL;
 }

@@ -49,7 +49,7 @@ static cadre_status served_train_check(
             "numbers; build one optimizer for it",
             variable->name);
     }
-    return served_parts_check(variable->strategy, variable->name, rule, error);
+    return served_checkpoint_parts_check(variable->strategy, variable->name, rule, error);
 }
 
 cadre_status served_train(
@@ -65,7 +65,7 @@ cadre_status served_train(
     atomic_store(&served->kind, (int)rule->kind);
     CADRE_TRY(served_restore_slots(variable, rule, error));
     served->rule = *rule;
-    cadre_status status = served_parts_add(variable, true, error);
+    cadre_status status = served_checkpoint_parts_add(variable, true, error);
     if (status != CADRE_OK) {
         served->rule = (struct optimizer_rule){.kind = OPTIMIZER_NONE};
     }

@@ -62,7 +62,7 @@ static cadre_per_replica *wake_oldest(void)
     return value;
 }
 
-static void values_values_rest(cadre_per_replica *value)
+static void value_rest(cadre_per_replica *value)
 {
     CADRE_ASSERT(atomic_load(&value->references) == 0);
     value->replicas = 0;
@@ -70,7 +70,7 @@ static void values_values_rest(cadre_per_replica *value)
     value->source = (struct batch_source){.dataset = NULL};
     value->names = NULL;
     value->part_count = 0;
-    value->parts = NULL;
+    value->sources = NULL;
     value->shown = false;
     value->tensors = NULL;
     value->next = NULL;
@@ -130,7 +130,7 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
 static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
 {
     for (uint32_t i = 0; i < value->part_count; i++) {
-        const struct value_part *part = &value->parts[i];
+        const struct value_part *part = &value->sources[i];
         if (*component < part->count) {
             *component += part->first;
             return owner_of(part->value, component);
@@ -183,7 +183,7 @@ cadre_per_replica *per_replica_batch(cadre_per_replica *value)
     }
     cadre_per_replica *batch = NULL;
     for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
-        batch = per_replica_batch(value->parts[i].value);
+        batch = per_replica_batch(value->sources[i].value);
     }
     return batch;
 }
@@ -192,12 +192,12 @@ int64_t per_replica_global_rows(const cadre_per_replica *value)
 {
     int64_t rows = value == NULL ? 0 : value->source.global_rows;
     for (uint32_t i = 0; value != NULL && i < value->part_count && rows == 0; i++) {
-        rows = per_replica_global_rows(value->parts[i].value);
+        rows = per_replica_global_rows(value->sources[i].value);
     }
     return rows;
 }
 
-static void values_values_end(cadre_per_replica *value)
+static void value_end(cadre_per_replica *value)
 {
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; i < own; i++) {
@@ -208,13 +208,13 @@ static void values_values_end(cadre_per_replica *value)
         }
     }
     for (uint32_t i = 0; i < value->part_count; i++) {
-        per_replica_drop(value->parts[i].value);
+        per_replica_drop(value->sources[i].value);
     }
-    free(value->parts);
+    free(value->sources);
     free(value->tensors);
     consumed_samples_clear(&value->source.files);
     consumed_samples_clear(&value->source.all);
-    values_values_rest(value);
+    value_rest(value);
 }
 
 cadre_per_replica *per_replica_keep(cadre_per_replica *value)
@@ -251,13 +251,13 @@ void per_replica_drop(cadre_per_replica *value)
             atomic_fetch_sub_explicit(&value->references, ONE + KEPT, memory_order_acq_rel);
         CADRE_ASSERT(image_of(before) > 0);
         if (all_of(before) == 1) {
-            values_values_end(value);
+            value_end(value);
         }
     }
 }
 
 /* One reference more for the program. False: it is gone, or goes meanwhile. */
-static bool values_values_take(cadre_per_replica *value)
+static bool value_take(cadre_per_replica *value)
 {
     uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
     do {
@@ -280,7 +280,7 @@ static bool give_back(cadre_per_replica *value)
     } while (!atomic_compare_exchange_weak_explicit(
         &value->references, &before, before - ONE, memory_order_acq_rel, memory_order_relaxed));
     if (all_of(before) == 1) {
-        values_values_end(value);
+        value_end(value);
     }
     return true;
 }
@@ -288,7 +288,7 @@ static bool give_back(cadre_per_replica *value)
 cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
-    if (value != NULL && !values_values_take(value)) {
+    if (value != NULL && !value_take(value)) {
         api_return(refuse_gone(__func__, "value", &error), &error);
         return NULL;
     }

@@ -64,7 +64,7 @@ struct cadre_per_replica {
     /* A value that is made of others: theirs, one after the other; it has no tensors itself. So a
      * batch stays the same batch, also when its tensors are replaced. */
     uint32_t part_count;
-    struct value_part *parts;
+    struct value_part *sources;
     bool shown;              /* the references of `tensors` are the library's */
     cadre_tensor **tensors;  /* [component][replica]; references, or NULL while it is filled */
     cadre_per_replica *next; /* of those that are gone */

@@ -39,18 +39,18 @@ static cadre_status copy_tensor(cadre_per_replica *from, cadre_per_replica *to, 
 {
     cadre_tensor *tensor = *per_replica_at(from, component, replica);
     CADRE_ASSERT(tensor != NULL);
-    cadre_tensor **place = per_replica_at(to, component, replica);
+    cadre_tensor **target = per_replica_at(to, component, replica);
     if (tensor_device(tensor) == NULL) {
-        *place = cadre_tensor_retain(tensor);
+        *target = cadre_tensor_retain(tensor);
         return CADRE_OK;
     }
     for (uint32_t i = 0; i < replica; i++) {
         if (*per_replica_at(from, component, i) == tensor) {
-            *place = cadre_tensor_retain(*per_replica_at(to, component, i));
+            *target = cadre_tensor_retain(*per_replica_at(to, component, i));
             return CADRE_OK;
         }
     }
-    return tensor_copy_to(NULL, tensor, place, error);
+    return tensor_copy_to(NULL, tensor, target, error);
 }
 
 cadre_status values_on_host(
@@ -87,14 +87,14 @@ cadre_status per_replica_new_of(uint32_t replicas, uint32_t part_count,
 {
     CADRE_ASSERT(part_count > 0);
     cadre_per_replica *value = per_replica_new(replicas, 0);
-    struct value_part *parts = calloc(part_count, sizeof *parts);
+    struct value_part *sources = calloc(part_count, sizeof *sources);
     *ret_value = NULL;
-    if (value == NULL || parts == NULL) {
-        free(parts);
+    if (value == NULL || sources == NULL) {
+        free(sources);
         cadre_per_replica_release(value);
         return no_memory(error);
     }
-    value->parts = parts;
+    value->sources = sources;
     *ret_value = value;
     return CADRE_OK;
 }
@@ -103,7 +103,7 @@ void per_replica_add_part(
     cadre_per_replica *whole, cadre_per_replica *value, uint32_t first, uint32_t count)
 {
     CADRE_ASSERT(first + count <= value->components);
-    whole->parts[whole->part_count++] =
+    whole->sources[whole->part_count++] =
         (struct value_part){.value = per_replica_keep(value), .first = first, .count = count};
     whole->components += count;
 }

@@ -16,10 +16,10 @@ static cadre_status write_own(const cadre_per_replica *value, const struct compo
     uint32_t replica, enum tensor_form form, FILE *to, struct cadre_error *error)
 {
     const cadre_element element = per_replica_element(value, replica);
-    cadre_tensor *const *parts = element.tensors + composite->first;
+    cadre_tensor *const *tensors = element.tensors + composite->first;
     return composite->kind == CADRE_COMPOSITE_NONE
-               ? tensor_text(parts[0], form, to, error)
-               : composite_print(composite->kind, parts, to, error);
+               ? tensor_text(tensors[0], form, to, error)
+               : composite_print(composite->kind, tensors, to, error);
 }
 
 static cadre_status write_component(const cadre_per_replica *value,

@@ -49,11 +49,11 @@ static cadre_status local_results_collect(
             "no memory for the components of variable '%s'", variable->name);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
-        cadre_tensor **place = per_replica_at(values, 0, i);
+        cadre_tensor **target = per_replica_at(values, 0, i);
         if (strings) { /* an assignment puts another tensor there */
-            *place = cadre_tensor_retain(variable->strings);
+            *target = cadre_tensor_retain(variable->strings);
         } else {
-            status = copy_component(variable, i, place, error);
+            status = copy_component(variable, i, target, error);
         }
     }
     if (status != CADRE_OK) {

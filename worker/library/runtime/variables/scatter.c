@@ -111,36 +111,36 @@ static cadre_status check_shapes(const struct scatter *scatter, struct cadre_err
 
 /* What a replica gives to the others: its own value, or, of the first one's alone, nothing. */
 static cadre_status scatter_offer(const cadre_replica *replica, const struct scatter *scatter,
-    cadre_tensor *ret_parts[2], struct cadre_error *error)
+    cadre_tensor *ret_pair[2], struct cadre_error *error)
 {
     const cadre_sparse *value = scatter->value;
     int64_t dims[CADRE_RANK_MAX] = {0};
     if (scatter->variable->aggregation != CADRE_AGGREGATION_ONLY_FIRST_REPLICA ||
         replica->id == 0) {
-        ret_parts[0] = cadre_tensor_retain(value->values);
-        ret_parts[1] = cadre_tensor_retain(value->indices);
+        ret_pair[0] = cadre_tensor_retain(value->values);
+        ret_pair[1] = cadre_tensor_retain(value->indices);
         return CADRE_OK;
     }
     for (uint32_t axis = 1; axis < scatter->variable->rank; axis++) {
         dims[axis] = scatter->variable->dims[axis];
     }
     CADRE_TRY(tensor_create(
-        scatter->variable->dtype, scatter->variable->rank, dims, &ret_parts[0], error));
-    return tensor_create(CADRE_I64, 1, dims, &ret_parts[1], error);
+        scatter->variable->dtype, scatter->variable->rank, dims, &ret_pair[0], error));
+    return tensor_create(CADRE_I64, 1, dims, &ret_pair[1], error);
 }
 
 static cadre_status scatter_gather(cadre_replica *replica, const struct scatter *scatter,
-    cadre_tensor *const parts[2], cadre_tensor *ret_all[2], struct cadre_error *error)
+    cadre_tensor *const pair[2], cadre_tensor *ret_all[2], struct cadre_error *error)
 {
     const struct step_call call = {.function = scatter->function,
-        .key = collective_key_tensor(change_key(scatter->function, scatter->variable), parts[0], 0),
+        .key = collective_key_tensor(change_key(scatter->function, scatter->variable), pair[0], 0),
         .root = -1,
         .tensor_count = 1,
-        .first = parts[0]};
+        .first = pair[0]};
     struct step_note note;
     CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
-        replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_all, error);
+        replica->strategy, replica->local, pair, 2, 0, &note.mesh, ret_all, error);
     return step_collective_end(replica, status, error);
 }
 
@@ -148,15 +148,15 @@ static cadre_status scatter_gather(cadre_replica *replica, const struct scatter 
 static cadre_status scatter_combine(cadre_replica *replica, const struct scatter *scatter,
     cadre_sparse *ret_combined, struct cadre_error *error)
 {
-    cadre_tensor *parts[2] = {NULL, NULL};
+    cadre_tensor *pair[2] = {NULL, NULL};
     CADRE_ASSERT(scatter->variable->aggregation != CADRE_AGGREGATION_NONE);
     cadre_tensor *all[2] = {NULL, NULL};
-    cadre_status status = scatter_offer(replica, scatter, parts, error);
+    cadre_status status = scatter_offer(replica, scatter, pair, error);
     if (status == CADRE_OK) {
-        status = scatter_gather(replica, scatter, parts, all, error);
+        status = scatter_gather(replica, scatter, pair, all, error);
     }
-    cadre_tensor_release(parts[0]);
-    cadre_tensor_release(parts[1]);
+    cadre_tensor_release(pair[0]);
+    cadre_tensor_release(pair[1]);
     if (status != CADRE_OK) {
         return status;
     }

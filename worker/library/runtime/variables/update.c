@@ -23,14 +23,15 @@ struct update {
 };
 
 /* For which component, or device. */
-#define PLACE_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
-static const char *device_text(const struct change *change, uint32_t local, char text[PLACE_BYTES])
+#define TARGET_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
+static const char *device_text(const struct change *change, uint32_t local, char text[TARGET_BYTES])
 {
     if (change->variable == NULL) {
-        snprintf(text, PLACE_BYTES, "device %s",
+        snprintf(text, TARGET_BYTES, "device %s",
             strategy_parameter_devices(change->strategy)->pointers[local]);
     } else {
-        snprintf(text, PLACE_BYTES, "component %u of variable '%s'", local, change->variable->name);
+        snprintf(
+            text, TARGET_BYTES, "component %u of variable '%s'", local, change->variable->name);
     }
     return text;
 }
@@ -67,24 +68,24 @@ static cadre_status call_function(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     const struct update *update = change->what;
-    char place[PLACE_BYTES];
+    char target[TARGET_BYTES];
     bool released = false;
     cadre_status status = call_program(change, local, output, &released);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
-        return cadre_error_set(error, status, "%s: %s", device_text(change, local, place),
+        return cadre_error_set(error, status, "%s: %s", device_text(change, local, target),
             message[0] != '\0' ? message : "its update left no message; say why with cadre_fail");
     }
     if (update->outputs && *output == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: its update left no output, and outputs were asked for; give it a tensor",
-            device_text(change, local, place));
+            device_text(change, local, target));
     }
     if (released) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: its update released its output, whose reference the library takes; leave that "
             "one, or retain the tensor before releasing it",
-            device_text(change, local, place));
+            device_text(change, local, target));
     }
     return CADRE_OK;
 }
