@@ -324,7 +324,7 @@ static void a_closure_finds_what_it_would_create(void **state)
     assert_ptr_equal(found, same);
     assert_int_equal(cadre_variable_kind(found), CADRE_VARIABLE_SERVED);
     assert_public_error(cadre_variable_create(NULL, "w", CADRE_F64, 2, dims, NULL, &same),
-        CADRE_INVALID_ARGUMENT, "as f32 [4, 2], and this closure wants f64 [4, 2]");
+        CADRE_INVALID_ARGUMENT, "as f32 [4, 2], and this closure creates it as f64 [4, 2]");
     assert_public_error(cadre_variable_create(NULL, "v", CADRE_F32, 2, dims, NULL, &same),
         CADRE_FAILED_PRECONDITION, "create it on the chief");
     same = create(

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By what servers tell pushes apart: the closure of the thread that pushes, and which push of it.
- */
+ * Keys of pushes: the closure of the thread that pushes, and the ordinal of the push in it. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/ps_job/closure_numbers.h"
 #include "worker/library/runtime/ps_job/ps_job.h"
@@ -13,7 +12,7 @@ static _Thread_local struct {
 
 void ps_job_enter_closure(uint64_t closure)
 {
-    CADRE_ASSERT(closure == 0 || running.closure == 0); /* one after the other */
+    CADRE_ASSERT(closure == 0 || running.closure == 0); /* a thread runs one closure at a time */
     running.closure = closure;
     running.ordinal = 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What variables on servers stand as in checkpoints. A variable that is trained after others were
- * created gets its slots behind theirs: the writer of checkpoints counts on that no tensor moves.
- */
+ * The names and entries of variables on servers in checkpoints. A variable that is trained after
+ * others were created gets its slots behind theirs, because the writer of checkpoints requires that
+ * no tensor moves. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ bool served_part_at(struct served_variables *all, uint32_t i, struct served_part
     return found;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool make_room(struct served_variables *all, uint32_t more)
 {
     uint32_t wanted = all->part_count + more;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving a variable on servers its optimizer, once it is there: its shards get the rule and their
- * slots, and those what a checkpoint has of them. Only then the chief has it. */
+ * Gives a variable on servers its optimizer, after its creation: its shards get the rule and zero
+ * slots, then the slots of a checkpoint. Only then the chief records the rule. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
