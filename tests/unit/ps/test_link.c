@@ -221,7 +221,7 @@ static void patience_loses_nothing(void **state)
     unsigned char header[FRAME_BYTES] = {9};
     assert_int_equal(send(link_fd(here), header, 30, 0), 30);
     assert_error(
-        link_receive(there, SHORT_US, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "word");
+        link_receive(there, SHORT_US, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "in time");
     assert_int_equal(send(link_fd(here), header + 30, 34, 0), 34);
     assert_ok(link_receive(there, UINT64_MAX, &frame, &error), &error);
     assert_int_equal(frame.kind, 9);

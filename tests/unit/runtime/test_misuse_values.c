@@ -33,7 +33,7 @@ static void a_batch_of_an_older_step_is_refused(void **state)
         }
         if (i >= 2) {
             assert_public_error(cadre_run(strategy, training_nothing, NULL, old[i - 2], 0, NULL),
-                CADRE_INVALID_ARGUMENT, "lives until the next cadre_next of its dataset");
+                CADRE_INVALID_ARGUMENT, "stays until the next cadre_next of its dataset");
             assert_public_error(cadre_run(strategy, training_nothing, NULL, old[0], 0, NULL),
                 CADRE_INVALID_ARGUMENT, "cadre_run was given a value as 'input' that is gone");
         }

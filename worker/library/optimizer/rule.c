@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See rule.h: what a rule remembers, and which numbers it may have. */
+ * See rule.h: the slots of a rule, and which numbers it may have. */
 #include "worker/library/optimizer/rule.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ bool optimizer_counts(const struct optimizer_rule *rule)
 
 /* ---- checks ---- */
 
-/* A number that is out of its range, NaN too. */
+/* A number that is out of its range, or NaN. */
 static cadre_status rule_refuse(
     const char *field, double value, const char *wanted, struct cadre_error *error)
 {
@@ -67,7 +67,7 @@ static cadre_status at_least_0(const char *field, double value, struct cadre_err
 static cadre_status check_fraction(const char *field, double value, struct cadre_error *error)
 {
     return value >= 0 && value < 1 ? CADRE_OK
-                                   : rule_refuse(field, value, "from 0 to below 1", error);
+                                   : rule_refuse(field, value, "from 0 to less than 1", error);
 }
 
 cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_error *error)

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See gradients.h. Called by apply.c and push_gradients.c. */
 #include "worker/library/runtime/optimizers/gradients.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* --- what was given --- */
+/* --- checks of the arguments --- */
 
 static const cadre_sparse *sparse_of(const struct gradients *gradients, size_t i)
 {
@@ -145,7 +146,7 @@ static cadre_status reduce_dense(cadre_replica *replica, const struct gradients 
     }
     cadre_reduce_op op = options->gradients == CADRE_GRADIENTS_MEAN ? CADRE_MEAN : CADRE_SUM;
     size_t first = options->buckets.first_bytes;
-    /* What would fit into the first bucket is quicker without a thread of its own. */
+    /* Gradients that fit into the first bucket are reduced faster without a thread of their own. */
     if (bytes <= (first > 0 ? first : CADRE_BUCKET_FIRST_BYTES) &&
         count <= COLLECTIVE_TENSORS_MAX) {
         return collective_all_reduce(
@@ -195,7 +196,7 @@ cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gr
     return CADRE_OK;
 }
 
-/* --- to where they are used --- */
+/* --- to the components' devices --- */
 
 static cadre_status gradients_bring(
     struct device *device, cadre_tensor **gradient, struct cadre_error *error)

@@ -91,7 +91,7 @@ static void pending_update_apply(cadre_replica *replica, void *user)
     for (size_t i = 0; i < turn->count; i++) {
         const struct pending_update_part *part = &turn->variables[i];
         if (component_is_updated_by(part->of->variable, replica->local)) {
-            struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+            struct cadre_error ignored; /* a failed launch is returned by the next step */
             update_component(turn->optimizer, part, replica->local, &ignored);
         }
     }

@@ -24,7 +24,7 @@ cadre_status gradients_are_served(
                      served, gradients->count - served);
 }
 
-/* The rate that its variable has now, unless that is what the servers were told. */
+/* The current value of the rate's variable, or NaN when it is the rate of the servers' rule. */
 static double rate_of(const cadre_optimizer *optimizer)
 {
     if (optimizer->learning_rate == NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values made of values and of tensors. */
+ * Values made of other values and of tensors. Called by the program's joins and by cadre_run. */
 #include "cadre/values.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
 }
 
-/* --- out of devices --- */
+/* --- copies from devices --- */
 
 static bool on_host(cadre_per_replica *value)
 {
@@ -33,7 +33,7 @@ static bool on_host(cadre_per_replica *value)
     return true;
 }
 
-/* One that replicas share stays one. */
+/* A tensor that replicas share is copied once. */
 static cadre_status copy_tensor(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
     uint32_t replica, struct cadre_error *error)
 {
@@ -139,7 +139,7 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
     return CADRE_OK;
 }
 
-/* Under the argument's name, or as its own. */
+/* Under the argument's name, or its own names. */
 static void name_part(
     struct names_builder *made, const char *argument, const cadre_per_replica *part)
 {
@@ -147,7 +147,7 @@ static void name_part(
         char number[16] = "";
         const char *own = part->names == NULL ? NULL : part->names[i];
         if (argument == NULL) {
-            made->names[made->count++] = own; /* is kept */
+            made->names[made->count++] = own; /* kept */
             continue;
         }
         if (own == NULL && part->components > 1) {
@@ -157,7 +157,7 @@ static void name_part(
     }
 }
 
-/* The joined value with all parts so far; what is missing is the caller's fault. */
+/* The joined value of all arguments; an error is one of the caller's. */
 static cadre_status values_join_join(const cadre_strategy *strategy,
     const cadre_argument arguments[], uint32_t argument_count, cadre_per_replica *joined,
     struct cadre_error *error)

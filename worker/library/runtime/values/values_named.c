@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of values, found by their names. */
+ * Components of values, found by their names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,13 +9,13 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/values/values.h"
 
-/* Among which values is looked, and what was found. */
+/* The values to search, and what was found. */
 struct search {
     cadre_per_replica *const *values;
     uint32_t value_count;
     const char *name;
-    uint32_t equal;  /* components that are called so */
-    uint32_t nested; /* that are parts of a structure that is */
+    uint32_t equal;  /* components with that name */
+    uint32_t nested; /* components inside a structure with that name */
 };
 
 static bool is_equal(const struct search *search, const char *own)
@@ -23,7 +23,7 @@ static bool is_equal(const struct search *search, const char *own)
     return own != NULL && strcmp(own, search->name) == 0;
 }
 
-/* What of a name is left below the structure; NULL: it is not in it. */
+/* The rest of a name inside the structure; NULL: it is not in it. */
 static const char *rest_of(const struct search *search, const char *own)
 {
     size_t bytes = strlen(search->name);
@@ -105,7 +105,7 @@ static cadre_status values_named_find(
             "cadre_values_named: '%s' has %u components in these values; a value has at most %d",
             search->name, search->nested, CADRE_ELEMENT_TENSORS_MAX);
     }
-    /* None is called so, or several are. */
+    /* No component has the name, or several have. */
     bool found = search->equal == 1 || (search->equal == 0 && search->nested > 0);
     return found ? values_named_take(search, ret_values, error)
                  : values_named_missing(search, error);

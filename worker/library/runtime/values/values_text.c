@@ -41,9 +41,9 @@ static cadre_status write_component(const cadre_per_replica *value,
     return CADRE_OK;
 }
 
-/* --- structures: components that stand beside each other and whose names begin alike --- */
+/* --- structures: adjacent components whose names begin alike --- */
 
-/* Components first .. end - 1, and `rest` of the name of each: what is left of its path here. */
+/* Components first .. end - 1, and `rest` of the name of each: its path inside the structure. */
 struct structure {
     const cadre_per_replica *value;
     cadre_element element; /* of its first replica */
@@ -52,13 +52,13 @@ struct structure {
     uint32_t end;
 };
 
-/* The first word of a path. */
+/* The first name of a path. */
 static size_t word_bytes(const char *path)
 {
     return strcspn(path, "/");
 }
 
-/* The components after `at` whose paths begin with the same word. */
+/* The index behind the components after `at` whose paths begin with the same name. */
 static uint32_t end_of_word(const struct structure *structure, uint32_t at)
 {
     const char *path = structure->rest[at];
@@ -72,7 +72,7 @@ static uint32_t end_of_word(const struct structure *structure, uint32_t at)
     return end;
 }
 
-/* Its parts are called 0, 1, 2, ... */
+/* Its components are named 0, 1, 2, ... */
 static bool is_tuple(const struct structure *structure)
 {
     uint32_t number = 0;
