@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What both kinds do with a part. */
+ * Checks and joins that both kinds share. */
 #include "worker/library/composite/components.h"
 
 #include <inttypes.h>

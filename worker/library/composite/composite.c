@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See composite.h: what all kinds have in common, and the way to the one that it is. */
+ * See composite.h: the functions of all kinds, which call those of one kind. Called by input/ and
+ * runtime/. */
 #include "worker/library/composite/composite.h"
 
 #include <inttypes.h>
@@ -58,7 +59,7 @@ const char *composite_text(const struct composite *composite, char text[COMPOSIT
     return text;
 }
 
-/* --- what is known of it --- */
+/* --- facts about a value --- */
 
 cadre_status composite_check(
     cadre_composite kind, cadre_tensor *const tensors[], struct cadre_error *error)
@@ -201,7 +202,7 @@ cadre_status composite_concat(const struct composite *composite, const cadre_ele
                : sparse_concat(composite->first, elements, count, ret_tensors, error);
 }
 
-/* Of one part, whose first dimension is `rows`. */
+/* One component, whose first dimension is `rows`. */
 static cadre_status empty_part(const cadre_tensor_spec *spec, int64_t rows,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {

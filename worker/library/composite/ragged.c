@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ragged values: the row splits say where in the values each row begins. */
+ * Ragged values: the row splits are the indices in the values where each row begins. Called by
+ * composite.c and composite_public.c. */
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
@@ -76,7 +77,7 @@ cadre_status ragged_row(
     return tensor_view_rows(values, first, end - first, ret_row, error);
 }
 
-/* Unset row splits. */
+/* Row splits without contents. */
 static cadre_status splits_create(
     int64_t entries, cadre_tensor **ret_row_splits, struct cadre_error *error)
 {
@@ -117,10 +118,10 @@ cadre_status ragged_slice(cadre_tensor *const tensors[], int64_t first, int64_t 
     return CADRE_OK;
 }
 
-/* Entries are added up by the caller's sum of all values, which fit into memory. */
+/* The entries cannot overflow, because their sum is a count of values in memory. */
 struct splits_writer {
     int64_t *to;
-    int64_t entries; /* so far, the first 0 among them */
+    int64_t entries; /* so far, with the first 0 */
 };
 
 static cadre_status splits_add(
@@ -130,7 +131,7 @@ static cadre_status splits_add(
     for (int64_t i = 1; i < count; i++) {
         if (__builtin_add_overflow(before, splits[i], &writer->to[writer->entries++])) {
             return cadre_error_set(
-                error, CADRE_INVALID_ARGUMENT, "ragged parts have more values than can be counted");
+                error, CADRE_INVALID_ARGUMENT, "ragged values have more rows than can be counted");
         }
     }
     return CADRE_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sparse values: each with the index where it stands. The rows of a piece are those whose first
- * index is in it, wherever they are among the values, in the order that they have there. */
+ * Sparse values: each with its index. The rows of a piece are the values whose first index is in
+ * it, in the order that they have among the values. Called by composite.c and
+ * composite_public.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +90,8 @@ static bool is_wanted(const struct rows_wanted *rows, int64_t row)
     return row >= rows->first && row - rows->first < rows->count;
 }
 
-/* Values that stand one behind the other in `tensors` and are wanted: from *at on, of which it goes
- * behind them. 0: there are no more. */
+/* A run of adjacent values in `tensors` whose rows are wanted: from *at on, which is moved behind
+ * them. 0: there are no more. */
 static int64_t next_run(cadre_tensor *const tensors[], const struct rows_wanted *rows, int64_t *at)
 {
     const int64_t rank = cadre_tensor_dim(tensors[SPARSE_INDICES], 1);
@@ -182,7 +183,7 @@ cadre_status sparse_slice(cadre_tensor *const tensors[], int64_t first, int64_t 
 
 /* --- joining --- */
 
-/* The shape of all that came so far and the part of this shape behind it. */
+/* The shape of the values so far with a value of this shape behind them. */
 static cadre_status add_shape(
     int64_t all[], const int64_t part[], uint32_t rank, struct cadre_error *error)
 {
@@ -196,7 +197,7 @@ static cadre_status add_shape(
     return CADRE_OK;
 }
 
-/* Writes the indices of `count` parts, from `indices` on, where their rows are among all rows. */
+/* Writes the indices of `count` values, from `indices` on, with their rows among all rows. */
 static cadre_status number_rows(int64_t *indices, const int64_t *const shapes[],
     const int64_t sizes[], size_t count, uint32_t rank, int64_t all[], struct cadre_error *error)
 {

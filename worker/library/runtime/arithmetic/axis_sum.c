@@ -112,7 +112,7 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
     }
     struct run run = {.count = (size_t)dims[axis], .stride = inner};
     CADRE_ASSERT(outer * inner == (size_t)cadre_tensor_count(*ret_sum));
-    outer = inner == 0 ? 0 : outer; /* it may be any number, with nothing to be summed */
+    outer = inner == 0 ? 0 : outer; /* it may be any number when nothing is summed */
     for (size_t o = 0; o < outer; o++) {
         for (size_t i = 0; i < inner; i++) {
             sum_run(cadre_tensor_const_data(tensor), o * run.count * inner + i, run, dtype,

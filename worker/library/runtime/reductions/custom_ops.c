@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See custom_ops.h: prepares the calls of the program's functions and checks their results. Called
+ * by reduce_to.c and batch_reduce_to.c. */
 #include "worker/library/runtime/reductions/custom_ops.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/values/values.h"
 
-/* --- whether they are for it --- */
+/* --- which values --- */
 
 cadre_status custom_ops_check(const cadre_cross_device_ops *ops, struct cadre_error *error)
 {
@@ -66,17 +68,17 @@ cadre_status custom_ops_require_idle(
                      function);
 }
 
-/* --- what a call is given, and leaves --- */
+/* --- arguments and results of a call --- */
 
 struct custom_call {
     cadre_strategy *strategy;
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     cadre_reduce_op op;
     uint32_t count;                   /* of components of values, each a value for the program */
     cadre_cross_device_value *values; /* [count] */
     uint32_t target_count;
     cadre_tensor **targets;             /* all results, in order of the values */
-    struct tensor_return_slots *frames; /* over them, so many each */
+    struct tensor_return_slots *frames; /* over them, as many each */
 };
 
 static uint32_t frames_of(const struct custom_call *call)
@@ -108,7 +110,7 @@ static void call_close(struct custom_call *call)
     free(call->frames);
 }
 
-/* The program's function, or functions. */
+/* Calls the program's function, or functions. */
 static cadre_status call_functions(const struct custom_call *call, bool batch)
 {
     const cadre_cross_device_functions *functions = functions_of(call->strategy);
@@ -122,7 +124,7 @@ static cadre_status call_functions(const struct custom_call *call, bool batch)
     return status;
 }
 
-/* What stands in the places is watched meanwhile. */
+/* Notices a release of results by the program meanwhile. */
 static void call_begin(struct custom_call *call)
 {
     uint32_t frames = frames_of(call);
@@ -191,8 +193,7 @@ static cadre_status check_results(
     return CADRE_OK;
 }
 
-/* What stands in the places becomes the library's, in a value. NULL: no memory, and they are given
- * back. */
+/* Moves the results into a value, which owns them. NULL: no memory, and they are released. */
 static cadre_per_replica *take_results(
     cadre_tensor *const targets[], uint32_t target_count, uint32_t components)
 {
@@ -216,7 +217,7 @@ static cadre_per_replica *take_results(
 
 /* --- reduce --- */
 
-/* One value of the program's caller on its way: on the host, and where its results go. */
+/* One value of the program's caller: on the host, with the devices of its results. */
 struct custom_part {
     cadre_per_replica *here;
     struct device_list devices;

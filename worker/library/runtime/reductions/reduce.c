@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strategy.reduce: each replica sums its own tensors along the axes, then all replicas add up. All
- * components go in one collective, each with the number of entries behind it. */
+ * components go in one collective, each with the number of entries behind it. Public functions, and
+ * reduce_elementwise for reduce_to.c. */
 #include "worker/library/runtime/reductions/reduce.h"
 
 #include <stdio.h>
@@ -20,15 +21,15 @@
 #include "worker/library/runtime/values/values.h"
 
 struct reduction {
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     cadre_reduce_op op;
-    bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* which axes, of each component */
-    bool of_tasks; /* one value a task: what replicas but the first have counts not */
+    bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* the axes, of each component */
+    bool of_tasks; /* one value a task: those of replicas but the first do not count */
     const cadre_per_replica *value;
     cadre_tensor **results; /* [component], of local replica 0 */
 };
 
-/* What one replica brings: its components summed along the axes, and their entries. */
+/* What one replica adds: its components summed along the axes, and their entries. */
 struct summands {
     uint32_t count;
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX];
@@ -138,7 +139,7 @@ static cadre_status make_summands(const struct reduction *reduction, uint32_t lo
     return CADRE_OK;
 }
 
-/* The sums of all replicas, in the parts of one. */
+/* Replaces one replica's summands by the sums of all replicas. */
 static cadre_status all_reduce_summands(cadre_strategy *strategy, uint32_t local,
     const struct reduction *reduction, struct summands *summands, struct cadre_error *error)
 {
@@ -162,7 +163,7 @@ static cadre_status reduce_on_replica(
 {
     struct reduction *reduction = user;
     CADRE_ASSERT(local < strategy->local_replicas);
-    if (local == 0) { /* an attempt before this one may have got so far */
+    if (local == 0) { /* an attempt before this one may have set it */
         results_release(reduction);
     }
     struct summands summands = {.count = 0};
@@ -183,7 +184,7 @@ static cadre_status reduce_on_replica(
     return status;
 }
 
-/* --- what is asked for --- */
+/* --- checks of the arguments --- */
 
 /* The tensor of a component must have the axes, and each be given once. */
 static cadre_status take_axes(const cadre_tensor *tensor, uint32_t component, const int32_t axes[],
