@@ -200,7 +200,7 @@ static void a_variable_that_has_ended_is_reported(void **state)
     cadre_variable *variable = plain(strategy, "v");
     cadre_strategy_release(strategy);
     assert_public_error(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 1),
-        CADRE_FAILED_PRECONDITION, "gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     strategy = training_strategy(1);
     const cadre_variable_options options = {.colocate_with = variable};
     cadre_variable *other;

@@ -343,11 +343,11 @@ static void what_has_ended_is_told(void **state)
     cadre_tensor *value;
     fake_end(strategy);
     assert_public_error(
-        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "gone");
+        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "has ended");
     assert_public_error(
         cadre_variable_value(NULL, NULL, NULL, &value), CADRE_INVALID_ARGUMENT, "NULL");
     assert_public_error(cadre_variable_push(NULL, variable, CADRE_ASSIGN, NULL, NULL, NULL),
-        CADRE_FAILED_PRECONDITION, "gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     assert_string_equal(cadre_variable_name(variable), "");
     assert_int_equal(cadre_variable_components(NULL), 0);
     cadre_variable_release(variable);

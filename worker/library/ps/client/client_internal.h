@@ -34,7 +34,7 @@ struct client {
     struct exchange *all;
     size_t active; /* calls */
     bool closing;
-    struct cadre_error lost; /* code not OK: a server's memory is gone */
+    struct cadre_error lost; /* code not OK: a server's memory was lost */
     atomic_bool look;        /* closing or lost: calls check */
 };
 

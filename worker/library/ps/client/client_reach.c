@@ -43,7 +43,7 @@ static cadre_status check_nonce(struct exchange *exchange, const struct link *li
     } else if (server->nonce != nonce && client->lost.code == CADRE_OK) {
         (void)cadre_error_set(&client->lost, CADRE_DATA_LOSS,
             "%s was started again and lost its memory, and no backup had it: its variables are "
-            "gone; start again from the newest checkpoint",
+            "lost; start again from the newest checkpoint",
             link_peer_name(link));
         atomic_store(&client->look, true);
     }
