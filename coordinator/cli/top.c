@@ -9,7 +9,6 @@
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/full_screen.h"
 #include "coordinator/cli/interrupt.h"
-#include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/top_frame.h"
 
 #define POLL_US (50 * CADRE_US_PER_MS)
@@ -207,18 +206,10 @@ int verb_top(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print one JSON object a line for each frame instead; with --once one."),
-        {.name = "once",
-            .type = OPTION_FLAG,
-            .offset = offsetof(struct top_options, once),
+        {OPTION_ROW(FLAG, "once", struct top_options, once, NULL, NULL),
             .help = "Print one frame and end; so does an output that is no terminal."},
-        {.name = "interval",
-            .letter = 'i',
-            .type = OPTION_DURATION,
-            .offset = offsetof(struct top_options, interval_us),
-            .metavar = "TIME",
-            .fallback = "1s",
-            .min = 100000,
-            .max = 3600 * CADRE_US_PER_S,
+        {OPTION_ROW(DURATION, "interval", struct top_options, interval_us, "TIME", "1s"),
+            .letter = 'i', .min = 100000, .max = 3600 * CADRE_US_PER_S,
             .help = "From one frame to the next."},
     };
     static const struct option_table table = {.program = "cadre top",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The faults that befall the cluster. */
-#include "common/pure/assert.h"
 #include "sim.h"
 
 /* Their daemons may have heard their last word a lease before. */

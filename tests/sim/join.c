@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a process comes to the state that it goes on from: alone and warm until the job has a place
  * for it, from a checkpoint, or from the source of a plan. */
-#include "common/pure/assert.h"
 #include "sim.h"
 
 typedef unsigned long long ull;

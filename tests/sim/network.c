@@ -4,8 +4,6 @@
  * direction may fall silent: what is said then comes late, or never when the link breaks first. */
 #include <stdlib.h>
 
-#include "common/pure/assert.h"
-
 #include "sim.h"
 
 static uint64_t arrival_us(struct sim *sim, const struct link *link, bool mute, uint64_t *last_us)

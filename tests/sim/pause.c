@@ -2,7 +2,6 @@
  * Machines and daemons that stand still for a while: what happens to one meanwhile waits until it
  * goes on. A process that is stopped finds its clock far ahead then; the clock of a machine that is
  * suspended stood still with it. */
-#include "common/pure/assert.h"
 #include "sim.h"
 
 static bool is_of_coordinator(enum happening_type type)

@@ -3,7 +3,6 @@
  * makes it readable without this host. */
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "sim.h"
 
 #define SAVE_AGAIN_US 2000000

@@ -2,7 +2,6 @@
  * A second coordinator, started on an older copy of the ledger while the first one runs on. A
  * worker that has obeyed the first one's newer start is refused by it, and refuses it: so it serves
  * nobody, and all that is to be seen of it is its term, judged as the daemons do. */
-#include "common/pure/assert.h"
 #include "sim.h"
 
 #define CLUSTER 1

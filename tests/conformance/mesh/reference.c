@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
 /* One element of any type. Floats of 16 bits are held as the double they stand for. */

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/pure/assert.h"
 #include "common/pure/prng.h"
 #include "tests/lib/speed.h"
 

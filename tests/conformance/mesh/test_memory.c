@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/arena/arena.h"
 
 /* Which replicas' buffers lie in the arena. */

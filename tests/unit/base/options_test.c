@@ -21,65 +21,21 @@ struct values {
 
 static const char *const formats[] = {"text", "json", NULL};
 static const struct option_row rows[] = {
-    {.name = "detach",
-        .letter = 'd',
-        .type = OPTION_FLAG,
-        .offset = offsetof(struct values, detach),
-        .environment = "T_DETACH",
-        .group = "Job",
-        .help = "Return at once."},
-    {.name = "colour",
-        .type = OPTION_FLAG,
-        .offset = offsetof(struct values, colour),
-        .fallback = "true",
-        .help = "Use colours."},
-    {.name = "task-user",
-        .letter = 'u',
-        .type = OPTION_TEXT,
-        .offset = offsetof(struct values, user),
-        .metavar = "NAME",
-        .environment = "T_USER",
-        .fallback = "nobody",
-        .help = "The user that tasks run as."},
-    {.name = "jobs",
-        .letter = 'j',
-        .type = OPTION_U64,
-        .offset = offsetof(struct values, jobs),
-        .metavar = "N",
-        .environment = "T_JOBS",
-        .fallback = "2",
-        .min = 1,
-        .max = 64,
-        .help = "How many jobs run at once."},
-    {.name = "lease",
-        .type = OPTION_DURATION,
-        .offset = offsetof(struct values, lease_us),
-        .metavar = "TIME",
-        .fallback = "5s",
-        .min = 1000,
-        .max = 3600000000,
-        .help = "How long a silent worker is waited for."},
-    {.name = "cache",
-        .type = OPTION_BYTES,
-        .offset = offsetof(struct values, cache_bytes),
-        .metavar = "SIZE",
-        .fallback = "64MiB",
-        .group = "Input",
+    {OPTION_ROW(FLAG, "detach", struct values, detach, NULL, NULL), .letter = 'd',
+        .environment = "T_DETACH", .group = "Job", .help = "Return at once."},
+    {OPTION_ROW(FLAG, "colour", struct values, colour, NULL, "true"), .help = "Use colours."},
+    {OPTION_ROW(TEXT, "task-user", struct values, user, "NAME", "nobody"), .letter = 'u',
+        .environment = "T_USER", .help = "The user that tasks run as."},
+    {OPTION_ROW(U64, "jobs", struct values, jobs, "N", "2"), .letter = 'j', .environment = "T_JOBS",
+        .min = 1, .max = 64, .help = "How many jobs run at once."},
+    {OPTION_ROW(DURATION, "lease", struct values, lease_us, "TIME", "5s"), .min = 1000,
+        .max = 3600000000, .help = "How long a silent worker is waited for."},
+    {OPTION_ROW(BYTES, "cache", struct values, cache_bytes, "SIZE", "64MiB"), .group = "Input",
         .help = "Memory for input."},
-    {.name = "format",
-        .type = OPTION_CHOICE,
-        .offset = offsetof(struct values, format),
-        .metavar = "FORMAT",
-        .fallback = "text",
-        .choices = formats,
+    {OPTION_ROW(CHOICE, "format", struct values, format, "FORMAT", "text"), .choices = formats,
         .help = "Of the output."},
-    {.name = "file",
-        .letter = 'f',
-        .type = OPTION_LIST,
-        .offset = offsetof(struct values, files),
-        .metavar = "PATH",
-        .environment = "T_FILE",
-        .help = "A file to take along."},
+    {OPTION_ROW(LIST, "file", struct values, files, "PATH", NULL), .letter = 'f',
+        .environment = "T_FILE", .help = "A file to take along."},
 };
 static const struct option_table table = {.program = "thing",
     .usage = "[WORD]",
@@ -171,7 +127,7 @@ static void order_of_the_sources(void **state)
     assert_int_equal(values.lease_us, 60000000);
     assert_int_equal(values.files.count, 2);
     assert_string_equal(values.files.items[0], "x y");
-    assert_int_equal(result.sources[3], OPTION_COMMAND_LINE);
+    assert_int_equal(result.sources[3], OPTION_ARGV);
     assert_string_equal(result.config_path, path);
     setenv("T_CONFIG", path, 1);
     setenv("T_FILE", "e", 1);
@@ -264,13 +220,9 @@ static void bad_environment_and_files(void **state)
 static void a_required_option(void **state)
 {
     (void)state;
-    const struct option_row required[] = {{.name = "socket",
-        .type = OPTION_TEXT,
-        .offset = offsetof(struct values, user),
-        .metavar = "PATH",
-        .environment = "T_USER",
-        .required = true,
-        .help = "x"}};
+    const struct option_row required[] = {
+        {OPTION_ROW(TEXT, "socket", struct values, user, "PATH", NULL), .environment = "T_USER",
+            .required = true, .help = "x"}};
     struct option_table strict = {.program = "t", .summary = "s", .rows = required, .row_count = 1};
     assert_error(parse_with(&strict, (const char *const[]){NULL}), CADRE_INVALID_ARGUMENT, &error,
         "--socket is missing: give --socket PATH or set T_USER");

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "coordinator/daemon/base/disk.h"
 #include "tests/lib/test.h"
 

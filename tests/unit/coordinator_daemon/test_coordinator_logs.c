@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/logs/log_followers.h"

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/fault.h"
 #include "tests/unit/input/scratch_folder.h"
 #include "tests/unit/input/tfrecord_writing.h"
 #include "worker/library/input/files/record_reader.h"

@@ -63,7 +63,8 @@ static void test_places(void **state)
     for (uint32_t slot = 0; slot < 3; slot++) {
         for (unsigned parity = 0; parity < 2; parity++) {
             uint8_t *stage = group_stage(&group, slot, parity);
-            assert_int_equal((uintptr_t)&group.slots[slot].posts[parity] % GROUP_LINE_BYTES, 0);
+            assert_int_equal(
+                (uintptr_t)&group.slots[slot].posts[parity] % GROUP_CACHE_LINE_BYTES, 0);
             assert_true(stage >= (uint8_t *)&group.slots[3]);
             memset(stage, (int)(slot * 2 + parity), CHUNK_BYTES);
         }

@@ -116,7 +116,7 @@ static void a_refused_local_connection_is_reported(void **state)
     post_all();
     fault_arm("mesh.connect_local", 1);
     assert_error(form_all(&error), CADRE_PERMISSION_DENIED, &error,
-        "does not let tasks of one host connect over a Unix socket (to the task of rank 0");
+        "does not allow tasks of one host to connect over a Unix socket (to the task of rank 0");
     assert_true(fault_disarm());
     close_all();
 }

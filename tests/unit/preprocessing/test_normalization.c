@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/fault.h"
 #include "common/pure/prng.h"
 #include "worker/library/preprocessing/moments.h"
 

@@ -3,7 +3,6 @@
  * is played back to them in the generation of those that are left. */
 #include "training.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/model/task_message.h"
 #include "training.h"
 #include "worker/library/runtime/state/format/safetensors.h"
 

@@ -6,7 +6,6 @@
 
 #include "training.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"

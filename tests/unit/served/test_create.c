@@ -8,7 +8,6 @@
 #include "fake_strategy.h"
 #include "tests/lib/test.h"
 #include "tests/unit/runtime/training.h"
-#include "worker/library/device/tensor.h"
 
 static cadre_variable *create(cadre_strategy *strategy, const char *name, uint32_t rank,
     const int64_t *dims, const cadre_variable_options *options)

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/sha256.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/cache.h"

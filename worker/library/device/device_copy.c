@@ -4,7 +4,6 @@
  * while the processor copies the other. */
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/device_open.h"
 #include "worker/library/device/tensor_memory.h"

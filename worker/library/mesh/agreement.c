@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Folding calls into one state, and its sentence. */
+ * Joining call records into one state, and the sentence about the first two calls that differ. */
 #include "worker/library/mesh/agreement.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static void agreement_describe(const struct call_record *record, char *ret_text,
     snprintf(ret_text, size, "replica %" PRIu32 " called %s", record->replica, shape);
 }
 
-/* Whether the two sentences would say the same of both calls, so that more has to be said. */
+/* Whether the two texts are equal, so that the message must add what else differs. */
 static bool read_alike(const struct call_record *a, const struct call_record *b)
 {
     char text_a[112];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known about a collective's calls: of one replica, of a host's slots, of several hosts.
- * Joining two such states gives the state of both together, so that slots, and then hosts, can fold
- * theirs in any grouping and everybody ends with the same: the call of the lowest replica, and that
- * of the lowest one that differs from it. Pure. */
+ * The state of a collective's calls: of one replica, of a host's slots, of several hosts. Joining
+ * two states gives the state of both together. Slots, and then hosts, can join theirs in any
+ * grouping, and all end with the same: the call of the lowest replica, and that of the lowest
+ * replica whose call differs from it. Pure. */
 #ifndef CADRE_WORKER_MESH_AGREEMENT_H
 #define CADRE_WORKER_MESH_AGREEMENT_H
 
@@ -12,12 +12,12 @@
 
 #include "worker/library/mesh/call_shape.h"
 
-/* One replica's call, as the others hear of it. */
+/* One replica's call, as the other replicas receive it. */
 struct call_record {
     uint32_t replica;
-    bool wrong; /* by itself, and `text` says why: it equals no other call */
+    bool wrong; /* by itself, and `text` has the reason: it equals no other call */
     struct call_shape shape;
-    char text[MESH_NOTE_BYTES]; /* how it reads to people; "" when nobody said */
+    char text[MESH_NOTE_BYTES]; /* how it reads to people; "" when the caller gave no note */
 };
 
 struct agreement {
@@ -26,7 +26,7 @@ struct agreement {
     struct call_record other; /* of the lowest one that differs from it, if any does */
 };
 
-/* `other` knows of replicas that are all above the first one of `agreement`. */
+/* Adds `other`, all of whose replicas are above the first one of `agreement`. */
 void mesh_agreement_join(struct agreement *agreement, const struct agreement *other);
 
 /* Whether all calls are equal and none is wrong. */
@@ -35,8 +35,8 @@ static inline bool mesh_agreement_holds(const struct agreement *agreement)
     return !agreement->differs && !agreement->first.wrong;
 }
 
-/* Why it does not hold: the lower wrong one's reason, or both calls by their notes: "replica 0
- * called ..., replica 2 called ...". A record without a note is described by its shape. */
+/* Why it does not hold: the reason of the lower wrong call, or both calls by their notes: "replica
+ * 0 called ..., replica 2 called ...". A record without a note is described by its shape. */
 void mesh_agreement_explain(const struct agreement *agreement, char *ret_text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Little-endian integers at any address, as they travel between tasks. */
+ * Little-endian integers at any address, as they are sent between tasks. */
 #ifndef CADRE_WORKER_MESH_BYTES_H
 #define CADRE_WORKER_MESH_BYTES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing calls, and putting them in words. */
+ * Comparing calls, and describing them in text. */
 #include "worker/library/mesh/call_shape.h"
 
 #include <inttypes.h>

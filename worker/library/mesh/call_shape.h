@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a collective was called with, as far as it must be the same on all replicas. */
+ * The arguments of a collective that must be the same on all replicas. */
 #ifndef CADRE_WORKER_MESH_CALL_SHAPE_H
 #define CADRE_WORKER_MESH_CALL_SHAPE_H
 
@@ -19,12 +19,13 @@ struct call_shape {
     uint64_t count;
     uint64_t bytes;
     uint64_t layout; /* a digest of each buffer's type and size, in order */
-    uint64_t key;    /* of what else must be equal: the note's */
+    uint64_t key;    /* of what else must be equal: the note's key */
 };
 
+/* Whether two calls match. */
 bool mesh_call_shape_equal(const struct call_shape *a, const struct call_shape *b);
 
-/* "all_reduce(sum, float32, 2 buffers, 400 bytes)", whatever the values are. */
+/* Writes "all_reduce(sum, float32, 2 buffers, 400 bytes)"; takes any values. */
 void mesh_call_shape_describe(const struct call_shape *shape, char *ret_text, size_t size);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "common/pure/assert.h"
 
-#define LINE_BYTES 64
+#define CACHE_LINE_BYTES 64
 
 static cadre_status make_room(struct layout *layout, size_t count, struct cadre_error *error)
 {
@@ -112,16 +112,17 @@ size_t mesh_layout_chunk_end(const struct layout *layout, size_t low, size_t byt
 }
 
 void mesh_layout_part(const struct layout *layout, size_t low, size_t high, uint32_t index,
-    uint32_t parts, size_t *ret_low, size_t *ret_high)
+    uint32_t share_count, size_t *ret_low, size_t *ret_high)
 {
-    size_t whole = (high - low) / parts;
-    size_t rest = (high - low) % parts;
-    size_t from = low + (whole * index + (rest * index) / parts) / LINE_BYTES * LINE_BYTES;
-    size_t to = whole * (index + 1) + (rest * (index + 1)) / parts;
-    to = low + to / LINE_BYTES * LINE_BYTES;
+    size_t whole = (high - low) / share_count;
+    size_t rest = (high - low) % share_count;
+    size_t from =
+        low + (whole * index + (rest * index) / share_count) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    size_t to = whole * (index + 1) + (rest * (index + 1)) / share_count;
+    to = low + to / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
     *ret_low = index == 0 ? low : mesh_layout_cut(layout, from);
-    *ret_high = index + 1 == parts ? high : mesh_layout_cut(layout, to);
-    /* A cut may fall below `low` only when `low` is no element boundary, which no caller passes. */
+    *ret_high = index + 1 == share_count ? high : mesh_layout_cut(layout, to);
+    /* A cut may fall under `low` only when `low` is no element boundary, which no caller passes. */
     CADRE_ASSERT(*ret_low >= low && *ret_low <= *ret_high);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A list of buffers seen as one packed run of bytes. Offsets below are packed offsets; all replicas
+ * A list of buffers as one packed run of bytes. All offsets here are packed offsets; all replicas
  * share one layout, so cuts made from it are the same everywhere. */
 #ifndef CADRE_WORKER_MESH_LAYOUT_H
 #define CADRE_WORKER_MESH_LAYOUT_H
@@ -22,7 +22,7 @@ struct layout {
     size_t bytes;
 };
 
-/* A stretch of one buffer. */
+/* A run of bytes of one buffer. */
 struct layout_piece {
     size_t buffer;
     size_t at; /* offset inside the buffer */
@@ -34,11 +34,13 @@ struct layout_piece {
  * the caller). */
 cadre_status mesh_layout_set(struct layout *layout, const struct mesh_buffer *buffers, size_t count,
     struct cadre_error *error);
-/* The same list with its 16-bit floats as float32, and where an offset of it is there. */
+/* The same list with its 16-bit floats as float32; reuses the memory of `layout`. */
 cadre_status mesh_layout_widen(
     struct layout *layout, const struct layout *narrow, struct cadre_error *error);
+/* The offset in `wide` of an offset in `narrow`, which `wide` was made from. */
 size_t mesh_layout_widened(const struct layout *wide, const struct layout *narrow, size_t offset);
 
+/* Frees the entries. */
 void mesh_layout_finish(struct layout *layout);
 
 /* The largest element boundary that is not above `offset`; the total for any offset at or past the
@@ -48,20 +50,21 @@ size_t mesh_layout_cut(const struct layout *layout, size_t offset);
 /* Where a chunk of up to `bytes` (more than an element) that begins at `low` ends. */
 size_t mesh_layout_chunk_end(const struct layout *layout, size_t low, size_t bytes);
 
-/* Part `index` of `parts` nearly equal ones of [low, high), cut at element boundaries and, counted
- * from `low`, at whole cache lines. */
+/* Share `index` of `share_count` nearly equal ones of [low, high), cut at element boundaries and,
+ * counted from `low`, at whole cache lines. */
 void mesh_layout_part(const struct layout *layout, size_t low, size_t high, uint32_t index,
-    uint32_t parts, size_t *ret_low, size_t *ret_high);
+    uint32_t share_count, size_t *ret_low, size_t *ret_high);
 
 /* The piece at *offset that ends at `end` or with its buffer; moves *offset behind it. False when
  * *offset >= end. */
 bool mesh_layout_next(
     const struct layout *layout, size_t *offset, size_t end, struct layout_piece *ret_piece);
 
-/* Copies [low, high) between `packed` (which holds offset `low` first) and the buffers: out of
- * where they are read, `from` if there is one, and into `data`. */
+/* Copies [low, high) from where the buffers are read (`from` if there is one) to `packed`, which
+ * holds offset `low` first. */
 void mesh_layout_gather(const struct layout *layout, const struct mesh_buffer *buffers, size_t low,
     size_t high, uint8_t *packed);
+/* Copies [low, high) from `packed`, which holds offset `low` first, to `data` of the buffers. */
 void mesh_layout_scatter(const struct layout *layout, const struct mesh_buffer *buffers, size_t low,
     size_t high, const uint8_t *packed);
 

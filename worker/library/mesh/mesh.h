@@ -3,28 +3,28 @@
  * functions, several peers behind it (host: threads of one process and TCP between processes;
  * devices: the same, and NCCL between GPUs) that pass one conformance suite.
  *
- * The rules every peer keeps:
- *  - Forming never blocks: form_post starts, form_test is polled and answers CADRE_OK,
- *    CADRE_PENDING or an error.
- *  - A mesh is bound to one generation (number and nonce). A connection or message of another one
- *    is refused.
- *  - A connection between tasks is admitted only after a mutual challenge with the generation's
- *    key, checked before any length field of it is believed.
- *  - Collectives match by call order. Each carries (sequence, kind, op, dtype, bytes); a mismatch
- *    is INVALID_ARGUMENT on every replica and names both sides, never a sum and never a hang. The
- *    mesh stays usable.
- *  - abort may be called from any thread at any time; blocked calls return CADRE_ABORTED soon
- *    after, for ever after. A call that is interrupted by another fault returns that fault's code
- *    (DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ...); every later call returns CADRE_ABORTED.
- *  - A task that closes its mesh after the last collective disturbs nobody; whoever calls another
- *    one gets CADRE_ABORTED, which names the task.
- *  - One listener serves one mesh after the other, of rising generations. Tasks that are ahead wait
- *    for those that still are in an older one; what is left of older ones is refused.
- *  - Sums are made in one canonical order: the balanced pairwise tree over global replica index
- *    (padded to a power of two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks:
- *    the same bits on every replica and in every run. Half-width floats are summed in float32 and
- *    rounded once per pairwise sum. Integers wrap. MIN and MAX give NaN when a side is NaN. (Which
- *    of several NaNs, that is its payload, is not promised.) */
+ * The rules of every peer:
+ * - Forming never blocks: form_post starts, form_test is polled and returns CADRE_OK, CADRE_PENDING
+ *   or an error.
+ * - A mesh is bound to one generation (number and nonce). A connection or message of another one is
+ *   refused (protocol, rule 13).
+ * - A connection between tasks is admitted only after a mutual challenge with the generation's key,
+ *   checked before any length field of it is used.
+ * - Collectives match by call order (protocol, rule 14). Each carries (sequence, kind, op, dtype,
+ *   bytes); a mismatch is INVALID_ARGUMENT on every replica and names both sides, never a sum and
+ *   never a hang. The mesh stays usable.
+ * - abort may be called from any thread at any time; blocked calls return CADRE_ABORTED soon after,
+ *   for ever after. A call that is interrupted by another fault returns that fault's code
+ *   (DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ...); every later call returns CADRE_ABORTED.
+ * - A task that closes its mesh after the last collective disturbs no other task (protocol, rule
+ *   17); a task that calls another collective gets CADRE_ABORTED, which names the task that closed.
+ * - One listener serves one mesh after the other, of rising generations. Tasks that are ahead wait
+ *   for those that still are in an older one; what is left of older ones is refused.
+ * - Sums are made in one canonical order: the balanced pairwise tree over global replica index
+ *   (padded to a power of two), ((0+1)+(2+3))+..., whatever the transport or the split into tasks:
+ *   the same bits on every replica and in every run. Half-width floats are summed in float32 and
+ *   rounded once per pairwise sum. Integers wrap. MIN and MAX give NaN when a side is NaN. (Which
+ *   of several NaNs, that is its payload, is not promised.) */
 #ifndef CADRE_WORKER_MESH_H
 #define CADRE_WORKER_MESH_H
 
@@ -80,16 +80,17 @@ struct mesh_config {
     /* On the monotonic clock: after it form_test gives DEADLINE_EXCEEDED, naming who is missing. */
     uint64_t form_deadline_us;
     /* A replica or task that does not come to a collective for so long is DEADLINE_EXCEEDED, naming
-     * it; counted from the entry of whoever waits for it. 0: wait for ever. */
+     * it; counted from the entry of the replica that waits for it. 0: wait for ever. */
     uint64_t collective_timeout_us;
-    /* Hears that a thread has been in a collective for so long without any progress: after one
+    /* Called when a thread has been in a collective for so long without any progress: after one
      * second, then after each further five. It waits for the task of `rank` first of all; the own
-     * one: for the devices of other tasks, it cannot tell whose (mesh_device.h). Called by that
-     * thread, which holds no lock of the mesh. NULL: nobody asks. */
+     * rank: for the devices of other tasks, without knowing whose (mesh_device.h). Called by that
+     * thread, which holds no lock of the mesh. NULL: no call. */
     void (*stalled)(void *user, uint32_t rank, uint64_t waited_us);
     void *stalled_user;
-    /* Of the peer for devices (mesh_device.h): where each local replica's buffers may lie; NULL for
-     * a replica of the host. Borrowed as long as the mesh. NULL: all lie in the host's memory. */
+    /* Of the peer for devices (mesh_device.h): the device in whose memory each local replica's
+     * buffers may be; NULL for a replica of the host. Borrowed as long as the mesh. NULL: all are
+     * in the host's memory. */
     struct device *const *devices;
 };
 
@@ -100,21 +101,22 @@ struct mesh_buffer {
     size_t bytes;
     enum mesh_dtype dtype;
     const void *from;
-    /* The device in whose memory both lie; NULL: the host's. Only the peer for devices takes
+    /* The device that has both in its memory; NULL: the host. Only the peer for devices takes
      * others, and one call's are all alike. */
     struct device *on;
 };
 
-/* What a call is, beyond what the mesh sees of it. A NULL note is an empty one. */
+/* What identifies a call beyond its arguments. A NULL note is an empty one. */
 struct mesh_note {
-    uint64_t key; /* of all that must be equal on all replicas and that the mesh cannot see */
+    uint64_t key; /* of all that must be equal on all replicas and is not in the arguments */
     /* How this replica's call reads to people, at most MESH_NOTE_BYTES - 1: "replica 3 calls
      * cadre_all_reduce(CADRE_SUM) with f32 [2, 3]". A mismatch names two replicas by it. NULL: the
-     * mesh finds words of its own. Borrowed for the call; always there, as whoever calls keeps it
-     * from one call to the next. */
+     * mesh describes the call by its shape. Borrowed for the call; the caller keeps the text from
+     * one call to the next. */
     const char *text;
     uint64_t timeout_us; /* 0: the mesh's */
-    /* Of all_gather: the device in whose memory both `data` and `into` lie, as a buffer's `on`. */
+    /* Of all_gather: the device that has both `data` and `into` in its memory, as a buffer's
+     * `on`. */
     struct device *on;
 };
 
@@ -130,19 +132,19 @@ struct mesh_ops {
     /* Does what can be done now without blocking. One thread at a time. After an error the mesh
      * never forms; collectives may start once this returned OK. */
     cadre_status (*form_test)(struct mesh *mesh, struct cadre_error *error);
-    /* While form_test answers PENDING: becomes readable when it may get further, at the deadline
+    /* While form_test returns PENDING: becomes readable when it may get further, at the deadline
      * too; -1 when polling with a timeout is needed instead (a host mesh of one task, which is
-     * never PENDING). The mesh's: stop watching it after the final answer. */
+     * never PENDING). The mesh's: stop watching it after the final result. */
     int (*form_fd)(struct mesh *mesh);
-    /* While form_test answers PENDING: the first rank that has not come; UINT32_MAX: none is
+    /* While form_test returns PENDING: the first rank that has not come; UINT32_MAX: none is
      * missing. For the thread that polls. */
     uint32_t (*form_missing)(const struct mesh *mesh);
     /* Collectives: called by every local replica with its local index, from one thread at a time,
      * not always the same one (a replica has a thread that communicates while it computes); they
-     * block until the result is in place on this replica, or fail. Once a call has returned,
-     * nobody touches its buffers. After INVALID_ARGUMENT they are unchanged and the mesh is usable;
-     * after any other failure the mesh is aborted and their content is undefined. `buffers` is a
-     * list that is reduced as if packed into one; its element types may differ, and neither
+     * block until the result is in its buffers on this replica, or fail. After a call has returned,
+     * no thread touches its buffers. After INVALID_ARGUMENT they are unchanged and the mesh is
+     * usable; after any other failure the mesh is aborted and their content is undefined. `buffers`
+     * is a list that is reduced as if packed into one; its element types may differ, and neither
      * addresses nor sizes need be aligned. An empty list is legal. */
     cadre_status (*all_reduce)(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
         const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
@@ -166,7 +168,7 @@ struct mesh_ops {
     cadre_status (*barrier)(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
         struct cadre_error *error);
     /* Any thread, any number of times; the first reason is kept and shown in the errors that
-     * follow. Returns at once. The other tasks hear it: their mesh is aborted too. */
+     * follow. Returns at once. The other tasks receive it: their mesh is aborted too. */
     void (*abort)(struct mesh *mesh, const char *reason);
     /* After all local replicas have left it; accepts NULL. */
     void (*close)(struct mesh *mesh);
@@ -175,22 +177,22 @@ struct mesh_ops {
 /* The host peer: threads of this process, and TCP between tasks. */
 extern const struct mesh_ops mesh_host_ops;
 
-/* all_gather where nobody knows the others' sizes: two collectives. Into memory that the caller
- * frees, never NULL; ret_sizes[replica_count]. After an error *ret_data is NULL. */
+/* all_gather where the replicas do not know each other's sizes: two collectives. Into memory that
+ * the caller frees, never NULL; ret_sizes[replica_count]. After an error *ret_data is NULL. */
 cadre_status mesh_gather_any(struct mesh *mesh, uint32_t local_replica, uint32_t replica_count,
     const void *data, size_t bytes, void **ret_data, size_t *ret_sizes, struct cadre_error *error);
 
-/* A task's listening socket for its peers: made once, used by every generation. `host` is a numeric
- * address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets
- * "host:port/token", as it is to stand in the roster. Close it after the meshes that use it; close
- * accepts NULL. */
+/* A task's listening socket for its peers: made once, used by every generation. */
 struct mesh_listener;
+/* `host` is a numeric address of this host ("127.0.0.1"); the port is ephemeral. ret_address gets
+ * "host:port/token", which goes into the roster as it is. */
 cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_listener,
     char ret_address[MESH_ADDRESS_BYTES], struct cadre_error *error);
+/* To be called after the meshes that use it are closed; accepts NULL. */
 void mesh_listener_close(struct mesh_listener *listener);
 
-/* Before all else in a program, which may leave by exit() while threads of ours shake hands: what
- * they use stays then. */
+/* To be called first in a program, which may leave by exit() while threads of the mesh are in a
+ * handshake: what they use then stays allocated. */
 void mesh_prepare_process(void);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mesh peer for replicas on devices. It has a host mesh inside: everything that is asked of
- * buffers in the host's memory goes there, and so does the agreement on each call, so that calls
- * that differ are named and never hang. Data in devices' memory go one of two ways, the same on all
- * replicas of a generation:
+ * The mesh peer for replicas on devices. It has a host mesh inside: all collectives of buffers in
+ * the host's memory go there, and so does the agreement on each call, so that calls that differ are
+ * named and never hang (protocol, rule 14). Data in devices' memory go one of two ways, the same on
+ * all replicas of a generation:
  *
  *    connected   NCCL, one communicator rank a replica, enqueued on the device's comm stream
  *    otherwise   through the host: copied to page-locked memory, the host mesh, copied back. Then a
  *                replica's buffers may be in its device's memory and another's in the host's.
  *
  * All tasks of a generation use this table, or none does: calls of more than 8 MiB in a mesh that
- * is not connected begin with a word of all on whether any of them is on a device. A task whose
- * replicas are all on the host gives no devices.
+ * is not connected begin with an exchange of all on whether any of them is on a device. A task
+ * whose replicas are all on the host gives no devices.
  *
  * A replica that does not come to a collective is named to those that wait (`stalled`, the timeout)
- * as on the host, since the agreement is there. Once all have come mesh_device_synchronize waits,
- * and tells `stalled` the own rank while the devices of all local replicas are in a collective that
- * others' are not done with; a task whose device is still at its own work tells nothing. When the
- * time is over the error names the replica whose device did not come, if it is one.
+ * as on the host, since the agreement is there. Once all have come, mesh_device_synchronize waits,
+ * and calls `stalled` with the own rank while the devices of all local replicas are in a collective
+ * that others' are not done with; a task whose device is still at its own work does not call it.
+ * When the time is over, the error names the replica whose device did not come, if it is one.
  *
  * Connected, sums have NCCL's order, which is not the canonical one: the same on all replicas, and
  * in each run with the same devices and settings. Types that NCCL does not reduce (i16, u16) are
@@ -32,33 +32,34 @@
 
 extern const struct mesh_ops mesh_device_ops;
 
-/* Whether any replica of the generation is on a device. Until all tasks know that, a mesh of
- * several is told `false` and takes host memory only, as the host mesh does; then all are told the
- * same, between two collectives. A new mesh takes it for true. Nothing for any other mesh. */
+/* Sets whether any replica of the generation is on a device. Until that is agreed, a mesh of
+ * several tasks gets `false` and takes host memory only, as the host mesh does; then all tasks set
+ * the same, between two collectives. A new mesh assumes true. No effect on any other mesh. */
 void mesh_device_expect(struct mesh *mesh, bool devices);
 
-/* What a task can do, to be told to all others when a generation begins: equal words of all tasks,
- * other than 0, mean that it may be connected. 0: a local replica is on the host, two are on one
- * device, or there is no library; *ret_reason (static) says which. */
+/* The key of what a task can do, which all tasks exchange when a generation begins: equal keys of
+ * all tasks, other than 0, mean that the mesh may be connected. 0: a local replica is on the host,
+ * two are on one device, or there is no library; *ret_reason (static) is which. */
 uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const char **ret_reason);
 
 /* Connects the replicas' devices: all local replicas of all tasks call it, once, before any other
- * use of the mesh at the same time. The id is made by the task of rank 0 and travels through the
- * host mesh, whose connections are proven; it is never written anywhere. CADRE_OK also when the
- * devices cannot be connected, for a reason that all know (two tasks use one GPU, NCCL refuses, or
- * is not ready within `timeout_us`): then mesh_device_reason tells it, and the other way is taken.
- * Anything else as of a collective: ABORTED, DEADLINE_EXCEEDED (`timeout_us`), ... */
+ * use of the mesh at the same time. The id is made by the task of rank 0, new for each generation
+ * (protocol, rule 13), and is sent through the host mesh, whose connections are proven; it is never
+ * written anywhere. CADRE_OK also when the devices cannot be connected, for a reason that all tasks
+ * have (two tasks use one GPU, NCCL refuses, or is not ready within `timeout_us`):
+ * mesh_device_reason returns it, and the other way is taken. Anything else as of a collective:
+ * ABORTED, DEADLINE_EXCEEDED (`timeout_us`), ... */
 cadre_status mesh_device_connect(
     struct mesh *mesh, uint32_t local_replica, uint64_t timeout_us, struct cadre_error *error);
 
-/* "" when it is connected, or no mesh for devices; else why not, in words for people. Final, and
- * for any thread that has seen mesh_device_connect return. */
+/* "" when it is connected, or no mesh for devices; else why not, as text for people. Final, and for
+ * any thread that has seen mesh_device_connect return. */
 const char *mesh_device_reason(const struct mesh *mesh);
 
-/* Waits until all that this replica enqueued is done on its device, comm and compute streams alike
- * (after which a step may be committed): CADRE_OK; how it failed; the mesh's fault when it is
- * aborted meanwhile; DEADLINE_EXCEEDED when a collective is not done within the mesh's time. Of any
- * other mesh CADRE_OK at once. */
+/* Waits until all that this replica enqueued is done on its device, comm and compute streams alike;
+ * after that a step may be committed (protocol, rule 10). CADRE_OK; how it failed; the mesh's fault
+ * when it is aborted meanwhile; DEADLINE_EXCEEDED when a collective is not done within the mesh's
+ * time. Of any other mesh CADRE_OK at once. */
 cadre_status mesh_device_synchronize(
     struct mesh *mesh, uint32_t local_replica, struct cadre_error *error);
 
@@ -66,8 +67,8 @@ cadre_status mesh_device_synchronize(
 cadre_status mesh_device_synchronize_all(struct mesh *mesh, uint32_t local_replica,
     struct device *const others[], uint32_t count, struct cadre_error *error);
 
-/* After an abort: waits until the communicators are gone and the devices' streams at rest, at most
- * `timeout_us`. False: a device hangs, and nothing in this process can end that. */
+/* After an abort: waits until the communicators are destroyed and the devices' streams idle, at
+ * most `timeout_us`. False: a device hangs, and nothing in this process can end that. */
 bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us);
 
 /* NCCL's handle of this replica, which the program may use until mesh_device_comm_returned: for so
@@ -76,13 +77,13 @@ bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us);
 cadre_status mesh_device_comm(
     struct mesh *mesh, uint32_t local_replica, void **ret_comm, struct cadre_error *error);
 
-/* The program uses no handle any more, if it had one. Where it did not end well: how the
- * communicators do, or the mesh's fault, since that may be why. */
+/* The program uses no handle any more, if it had one. `well` false, it failed: the error of the
+ * communicators, or the mesh's fault, because that may be the cause. */
 cadre_status mesh_device_comm_returned(
     struct mesh *mesh, uint32_t local_replica, bool well, struct cadre_error *error);
 
 /* --- groups: replicas that use several devices, and communicators of these for the program's own
- * calls. They live and end with the mesh's own, whose devices are connected. --- */
+ * calls. They have the lifetime of the mesh's own, whose devices are connected. --- */
 
 enum mesh_device_group_kind {
     MESH_DEVICE_ACROSS, /* one device of each replica; of number 0 the replicas' communicator */
@@ -93,19 +94,19 @@ struct mesh_device_group {
     enum mesh_device_group_kind kind;
     uint32_t number; /* ACROSS: which one of them */
     uint32_t each;   /* devices of each replica, at most DEVICES_MAX */
-    /* [local replica][each]; the first is the replica's own, and none is there twice. Borrowed for
+    /* [local replica][each]; the first is the replica's own, and none is listed twice. Borrowed for
      * the call. */
     struct device *const *devices;
 };
 
-/* Whether this replica has been through mesh_device_form in this mesh: then so have all. True of
- * what needs no forming, and where there can be none. */
+/* Whether this replica has called mesh_device_form for this group in this mesh: then all have. True
+ * of a group that needs no forming, and where there can be none. */
 bool mesh_device_formed(
     struct mesh *mesh, uint32_t local_replica, const struct mesh_device_group *group);
 
 /* All local replicas of all tasks call it, in the order of collectives, and with `note`, as of one.
- * An id that several tasks need travels through the host mesh. CADRE_OK also where NCCL refuses, or
- * is not ready in time, or where two replicas would be on one device: then all know the reason. */
+ * An id that several tasks need is sent through the host mesh. CADRE_OK also where NCCL refuses, or
+ * is not ready in time, or where two replicas would be on one device: then all have the reason. */
 cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
     const struct mesh_device_group *group, const struct mesh_note *note, struct cadre_error *error);
 

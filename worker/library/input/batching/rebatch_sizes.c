@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/composite/composite.h"
 #include "worker/library/input/batching/element_slice.h"
 #include "worker/library/input/batching/rebatch_dataset.h"

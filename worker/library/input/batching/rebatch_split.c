@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/input/batching/element_slice.h"
 #include "worker/library/input/batching/rebatch_dataset.h"
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
-
 /* Elements that are passed over between two looks at whether somebody has cancelled. */
 #define SKIPPED_AT_ONCE 1024
 

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/input/node/sample_id.h"
 #include "worker/library/input/sharding/auto_shard.h"
 #include "worker/library/input/sharding/file_names.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/base/fault.h"
-#include "common/pure/assert.h"
 #include "worker/library/input/distribution/distributed_input_internal.h"
 
 void worker_pipelines_clear(struct worker_pipelines *own)

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
-
 static cadre_status check_workers(uint64_t workers, struct cadre_error *error)
 {
     if (workers < 1 || workers > FILE_SHARES_WORKERS_MAX) {

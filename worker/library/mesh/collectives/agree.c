@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A slot's call as it was posted. What another process wrote may be anything. */
+/* A slot's call as it was posted. Another process may have written anything there. */
 static struct call_record record_of(const struct replica *replica, uint32_t slot)
 {
     const struct group_post *post = mesh_posted(replica, slot);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-gather: each replica copies what all others give into its own memory. Also the barrier, which
- * is nothing but its posts, and all_gather where nobody knows the others' sizes. */
+ * All-gather: each replica copies the data of all others into its own memory. Also the barrier,
+ * which consists of its posts only. Called through the host mesh's table of functions (host.c) and
+ * by the mesh for devices. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/collectives/reach.h"
 
-/* Of the replica of global index `index`. */
+/* The bytes of the replica with global index `index`. */
 static size_t size_of(const struct call *call, uint32_t index)
 {
     return call->sizes != NULL ? call->sizes[index] : call->buffers[0].bytes;
@@ -23,7 +24,7 @@ static void all_gather_pack(struct replica *replica, const struct call *call, ui
     }
 }
 
-static void all_gather_place(uint8_t **into, const uint8_t *from, size_t bytes)
+static void all_gather_copy(uint8_t **into, const uint8_t *from, size_t bytes)
 {
     if (bytes > 0) {
         memcpy(*into, from, bytes);
@@ -36,7 +37,7 @@ static cadre_status all_gather_small(struct replica *replica, const struct call 
     const struct host_mesh *host = replica->host;
     uint8_t *into = call->buffers[0].data;
     for (uint32_t slot = 0; slot < host->group.slot_count; slot++) {
-        all_gather_place(
+        all_gather_copy(
             &into, mesh_posted(replica, slot)->payload.data, size_of(call, host->globals[slot]));
     }
     return CADRE_OK;
@@ -57,7 +58,7 @@ static cadre_status copy_all(
             if (group_is_broken(&host->group)) {
                 return mesh_broken(replica);
             }
-            all_gather_place(
+            all_gather_copy(
                 &into, from + done, left < REACH_BLOCK_BYTES ? left : REACH_BLOCK_BYTES);
         }
         if (from == NULL) {
@@ -105,7 +106,7 @@ static cadre_status all_gather_large(struct replica *replica, const struct call 
                            : mesh_reach_run(replica, call, copy_all);
 }
 
-/* Where all pieces begin. */
+/* The offset at which each replica's data begin in the result. */
 static cadre_status find_offsets(struct replica *replica, const struct call *call)
 {
     for (uint32_t i = 0; i < replica->host->replica_count; i++) {
@@ -156,7 +157,7 @@ static size_t all_gather_cut(
     return high - low < chunk_bytes ? high : low + chunk_bytes;
 }
 
-/* What of the own piece is in [low, high) goes there. */
+/* Copies the part of this replica's data that is in [low, high) into the chunk. */
 static void put_own(
     const struct replica *replica, const struct call *call, size_t low, size_t high, uint8_t *chunk)
 {
@@ -205,7 +206,7 @@ static const struct hosts_kind hosts = {
     .deliver = all_gather_deliver,
 };
 
-/* All sizes, for the digest, and their sum. */
+/* Checks all sizes, adds them up, and makes their digest. */
 static void take_sizes(struct replica *replica, struct call *call, const size_t *sizes)
 {
     size_t own = call->buffers[0].bytes;

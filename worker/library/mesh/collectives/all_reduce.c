@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce. Every sum is made along the canonical tree, by whoever needs it:
- *  - small: each replica reduces the posts of all slots into its own buffers.
- *  - large, all buffers within reach: each replica reduces its share of the elements of all, and
- *    writes it to all: one pass over memory.
- *  - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
- *    slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
- *    result, while the next chunk is copied. */
+ * All-reduce within a host. Every sum is made along the canonical tree, in one of three ways:
+ * - small: each replica reduces the posts of all slots into its own buffers.
+ * - large, all buffers within reach: each replica reduces its share of the elements of all, and
+ *   writes it to all: one pass over memory.
+ * - large, staged, chunk by chunk: each replica copies its chunk to where the others read it. Few
+ *   slots: each reduces the whole chunk into its own buffers. More: each its share, into a shared
+ *   result, while the next chunk is copied.
+ *
+ * Called through the host mesh's table of functions (host.c). Order of the sums: protocol, rule
+ * 14. */
 #include <string.h>
 
 #include "worker/library/mesh/collectives/all_reduce.h"
@@ -27,7 +30,7 @@ static void collectives_all_reduce_pack(
     }
 }
 
-/* replica->ins[slot] + at[slot's own] of all slots into one place. */
+/* Reduces replica->ins[slot] + at[slot's own] of all slots into each of `outs`. */
 static void collectives_all_reduce_reduce(const struct replica *replica, const struct call *call,
     enum mesh_dtype dtype, uint8_t *const *outs, size_t out_count, size_t at, size_t bytes)
 {
@@ -52,7 +55,7 @@ static cadre_status collectives_all_reduce_small(struct replica *replica, const 
     return CADRE_OK;
 }
 
-/* The own share of a window of buffers, into all replicas' buffers. */
+/* Reduces the own share of a window of buffers into all replicas' buffers. */
 static cadre_status reduce_share(
     struct replica *replica, const struct call *call, size_t first, size_t count)
 {
@@ -84,7 +87,7 @@ static cadre_status reduce_share(
     return CADRE_OK;
 }
 
-/* [low, high) of the staged chunk that begins at `begin`, into the own buffers, or packed at
+/* Reduces [low, high) of the staged chunk that begins at `begin` into the own buffers, or packed at
  * `result`, which holds the chunk. */
 static void reduce_staged(struct replica *replica, const struct call *call, size_t begin,
     size_t low, size_t high, unsigned parity, uint8_t *result)

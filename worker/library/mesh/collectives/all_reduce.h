@@ -7,7 +7,8 @@
 
 extern const struct hosts_kind mesh_all_reduce_hosts;
 
-/* The slots' posts, which are the one list of buffers of replica->layout, reduced by all hosts. */
+/* Reduces the slots' posts, which are the one list of buffers of replica->layout, over all
+ * hosts. */
 cadre_status mesh_all_reduce_exchange(
     struct replica *replica, const struct call *call, struct wire_call *wire, uint8_t *result);
 

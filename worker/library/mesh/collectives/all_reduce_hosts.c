@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduce over several hosts: the slots of each reduce to one root, the wire joins the roots.
- * Between hosts, sums of 16-bit types are float32, and rounded where they are delivered. */
+ * All-reduce over several hosts: the slots of each host reduce to one root, the wire joins the
+ * roots. Between hosts, sums of 16-bit types are float32, and rounded where they are delivered.
+ * Called by the turns in hosts.c through mesh_all_reduce_hosts. */
 #include <string.h>
 
 #include "worker/library/mesh/collectives/all_reduce.h"
@@ -48,7 +49,7 @@ static bool all_reduce_hosts_find(struct replica *replica, const struct call *ca
     return true;
 }
 
-/* The host's root of [low, high) into a chunk that begins at `begin`. */
+/* Reduces [low, high) of this host's slots into a chunk that begins at `begin`. */
 static cadre_status all_reduce_hosts_reduce(struct replica *replica, const struct call *call,
     enum source source, size_t begin, size_t low, size_t high, uint8_t *chunk)
 {

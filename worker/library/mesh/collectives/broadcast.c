@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Broadcast. Within reach, each replica copies its share of the root's buffers to all others, so
- * that all cores work; staged, the root copies chunk after chunk to where the others read. */
+ * that all cores work; staged, the root copies chunk after chunk to where the others read. Called
+ * through the host mesh's table of functions (host.c). */
 #include <string.h>
 
 #include "worker/library/mesh/collectives/hosts.h"
 #include "worker/library/mesh/collectives/reach.h"
 
-#define TILE_BYTES ((size_t)16 << 10) /* is read once, and then comes out of the cache */
+#define TILE_BYTES ((size_t)16 << 10) /* read once from memory, then from the cache */
 
 static bool is_root(const struct replica *replica, const struct call *call)
 {
@@ -44,7 +45,7 @@ static cadre_status collectives_broadcast_small(struct replica *replica, const s
     return CADRE_OK;
 }
 
-/* `bytes` bytes at `at` of the root's buffer to where all results go. */
+/* Copies `bytes` bytes at `at` of the root's buffer to all results. */
 static cadre_status broadcast_copy(
     const struct replica *replica, const uint8_t *from, size_t at, size_t bytes)
 {
@@ -172,7 +173,7 @@ static size_t broadcast_cut(
     return mesh_layout_chunk_end(&replica->layout, low, 2 * replica->host->chunk_bytes);
 }
 
-/* The root copies its own; nobody else has anything to do. */
+/* The root copies its data; the other replicas have nothing to copy. */
 static cadre_status broadcast_make(struct replica *replica, const struct call *call, size_t low,
     size_t high, uint8_t *chunk, uint32_t share, uint32_t shares)
 {

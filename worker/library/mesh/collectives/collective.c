@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The entry of all collectives. */
+ * The steps that all collectives share: taking a call, posting it, waiting for the other slots, and
+ * the fault or the mismatch that ends it. Each kind's file calls mesh_call_begin, mesh_call_take
+ * and mesh_call_run. */
 #include "worker/library/mesh/collectives/collective.h"
 
 #include <inttypes.h>
@@ -133,7 +135,7 @@ cadre_status mesh_broken(struct replica *replica)
     if (!group_reason(&host->group, &rank, &code, text)) {
         mesh_fault_raise(host, CADRE_ABORTED, "another task of this host ended the mesh");
     } else if (strstr(text, "rank ") != NULL) {
-        mesh_fault_raise(host, code, "%s", text); /* it names who is to blame */
+        mesh_fault_raise(host, code, "%s", text); /* it names the cause already */
     } else {
         mesh_fault_raise(host, code, "the task of rank %" PRIu32 " ended the mesh: %s", rank, text);
     }
@@ -164,9 +166,9 @@ static cadre_status wait_for(struct replica *replica, const struct call *call, u
 
 static struct group_wait_limits wait_limits_of(struct replica *replica, const struct call *call)
 {
-    bool tells = replica->local == 0 && replica->host->stalled != NULL;
+    bool reports = replica->local == 0 && replica->host->stalled != NULL;
     return (struct group_wait_limits){
-        .timeout_us = call->timeout_us, .stalled = tells ? on_stall : NULL, .user = replica};
+        .timeout_us = call->timeout_us, .stalled = reports ? on_stall : NULL, .user = replica};
 }
 
 static cadre_status collectives_collective_step(
@@ -192,7 +194,7 @@ cadre_status mesh_step(struct replica *replica, const struct call *call)
 
 cadre_status mesh_step_carried(struct replica *replica, const struct call *call)
 {
-    uint32_t depth = 3; /* the speaker waits for relays over as many levels as there are */
+    uint32_t depth = 3; /* the leader waits for relays over as many levels as there are */
     for (uint32_t hosts = 1; hosts < replica->host->topology.host_count; hosts *= 2) {
         depth++;
     }
@@ -246,7 +248,7 @@ static void mesh_post(
     own->key = shape->key;
     own->flags = call->wrong ? GROUP_PROBLEM : 0;
     if (call->wrong) {
-        /* Nothing more is known about it. */
+        /* Nothing more of a wrong call is posted. */
     } else if (call->small) {
         kind->pack(replica, call, own->payload.data);
     } else {
@@ -261,7 +263,7 @@ static cadre_status take_part(
     struct cadre_error error;
     bool same = false;
     mesh_post(replica, call, kind);
-    /* While the others come. Small calls of one host do without. */
+    /* Done while the other slots come. Small calls of one host need no layout. */
     bool laid_out = !call->wrong && (!call->small || replica->host->topology.host_count > 1);
     if (laid_out && mesh_layout_set(&replica->layout, call->buffers, (size_t)call->shape.count,
                         &error) != CADRE_OK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The way every collective goes: describe the call, post it, wait for the posts of the host's other
- * slots, compare. What is left then is the kind's own: a small call has all data at hand, a large
- * one goes on in steps, at each of which all slots wait for each other. */
+ * The steps of every collective: describe the call, post it, wait for the posts of the host's other
+ * slots, compare (protocol, rule 14). The rest belongs to the kind: a small call has all data at
+ * hand, a large one is made in steps, and at each of them all slots wait for each other. */
 #ifndef CADRE_WORKER_MESH_COLLECTIVES_COLLECTIVE_H
 #define CADRE_WORKER_MESH_COLLECTIVES_COLLECTIVE_H
 
@@ -14,13 +14,13 @@ struct call {
     const struct mesh_buffer *buffers;
     const char *text; /* NULL, or how the call reads to people */
     uint64_t timeout_us;
-    bool wrong; /* by itself: replica->text says why */
-    bool small; /* the data travel with the post */
-    /* What the others of the host reach, when not small. */
-    uint32_t given_times; /* of each buffer's bytes, where it is read; 0: nothing is */
+    bool wrong; /* by itself: replica->text has the reason */
+    bool small; /* the data are sent with the post */
+    /* What the host's other replicas reach, when not small. */
+    uint32_t given_times; /* of each buffer's bytes, where it is read; 0: no data are given */
     bool written;         /* results are written by others too */
     bool moves;           /* broadcast, on the root: its own buffers are written, too */
-    const size_t *sizes;  /* all_gather: of all replicas; NULL: all are as the own one */
+    const size_t *sizes;  /* all_gather: of all replicas; NULL: all have the bytes of this one */
 };
 
 struct hosts_kind;
@@ -32,72 +32,81 @@ struct collective_kind {
     /* All posts are here, and equal. */
     cadre_status (*small)(struct replica *replica, const struct call *call);
     cadre_status (*large)(struct replica *replica, const struct call *call);
-    const struct hosts_kind *hosts; /* how it goes on between several hosts */
+    const struct hosts_kind *hosts; /* how it continues between several hosts */
 };
 
-/* The replica that calls; fails when nothing can be called now. */
+/* Finds the replica that calls; fails when the mesh is not formed, or ended. */
 cadre_status mesh_call_begin(struct mesh *mesh, uint32_t local, enum mesh_kind kind,
     struct call *ret_call, struct replica **ret_replica, struct cadre_error *error);
 
-/* Takes a list of buffers: checks it, and makes it the call's shape. */
+/* Takes a list of buffers: checks it, and writes the call's shape. */
 void mesh_call_take(struct replica *replica, struct call *call, const struct mesh_buffer *buffers,
     size_t count, const struct mesh_note *note);
 
-/* What each kind looks at besides. */
+/* The same for an all_reduce, whose operation is checked too. */
 void mesh_take_all_reduce(struct replica *replica, struct call *call, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
+/* The same for a reduce_scatter: `part` is the own part, its `from` the whole vector. */
 void mesh_take_reduce_scatter(struct replica *replica, struct call *call, enum mesh_op op,
     const struct mesh_buffer *part, const struct mesh_note *note);
+/* The same for a broadcast from global replica `root`. */
 void mesh_take_broadcast(struct replica *replica, struct call *call, uint32_t root,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note);
-/* `own`: `from` is what this replica gives, `data` where all goes; as long as the call. */
+/* The same for an all_gather. `own`: `from` is what this replica gives, `data` where the result of
+ * all goes; it must stay as long as the call. */
 void mesh_take_all_gather(struct replica *replica, struct call *call, const struct mesh_buffer *own,
     const size_t *sizes, const struct mesh_note *note);
 
-/* What an all_gather gathers, of all replicas. */
+/* The bytes that an all_gather gathers, of all replicas together. */
 static inline uint64_t mesh_gathered_bytes(const struct replica *replica, const struct call *call)
 {
     uint64_t bytes = call->shape.bytes;
     return call->sizes != NULL ? bytes : bytes * replica->host->replica_count;
 }
 
-/* Says what is wrong with a call by itself; the other replicas hear it too. */
+/* Records what is wrong with a call by itself; the other replicas receive the text too. */
 void mesh_call_blame(struct replica *replica, struct call *call, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* All of the collective, and its error. */
+/* Runs the whole collective, and returns its error. */
 cadre_status mesh_call_run(struct replica *replica, struct call *call,
     const struct collective_kind *kind, struct cadre_error *error);
 
-/* Only its agreement: a barrier of those that make this call, whatever its kind. No data move. */
+/* Runs only its agreement: a barrier of those that make this call, whatever its kind. No data are
+ * moved. */
 cadre_status mesh_call_agree(struct replica *replica, struct call *call, struct cadre_error *error);
 
-/* Says that this replica got so far, and waits until all slots of the host did. */
+/* Marks this replica's progress, and waits until all slots of the host came as far. */
 cadre_status mesh_step(struct replica *replica, const struct call *call);
 
-/* The same where the speaker may be waiting for other hosts meanwhile: it names who is late. */
+/* The same where the leader may be waiting for other hosts meanwhile: it names the late one. */
 cadre_status mesh_step_carried(struct replica *replica, const struct call *call);
 
-/* The group is broken: ABORTED, once this task's mesh knows why. */
+/* The group is broken: ABORTED, once the reason is in this task's fault. */
 cadre_status mesh_broken(struct replica *replica);
 
-/* What the replicas of the host posted, by slot. */
+/* The post of one slot of the host. */
 static inline const struct group_post *mesh_posted(const struct replica *replica, uint32_t slot)
 {
     return &replica->host->group.slots[slot].posts[replica->sequence & 1];
 }
 
+/* mesh_ops.all_reduce of the host mesh. */
 cadre_status host_all_reduce(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
+/* mesh_ops.reduce_scatter of the host mesh. */
 cadre_status host_reduce_scatter(struct mesh *mesh, uint32_t local_replica, enum mesh_op op,
     const struct mesh_buffer *part, const struct mesh_note *note, struct cadre_error *error);
+/* mesh_ops.broadcast of the host mesh. */
 cadre_status host_broadcast(struct mesh *mesh, uint32_t local_replica, uint32_t root,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
+/* mesh_ops.all_gather of the host mesh. */
 cadre_status host_all_gather(struct mesh *mesh, uint32_t local_replica, const void *data,
     size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
     struct cadre_error *error);
+/* mesh_ops.barrier of the host mesh. */
 cadre_status host_barrier(struct mesh *mesh, uint32_t local_replica, const struct mesh_note *note,
     struct cadre_error *error);
 

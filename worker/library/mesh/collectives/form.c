@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connector's side of forming, and the steps of the whole. */
+ * The connector's side of forming, and the steps of the whole. host.c opens it in form_post and
+ * polls it in form_test; listener.c has the acceptor's side. */
 #include "worker/library/mesh/collectives/form.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@
 
 #define RETRY_FIRST_US UINT64_C(1000)
 #define RETRY_MAX_US   UINT64_C(200000)
-#define LOOK_AGAIN_US  UINT64_C(1000000) /* strangers lose patience without an event */
+#define LOOK_AGAIN_US  UINT64_C(1000000) /* unproven connections time out without an event */
 
 enum caller_state {
     CALLER_PAUSED,
@@ -32,7 +33,7 @@ enum caller_state {
     CALLER_DONE
 };
 
-/* The way to one lower rank. */
+/* The connection to one lower rank. */
 struct caller {
     enum caller_state state;
     uint32_t rank;
@@ -116,7 +117,8 @@ cadre_status mesh_form_open(struct host_mesh *host, struct cadre_error *error)
     CADRE_TRY(form_watch(forming, forming->timer_fd, error));
     CADRE_TRY(form_watch(forming, host->fault.event_fd, error));
     CADRE_TRY(form_watch(forming, mesh_listener_fd(host->listener), error));
-    /* The first step is due at once: strangers of this generation may be waiting already. */
+    /* The first step is due at once: unproven connections of this generation may be waiting
+     * already. */
     struct itimerspec at_once = {.it_value.tv_nsec = 1};
     timerfd_settime(forming->timer_fd, 0, &at_once, NULL);
     return CADRE_OK;
@@ -174,7 +176,7 @@ int mesh_form_watch_fd(const struct host_mesh *host)
     return host->forming->epoll_fd;
 }
 
-/* Whether nothing more is to come from the task of `rank`. */
+/* Whether this task needs no more from the task of `rank`. */
 static bool is_there(const struct host_mesh *host, uint32_t rank)
 {
     const struct link *link = mesh_links_find(&host->links, rank);
@@ -213,12 +215,13 @@ static void watch_caller(struct forming *forming, struct caller *caller, uint32_
     (void)epoll_ctl(forming->epoll_fd, verb, caller->fd, &event);
 }
 
-/* A refusal that no waiting changes. */
-static cadre_status not_let(struct host_mesh *host, const struct caller *caller, int errnum)
+/* A refusal by the system, which no waiting changes. */
+static cadre_status unix_socket_refused(
+    struct host_mesh *host, const struct caller *caller, int errnum)
 {
     return mesh_fault_raise(host, CADRE_PERMISSION_DENIED,
-        "this system does not let tasks of one host connect over a Unix socket (to the task of "
-        "rank %" PRIu32 ": %s); allow it, or give each task an address of its own",
+        "this system does not allow tasks of one host to connect over a Unix socket (to the task "
+        "of rank %" PRIu32 ": %s); allow it, or give each task an address of its own",
         caller->rank, strerrordesc_np(errnum));
 }
 
@@ -236,11 +239,11 @@ static cadre_status start_call(struct host_mesh *host, struct caller *caller, ui
     caller->state = CALLER_CONNECTING;
     const struct sockaddr *address = (const struct sockaddr *)&caller->address.storage;
     if (caller->local && fault_point("mesh.connect_local")) {
-        return not_let(host, caller, EACCES);
+        return unix_socket_refused(host, caller, EACCES);
     }
     if (connect(caller->fd, address, caller->address.bytes) != 0 && errno != EINPROGRESS) {
         if (caller->local && (errno == EACCES || errno == EPERM)) {
-            return not_let(host, caller, errno);
+            return unix_socket_refused(host, caller, errno);
         }
         pause_caller(caller, now_us, strerrordesc_np(errno));
         return CADRE_OK;
@@ -249,8 +252,8 @@ static cadre_status start_call(struct host_mesh *host, struct caller *caller, ui
     return CADRE_OK;
 }
 
-/* A connection to a free ephemeral port of this host can by chance meet itself. */
-static bool met_itself(int fd)
+/* A connection to a free ephemeral port of this host can by chance be connected to itself. */
+static bool connected_to_itself(int fd)
 {
     struct mesh_sockaddr own = {.bytes = sizeof own.storage};
     struct mesh_sockaddr peer = {.bytes = sizeof peer.storage};
@@ -271,8 +274,8 @@ static void form_greet(struct host_mesh *host, struct caller *caller, uint64_t n
     if (getpeername(caller->fd, (struct sockaddr *)&peer.storage, &peer.bytes) != 0) {
         return; /* not connected yet */
     }
-    if (!caller->local && met_itself(caller->fd)) {
-        pause_caller(caller, now_us, "nobody listens there");
+    if (!caller->local && connected_to_itself(caller->fd)) {
+        pause_caller(caller, now_us, "no process listens there");
         return;
     }
     if (!caller->local) {
@@ -313,8 +316,8 @@ static bool read_fully(struct caller *caller, uint8_t *bytes, size_t size, uint6
 static cadre_status not_authenticated(struct host_mesh *host, uint32_t rank)
 {
     return mesh_fault_raise(host, CADRE_UNAUTHENTICATED,
-        "who listens at %s does not hold the generation's key, so it is not the task of rank "
-        "%" PRIu32 "; give all tasks the same key",
+        "the process that listens at %s does not hold the generation's key, so it is not the task "
+        "of rank %" PRIu32 "; give all tasks the same key",
         host->members[rank].address, rank);
 }
 
@@ -339,7 +342,7 @@ static cadre_status form_authenticate(
     return CADRE_OK;
 }
 
-/* A second connection of a rank replaces the first: its task gave that one up. */
+/* A second connection of a rank replaces the first, because its task closed that one. */
 static void form_admit(void *user, uint32_t rank, bool local, int fd)
 {
     struct host_mesh *host = user;
@@ -399,7 +402,7 @@ static struct caller *find_caller(const struct host_mesh *host, uint32_t rank, b
     return NULL;
 }
 
-/* Takes the gifts of one link as far as they go now. */
+/* Exchanges the handovers of one link as far as they go now. */
 static cadre_status step_link(struct host_mesh *host, struct link *link, uint64_t now_us)
 {
     struct cadre_error error;
@@ -460,7 +463,7 @@ static void form_arm(struct host_mesh *host, uint64_t now_us)
     timerfd_settime(host->forming->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* All connections stand. */
+/* All connections are established. */
 static cadre_status form_finish(struct host_mesh *host)
 {
     struct cadre_error error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Forming: of two tasks that are to be connected (topology.h), the higher rank calls and the lower
- * one admits, by steps that never block. Tasks of one host then hand each other their gifts
+ * Forming: of two tasks that are to be connected (topology.h), the higher rank connects and the
+ * lower one admits, by steps that never block. Tasks of one host then exchange their handovers
  * (links.h). A connection that is refused or ends is tried again after a pause (the other task may
  * not listen yet, or still be in an older generation); a peer that answers but cannot prove the key
  * ends the forming at once. */
@@ -9,24 +9,25 @@
 
 #include "worker/library/mesh/wire/host.h"
 
-/* For a mesh of several tasks, whose topology and links are there; host->forming is the caller's to
+/* For a mesh of several tasks that has its topology and links; host->forming is the caller's to
  * close also after an error. */
 cadre_status mesh_form_open(struct host_mesh *host, struct cadre_error *error);
 
-/* One step; the caller has seen that there is no fault. CADRE_PENDING, or CADRE_OK once all
- * connections stand and all gifts have come, or the code of the fault it raised. */
+/* One step, in a mesh without a fault. CADRE_PENDING, or CADRE_OK once all connections are
+ * established and all handovers have come, or the code of the fault it raised. */
 cadre_status mesh_form_step(struct host_mesh *host);
 
-/* After a fault: ends all connections, so that the other tasks need not wait to hear of it. For the
- * thread that polls, before the mesh has formed. */
+/* After a fault: ends all connections, so that the other tasks need not wait for the message. For
+ * the thread that polls, before the mesh has formed. */
 void mesh_form_drop(struct host_mesh *host);
 
+/* The descriptor that becomes readable when a step may get further. */
 int mesh_form_watch_fd(const struct host_mesh *host);
 
 /* The lowest rank that is still to come; UINT32_MAX: none. */
 uint32_t mesh_form_missing(const struct host_mesh *host);
 
-/* Connections that already stand are the mesh's and stay open; accepts NULL. */
+/* Established connections are the mesh's and stay open; accepts NULL. */
 void mesh_form_close(struct forming *forming);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-gather of sizes that nobody knows: the sizes first. Works on any peer. */
+ * All-gather of sizes that the replicas do not know of each other: the sizes first. Works on any
+ * peer. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -10,7 +11,7 @@ struct offer {
     uint64_t wrong; /* there is no memory behind it */
 };
 
-/* Every replica looks at the same offers, and finds the same fault in them. */
+/* Every replica checks the same offers, and finds the same fault in them. */
 static cadre_status gather_any_check(const struct offer *offers, uint32_t count, size_t *ret_sizes,
     size_t *ret_total, struct cadre_error *error)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host mesh's table of functions, and the life of one mesh. */
+ * The host mesh's table of functions, and the lifetime of one mesh: it checks the configuration,
+ * makes topology, links, page and wire, polls the forming, and ends all of them. The worker's
+ * library calls it through mesh_host_ops. */
 #include "worker/library/mesh/wire/host.h"
 
 #include <inttypes.h>
@@ -71,10 +73,10 @@ static cadre_status take_roster(
         host->firsts[rank + 1] = host->firsts[rank] + host->members[rank].replicas;
     }
     CADRE_TRY(mesh_topology_make(&host->topology, host->members, tasks, error));
-    /* All must plan the same connections and the same order of sums. */
+    /* All must derive the same connections and the same order of sums. */
     for (uint32_t rank = 0; rank < tasks; rank++) {
-        uint64_t place = (uint64_t)host->topology.task_hosts[rank] << 32;
-        host->roster = prng_mix(host->roster ^ host->members[rank].replicas ^ place);
+        uint64_t host_bits = (uint64_t)host->topology.task_hosts[rank] << 32;
+        host->roster = prng_mix(host->roster ^ host->members[rank].replicas ^ host_bits);
     }
     host->task_count = tasks;
     host->rank = config->rank;

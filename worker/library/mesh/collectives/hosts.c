@@ -8,7 +8,7 @@
 
 #define BUFFERS 3 /* one on the wire, one in the making, one that is still copied out of */
 
-/* What all hosts know about the call, from the speaker. */
+/* Publishes the agreement of all hosts; called by the leader. */
 static cadre_status hosts_publish(struct replica *replica, const struct agreement *agreement)
 {
     struct group_head *head = replica->host->group.head;
@@ -31,8 +31,8 @@ static cadre_status hosts_learn(struct replica *replica)
     return CADRE_INVALID_ARGUMENT;
 }
 
-/* Whether the data travel with the agreement. */
-static bool hosts_talks(
+/* Whether the data are sent with the agreement. */
+static bool hosts_data_with_agreement(
     const struct replica *replica, const struct call *call, const struct hosts_kind *kind)
 {
     const struct host_mesh *host = replica->host;
@@ -41,7 +41,7 @@ static bool hosts_talks(
     return kind->exchange != NULL && (call->small || fits);
 }
 
-/* Agrees with the other hosts; small data travel on the way. */
+/* Agrees with the other hosts; small data are sent with it. */
 static cadre_status open_call(
     struct replica *replica, const struct call *call, const struct hosts_kind *kind, bool same)
 {
@@ -54,7 +54,7 @@ static cadre_status open_call(
     }
     if (mesh_is_leader(replica)) {
         uint8_t *result = group_result(&replica->host->group, 0);
-        CADRE_TRY(same && hosts_talks(replica, call, kind)
+        CADRE_TRY(same && hosts_data_with_agreement(replica, call, kind)
                       ? kind->exchange(replica, call, &wire, result)
                       : mesh_wire_agree(replica->host, &wire));
         CADRE_TRY(hosts_publish(replica, &wire.agreement));
@@ -128,7 +128,7 @@ cadre_status mesh_hosts_run(
     struct replica *replica, const struct call *call, const struct hosts_kind *kind, bool same)
 {
     CADRE_TRY(open_call(replica, call, kind, same));
-    if (!call->small && !hosts_talks(replica, call, kind)) {
+    if (!call->small && !hosts_data_with_agreement(replica, call, kind)) {
         if (kind->whole != NULL && replica->host->lone_slots) {
             return kind->whole(replica, call);
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Spans: posting them, and looking them up with suspicion. */
+ * Spans: posting them, and looking them up with all bounds checked. */
 #include "worker/library/mesh/collectives/reach.h"
 
 #include <inttypes.h>
@@ -27,7 +27,8 @@ uint8_t mesh_reach_post(
 {
     bool reached = true;
     size_t count = (size_t)call->shape.count;
-    /* Beyond one task, whether all can be reached is asked at once, for all slots to know. */
+    /* Beyond one task, whether all buffers can be reached is decided at once, for all slots to
+     * see. */
     size_t last = first == 0 && replica->host->group.fd >= 0 ? count : first + GROUP_SPANS_MAX;
     for (size_t i = first; i < count && i < last; i++) {
         const struct mesh_buffer *buffer = &call->buffers[i];
@@ -43,7 +44,7 @@ uint8_t mesh_reach_post(
             atomic_store_explicit(&span->from, from, memory_order_relaxed);
         }
     }
-    /* Between hosts, chunks do not heed which buffers are posted. */
+    /* Between hosts, chunks do not follow which buffers are posted. */
     bool listed = replica->host->topology.host_count == 1 || count <= GROUP_SPANS_MAX;
     return reached && listed ? 0 : GROUP_PRIVATE;
 }
@@ -53,7 +54,7 @@ static uint8_t *reach_reach(struct replica *replica, uint32_t slot, uint64_t val
     struct host_mesh *host = replica->host;
     const struct slab_allocator *memory = &host->memories[slot];
     if (bytes == 0) {
-        return replica->scratch; /* nothing lies nowhere, which is no reason to fail */
+        return replica->scratch; /* an empty buffer has no address, which is no failure */
     }
     if (value > memory->bytes || bytes > memory->bytes - value) {
         mesh_fault_raise(host, CADRE_DATA_LOSS,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reduce-scatter: each replica reduces the part of its own from all vectors. Staged, a step moves
- * so much of every part as makes a chunk together. */
+ * Reduce-scatter: each replica reduces its own part of all vectors. Staged, a step moves as many
+ * bytes of every part as make a chunk together. Called through the host mesh's table of functions
+ * (host.c). */
 #include <string.h>
 
 #include "worker/library/mesh/collectives/all_reduce.h"
@@ -19,7 +20,7 @@ static void collectives_reduce_scatter_pack(
     }
 }
 
-/* replica->ins + at, into the own part from `at` on. */
+/* Reduces replica->ins + at into the own part from `at` on. */
 static void collectives_reduce_scatter_reduce(
     struct replica *replica, const struct call *call, uint8_t *into, size_t at, size_t bytes)
 {
@@ -65,7 +66,7 @@ static cadre_status reduce_part(
     return CADRE_OK;
 }
 
-/* [low, high) of the parts of all slots, one after the other. */
+/* Stages [low, high) of the parts of all slots, one after the other. */
 static void collectives_reduce_scatter_stage(const struct replica *replica, const struct call *call,
     size_t low, size_t high, unsigned parity)
 {
@@ -130,7 +131,7 @@ static cadre_status collectives_reduce_scatter_exchange(
                               : mesh_fault_raise(replica->host, status, "%s", error.text);
 }
 
-/* What is due to this replica, of rows that have `bytes` bytes each, to `at` in its part. */
+/* Copies what is due to this replica, of rows that have `bytes` bytes each, to `at` in its part. */
 static void take_row(
     struct replica *replica, const struct call *call, const uint8_t *rows, size_t at, size_t bytes)
 {

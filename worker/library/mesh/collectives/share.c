@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening, taking and leaving shared memory. */
+ * Opening, taking and leaving the shared memory of a host: the control page and the arenas. Called
+ * by host.c at forming and closing. */
 #include "worker/library/mesh/collectives/share.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 #include "worker/library/mesh/wire/wire.h"
 
-#define SLOTS_SMALL       8 /* above, less travels with a post: everybody reads all of them */
+#define SLOTS_SMALL       8 /* above, a post has fewer bytes, because every slot reads all posts */
 #define CHUNK_BYTES       ((size_t)128 << 10)
 #define CHUNK_BYTES_MIN   ((size_t)4096)
 #define STAGING_BYTES_MAX ((size_t)4 << 20) /* of all slots' chunks of one parity, about */
@@ -25,7 +26,7 @@ static const struct topology_host *own_host(const struct host_mesh *host)
     return &host->topology.hosts[host->topology.task_hosts[host->rank]];
 }
 
-/* The same numbers in all tasks of all hosts: what the busiest host takes, goes for all. */
+/* The same numbers in all tasks of all hosts, chosen for the host with the most slots. */
 static size_t choose_sizes(struct host_mesh *host)
 {
     const struct topology *topology = &host->topology;
@@ -63,7 +64,7 @@ static cadre_status make_replicas(struct host_mesh *host, struct cadre_error *er
     uint32_t slots = host->group.slot_count;
     size_t scratch_bytes = (mesh_reduce_scratch_bytes(slots) + 127) / 64 * 64;
     size_t bytes = host->local_count * sizeof *host->replicas;
-    host->replicas = aligned_alloc(GROUP_LINE_BYTES, bytes);
+    host->replicas = aligned_alloc(GROUP_CACHE_LINE_BYTES, bytes);
     if (host->replicas == NULL) {
         return no_memory(error);
     }
@@ -98,7 +99,7 @@ static void offer_arena(struct host_mesh *host)
     }
 }
 
-static void numa_place_memory(struct host_mesh *host, uint32_t rank, uintptr_t base, uint64_t bytes)
+static void numa_bind_memory(struct host_mesh *host, uint32_t rank, uintptr_t base, uint64_t bytes)
 {
     uint32_t first = host->topology.task_slots[rank];
     for (uint32_t i = 0; i < host_replicas_of(host, rank); i++) {
@@ -121,7 +122,7 @@ cadre_status mesh_share_open(struct host_mesh *host, struct cadre_error *error)
         CADRE_TRY(group_open(&host->group, own->slot_count, host->chunk_bytes, shared, error));
     }
     if (!shared) {
-        numa_place_memory(host, host->rank, 0, UINT64_MAX);
+        numa_bind_memory(host, host->rank, 0, UINT64_MAX);
         return make_replicas(host, error);
     }
     if (own->lead == host->rank) {
@@ -129,15 +130,15 @@ cadre_status mesh_share_open(struct host_mesh *host, struct cadre_error *error)
             (struct link_memory){.fd = host->group.fd, .bytes = host->group.bytes};
     }
     offer_arena(host);
-    numa_place_memory(host, host->rank, (uintptr_t)arena_base(), arena_bytes());
+    numa_bind_memory(host, host->rank, (uintptr_t)arena_base(), arena_bytes());
     host->group.slot_count = own->slot_count;
     return make_replicas(host, error);
 }
 
-/* Arenas lie one after the other at one size's distance, and what is reduced together often has one
- * offset in all of them. Some processors choose the place of a line in their first cache by a hash
- * of its address, in which such addresses are equal: each access would then put out the line of the
- * arena before, ten times slower. So each arena begins some pages further on. */
+/* Arenas are mapped at the distance of one size, and buffers that are reduced together often have
+ * one offset in all of them. Some processors choose the set of a cache line in their first cache by
+ * a hash of its address in which such addresses are equal: each access would then evict the cache
+ * line of the arena before, ten times slower. So each arena begins some pages further on. */
 static void *map_apart(uint32_t rank, const struct link_memory *arena, struct arena_view *view)
 {
     size_t skew = ((size_t)rank + 1) * SKEW_PAGES * ARENA_PAGE;
@@ -171,14 +172,14 @@ static cadre_status take_arena(
         return cadre_error_errno(
             error, errnum, "map the memory of the task of rank %" PRIu32, link->rank);
     }
-    /* A dump would fill all holes, and a child is not part of the mesh. */
+    /* A dump would fill all holes, and a child process is not part of the mesh. */
     (void)madvise(memory, (size_t)arena.bytes, MADV_DONTDUMP);
     (void)madvise(memory, (size_t)arena.bytes, MADV_DONTFORK);
-    numa_place_memory(host, link->rank, (uintptr_t)memory, arena.bytes);
+    numa_bind_memory(host, link->rank, (uintptr_t)memory, arena.bytes);
     return CADRE_OK;
 }
 
-/* From now on whoever ends the mesh breaks the group too; if it is at an end already, here. */
+/* From now on the end of the mesh breaks the group too; a mesh that has ended breaks it here. */
 static cadre_status share_join(struct host_mesh *host, const struct group *group)
 {
     pthread_mutex_lock(&host->fault.lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What this task shares with the others of its host: the control page and the arenas; and its own
- * replicas' side of it. */
+ * What this task shares with the others of its host: the control page and the arenas; and the state
+ * of its own replicas in them. */
 #ifndef CADRE_WORKER_MESH_COLLECTIVES_SHARE_H
 #define CADRE_WORKER_MESH_COLLECTIVES_SHARE_H
 
@@ -12,13 +12,14 @@ struct arena_view {
     size_t bytes;
 };
 
-/* Makes the page, unless another task leads this host, and what this task gives to the others. */
+/* Makes the page, unless another task leads this host, and the handover of this task. */
 cadre_status mesh_share_open(struct host_mesh *host, struct cadre_error *error);
 
-/* All links stand: takes the page and the arenas that came. A failure has raised the fault. */
+/* Called when all links are connected: maps the page and the arenas that came. A failure has raised
+ * the fault. */
 cadre_status mesh_share_take(struct host_mesh *host);
 
-/* Accepts what open left half done. */
+/* Accepts what a failed open left. */
 void mesh_share_close(struct host_mesh *host);
 
 #endif

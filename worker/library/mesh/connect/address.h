@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * "127.0.0.1:40123/5e1c07a9d2f4" and "[::1]:40123" to socket addresses and back. Numbers only: the
- * mesh never asks a resolver, because a lookup can block.
+ * mesh never uses a resolver, because a lookup can block.
  *
- * The token after the slash says that the task also listens on an abstract Unix socket, whose name
- * is made of the whole address: whoever has not read the roster cannot find or take it, and it
- * leaves nothing in the file system. */
+ * The token after the slash means that the task also listens on an abstract Unix socket, whose name
+ * is made of the whole address: a process that has not read the roster cannot find or take it, and
+ * it leaves nothing in the file system. */
 #ifndef CADRE_WORKER_MESH_CONNECT_ADDRESS_H
 #define CADRE_WORKER_MESH_CONNECT_ADDRESS_H
 

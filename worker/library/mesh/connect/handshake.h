@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How two tasks prove to each other that they hold the generation's key. Four messages of fixed
- * size; no field is used as a length, and nothing else is read from a connection before the proof.
+ * How two tasks prove to each other that they hold the generation's key (protocol, rule 13). Four
+ * messages of fixed size; no field is used as a length, and nothing else is read from a connection
+ * before the proof.
  *
  *     connector                                acceptor
  *       hello: generation, nonce, roster,
@@ -27,7 +28,7 @@
 struct handshake_hello {
     uint64_t generation;
     uint64_t nonce;
-    uint64_t roster; /* a digest of the replica counts: both sides must plan the same tree */
+    uint64_t roster; /* a digest of the replica counts: both sides must derive the same tree */
     uint32_t from_rank;
     uint32_t to_rank;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Gifts over the Unix sockets of a host. */
+ * The links between the tasks of one host: sending, receiving and checking their handovers over
+ * Unix sockets. Opened by host.c, stepped by form.c while the mesh forms. */
 #include "worker/library/mesh/connect/links.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static void mesh_drop(struct link_memory *memory)
     *memory = nothing;
 }
 
-/* As before it was connected. */
+/* The state before it was connected. */
 static void mesh_disconnect(struct link *link)
 {
     if (link->fd >= 0) {
@@ -168,7 +169,7 @@ static void mesh_collect(struct msghdr *message, int fds[HANDOVER_FDS], size_t *
     }
 }
 
-/* A memory file of at least so many bytes that nobody can make smaller. */
+/* A memory file of at least so many bytes that is sealed against shrinking. */
 static bool is_sound(const struct link_memory *memory)
 {
     struct stat status;
@@ -177,7 +178,7 @@ static bool is_sound(const struct link_memory *memory)
            (uint64_t)status.st_size >= memory->bytes && seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
 
-/* Gives the descriptors that came their meaning, and judges all of it. */
+/* Assigns the received descriptors to page and arena, and checks all of the handover. */
 static bool mesh_understand(
     struct link *link, const int fds[HANDOVER_FDS], size_t count, bool from_lead)
 {
@@ -200,7 +201,7 @@ static bool mesh_understand(
            (link->handover.arena.fd < 0 || is_sound(&link->handover.arena));
 }
 
-/* A gift is one message: whoever sends it in pieces is no task. */
+/* A handover is one message: a peer that sends it in pieces is no task of this mesh. */
 static cadre_status mesh_get(struct link *link, bool from_lead, struct cadre_error *error)
 {
     union control control;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The listening sockets and their table of strangers. */
+ * The listening sockets and their table of unproven connections: accepting, answering and refusing
+ * them. form.c calls mesh_listener_serve while a mesh forms. */
 #include "worker/library/mesh/connect/listener.h"
 
 #include <errno.h>
@@ -74,7 +75,7 @@ static cadre_status open_socket(struct mesh_listener *listener, struct mesh_sock
     }
     address->bytes = sizeof address->storage;
     if (getsockname(listener->fd, (struct sockaddr *)&address->storage, &address->bytes) != 0) {
-        return cadre_error_errno(error, errno, "ask for the mesh's port on %s", host);
+        return cadre_error_errno(error, errno, "read the mesh's port on %s", host);
     }
     struct epoll_event event = {.events = EPOLLIN};
     if (epoll_ctl(listener->epoll_fd, EPOLL_CTL_ADD, listener->fd, &event) != 0) {
@@ -83,7 +84,7 @@ static cadre_status open_socket(struct mesh_listener *listener, struct mesh_sock
     return CADRE_OK;
 }
 
-/* Listens on the Unix socket of `text`; false where the system does not let it. */
+/* Listens on the Unix socket of `text`; false where the system does not allow it. */
 static bool open_local(struct mesh_listener *listener, const char *text)
 {
     struct mesh_sockaddr address = mesh_address_local(text);
@@ -133,7 +134,7 @@ cadre_status mesh_listener_open(const char *host, struct mesh_listener **ret_lis
     return CADRE_OK;
 }
 
-static void mesh_listener_forget(struct pending_connection *pending_connection)
+static void mesh_listener_close_pending(struct pending_connection *pending_connection)
 {
     close(pending_connection->fd);
     *pending_connection = (struct pending_connection){.state = PENDING_FREE};
@@ -146,7 +147,7 @@ void mesh_listener_close(struct mesh_listener *listener)
     }
     for (size_t i = 0; i < LISTENER_PENDING_MAX; i++) {
         if (listener->pending[i].state != PENDING_FREE) {
-            mesh_listener_forget(&listener->pending[i]);
+            mesh_listener_close_pending(&listener->pending[i]);
         }
     }
     if (listener->fd >= 0) {
@@ -167,8 +168,8 @@ int mesh_listener_fd(const struct mesh_listener *listener)
     return listener->epoll_fd;
 }
 
-/* Silent strangers give way first, then whoever has been there longest: an honest task connects
- * again. */
+/* Connections that sent no hello give way first, then the oldest one: a task that is refused
+ * connects again. */
 static bool gives_way_before(const struct pending_connection *a, const struct pending_connection *b)
 {
     bool a_silent = a->state == PENDING_CONNECTED;
@@ -188,12 +189,12 @@ static struct pending_connection *make_room(struct mesh_listener *listener)
             victim = pending_connection;
         }
     }
-    mesh_listener_forget(victim);
+    mesh_listener_close_pending(victim);
     return victim;
 }
 
-/* Reads, but never beyond `size` bytes; true when they are all there. *ret_lost tells that they
- * never will be. */
+/* Reads, but never beyond `size` bytes; true when they are all there. *ret_lost: they will never
+ * be. */
 static bool read_fully(int fd, uint8_t *bytes, size_t size, size_t *got, bool *ret_lost)
 {
     ssize_t count = recv(fd, bytes + *got, size - *got, MSG_DONTWAIT);
@@ -226,10 +227,11 @@ static void mesh_listener_refuse(struct pending_connection *pending_connection,
             "a connection for rank %" PRIu32 " of generation %" PRIu64 " was refused: %s",
             pending_connection->hello.from_rank, pending_connection->hello.generation, why);
     }
-    mesh_listener_forget(pending_connection);
+    mesh_listener_close_pending(pending_connection);
 }
 
-/* The hello is complete: answer it, let it wait for a newer generation, or refuse it. */
+/* The hello is complete: answer it, let it wait for a newer generation, or refuse it (protocol,
+ * rule 13). */
 static void mesh_listener_greet(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
@@ -263,7 +265,7 @@ static void mesh_listener_greet(struct mesh_listener *listener,
 }
 
 /* The proof is complete: admit or refuse. */
-static void mesh_listener_judge(struct mesh_listener *listener,
+static void mesh_listener_check_proof(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
 {
@@ -282,7 +284,8 @@ static void mesh_listener_judge(struct mesh_listener *listener,
         pending_connection->challenge, welcome);
     if (send(pending_connection->fd, welcome, sizeof welcome, MSG_NOSIGNAL | MSG_DONTWAIT) !=
         (ssize_t)sizeof welcome) {
-        mesh_listener_refuse(pending_connection, refusal, "it went away before it was welcomed");
+        mesh_listener_refuse(
+            pending_connection, refusal, "it closed the connection before the welcome was sent");
         return;
     }
     mesh_listener_watch(listener, pending_connection, false);
@@ -293,7 +296,7 @@ static void mesh_listener_judge(struct mesh_listener *listener,
     terms->admit(terms->user, rank, local, fd);
 }
 
-/* Takes one stranger as far as it goes now. */
+/* Advances one unproven connection as far as it goes now. */
 static void mesh_listener_advance(struct mesh_listener *listener,
     struct pending_connection *pending_connection, const struct listener_terms *terms,
     char refusal[LISTENER_REFUSAL_BYTES])
@@ -305,7 +308,7 @@ static void mesh_listener_advance(struct mesh_listener *listener,
         if (!mesh_handshake_hello_read(
                 pending_connection->hello_bytes, &pending_connection->hello)) {
             mesh_listener_refuse(
-                pending_connection, refusal, "it does not speak the mesh's protocol, version 2");
+                pending_connection, refusal, "it does not use the mesh's protocol, version 2");
             return;
         }
         pending_connection->state = PENDING_GREETED;
@@ -316,7 +319,7 @@ static void mesh_listener_advance(struct mesh_listener *listener,
     if (pending_connection->state == PENDING_CHALLENGED &&
         read_fully(pending_connection->fd, pending_connection->mac, sizeof pending_connection->mac,
             &pending_connection->got, &lost)) {
-        mesh_listener_judge(listener, pending_connection, terms, refusal);
+        mesh_listener_check_proof(listener, pending_connection, terms, refusal);
     }
     if (lost) {
         mesh_listener_refuse(
@@ -324,7 +327,7 @@ static void mesh_listener_advance(struct mesh_listener *listener,
     }
 }
 
-/* Errors of accept that are about one connection, not about this process. */
+/* Errors of accept that concern one connection, not this process. */
 static bool is_passing(int errnum)
 {
     return errnum == ECONNABORTED || errnum == EINTR || errnum == EPROTO || errnum == EPERM;
@@ -334,7 +337,7 @@ static cadre_status accept_waiting(
     struct mesh_listener *listener, bool local, uint64_t now_us, struct cadre_error *error)
 {
     int listening_fd = local ? listener->local_fd : listener->fd;
-    /* Bounded, so that a flood cannot keep the caller here. */
+    /* Bounded, so that a flood of connections cannot keep the caller here. */
     for (size_t i = 0; listening_fd >= 0 && i < LISTENER_PENDING_MAX; i++) {
         int fd = accept4(listening_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && is_passing(errno)) {
@@ -370,8 +373,8 @@ cadre_status mesh_listener_serve(struct mesh_listener *listener, const struct li
         if (pending_connection->state != PENDING_FREE) {
             mesh_listener_advance(listener, pending_connection, terms, refusal);
         }
-        /* After the chance to be admitted: nobody may have looked at it for longer than its
-         * patience. */
+        /* Checked after the chance to be admitted, because the listener may not have been served
+         * for longer than the time limit. */
         if (pending_connection->state != PENDING_FREE &&
             now_us - pending_connection->since_us > LISTENER_TIMEOUT_US) {
             mesh_listener_refuse(pending_connection, refusal, "it was silent for too long");

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The acceptor's side of forming: a task's listening sockets, TCP for other hosts and Unix for
- * tasks of its own, and the strangers on them, that is every connection that has not proved the key
- * yet. Strangers are bounded in number and in time, cost a
- * table row each, and are only looked at while a mesh forms. A stranger of a generation that is
- * newer than the one being formed waits for it in its row. */
+ * tasks of its own, and the unproven connections on them, those that have not proved the key yet.
+ * They are bounded in number and in time, cost a table row each, and are only served while a mesh
+ * forms. One of a generation that is newer than the one being formed waits for it in its row. */
 #ifndef CADRE_WORKER_MESH_CONNECT_LISTENER_H
 #define CADRE_WORKER_MESH_CONNECT_LISTENER_H
 
@@ -30,13 +29,13 @@ struct listener_terms {
     void *user;
 };
 
-/* Does what can be done now: accepts, reads, answers, admits, refuses, forgets. Thread-safe.
+/* Does what can be done now: accepts, reads, answers, admits, refuses, closes. Thread-safe.
  * `refusal` keeps the reason of the last refused connection, for the message about who is missing.
  * Fails only when this process cannot accept at all (no descriptors left). */
 cadre_status mesh_listener_serve(struct mesh_listener *listener, const struct listener_terms *terms,
     uint64_t now_us, char refusal[LISTENER_REFUSAL_BYTES], struct cadre_error *error);
 
-/* Readable when mesh_listener_serve may get further; the listener's, for its whole life. */
+/* Readable when mesh_listener_serve may get further; the listener's, until it is closed. */
 int mesh_listener_fd(const struct mesh_listener *listener);
 
 /* TCP_NODELAY, and a small send buffer where data is copied through memory. Best effort. */

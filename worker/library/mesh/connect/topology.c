@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Grouping the roster by host. */
+ * Grouping the roster by host: a pure function that host.c calls once per mesh. */
 #include "worker/library/mesh/connect/topology.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A member on its way into a host. */
+/* A member before it is assigned to a host. */
 struct entry {
     const char *address;
     size_t host_bytes; /* of the address, up to the port's colon */
@@ -47,7 +47,7 @@ static int compare_entries(const void *left, const void *right)
     return order != 0 ? order : (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Tells each rank the lowest rank of its host. */
+/* Gives each rank the lowest rank of its host. */
 static void find_leads(struct entry *entries, uint32_t count, uint32_t *ret_leads)
 {
     qsort(entries, count, sizeof *entries, compare_entries);
@@ -84,7 +84,7 @@ static void count_hosts(struct topology *topology, const struct mesh_member *mem
     }
 }
 
-/* Puts every task and replica into its place. */
+/* Fills in the host and slot of every task and replica. */
 static void fill_hosts(
     struct topology *topology, const struct mesh_member *members, uint32_t *task_cursors)
 {
@@ -134,7 +134,7 @@ cadre_status mesh_topology_make(struct topology *ret_topology, const struct mesh
     if (!good) {
         mesh_topology_finish(topology);
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for the places of %u tasks", (unsigned)member_count);
+            "no memory for the topology of %u tasks", (unsigned)member_count);
     }
     return CADRE_OK;
 }

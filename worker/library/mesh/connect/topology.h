@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which tasks share a host, and where each replica sits: a pure function of the roster, so all
- * tasks find the same.
+ * Which tasks share a host, and the slot of each replica: a pure function of the roster, so all
+ * tasks get the same.
  *
  *     roster                                hosts, in the order of their lowest rank
  *       rank 0  10.0.0.1:4000/...  2 rep.     host 0: tasks 0, 2   lead task 0
@@ -9,9 +9,9 @@
  *                                               slot 0 = replica 2
  *
  * Two tasks are on one host when their addresses are the same up to the port, and both have a token
- * (address.h): a task that could not open its Unix socket says so by having none, and counts as a
- * host of its own, which others reach over TCP. A slot is a place for one replica on its host: the
- * replicas of the host's tasks in rank order. The canonical order of replicas is (host, slot). */
+ * (address.h): a task that could not open its Unix socket has none, and counts as a host of its
+ * own, which others reach over TCP. A slot is the index of a replica on its host: the replicas of
+ * the host's tasks in rank order. The canonical order of replicas is (host, slot). */
 #ifndef CADRE_WORKER_MESH_CONNECT_TOPOLOGY_H
 #define CADRE_WORKER_MESH_CONNECT_TOPOLOGY_H
 
@@ -69,13 +69,14 @@ static inline bool mesh_topology_is_lead(const struct topology *topology, uint32
     return topology->hosts[topology->task_hosts[rank]].lead == rank;
 }
 
-/* How the tasks of two ranks are connected. */
+/* How the tasks of two ranks can be connected. */
 enum topology_connection {
-    TOPOLOGY_UNCONNECTED, /* not at all: different hosts, and not both lead their host; or one task
-                           */
+    TOPOLOGY_UNCONNECTED, /* not at all: different hosts, and not both lead their host; or one
+                           * task */
     TOPOLOGY_LINK,        /* one host: a Unix socket */
     TOPOLOGY_WIRE         /* lead tasks of two hosts: TCP */
 };
+/* How the tasks of ranks `a` and `b` are connected. */
 enum topology_connection mesh_topology_connection(
     const struct topology *topology, uint32_t a, uint32_t b);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The entry of all collectives: where a call's buffers lie decides where it goes.
+ * The entry of all collectives of the mesh for devices (its table is in mesh_device.c): the memory
+ * that a call's buffers are in decides how it is made.
  *
  *    all in the host's memory       the host mesh, as it is
  *    on devices, connected          agreement on the host mesh, then the communicator
  *    on devices, or among others    staged, in one collective of the host mesh, which agrees on it;
  *    that are, not connected        large ones in pieces, after an agreement and a vote on whether
- *                                   any replica needs them
- */
+ *                                   any replica needs them */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -49,8 +49,8 @@ static uint64_t calls_gathered(const struct device_call *call)
     return total;
 }
 
-/* Where the buffers are, and how much. */
-static void calls_place(struct device_call *call)
+/* Finds the device of the buffers, and their bytes. */
+static void calls_find_memory(struct device_call *call)
 {
     call->on = call->count > 0 && call->buffers != NULL ? call->buffers[0].on : NULL;
     for (size_t i = 0; i < call->count && call->buffers != NULL; i++) {
@@ -91,7 +91,7 @@ static void device_calls_take(
     }
 }
 
-/* How the call reads to people, with where it is; unless the caller's note says that. */
+/* Describes the call to people, with the memory it is in; unless the caller's note does that. */
 static void describe_call(const struct device_call *call, struct call *seen)
 {
     struct device_replica *device_replica = call->device_replica;
@@ -104,7 +104,7 @@ static void describe_call(const struct device_call *call, struct call *seen)
     }
 }
 
-/* The calls are equal. Whether any of them is on a device. */
+/* After the calls were found equal: whether any of them is on a device. */
 static cadre_status calls_vote(
     const struct device_call *call, bool *ret_any, struct cadre_error *error)
 {
@@ -157,7 +157,7 @@ static cadre_status device_calls_run(
     struct device_replica no_replica = {.mesh = own, .local = local_replica};
     bool exists = local_replica < own->local_count;
     call->device_replica = exists ? &own->device_replicas[local_replica] : &no_replica;
-    calls_place(call);
+    calls_find_memory(call);
     bool whole = call->device_replica->connected || call->total <= STAGE_BYTES;
     if (!exists || (call->on == NULL && call->wrong == NULL && whole)) {
         return device_call_host(call, call->buffers, call->count, call->sizes, call->note, error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See comm_init.h. */
+ * The steps of comm_init.h, each a collective of the host mesh. connect.c and groups.c call
+ * device_comm_init. */
 #include "worker/library/mesh/device/comm_init.h"
 
 #include <fcntl.h>
@@ -16,13 +17,13 @@
 
 #define SPIN_US UINT64_C(2000)
 
-/* How long a replica polls before it says again that it is not ready: twice as long each time. */
+/* How long a replica polls before it sends again that it is not ready: twice as long each time. */
 #define ROUND_MIN_US UINT64_C(5000)
 #define ROUND_MAX_US UINT64_C(200000)
 
-/* What each replica says first. */
+/* What each replica sends first. */
 struct identity {
-    uint64_t host; /* a device's name and place count only there */
+    uint64_t host; /* a device's name and bus count only there */
     uint64_t on_device;
     char uuid[48];
     char bus[24];
@@ -42,7 +43,7 @@ struct verdict {
 
 enum how { HOW_WELL, HOW_PENDING, HOW_FAILED };
 
-/* --- what all say --- */
+/* --- what all replicas send --- */
 
 static uint64_t hash_of(const char *text)
 {
@@ -53,9 +54,9 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
-/* As NCCL takes it: NCCL_HOSTID, else what tells one boot of one machine from others. With names of
- * their own, processes that share a GPU are connected as if they were on hosts of their own: by the
- * network, and slowly. For tests on a machine with one GPU. */
+/* The host's identity as NCCL takes it: NCCL_HOSTID, else what differs for each boot of each
+ * machine. With names of their own, processes that share a GPU are connected as if they were on
+ * hosts of their own: by the network, and slowly. For tests on a machine with one GPU. */
 static uint64_t host_of_task(void)
 {
     char text[64] = "";
@@ -92,7 +93,7 @@ static cadre_status comm_init_gather(struct comm_init *comm_init, const void *ow
     return status;
 }
 
-/* Compared as devices of one host: by uuid, else by where they are. */
+/* Compares as devices of one host: by uuid, else by bus. */
 static int comm_init_compare(const void *left, const void *right)
 {
     const struct identity *a = *(const struct identity *const *)left;
@@ -102,7 +103,7 @@ static int comm_init_compare(const void *left, const void *right)
     return order != 0 || a->uuid[0] != '\0' ? order : strncmp(a->bus, b->bus, sizeof a->bus);
 }
 
-/* *ret_found: two replicas have the same one; the reason is in words. */
+/* Finds two replicas with the same device; ret_reason names them. */
 static cadre_status find_same(const struct identity *all, uint32_t count, char *ret_reason,
     size_t size, struct cadre_error *error)
 {
@@ -130,8 +131,8 @@ static cadre_status find_same(const struct identity *all, uint32_t count, char *
     return CADRE_OK;
 }
 
-/* ret_reason: "" when all have a device of their own. */
-static cadre_status look_around(
+/* Exchanges the identities. ret_reason: "" when all have a device of their own. */
+static cadre_status exchange_identities(
     struct comm_init *comm_init, char *ret_reason, size_t size, struct cadre_error *error)
 {
     const struct device *device = comm_init->device;
@@ -154,7 +155,7 @@ static cadre_status look_around(
     cadre_status status = CADRE_OK;
     if (ret_reason[0] == '\0') {
         status = find_same(all, comm_init->host->replica_count, ret_reason, size, error);
-        if (status != CADRE_OK) { /* the others may go on */
+        if (status != CADRE_OK) { /* the others may continue */
             mesh_host_ops.abort(comm_init->device_replica->mesh->host, error->text);
         }
     }
@@ -162,8 +163,8 @@ static cadre_status look_around(
     return status;
 }
 
-/* All say how it went; ret_reason: of the first one that failed. *ret_pending: nobody has, but some
- * are not there yet. */
+/* All replicas send their status; ret_reason: of the first one that failed. *ret_pending: none has
+ * failed, but some are not ready yet. */
 static cadre_status comm_init_conclude(struct comm_init *comm_init, cadre_status status,
     const struct cadre_error *why, bool *ret_pending, char *ret_reason, size_t size,
     struct cadre_error *error)
@@ -202,8 +203,8 @@ static cadre_status send_token(
         comm_init->device_replica->local, 0, &buffer, 1, &comm_init->note, error);
 }
 
-/* What a small broadcast was is kept in the posts of the mesh until two others have gone through
- * them. */
+/* The content of a small broadcast stays in the posts of the mesh until two others have overwritten
+ * it. */
 static cadre_status comm_init_overwrite(struct comm_init *comm_init, struct cadre_error *error)
 {
     struct token nothing;
@@ -267,7 +268,7 @@ static cadre_status comm_init_post(const struct comm_init *comm_init,
         mesh->comms, id, comm_init->world, comm_init->posts, comm_init->post_count, error);
 }
 
-/* How the replica's ranks do: PENDING while one is not ready, and none has failed. */
+/* The status of the replica's ranks: PENDING while one is not ready, and none has failed. */
 static cadre_status test_ranks(const struct comm_init *comm_init, struct cadre_error *error)
 {
     bool pending = false;
@@ -282,7 +283,7 @@ static cadre_status test_ranks(const struct comm_init *comm_init, struct cadre_e
     return pending ? CADRE_PENDING : CADRE_OK;
 }
 
-/* For one round, until they are ready: PENDING, or how one failed. */
+/* Waits for one round, until they are ready: PENDING, or how one failed. */
 static cadre_status await_ready(
     struct comm_init *comm_init, uint64_t round_us, struct cadre_error *error)
 {
@@ -296,7 +297,7 @@ static cadre_status await_ready(
                 (now_us - comm_init->begun_us) / CADRE_US_PER_MS);
         }
         if (now_us - begun_us >= round_us || mesh_fault_raised(comm_init->host)) {
-            return CADRE_PENDING; /* the gather has the fault's words */
+            return CADRE_PENDING; /* the next gather returns the fault */
         }
         if (now_us - comm_init->begun_us < SPIN_US) {
             (void)sched_yield();
@@ -308,7 +309,7 @@ static cadre_status await_ready(
     return status;
 }
 
-/* Until all are ready, or one is known to fail. */
+/* Repeats rounds until all are ready, or one has failed. */
 static cadre_status comm_init_meet(struct comm_init *comm_init,
     const uint8_t id[DEVICE_COMM_ID_BYTES], cadre_status status, struct cadre_error *why,
     char *ret_reason, size_t size, struct cadre_error *error)
@@ -330,7 +331,7 @@ static cadre_status comm_init_meet(struct comm_init *comm_init,
     return CADRE_OK;
 }
 
-static cadre_status come_together(struct comm_init *comm_init, uint8_t id[DEVICE_COMM_ID_BYTES],
+static cadre_status run_steps(struct comm_init *comm_init, uint8_t id[DEVICE_COMM_ID_BYTES],
     char *ret_reason, size_t size, struct cadre_error *error)
 {
     struct cadre_error why = {.text = ""};
@@ -340,7 +341,7 @@ static cadre_status come_together(struct comm_init *comm_init, uint8_t id[DEVICE
         cadre_status status = make_id(comm_init, id, &why);
         return comm_init_meet(comm_init, id, status, &why, ret_reason, size, error);
     }
-    CADRE_TRY(look_around(comm_init, ret_reason, size, error));
+    CADRE_TRY(exchange_identities(comm_init, ret_reason, size, error));
     if (ret_reason[0] == '\0') {
         CADRE_TRY(share_id(comm_init, id, ret_reason, size, error));
     }
@@ -359,10 +360,10 @@ cadre_status device_comm_init(
     comm_init->note.timeout_us = comm_init->timeout_us;
     if (comm_init->timeout_us > 0) {
         comm_init->deadline_us = comm_init->begun_us + comm_init->timeout_us;
-        /* Who waits for a replica's word waits for longer than it polls. */
+        /* The wait for a replica's message is longer than its poll. */
         comm_init->note.timeout_us = comm_init->timeout_us + 2 * ROUND_MAX_US;
     }
-    cadre_status status = come_together(comm_init, id, ret_reason, size, error);
+    cadre_status status = run_steps(comm_init, id, ret_reason, size, error);
     explicit_bzero(id, sizeof id);
     return status;
 }

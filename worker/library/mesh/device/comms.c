@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See comms.h. */
+ * The table of a task's communicators, and the thread that ends them (comms.h). connect.c, groups.c
+ * and synchronize.c call it. */
 #include "worker/library/mesh/device/comms.h"
 
 #include <errno.h>
@@ -34,13 +35,13 @@ struct comms {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* on the monotonic clock */
     /* Under the lock. */
-    uint32_t inside; /* calls on their way */
+    uint32_t inside; /* calls on a communicator now */
     uint32_t lent;   /* replicas whose program has handles */
     uint32_t ending; /* threads that end one */
     bool orderly;
     bool closing;
     bool ended;
-    bool left; /* the owner is gone: the ender frees */
+    bool left; /* the owner has released it: the ender frees */
     struct slot *slots;
     struct ending *endings; /* the ender's */
 };
@@ -72,7 +73,7 @@ static struct timespec time_of(uint64_t us)
         .tv_sec = (time_t)(us / CADRE_US_PER_S), .tv_nsec = (long)(us % CADRE_US_PER_S * 1000)};
 }
 
-/* Waits for a word or a fault, then for those who are inside; says how to end. */
+/* Waits for comms_end or a fault, then for the calls inside; returns whether to end in order. */
 static bool await_end(struct comms *comms)
 {
     struct pollfd polls[] = {
@@ -95,8 +96,8 @@ static bool await_end(struct comms *comms)
     return orderly;
 }
 
-/* One of them, by a thread of its own, which nobody joins: what hangs in a driver may hang for
- * ever. */
+/* The end of one communicator, by a thread of its own that is never joined: a hang in a driver may
+ * last for ever. */
 struct ending {
     struct comms *comms;
     struct device_comm *comm;
@@ -126,7 +127,8 @@ static void *end_aside(void *argument)
     return NULL;
 }
 
-/* All at once: the end of one rank may wait for that of another, here as elsewhere. */
+/* Ends all at once, because the end of one rank may wait for that of another, in this task as in
+ * others. */
 static void start_endings(struct comms *comms, bool orderly)
 {
     pthread_attr_t detached;
@@ -155,7 +157,7 @@ static void *end_all(void *argument)
     struct comms *comms = argument;
     crash_thread("comms end", 0);
     bool orderly = await_end(comms);
-    start_endings(comms, orderly); /* nobody else looks at them any more */
+    start_endings(comms, orderly); /* no other thread reads them any more */
     for (uint32_t i = 0; i < comms->count; i++) {
         if (comms->endings[i].comm != NULL && !comms->endings[i].has_thread) {
             end_one(&comms->endings[i]);
@@ -210,7 +212,7 @@ cadre_status comms_open(const struct device_comm_ops *ops, uint32_t slots, int f
     return CADRE_OK;
 }
 
-/* With the lists as the plugin takes them. */
+/* Makes the lists that the plugin takes. */
 static cadre_status device_comms_post(struct comms *comms, const uint8_t id[DEVICE_COMM_ID_BYTES],
     uint32_t world, const struct comms_rank ranks[], uint32_t count, struct device_comm *made[],
     struct cadre_error *error)
@@ -297,7 +299,7 @@ cadre_status comms_test(struct comms *comms, uint32_t slot, struct cadre_error *
 {
     struct device_comm *comm = comms_enter(comms, slot);
     if (comm == NULL) {
-        return cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
+        return cadre_error_set(error, CADRE_ABORTED, "the communicator was ended");
     }
     cadre_status status = comms->ops->test(comm, error);
     comms_leave(comms, slot);
@@ -366,7 +368,7 @@ bool comms_close(struct comms *comms, uint64_t until_us)
     bool ended = wait_ended(comms, until_us);
     comms->left = !ended;
     if (!ended) {
-        pthread_detach(ender); /* it is there still: it needs the lock to end */
+        pthread_detach(ender); /* it has not ended yet: it needs the lock to end */
     }
     pthread_mutex_unlock(&comms->lock);
     if (ended) {

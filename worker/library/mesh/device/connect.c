@@ -35,7 +35,7 @@ uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const
     ops->driver(&driver);
     if (ops->comm == NULL || driver.collectives == 0) {
         pthread_mutex_lock(&lock);
-        if (reason[0] == '\0') { /* the first words stay: others may be reading them */
+        if (reason[0] == '\0') { /* the first text stays: others may be reading it */
             snprintf(reason, sizeof reason, "%.*s", (int)sizeof reason - 1,
                 driver.collectives_from[0] != '\0' ? driver.collectives_from
                                                    : "the plugin has no NCCL");
@@ -47,7 +47,7 @@ uint64_t mesh_device_offer(struct device *const devices[], uint32_t count, const
     return (uint64_t)DEVICE_ABI << 32 | driver.collectives;
 }
 
-/* Decides, once: whichever replica comes first says it for all, since all know the same. */
+/* Decides, once: the first replica here decides for all, since all have the same result. */
 static void connect_decide(struct device_mesh *mesh, const char *reason)
 {
     pthread_mutex_lock(&mesh->lock);

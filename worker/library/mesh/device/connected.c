@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives through the communicator, once all replicas agreed on them. What is called is decided
- * by what was agreed on, never by what only this replica knows: the calls on a communicator must be
- * the same on all its ranks. */
+ * Collectives through the communicator, once all replicas agreed on them (calls.c calls it). The
+ * calls depend on what was agreed on, never on what only this replica has: the calls on a
+ * communicator must be the same on all its ranks. */
 #include <sched.h>
 #include <stdint.h>
 
@@ -35,7 +35,7 @@ static cadre_status connected_enqueue(const struct device_call *call, struct dev
     }
 }
 
-/* Until the library has launched it: not until it is done. */
+/* Waits until the library has launched it: not until it is done. */
 static cadre_status await_enqueued(const struct device_call *call, struct cadre_error *error)
 {
     struct device_replica *device_replica = call->device_replica;
@@ -55,10 +55,10 @@ static cadre_status await_enqueued(const struct device_call *call, struct cadre_
     return status;
 }
 
-/* Until the other replicas of this task have launched the same: a kernel of one waits for those of
- * the others, and whatever this thread would call next may wait for that kernel, in a driver that
- * does not let them launch meanwhile (to load a kernel that is launched for the first time, to get
- * memory). They are on their way: all have just agreed on the call. */
+/* Waits until the other replicas of this task have launched the same: a kernel of one waits for
+ * those of the others, and the next call of this thread may wait for that kernel, in a driver that
+ * blocks their launch meanwhile (to load a kernel that is launched for the first time, to get
+ * memory). They will launch it, because all have just agreed on the call. */
 static cadre_status await_others(const struct device_call *call, struct cadre_error *error)
 {
     struct device_replica *device_replica = call->device_replica;
@@ -114,23 +114,22 @@ cadre_status device_comm_call(const struct device_call *call, enum mesh_kind kin
                : device_mesh_fail(device_replica, status, "could not call NCCL", &reason, error);
 }
 
-/* What else can go wrong on the way is the device's. */
+/* Other failures in between are the device's. */
 static cadre_status connected_checked(struct device_replica *device_replica, cadre_status status,
     struct cadre_error *reason, struct cadre_error *error)
 {
     return status == CADRE_OK ? status
-                              : device_mesh_fail(device_replica, status, "has no use of its device",
+                              : device_mesh_fail(device_replica, status, "could not use its device",
                                     reason, error);
 }
 
-/* A whole number of elements off, or the library cannot read there. */
+/* The library cannot read at an address that is not a multiple of the element's size. */
 static bool connected_aligned(const void *address, enum mesh_dtype dtype)
 {
     return (uintptr_t)address % mesh_dtype_bytes(dtype) == 0;
 }
 
-/* Through memory of the mesh's where an address is not aligned, which the other replicas do not
- * know. */
+/* Uses memory of the mesh where an address is not aligned, which the other replicas do not know. */
 static cadre_status scatter_aside(struct device_call *call, size_t whole, struct cadre_error *error)
 {
     const struct mesh_buffer *part = call->buffers;
@@ -194,7 +193,7 @@ static cadre_status gather_by_broadcasts(struct device_call *call, struct cadre_
     return CADRE_OK;
 }
 
-/* As rows of one length, in the pack; the last one is the own. */
+/* Gathers rows of one length in the pack; the last one is the own. */
 static cadre_status gather_padded(struct device_call *call, size_t row, struct cadre_error *error)
 {
     struct device_replica *device_replica = call->device_replica;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Groups of devices beside the replicas' own: which ranks a replica has in one, and what all know
- * of it afterwards. A device is at most once in a group across replicas and once in one within, so
- * its number is that of its slots; a seat has the group within as its first one, and those across
- * by their numbers, from 1 on. */
+ * Groups of devices beside the replicas' own: the ranks of a replica in each, and why one could not
+ * be formed. A device is at most once in a group across replicas and once in one within, so its
+ * number is that of its slots; a replica has the group within as its first one, and those across by
+ * their numbers, from 1 on. Called by the runtime through mesh_device.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static struct comms_rank rank_of(const struct device_mesh *mesh,
     };
 }
 
-/* What a replica has in it. NULL: no memory. */
+/* The replica's state in the group. NULL: no memory. */
 static struct device_replica_group *groups_make(
     const struct device_replica *device_replica, const struct mesh_device_group *group)
 {
@@ -45,7 +45,7 @@ static struct device_replica_group *groups_make(
     return made;
 }
 
-/* What local replica 0 posts for all of its task. NULL: no memory. */
+/* The ranks that local replica 0 posts for all of its task. NULL: no memory. */
 static struct comms_rank *make_posts(
     const struct device_mesh *mesh, const struct mesh_device_group *group)
 {
@@ -109,7 +109,7 @@ cadre_status mesh_device_form(struct mesh *mesh, uint32_t local_replica,
                                              "no memory for communicators")
                                        : groups_form(device_replica, group, note, made, error);
     if (status != CADRE_OK) {
-        if (status == CADRE_RESOURCE_EXHAUSTED) { /* the others go on */
+        if (status == CADRE_RESOURCE_EXHAUSTED) { /* the others continue */
             mesh_host_ops.abort(device_replica->mesh->host, error->text);
         }
         free(made);

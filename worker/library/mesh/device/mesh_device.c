@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of the mesh for devices, and the life of one mesh. */
+ * The table of the mesh for devices, and the lifetime of one mesh: forming its host mesh, failing
+ * it, closing it. The worker's library calls it through mesh_device_ops. */
 #include "worker/library/mesh/mesh_device.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@
 #include "common/base/clock.h"
 #include "worker/library/mesh/device/device_mesh.h"
 
-/* How long a mesh is closed in order at most, and how long one that ended badly. */
+/* How long closing a mesh takes at most: in order, and after a fault. */
 #define CLOSE_US       (5 * CADRE_US_PER_S)
 #define CLOSE_FAULT_US (2 * CADRE_US_PER_S)
 
@@ -60,8 +61,8 @@ cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_statu
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
     if (device_replica->device != NULL) {
-        /* What the call has enqueued may go on for a while, with memory that the program now gives
-         * back in the order of compute. */
+        /* What the call has enqueued may still run, with memory that the program now frees in the
+         * order of compute. */
         struct device *device = device_replica->device;
         (void)device_order(device, device->comm, device->compute, NULL);
     }
@@ -69,7 +70,7 @@ cadre_status device_mesh_fail(struct device_replica *device_replica, cadre_statu
         device_mesh_await_fault(device_replica);
     }
     if (!mesh_fault_raised(host)) {
-        /* INVALID_ARGUMENT would say that the mesh is usable. */
+        /* INVALID_ARGUMENT would mean that the mesh is usable. */
         status = status == CADRE_INVALID_ARGUMENT ? CADRE_INTERNAL : status;
         mesh_fault_raise(host, status, "replica %" PRIu32 " %s: %.300s", device_replica->global,
             doing, reason->text);
@@ -105,7 +106,7 @@ static cadre_status device_form_post(
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a mesh");
     }
     made->mesh.ops = &mesh_device_ops;
-    snprintf(made->reason, sizeof made->reason, "nobody asked for it");
+    snprintf(made->reason, sizeof made->reason, "it was not connected");
     pthread_mutex_init(&made->lock, NULL);
     cadre_status status = mesh_host_ops.form_post(config, &made->host, error);
     if (status != CADRE_OK) {
@@ -155,13 +156,13 @@ static uint32_t device_form_missing(const struct mesh *mesh)
 
 /* --- the end --- */
 
-/* The ender hears of the fault by itself. */
+/* The ender receives the fault through its descriptor. */
 static void device_abort(struct mesh *mesh, const char *reason)
 {
     mesh_host_ops.abort(device_mesh_of(mesh)->host, reason);
 }
 
-static void finish_seat(struct device_replica *device_replica, bool ended, uint64_t until_us)
+static void finish_replica(struct device_replica *device_replica, bool ended, uint64_t until_us)
 {
     bool at_rest = ended;
     if (device_replica->device != NULL && device_replica->pack != NULL && ended) {
@@ -192,12 +193,12 @@ static void device_close(struct mesh *mesh)
     struct device_mesh *own = device_mesh_of(mesh);
     bool good = own->host != NULL && !mesh_fault_raised(device_mesh_host(own));
     comms_end(own->comms, good);
-    /* Before the wait, so that the others hear that nobody comes any more. */
+    /* Before the wait, so that the others receive that this task will not come any more. */
     mesh_host_ops.close(own->host);
     uint64_t until_us = clock_monotonic_us() + (good ? CLOSE_US : CLOSE_FAULT_US);
     bool ended = comms_close(own->comms, until_us);
     for (uint32_t i = 0; own->device_replicas != NULL && i < own->local_count; i++) {
-        finish_seat(&own->device_replicas[i], ended, until_us);
+        finish_replica(&own->device_replicas[i], ended, until_us);
     }
     free(own->device_replicas);
     pthread_mutex_destroy(&own->lock);

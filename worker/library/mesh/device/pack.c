@@ -6,10 +6,10 @@
  *    pack      | f32: 7 K, 64, ... | f16: 1 K, 3 K, ... |         up to 64 MiB, then another one
  *    groups    { 9 M, ... }, then { f32 of the pack, f16 of the pack }
  *
- * All in the order of the comm stream. How a list is cut depends on its types and sizes alone. */
+ * All in the order of the comm stream. How a list is cut depends on its types and sizes alone,
+ * because all replicas must cut it alike. connected.c calls it. */
 #include <stdint.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/device/device_mesh.h"
 #include "worker/library/mesh/collectives/reach.h"
 
@@ -38,7 +38,7 @@ cadre_status device_pack_room(
     return CADRE_OK;
 }
 
-/* A list on its way. */
+/* The state of packing one list. */
 struct packing {
     struct device_call *call;
     bool gives;       /* this replica's elements are read */
@@ -74,13 +74,13 @@ static cadre_dtype element_dtype(const struct packing *packing, enum mesh_dtype 
     return is_broadcast(packing) ? CADRE_U8 : device_mesh_dtype(dtype);
 }
 
-static bool pack_settles(const struct packing *packing, const struct mesh_buffer *buffer)
+static bool pack_is_aligned(const struct packing *packing, const struct mesh_buffer *buffer)
 {
     uintptr_t both = (uintptr_t)mesh_source(buffer) | (uintptr_t)buffer->data;
     return both % element_bytes(packing, buffer->dtype) == 0;
 }
 
-/* Adds a large vector; by way of other memory where its address is not aligned, which the library
+/* Adds a large vector; through other memory where its address is not aligned, which the library
  * cannot take and the other replicas do not know of. */
 static cadre_status add_large(
     struct packing *packing, const struct mesh_buffer *buffer, struct cadre_error *error)
@@ -94,7 +94,7 @@ static cadre_status add_large(
         .dtype = element_dtype(packing, buffer->dtype),
     };
     packing->vector_count++;
-    if (pack_settles(packing, buffer)) {
+    if (pack_is_aligned(packing, buffer)) {
         return CADRE_OK;
     }
     void *aside = NULL;
@@ -104,7 +104,7 @@ static cadre_status add_large(
     return device->ops->copy(aside, mesh_source(buffer), buffer->bytes, device->comm, error);
 }
 
-/* The results of those back to where they belong, unless it all failed. */
+/* Copies the results of those to their buffers, unless the call failed. */
 static cadre_status take_large(
     struct packing *packing, size_t count, bool good, struct cadre_error *error)
 {
@@ -130,7 +130,7 @@ static cadre_status take_large(
     return status;
 }
 
-/* One turn: what is in the lists goes, and they are empty. */
+/* One turn: runs what is in the lists, and empties them. */
 static cadre_status pack_flush(struct packing *packing, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
@@ -170,7 +170,7 @@ static void add_small(struct packing *packing, const struct mesh_buffer *buffer)
         piece.data = (void *)(uintptr_t)from; /* only read */
         packing->ins[packing->in_count++] = piece;
     }
-    /* The root of a broadcast in place has its result. */
+    /* The root of an in-place broadcast has its result. */
     if (!is_broadcast(packing) || !packing->gives || from != buffer->data) {
         piece.data = buffer->data;
         packing->outs[packing->out_count++] = piece;
@@ -209,7 +209,7 @@ static cadre_status add_segments(
     return CADRE_OK;
 }
 
-/* Lists for any turn, and the pack. */
+/* Reserves lists for any turn, and the pack. */
 static cadre_status make_room(struct packing *packing, struct cadre_error *error)
 {
     struct device_call *call = packing->call;
@@ -256,7 +256,7 @@ static cadre_status run_large(struct packing *packing, struct cadre_error *error
     CADRE_TRY(run);
     return status == CADRE_OK ? status
                               : device_mesh_fail(call->device_replica, status,
-                                    "could not place its vectors", &reason, error);
+                                    "could not copy its vectors", &reason, error);
 }
 
 cadre_status device_pack_run(struct device_call *call, struct cadre_error *error)

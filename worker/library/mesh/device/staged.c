@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives through the host's memory: what is on the device is copied to page-locked memory,
- * goes through the host mesh, and is copied back. So the results have the bits of the host mesh.
+ * Collectives through the host's memory: data on the device are copied to page-locked memory, go
+ * through the host mesh, and are copied back. So the results have the bits of the host mesh.
  *
  *    whole    one collective of the host mesh, whose agreement is that of the call
  *    pieces   of 8 MiB, two blocks in turn; all replicas make the same pieces:
@@ -8,7 +8,8 @@
  *    comm stream   in 0 | in 1 |            | out 0 | in 2 |     | out 1 | in 3 |
  *    host mesh                 |  piece 0   |  piece 1           |  piece 2 ...
  *
- * A replica whose buffers are in the host's memory copies them itself, when it goes in pieces. */
+ * A replica whose buffers are in the host's memory copies them itself, when it goes in pieces.
+ * calls.c calls it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +19,16 @@
 #include "worker/library/mesh/device/device_mesh.h"
 #include "worker/library/mesh/collectives/reach.h"
 
-#define BLOCK_MIN  ((size_t)64 << 10)
-#define LINE_BYTES ((size_t)64)
-#define COPIES_MAX 8u /* more of them are packed on the device */
+#define BLOCK_MIN        ((size_t)64 << 10)
+#define CACHE_LINE_BYTES ((size_t)64)
+#define COPIES_MAX       8u /* more of them are packed on the device */
 
 struct stage {
     struct device_call *call;
     struct device_replica *device_replica;
     bool pieces;
     size_t end;     /* of all pieces: packed bytes, or those of the longest row */
-    size_t longest; /* what at most one of them takes in a block */
+    size_t longest; /* the most that one of them takes in a block */
 };
 
 static uint32_t replicas_of(const struct stage *stage)
@@ -40,23 +41,23 @@ static bool is_list(const struct stage *stage)
     return stage->call->kind == MESH_ALL_REDUCE || stage->call->kind == MESH_BROADCAST;
 }
 
-/* What replica `index` gives to an all_gather. */
+/* The bytes that replica `index` gives to an all_gather. */
 static size_t given_by(const struct stage *stage, uint32_t index)
 {
     const struct device_call *call = stage->call;
     return call->sizes != NULL ? call->sizes[index] : call->buffers[0].bytes;
 }
 
-/* What of `bytes` is in [low, high). */
+/* How many of the first `bytes` bytes are in [low, high). */
 static size_t staged_clip(size_t bytes, size_t low, size_t high)
 {
     size_t end = bytes < high ? bytes : high;
     return end > low ? end - low : 0;
 }
 
-static size_t staged_lines(size_t bytes)
+static size_t staged_cache_lines(size_t bytes)
 {
-    return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+    return (bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
 }
 
 /* The end of the piece that begins at `low`. */
@@ -68,8 +69,8 @@ static size_t staged_cut(const struct stage *stage, size_t low)
     if (is_list(stage)) {
         return mesh_layout_chunk_end(&stage->device_replica->layout, low, STAGE_BYTES);
     }
-    size_t width = STAGE_BYTES / (replicas_of(stage) + 1) / LINE_BYTES * LINE_BYTES;
-    width = width > 0 ? width : LINE_BYTES;
+    size_t width = STAGE_BYTES / (replicas_of(stage) + 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+    width = width > 0 ? width : CACHE_LINE_BYTES;
     return stage->end - low > width ? low + width : stage->end;
 }
 
@@ -82,9 +83,9 @@ static size_t block_bytes(const struct stage *stage, size_t width)
         return width * replicas_of(stage) + width;
     }
     if (stage->pieces) {
-        return staged_lines(width) + width * replicas_of(stage);
+        return staged_cache_lines(width) + width * replicas_of(stage);
     }
-    return staged_lines(stage->call->buffers[0].bytes) + (size_t)stage->call->total;
+    return staged_cache_lines(stage->call->buffers[0].bytes) + (size_t)stage->call->total;
 }
 
 static cadre_status lay_out(struct stage *stage, struct cadre_error *error)
@@ -179,7 +180,7 @@ void device_staged_finish(struct device_replica *device_replica, bool at_rest)
 
 /* --- copies --- */
 
-/* Between the buffers and a block, of which `packed` is the first byte of the pieces. */
+/* Copies between the buffers and a block, whose first byte is byte `packed` of the pieces. */
 static cadre_status staged_transfer(
     const struct stage *stage, uint8_t *packed, size_t count, bool in, struct cadre_error *error)
 {
@@ -208,7 +209,7 @@ static cadre_status staged_transfer(
     return device->ops->unpack(pieces, count, device_replica->pack, device->comm, error);
 }
 
-/* `bytes` at `data` + `at`, which is nowhere when there are none. */
+/* Adds `bytes` at `data` + `at`; an empty piece has no address. */
 static void staged_add(const struct stage *stage, size_t *count, const void *data, size_t at,
     size_t offset, size_t bytes)
 {
@@ -265,7 +266,7 @@ static cadre_status copy_in(struct stage *stage, size_t low, size_t high, struct
         }
     }
     CADRE_TRY(staged_transfer(stage, block->memory, count, true, error));
-    /* Also without a copy: what went out of this block before is done as well. */
+    /* Also without a copy: what was copied out of this block before is done as well. */
     return block->event == NULL ? CADRE_OK
                                 : stage->device_replica->device->ops->event_record(
                                       block->event, stage->device_replica->device->comm, error);
@@ -292,7 +293,7 @@ static cadre_status copy_out(struct stage *stage, size_t low, size_t high,
             offset += bytes;
             into += given_by(stage, i);
         }
-        packed += staged_lines(staged_clip(own->bytes, low, high));
+        packed += staged_cache_lines(staged_clip(own->bytes, low, high));
     }
     CADRE_TRY(staged_transfer(stage, packed, count, false, error));
     return block->event == NULL ? CADRE_OK
@@ -335,7 +336,7 @@ static cadre_status run_rows(struct stage *stage, size_t low, size_t high, uint8
         buffer.data = block + own * replicas_of(stage);
         return device_call_host(call, &buffer, 1, NULL, note, error);
     }
-    buffer.data = block + staged_lines(own);
+    buffer.data = block + staged_cache_lines(own);
     for (uint32_t i = 0; i < replicas_of(stage); i++) {
         sizes[i] = staged_clip(given_by(stage, i), low, high);
     }

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The end of a step on a replica's device, and the rest after an abort. */
+ * The end of a step on a replica's device (protocol, rule 10), and idle devices after an abort. The
+ * runtime calls it through mesh_device.h before it applies a step. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
 #include "worker/library/mesh/device/device_mesh.h"
 
-/* When it is told that a task waits in a collective of its devices, as of one of the host mesh. */
+/* When `stalled` is called for a task that waits in a collective of its devices, as in the host
+ * mesh. */
 #define STALL_US       CADRE_US_PER_S
 #define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
-/* A replica at the end of its step. */
-struct settling {
+/* A replica that waits at the end of its step. */
+struct synchronizing {
     struct device_replica *device_replica;
     uint64_t begun_us;
     uint64_t report_at_us; /* after begun_us */
 };
 
-/* Whether nothing but other tasks keeps this one: each of its replicas is here, and its device in a
- * collective. One that is still at its own work is who the others wait for, and says nothing. */
+/* Whether only other tasks hold this one up: each of its replicas is here, and its device in a
+ * collective. A task whose device is still at its own work is the one that the others wait for, and
+ * reports nothing. */
 static bool all_wait(const struct device_mesh *mesh)
 {
     for (uint32_t i = 0; i < mesh->local_count; i++) {
@@ -30,7 +33,7 @@ static bool all_wait(const struct device_mesh *mesh)
 
 static cadre_status synchronize_look(void *user, struct cadre_error *error)
 {
-    struct settling *settling = user;
+    struct synchronizing *settling = user;
     struct device_replica *device_replica = settling->device_replica;
     const struct host_mesh *host = device_mesh_host(device_replica->mesh);
     uint64_t waited_us = clock_monotonic_us() - settling->begun_us;
@@ -46,7 +49,8 @@ static cadre_status synchronize_look(void *user, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* Too late; the words of the replica whose device is to blame count, if there is one. */
+/* The time is over; the message of the replica whose device did not come counts, if there is
+ * one. */
 static void synchronize_overdue(struct device_replica *device_replica, uint64_t timeout_us)
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
@@ -74,7 +78,7 @@ static cadre_status finish_stream(struct device_replica *device_replica, struct 
     void *stream, uint64_t timeout_us, struct cadre_error *error)
 {
     struct cadre_error reason;
-    struct settling settling = {.device_replica = device_replica,
+    struct synchronizing settling = {.device_replica = device_replica,
         .begun_us = clock_monotonic_us(),
         .report_at_us = STALL_US};
     cadre_status status =
@@ -122,7 +126,8 @@ cadre_status mesh_device_synchronize_all(struct mesh *mesh, uint32_t local_repli
     for (uint32_t i = 0; i < count; i++) {
         CADRE_TRY(finish_stream(device_replica, others[i], others[i]->compute, 0, error));
     }
-    /* A communicator that was aborted lets its kernels end, with any result. */
+    /* Rule 10: an aborted communicator lets its kernels end, with any result, so its state is read
+     * after the streams are done. */
     struct cadre_error reason;
     cadre_status status = device_mesh_stop(device_replica, &reason);
     return status == CADRE_OK
@@ -163,7 +168,7 @@ bool mesh_device_await_idle(struct mesh *mesh, uint64_t timeout_us)
         for (size_t k = 0; device != NULL && k < 2; k++) {
             uint64_t now_us = clock_monotonic_us();
             uint64_t left_us = until_us > now_us ? until_us - now_us : 1; /* 0 is for ever */
-            /* How it ended matters no more. */
+            /* How it ended does not matter any more. */
             rest = device_wait_stream(device, streams[k], left_us, NULL, NULL, NULL) !=
                        CADRE_DEADLINE_EXCEEDED &&
                    rest;
@@ -176,12 +181,12 @@ cadre_status device_comm_raw(struct device_replica *device_replica, uint32_t slo
     struct cadre_error *error)
 {
     struct host_mesh *host = device_mesh_host(device_replica->mesh);
-    if (mesh_fault_raised(host)) { /* who ends them may not have come to it yet */
+    if (mesh_fault_raised(host)) { /* the ender may not have ended them yet */
         return mesh_fault_error(host, false, error);
     }
     struct device_comm *comm = comms_enter(device_replica->mesh->comms, slot);
     if (comm == NULL) {
-        return cadre_error_set(error, CADRE_ABORTED, "the communicator is gone");
+        return cadre_error_set(error, CADRE_ABORTED, "the communicator was ended");
     }
     *ret_comm = device_replica->device->ops->comm->raw(comm);
     if (!device_replica->lent) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a replica's device stands, for people: still at what it was given before a collective, or
- * in a collective that others have not come to. Only the order of its comm stream knows: an event
+ * Whether a replica's device is still at its work from before a collective, or in a collective that
+ * others have not come to; for messages. Only the order of its comm stream shows it: an event
  * before each call of the communicator, and one behind it. The oldest calls that are not over are
- * kept; of more than there is room for nothing is known until they are the oldest. */
+ * kept; calls beyond TRACKED_CALLS are not tracked until they are the oldest. */
 #include "worker/library/mesh/device/device_mesh.h"
 
 static bool is_over(const struct device_replica *device_replica, void *event)
@@ -23,7 +23,7 @@ static struct tracked_call *track_oldest(struct device_replica *device_replica)
     return NULL;
 }
 
-/* Without an event nothing is known of the call, which goes on. */
+/* Without an event the call is not tracked, and continues. */
 static void track_record(struct device_replica *device_replica, void **event)
 {
     const struct device *device = device_replica->device;

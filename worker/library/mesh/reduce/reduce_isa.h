@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loops of reduce_kernels.h for one instruction set. reduce_loops.h writes them as plain C, and
+ * The loops of reduce_kernels.h for one instruction set. reduce_loops.h has them as plain C, and
  * one file per set compiles that under its own options; reduce_kernels.c chooses. The bits do not
  * depend on the set: each element goes through the same operations, and none is fused. */
 #ifndef CADRE_WORKER_MESH_REDUCE_REDUCE_ISA_H
@@ -36,7 +36,7 @@ struct reduce_isa {
     void (*narrow[REDUCE_HALVES])(void *into, const float *from, size_t count);
 };
 
-extern const struct reduce_isa reduce_isa_baseline; /* what the compiler takes for granted */
+extern const struct reduce_isa reduce_isa_baseline; /* what the compiler assumes */
 #ifdef __x86_64__
 extern const struct reduce_isa reduce_isa_avx2; /* and F16C */
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loops for x86-64 with AVX2 and F16C. Those of the 16-bit floats are by hand: the compilers do
- * not make F16C of the conversions in plain C, and make three times as much of rounding to bfloat16
- * as it takes. */
+ * not make F16C of the conversions in plain C, and need three times as many instructions for
+ * rounding to bfloat16. reduce_kernels.c chooses this table. */
 #include <immintrin.h>
 #include <string.h>
 
 #include "worker/library/mesh/reduce/reduce_isa.h"
 
 /* Sixteen elements in float32: of float16 the first and the last eight, of bfloat16 those at even
- * and those at odd places, which is how they come out of a word without shuffling. */
+ * and those at odd indices, which is how they come out of a word without shuffling. */
 #define LANES 16
 struct lanes {
     __m256 x;
@@ -82,10 +82,10 @@ INLINE __m256i to_bf16(struct lanes lanes)
     return _mm256_blend_epi16(_mm256_srli_epi32(even, 16), odd, 0xaa);
 }
 
-INLINE struct lanes from_bf16(__m256i words)
+INLINE struct lanes from_bf16(__m256i pairs)
 {
-    return (struct lanes){.x = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16)),
-        .y = _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32((int)0xffff0000)))};
+    return (struct lanes){.x = _mm256_castsi256_ps(_mm256_slli_epi32(pairs, 16)),
+        .y = _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32((int)0xffff0000)))};
 }
 
 /* --- memory; `half` is a constant --- */
@@ -157,7 +157,7 @@ INLINE struct lanes tree_at(
     return join(left, right, step);
 }
 
-/* The last few elements, in blocks of their own: the inputs are made to point there. */
+/* The last few elements, in blocks of their own: the inputs are set to these. */
 struct rest {
     uint16_t blocks[REDUCE_INS_MAX][LANES];
 };

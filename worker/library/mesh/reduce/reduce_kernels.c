@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Chooses the loops, and takes reductions apart into what they do: up to four inputs are one loop,
- * more are a tree of fours, tile by tile, so that what is between stays in the first-level cache. A
- * tree of fours is the tree of pairs, each two levels of it at once. */
+ * Chooses the loops, and splits reductions into what they do: up to four inputs are one loop, more
+ * are a tree of fours, tile by tile, so that the values in between stay in the first-level cache. A
+ * tree of fours is the tree of pairs, each two levels of it at once. The collectives, the wire and
+ * the bench call it. */
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
 #include <stdatomic.h>
@@ -20,9 +21,8 @@
 static const struct reduce_isa *_Atomic chosen;
 
 #ifdef __x86_64__
-/* Clang's __builtin_cpu_supports does not know F16C; that the system keeps the registers, AVX2
- * says.
- */
+/* Clang's __builtin_cpu_supports does not have F16C; its AVX2 includes that the system saves the
+ * registers. */
 static bool has_avx2_and_f16c(void)
 {
     unsigned eax = 0;
@@ -51,7 +51,7 @@ void reduce_isa_use(const struct reduce_isa *isa)
     atomic_store(&chosen, isa);
 }
 
-/* Several threads may find the same. */
+/* Several threads may choose at once, and choose the same. */
 static const struct reduce_isa *isa_of(void)
 {
     const struct reduce_isa *isa = atomic_load_explicit(&chosen, memory_order_relaxed);
@@ -98,8 +98,8 @@ struct reduction {
     enum mesh_dtype dtype;
     const uint8_t *const *ins;
     size_t in_count;
-    const struct reduce_row *leaves; /* joins inputs into parts */
-    const struct reduce_row *parts;  /* joins parts */
+    const struct reduce_row *leaves; /* joins inputs into partial results */
+    const struct reduce_row *inner;  /* joins partial results */
     uint8_t *scratch;
 };
 
@@ -115,40 +115,40 @@ static uint32_t levels_of(size_t in_count)
 
 size_t mesh_reduce_scratch_bytes(size_t in_count)
 {
-    /* Four tiles of children below the top of each level but the lowest, and one for a result that
+    /* Four tiles of children under the top of each level but the lowest, and one for a result that
      * is rounded at last. */
     return in_count <= REDUCE_INS_MAX
                ? 0
                : ((size_t)(levels_of(in_count) - 1) * REDUCE_INS_MAX + 1) * TILE_BYTES;
 }
 
-/* The part of `count` elements over the inputs from `first` on below a node of `level`; in `into`,
- * or where the only input or part below it lies. */
+/* The partial result of `count` elements over the inputs from `first` on, under a node of `level`;
+ * in `into`, or at the address of the only input or partial result under the node. */
 static const void *part_of(const struct reduction *reduction, size_t first, uint32_t level,
     size_t at, size_t count, void *into)
 {
-    const void *below[REDUCE_INS_MAX] = {NULL};
-    size_t below_count = 0;
+    const void *children[REDUCE_INS_MAX] = {NULL};
+    size_t child_count = 0;
     size_t width = (size_t)1 << (2 * (level - 1));
-    for (size_t i = first; below_count < REDUCE_INS_MAX && i < reduction->in_count; i += width) {
+    for (size_t i = first; child_count < REDUCE_INS_MAX && i < reduction->in_count; i += width) {
         if (level == 1) {
-            below[below_count++] = reduction->ins[i] + at;
+            children[child_count++] = reduction->ins[i] + at;
         } else {
-            size_t tile = (size_t)(level - 2) * REDUCE_INS_MAX + below_count;
-            below[below_count++] =
+            size_t tile = (size_t)(level - 2) * REDUCE_INS_MAX + child_count;
+            children[child_count++] =
                 part_of(reduction, i, level - 1, at, count, reduction->scratch + tile * TILE_BYTES);
         }
     }
-    if (below_count > 1) {
-        const struct reduce_row *row = level == 1 ? reduction->leaves : reduction->parts;
-        row->of[below_count - 2](into, below, count);
+    if (child_count > 1) {
+        const struct reduce_row *row = level == 1 ? reduction->leaves : reduction->inner;
+        row->of[child_count - 2](into, children, count);
         return into;
     }
     if (level == 1 && is_half(reduction->dtype)) {
-        mesh_widen(reduction->dtype, into, below[0], count);
+        mesh_widen(reduction->dtype, into, children[0], count);
         return into;
     }
-    return below[0];
+    return children[0];
 }
 
 static struct reduction reduction_of(enum mesh_op op, enum mesh_dtype dtype,
@@ -161,7 +161,7 @@ static struct reduction reduction_of(enum mesh_op op, enum mesh_dtype dtype,
         .ins = ins,
         .in_count = in_count,
         .leaves = is_half(dtype) ? &isa->wide[half_of(dtype)][op] : &isa->same[dtype][op],
-        .parts = &isa->same[mesh_reduce_part_dtype(dtype)][op],
+        .inner = &isa->same[mesh_reduce_part_dtype(dtype)][op],
         .scratch = scratch};
 }
 
@@ -187,7 +187,7 @@ void mesh_reduce_part(enum mesh_op op, enum mesh_dtype dtype, uint8_t *into,
 
 /* --- into outputs --- */
 
-/* `bytes` bytes, rounded to the inputs' type; at most a tile from more than four inputs. */
+/* Reduces `bytes` bytes, rounded to the inputs' type; at most a tile from more than four inputs. */
 static void reduce_into(const struct reduction *reduction, const struct reduce_row *row, size_t at,
     size_t bytes, uint8_t *into)
 {
@@ -235,7 +235,7 @@ void mesh_reduce_many(enum mesh_op op, enum mesh_dtype dtype, uint8_t *const *ou
         reduce_to_all(&reduction, row, outs, at, bytes);
         return;
     }
-    /* In halves of a tile what is written is still in the cache when it is copied on, and 16-bit
+    /* In halves of a tile the written bytes are still in the cache when they are copied, and 16-bit
      * types fill a tile when they are float32. */
     size_t piece = few && out_count == 1 ? SIZE_MAX : TILE_BYTES / 2;
     for (size_t end = at + bytes; at < end;) {

@@ -24,7 +24,7 @@ void mesh_reduce_pair(enum mesh_op op, enum mesh_dtype dtype, uint8_t *into, con
 size_t mesh_reduce_scratch_bytes(size_t in_count);
 
 /* Reduces `bytes` bytes at ins[i] + at of all inputs, in the order of the balanced pairwise tree
- * over their index (padded to a power of two; a missing right side lets the left through), and
+ * over their index (padded to a power of two; without a right side the left one is the result), and
  * writes the result at outs[k] + at of all outputs: one pass over memory, whatever the counts. Both
  * counts are at least 1. An output is one of the inputs (in place) or overlaps none; outputs do not
  * overlap. `scratch` has mesh_reduce_scratch_bytes(in_count), aligned to 64. */
@@ -34,16 +34,16 @@ void mesh_reduce_many(enum mesh_op op, enum mesh_dtype dtype, uint8_t *const *ou
 
 /* The same for a part of a larger tree, before the rounding: 16-bit inputs give float32, at `into`
  * (not + at), which overlaps no input. Reduce such parts as MESH_F32, then mesh_narrow: the bits
- * are those of one reduction of all inputs. Other types stay what they are. */
+ * are those of one reduction of all inputs. Other types are not changed. */
 void mesh_reduce_part(enum mesh_op op, enum mesh_dtype dtype, uint8_t *into,
     const uint8_t *const *ins, size_t in_count, size_t at, size_t bytes, uint8_t *scratch);
 
 /* MESH_F32 for the 16-bit floats; else the type itself: what mesh_reduce_part gives. */
 enum mesh_dtype mesh_reduce_part_dtype(enum mesh_dtype dtype);
 
-/* `count` elements of a 16-bit float type to float32 and back, rounding to nearest even; a NaN
- * becomes quiet. The two sides do not overlap. */
+/* `count` elements of a 16-bit float type to float32. The two sides do not overlap. */
 void mesh_widen(enum mesh_dtype dtype, float *into, const void *from, size_t count);
+/* And back, rounding to nearest even; a NaN becomes quiet. */
 void mesh_narrow(enum mesh_dtype dtype, void *into, const float *from, size_t count);
 
 #endif

@@ -12,7 +12,7 @@
 #include "common/pure/half.h"
 #include "worker/library/mesh/reduce/reduce_isa.h"
 
-/* Element types that may lie anywhere and alias anything: tensors are packed without padding. */
+/* Element types at any address that alias anything: tensors are packed without padding. */
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 typedef double any_f64 UNALIGNED;
 typedef float any_f32 UNALIGNED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Raising a fault once, and saying farewell to the other tasks. */
+ * Raising a fault once, and sending it to the other tasks. */
 #include "worker/library/mesh/wire/fault.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ cadre_status mesh_fault_open(struct fault *fault, struct cadre_error *error)
     if (fault->event_fd < 0) {
         return cadre_error_errno(error, errno, "make an eventfd for a mesh");
     }
-    /* Whoever holds it may find the fault. */
+    /* Recursive, because the thread that holds it may raise the fault. */
     pthread_mutexattr_t recursive;
     pthread_mutexattr_init(&recursive);
     pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
@@ -67,7 +67,7 @@ cadre_status mesh_fault_catch(
 
 cadre_status mesh_fault_error(struct host_mesh *host, bool interrupted, struct cadre_error *error)
 {
-    /* The text does not change once `raised` is seen. */
+    /* The text does not change once `raised` is set. */
     cadre_status code = interrupted ? host->fault.code : CADRE_ABORTED;
     return cadre_error_set(
         error, code, "mesh of generation %" PRIu64 ": %s", host->generation, host->fault.text);

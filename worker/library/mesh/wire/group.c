@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The control page: its memory, its end, and waiting on its words. */
+ * The control page: making and mapping it, breaking the group, and waiting on its words with a
+ * futex. share.c opens it; the collectives wait and post through it. */
 #include "worker/library/mesh/wire/group.h"
 
 #include <errno.h>
@@ -20,7 +21,7 @@
 
 #define ODD_BIT        UINT32_C(1)
 #define AWAKE_US       UINT64_C(100)  /* then a waiter sleeps */
-#define REASON_US      UINT64_C(5000) /* for whoever breaks a mesh to say why */
+#define REASON_US      UINT64_C(5000) /* for the breaker of the group to write the reason */
 #define SPINS_A_TURN   64
 #define SPIN_TURNS     8
 #define YIELDS_A_TURN  4
@@ -32,7 +33,7 @@
 #define SEALS          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 _Static_assert(sizeof(struct group_head) <= PAGE_BYTES, "the head is one page");
-_Static_assert(offsetof(struct group_post, payload) == 48, "16 bytes travel with the stamp");
+_Static_assert(offsetof(struct group_post, payload) == 48, "16 bytes are share the stamp's line");
 
 /* Spinning pays only while every slot can have a CPU. */
 static bool choose_spin(uint32_t slots)
@@ -123,14 +124,14 @@ static void group_wake(const struct group *group, const _Atomic uint32_t *word)
     syscall(SYS_futex, word, verb, INT_MAX, NULL, NULL, 0);
 }
 
-/* Changes all words of a slot without raising them, so that nobody goes on sleeping. */
+/* Changes all words of a slot without raising them, so that every sleeper wakes. */
 static void group_disturb(struct group *group, uint32_t index)
 {
     struct group_slot *slot = &group->slots[index];
-    _Atomic uint32_t *words[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
+    _Atomic uint32_t *counters[] = {&slot->posts[0].stamp, &slot->posts[1].stamp, &slot->done};
     for (unsigned word = 0; word < 3; word++) {
-        atomic_fetch_or(words[word], ODD_BIT);
-        group_wake(group, words[word]); /* whatever the count of sleepers says */
+        atomic_fetch_or(counters[word], ODD_BIT);
+        group_wake(group, counters[word]); /* whatever the count of sleepers is */
     }
 }
 
@@ -147,7 +148,7 @@ void group_break(struct group *group, uint32_t rank, cadre_status code, const ch
         snprintf(head->text, sizeof head->text, "%s", text);
         atomic_store(&head->broken, GROUP_BROKEN);
     }
-    /* Whoever broke it first may have died before it got here. */
+    /* The thread that broke it first may have died before it got here. */
     for (uint32_t i = 0; i < group->slot_count; i++) {
         group_disturb(group, i);
     }
@@ -200,7 +201,7 @@ static void group_relax(void)
 #endif
 }
 
-/* Whether some slot was left short of `value` at the same word; that one is the leaver. */
+/* Whether some slot was left with this word under `value`; that one is the leaver. */
 static bool has_leaver(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
     uint32_t value, struct group_wait_limits *wait_limits)
 {
@@ -216,9 +217,8 @@ static bool has_leaver(struct group *group, uint32_t slot, const _Atomic uint32_
     return false;
 }
 
-/* Sleeps once, until the word changes or the time is over. The word is read before the rest: who
- * breaks the group or leaves it after that changes the word. `leaves` is what has been looked at.
- */
+/* Sleeps once, until the word changes or the time is over. The word is read before the rest: a
+ * breaker or leaver changes the word after that. `leaves` is the count that was checked. */
 static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_t *word,
     uint32_t value, uint32_t leaves, uint64_t left_us)
 {
@@ -238,7 +238,8 @@ static void sleep_once(struct group *group, uint32_t slot, const _Atomic uint32_
     atomic_fetch_sub(sleepers, 1);
 }
 
-/* Tells whom this replica waits for when it is time to. Returns how long to sleep at most. */
+/* Reports the slot that this replica waits for when that is due. Returns how long to sleep at
+ * most. */
 static uint64_t group_look(struct group_wait_limits *wait_limits, uint32_t slot, uint64_t now_us)
 {
     uint64_t waited_us = now_us - wait_limits->began_us;
@@ -259,8 +260,8 @@ static uint64_t group_look(struct group_wait_limits *wait_limits, uint32_t slot,
     return left_us;
 }
 
-/* One turn of waiting that does not sleep: spinning first, if every slot has a CPU; then whoever
- * shares this one goes ahead, which may be who is waited for. */
+/* One turn of waiting that does not sleep: spinning first, if every slot has a CPU; then the CPU is
+ * yielded, because the thread that is waited for may need it. */
 static bool try_once(const _Atomic uint32_t *word, uint32_t value, bool spins)
 {
     for (unsigned i = 0; i < (spins ? SPINS_A_TURN : YIELDS_A_TURN); i++) {

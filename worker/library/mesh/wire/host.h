@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host mesh from inside: what its parts share. Who may touch what:
+ * The host mesh from inside: what its files share. Who may touch what:
  *  - fault:    any thread, under its lock; `raised` alone may be read without.
  *  - forming:  the one thread that polls form_test.
- *  - group:    any replica's thread, as group.h says; other processes as well.
+ *  - group:    any replica's thread, as in group.h; other processes as well.
  *  - replicas: each the thread that calls for it.
- *  - wire:     the speaker, which is slot 0's thread of the host's lead task.
+ *  - wire:     the leader, which is slot 0's thread of the host's lead task.
  * All else is fixed once the mesh has formed. */
 #ifndef CADRE_WORKER_MESH_WIRE_HOST_H
 #define CADRE_WORKER_MESH_WIRE_HOST_H
@@ -21,13 +21,13 @@
 #include "worker/library/mesh/connect/topology.h"
 #include "worker/library/mesh/wire/watch.h"
 
-/* Why the mesh is gone, once it is. `streams` says who may write to the connections. */
+/* Why the mesh has ended. `streams`: who may write to the connections. */
 struct fault {
     pthread_mutex_t lock;
     atomic_bool raised;
     cadre_status code;
     char text[CADRE_ERROR_TEXT_BYTES];
-    int event_fd;      /* readable for ever after the fault: wakes whoever polls */
+    int event_fd;      /* readable for ever after the fault: wakes every poll */
     bool streams_open; /* formed */
     bool streams_busy; /* the leader is between mesh_fault_enter_streams and
                           mesh_fault_leave_streams */
@@ -37,24 +37,24 @@ struct forming;
 struct wire;
 struct arena_view;
 
-/* Where the addresses in a slot's posts are found: base + address, below `bytes`. */
+/* Where the addresses in a slot's posts are found: base + address, with address < `bytes`. */
 struct slab_allocator {
     uintptr_t base;
     uint64_t bytes;
 };
 
-/* One of this task's replicas. Only the thread that calls for it looks in here. */
+/* One of this task's replicas. Only the thread that calls for it reads and writes it. */
 struct replica {
-    alignas(GROUP_LINE_BYTES) struct host_mesh *host;
+    alignas(GROUP_CACHE_LINE_BYTES) struct host_mesh *host;
     uint32_t local;
     uint32_t slot;
     uint32_t global;
     uint32_t done;     /* the value of its done word */
     uint64_t sequence; /* of its last collective; the first is 1 */
-    bool staged;       /* that one has buffers that cannot be reached */
+    bool staged;       /* its last collective has buffers that cannot be reached */
     unsigned parity;   /* of the staged chunk that is read */
     struct layout layout;
-    struct layout wide;          /* the same with 16-bit types as they travel between hosts */
+    struct layout wide;          /* the same with 16-bit types as they are sent between hosts */
     size_t *offsets;             /* [replicas of the mesh + 1]: of an all_gather's pieces */
     uint8_t **rows;              /* [replicas of the mesh] */
     const uint8_t **ins;         /* [slots of the host] */
@@ -79,7 +79,7 @@ struct host_mesh {
     struct mesh_listener *listener;
     uint64_t form_deadline_us;
     uint64_t timeout_us;
-    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us); /* NULL: nobody asks */
+    void (*stalled)(void *user, uint32_t rank, uint64_t waited_us); /* NULL: no call */
     void *stalled_user;
     struct forming *forming; /* NULL for one task */
     atomic_bool formed;
@@ -92,7 +92,7 @@ struct host_mesh {
     struct slab_allocator *memories; /* [slots] */
     struct arena_view *views;        /* [links.count]: the other tasks' arenas */
     struct replica *replicas;        /* [local_count] */
-    size_t small_bytes;              /* what at most travels with a post */
+    size_t small_bytes;              /* the most bytes that are sent with a post */
     size_t chunk_bytes;              /* of staging; 0: none is needed */
     bool lone_slots;                 /* no host has more than one */
 

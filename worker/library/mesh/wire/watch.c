@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The thread that notices how others end. */
+ * The thread that notices how other tasks end (protocol, rule 17: an orderly close is no fault).
+ * host.c starts it when all connections are established, and ends it at closing. */
 #include "worker/library/mesh/wire/watch.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/wire/wire_state.h"
 
-/* Places in `polls`: the own descriptors, then the links, then the hosts. */
+/* Indices in `polls`: the own descriptors, then the links, then the hosts. */
 enum { AT_WAKE, AT_FAULT, AT_LINKS };
 
 static uint32_t host_count(const struct host_mesh *host)
@@ -45,13 +46,13 @@ static size_t mesh_watch_compose(const struct host_mesh *host, uint32_t rank, ca
     return WIRE_FRAME_BYTES + length;
 }
 
-static void mesh_watch_gone(struct host_mesh *host, uint32_t rank)
+static void mesh_watch_exited(struct host_mesh *host, uint32_t rank)
 {
     mesh_fault_raise(host, CADRE_ABORTED,
-        "the task of rank %" PRIu32 " closed its connection; its process is gone", rank);
+        "the task of rank %" PRIu32 " closed its connection; its process has exited", rank);
 }
 
-/* True when nothing more is to come from this link. */
+/* True when no more messages come from this link. */
 static bool look_at_link(struct host_mesh *host, struct link *link)
 {
     uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
@@ -62,11 +63,11 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     }
     if (came <= 0) {
         if (!link->left) {
-            mesh_watch_gone(host, link->rank);
+            mesh_watch_exited(host, link->rank);
         }
         return true;
     }
-    /* Whoever says anything says it in one piece. */
+    /* A message is sent in one piece. */
     size_t length = (size_t)came > WIRE_FRAME_BYTES ? (size_t)came - WIRE_FRAME_BYTES : 0;
     bool good = came >= WIRE_FRAME_BYTES && mesh_wire_frame_decode(bytes, &frame) &&
                 frame.generation == host->generation && frame.nonce == host->nonce &&
@@ -85,7 +86,8 @@ static bool look_at_link(struct host_mesh *host, struct link *link)
     return false;
 }
 
-/* The speaker must not come between the words and what they mean: it would find only the end. */
+/* The leader must not read between the frame and its effect: it would find only the end of the
+ * connection. */
 static void look_at_host(struct host_mesh *host, uint32_t other)
 {
     struct wire_peer *peer = &host->wire->peers[other];
@@ -96,7 +98,7 @@ static void look_at_host(struct host_mesh *host, uint32_t other)
         host->watch.postponed = true;
     } else if (!peer->hung) {
         if (!mesh_wire_read_last_frame(host->wire, other, &frame, reason)) {
-            mesh_watch_gone(host, peer->rank);
+            mesh_watch_exited(host, peer->rank);
         } else if (frame.type == WIRE_FAULT) {
             frame.data_bytes = (uint32_t)strlen(reason);
             mesh_fault_catch(host, peer->rank, &frame, (const uint8_t *)reason);
@@ -105,7 +107,7 @@ static void look_at_host(struct host_mesh *host, uint32_t other)
     pthread_mutex_unlock(&host->fault.lock);
 }
 
-/* Tells the other hosts of the tasks of this one that have left. */
+/* Sends the other hosts which tasks of this one have left. */
 static void pass_on(struct host_mesh *host)
 {
     uint8_t bytes[WIRE_FRAME_BYTES + WIRE_REASON_BYTES];
@@ -126,7 +128,7 @@ static void pass_on(struct host_mesh *host)
     }
 }
 
-/* Hosts that were hung up while the speaker was busy are watched again. */
+/* Hosts that hung up while the leader was busy are watched again. */
 static void watch_hosts(struct host_mesh *host)
 {
     struct pollfd *polls = host->watch.polls + AT_LINKS + host->links.count;
@@ -135,7 +137,7 @@ static void watch_hosts(struct host_mesh *host)
     }
 }
 
-static void look_around(struct host_mesh *host)
+static void check_polls(struct host_mesh *host)
 {
     struct watch *watch = &host->watch;
     for (uint32_t i = 0; i < host->links.count; i++) {
@@ -170,7 +172,7 @@ static void *mesh_watch_run(void *argument)
             read(watch->wake_fd, &wakes, sizeof wakes) == (ssize_t)sizeof wakes) {
             watch_hosts(host);
         }
-        look_around(host);
+        check_polls(host);
     }
     return NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a wire, and its schedule of recursive doubling. */
+ * The lifetime of a wire, and its schedule of recursive doubling. host.c opens it for a lead task,
+ * and closes it. */
 #include "worker/library/mesh/wire/wire.h"
 
 #include <sched.h>
@@ -7,7 +8,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/connect/address.h"
 #include "worker/library/mesh/wire/wire_state.h"
 
@@ -25,7 +25,8 @@ size_t mesh_wire_small_bytes(const struct host_mesh *host)
 }
 
 /* The relays of a sibling block of `size` hosts, fewer than the `width` of the own one: the host at
- * offset o < size has it first; then who is below size * 2^t gives it to who is so much further. */
+ * offset o < size has it first; then each host under size * 2^t sends it to the host that is so
+ * much further. */
 static void plan_relays(struct wire *wire, struct wire_step *step, uint32_t size, uint32_t offset)
 {
     uint32_t width = step->own_end - step->own_first;
@@ -54,7 +55,7 @@ static void plan_steps(struct wire *wire)
         uint32_t own_first = wire->own & ~(width - 1);
         uint32_t sibling_first = own_first ^ width;
         if (sibling_first >= wire->host_count) {
-            continue; /* a missing right side lets the left one through */
+            continue; /* without a right side the left one is the result */
         }
         uint32_t offset = wire->own - own_first;
         struct wire_step *step = &wire->steps[wire->step_count++];
@@ -83,7 +84,7 @@ static cadre_status no_memory(struct cadre_error *error)
 }
 
 /* Spinning pays only while every thread of this machine can have a CPU of its own. Hosts at
- * loopback addresses are all this machine. */
+ * loopback addresses are all on this machine. */
 static uint64_t choose_spin(const struct host_mesh *host)
 {
     const struct topology *topology = &host->topology;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop of the direct exchange. */
+ * The loop of the direct exchange, which wire_large.c runs for each kind of large collective. */
 #include "worker/library/mesh/wire/wire_direct.h"
 
 #include <stdlib.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/mesh/wire/fault.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 
@@ -18,7 +17,7 @@
 size_t mesh_direct_share_max(const struct host_mesh *host)
 {
     size_t others = host->topology.host_count - 1;
-    size_t rows = 0; /* of a reduce_scatter: a line of each slot of the largest host */
+    size_t rows = 0; /* of a reduce_scatter: a cache line of each slot of the largest host */
     for (uint32_t i = 0; i < host->topology.host_count; i++) {
         size_t least = (size_t)host->topology.hosts[i].slot_count * ALIGNMENT;
         rows = least > rows ? least : rows;
@@ -38,8 +37,8 @@ static size_t stride_of(const struct host_mesh *host)
 uint8_t *mesh_direct_arriving(const struct direct *direct, uint32_t from, uint64_t chunk)
 {
     const struct wire *wire = direct->host->wire;
-    size_t place = (from < wire->own ? from : from - 1) * DIRECT_DEPTH + chunk % DIRECT_DEPTH;
-    return wire->arriving + place * stride_of(direct->host);
+    size_t index = (from < wire->own ? from : from - 1) * DIRECT_DEPTH + chunk % DIRECT_DEPTH;
+    return wire->arriving + index * stride_of(direct->host);
 }
 
 static uint64_t chunks_ahead(const struct direct *direct)
@@ -60,14 +59,14 @@ static enum direct_item item_of(
         *ret_chunk = lane->item;
         return DIRECT_CONTRIBUTION;
     }
-    uint64_t later = lane->item - ahead;
+    uint64_t alternating = lane->item - ahead;
     uint64_t pairs = direct->chunk_count - ahead;
-    if (later >= 2 * pairs) {
-        *ret_chunk = later - pairs;
+    if (alternating >= 2 * pairs) {
+        *ret_chunk = alternating - pairs;
         return DIRECT_RESULT;
     }
-    *ret_chunk = later % 2 == 0 ? later / 2 : ahead + later / 2;
-    return later % 2 == 0 ? DIRECT_RESULT : DIRECT_CONTRIBUTION;
+    *ret_chunk = alternating % 2 == 0 ? alternating / 2 : ahead + alternating / 2;
+    return alternating % 2 == 0 ? DIRECT_RESULT : DIRECT_CONTRIBUTION;
 }
 
 /* Whether a lane has passed its contribution to `chunk`. */
@@ -89,7 +88,7 @@ static struct direct_lane lane_of(const struct direct *direct, uint32_t from, ui
     return lane;
 }
 
-/* Moves on with one item, if it can; *ret_moved stays as it was when nothing happened. */
+/* Advances one item, if it can; *ret_moved stays as it was when no bytes moved. */
 static cadre_status move_out(
     struct direct *direct, uint32_t to, struct direct_lane *lane, bool *ret_moved)
 {
@@ -138,7 +137,7 @@ static cadre_status move_in(
     }
     enum direct_item item = item_of(direct, lane, &chunk);
     if (item == DIRECT_CONTRIBUTION && chunk >= direct->reduced + DIRECT_DEPTH) {
-        return CADRE_OK; /* its place is still in use */
+        return CADRE_OK; /* its memory is still in use */
     }
     uint32_t share = item == DIRECT_RESULT ? from : own;
     size_t size = direct->kind->size(direct, chunk, share);
@@ -189,7 +188,7 @@ static cadre_status wire_direct_turn(
     struct wire *wire = direct->host->wire;
     bool moved = false;
     *ret_done = true;
-    /* Everybody begins with the host behind it, so that not all send to one. */
+    /* Each host begins with the next one, so that not all send to the same. */
     for (uint32_t i = 1; i < wire->host_count; i++) {
         uint32_t to = (wire->own + i) % wire->host_count;
         uint32_t from = (wire->own + wire->host_count - i) % wire->host_count;
@@ -211,7 +210,7 @@ static cadre_status wire_direct_turn(
     return *ret_done ? CADRE_OK : mesh_wire_wait(direct->host, moved);
 }
 
-/* The memory that contributions arrive in, made at the first use and kept. */
+/* Allocates the memory that contributions arrive in, at the first use; it is kept. */
 static cadre_status wire_direct_claim(struct host_mesh *host)
 {
     struct wire *wire = host->wire;
@@ -227,7 +226,7 @@ static cadre_status wire_direct_claim(struct host_mesh *host)
     if (wire->scratch == NULL || wire->arriving == NULL || wire->ins == NULL ||
         wire->lanes == NULL) {
         free(wire->arriving);
-        wire->arriving = NULL; /* so that nobody takes the rest for complete */
+        wire->arriving = NULL; /* so that the next call does not take it for complete */
         return mesh_fault_raise(host, CADRE_RESOURCE_EXHAUSTED,
             "no memory for the %zu KiB that large collectives between hosts need",
             (scratch + arriving) / 1024);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Large data between hosts. Each chunk of the data is cut into one share for each host. Every host
- * sends to each other one its contribution to that one's share; who has all contributions to its
- * own share reduces them, and sends the result to all. On each connection the two kinds of items
- * alternate in an order that both ends know, so the bytes need no heads:
+ * sends to each other one its contribution to that one's share; a host that has all contributions
+ * to its own share reduces them, and sends the result to all. On each connection the two kinds of
+ * items alternate in an order that both ends can derive, so the bytes need no heads:
  *
  *     c0 c1 | r0 c2 | r1 c3 | ... | r(n-2) | r(n-1)      c: contribution to the receiver's share of
  *                                                           a chunk, r: result of the sender's
  *
- * While a result is reduced, the next contributions are on their way. Kinds of collective that need
+ * While a result is reduced, the next contributions are under way. Kinds of collective that need
  * only one kind of item leave the other out. */
 #ifndef CADRE_WORKER_MESH_WIRE_WIRE_DIRECT_H
 #define CADRE_WORKER_MESH_WIRE_WIRE_DIRECT_H
@@ -50,7 +50,7 @@ struct direct {
     const struct direct_kind *kind;
     uint64_t chunk_count;
     uint64_t reduced; /* own results so far */
-    bool last;        /* nothing more follows in this collective */
+    bool last;        /* no more data follow in this collective */
 
     enum mesh_op op;
     enum mesh_dtype dtype; /* reduce_scatter */
@@ -73,6 +73,7 @@ size_t mesh_direct_share_max(const struct host_mesh *host);
 /* Where the contribution of `from` to the own share of a chunk arrives. */
 uint8_t *mesh_direct_arriving(const struct direct *direct, uint32_t from, uint64_t chunk);
 
+/* Runs the whole exchange. A failure has raised the fault. The leader calls it. */
 cadre_status mesh_direct_run(struct direct *direct);
 
 #endif

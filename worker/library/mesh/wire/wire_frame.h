@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a host says to another one at the start of a collective: the calls it knows of. 288 bytes of
- * fixed places, so that one read takes them with the data behind them. Also, over wires and links,
- * why a mesh is gone (FAULT, the reason as data) or that it was closed in order (GOODBYE).
+ * What a host sends another one at the start of a collective: the state of its calls (protocol,
+ * rule 14). 288 bytes of fixed offsets, so that one read takes them with the data behind them.
+ * Also, over wires and links, why a mesh has ended (FAULT, the reason as data) or that it was
+ * closed in order (GOODBYE).
  *
- *     | head 48 | record 240 | record 240, when calls differ | data |                            */
+ *     | head 48 | record 240 | record 240, when calls differ | data | */
 #ifndef CADRE_WORKER_MESH_WIRE_WIRE_FRAME_H
 #define CADRE_WORKER_MESH_WIRE_WIRE_FRAME_H
 
@@ -30,15 +31,17 @@ struct wire_frame {
     struct agreement agreement; /* of a CALL; the second record comes apart */
 };
 
-/* Without the second record. */
+/* Writes all but the second record. */
 void mesh_wire_frame_encode(const struct wire_frame *frame, uint8_t ret_bytes[WIRE_FRAME_BYTES]);
 
-/* False when the bytes are no frame. Values are as sent, texts terminated: the reader judges them.
- * agreement.differs tells that a second record follows. */
+/* False when the bytes are no frame. Values are as sent, texts terminated: the reader checks them.
+ * agreement.differs: a second record follows. */
 bool mesh_wire_frame_decode(const uint8_t bytes[WIRE_FRAME_BYTES], struct wire_frame *ret_frame);
 
+/* Writes one record. */
 void mesh_wire_record_encode(
     const struct call_record *record, uint8_t ret_bytes[WIRE_RECORD_BYTES]);
+/* Reads one record; any bytes are accepted, and the text is terminated. */
 void mesh_wire_record_decode(
     const uint8_t bytes[WIRE_RECORD_BYTES], struct call_record *ret_record);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kinds of large collective between hosts, each as a direct exchange. */
+ * The kinds of large collective between hosts, each as a direct exchange (wire_direct.h). hosts.c
+ * and all_reduce_hosts.c call them after the agreement. */
 #include "common/pure/assert.h"
 #include "worker/library/mesh/reduce/reduce_kernels.h"
 #include "worker/library/mesh/wire/wire_direct.h"
@@ -45,7 +46,7 @@ static size_t vector_size(const struct direct *direct, uint64_t chunk, uint32_t 
     return high - low;
 }
 
-/* Where a stretch of one buffer is read, or its result goes. */
+/* The address in one buffer where a piece is read, or its result goes. */
 static uint8_t *buffer_of(
     const struct wire_vector *vector, const struct layout_piece *piece, size_t offset, bool result)
 {
@@ -64,7 +65,7 @@ static size_t vector_pieces(const struct direct *direct, enum direct_item item, 
     size_t high;
     struct layout_piece piece;
     size_t count = 0;
-    /* All that arrives, and what is handed on, is in the result's place. */
+    /* All that arrives, and all that is sent on, is in the result's memory. */
     bool result = into || (item == DIRECT_RESULT && !direct->is_root);
     share_of(direct, chunk, share, &low, &high);
     size_t offset = low + at;
@@ -126,7 +127,7 @@ cadre_status mesh_wire_all_reduce(
     return run_vector(&direct);
 }
 
-/* The root cuts every chunk into shares and sends each to its host, which hands it on to all but
+/* The root cuts every chunk into shares and sends each to its host, which sends it on to all but
  * the root. */
 static bool from_root(const struct direct *direct, uint32_t from, uint32_t to)
 {
@@ -156,7 +157,7 @@ cadre_status mesh_wire_broadcast(
     return run_vector(&direct);
 }
 
-/* --- reduce_scatter: a chunk is a stretch of every row, a share the rows of one host --- */
+/* --- reduce_scatter: a chunk is a byte range of every row, a share the rows of one host --- */
 
 static size_t row_byte_range(const struct direct *direct, uint64_t chunk)
 {
@@ -220,14 +221,14 @@ cadre_status mesh_wire_reduce_scatter(struct host_mesh *host, enum mesh_op op,
         uint32_t count = host->topology.hosts[i].slot_count;
         slots = count > slots ? count : slots;
     }
-    /* Whole lines, hence whole elements. */
-    size_t step_range = mesh_direct_share_max(host) / slots / 64 * 64;
+    /* Whole cache lines, hence whole elements. */
+    size_t range_bytes = mesh_direct_share_max(host) / slots / 64 * 64;
     struct direct direct = {.host = host,
         .kind = &kind,
         .op = op,
         .dtype = dtype,
-        .chunk_bytes = step_range,
-        .chunk_count = (bytes + step_range - 1) / step_range,
+        .chunk_bytes = range_bytes,
+        .chunk_count = (bytes + range_bytes - 1) / range_bytes,
         .rows = rows,
         .into = into,
         .row_bytes = bytes,
@@ -235,7 +236,7 @@ cadre_status mesh_wire_reduce_scatter(struct host_mesh *host, enum mesh_op op,
     return mesh_direct_run(&direct);
 }
 
-/* --- all_gather: one chunk, and a share is what a host's slots have of it --- */
+/* --- all_gather: one chunk, and a share is the data of one host's slots in it --- */
 
 /* The part of a replica's piece that lies in the range. */
 static size_t wire_large_clip(const struct direct *direct, uint32_t replica, size_t *ret_at)
@@ -254,9 +255,9 @@ static size_t gather_size(const struct direct *direct, uint64_t chunk, uint32_t 
     const struct topology *topology = &direct->host->topology;
     const uint32_t *replicas = mesh_topology_replicas(topology, share);
     size_t size = 0;
-    size_t place;
+    size_t offset;
     for (uint32_t slot = 0; slot < topology->hosts[share].slot_count; slot++) {
-        size += wire_large_clip(direct, replicas[slot], &place);
+        size += wire_large_clip(direct, replicas[slot], &offset);
     }
     return size;
 }
@@ -272,13 +273,13 @@ static size_t gather_pieces(const struct direct *direct, enum direct_item item, 
     size_t count = 0;
     for (uint32_t slot = 0; slot < topology->hosts[share].slot_count && count < DIRECT_PIECES;
          slot++) {
-        size_t place;
-        size_t bytes = wire_large_clip(direct, replicas[slot], &place);
+        size_t offset;
+        size_t bytes = wire_large_clip(direct, replicas[slot], &offset);
         size_t skip = at < bytes ? at : bytes;
         at -= skip;
         if (bytes > skip) {
             ret_pieces[count++] =
-                (struct iovec){.iov_base = direct->packed + place + skip, .iov_len = bytes - skip};
+                (struct iovec){.iov_base = direct->packed + offset + skip, .iov_len = bytes - skip};
         }
     }
     return count;

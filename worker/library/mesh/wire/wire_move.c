@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Bytes over the connections between hosts, waiting for them, and what their ends mean. */
+ * Sending and receiving bytes over the connections between hosts, waiting for them, and the faults
+ * that their ends raise. wire_small.c and wire_direct.c call it for the leader, watch.c reads the
+ * last frames. */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -48,7 +50,7 @@ cadre_status mesh_wire_check_peers(struct host_mesh *host)
     return CADRE_OK;
 }
 
-static bool is_gone(int errnum)
+static bool is_disconnect(int errnum)
 {
     return errnum == EPIPE || errnum == ECONNRESET || errnum == ENOTCONN;
 }
@@ -69,8 +71,8 @@ cadre_status mesh_wire_send(struct host_mesh *host, uint32_t to, const struct io
     ssize_t moved = sendmsg(peer->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (moved > 0) {
         *ret_bytes = (size_t)moved;
-    } else if (moved < 0 && is_gone(errno)) {
-        /* As if it had taken them: why it is gone is in what it still says. */
+    } else if (moved < 0 && is_disconnect(errno)) {
+        /* Counted as sent: the reason of the end is in the bytes that can still be read. */
         peer->broken = true;
         for (size_t i = 0; i < count; i++) {
             *ret_bytes += pieces[i].iov_len;
@@ -81,7 +83,7 @@ cadre_status mesh_wire_send(struct host_mesh *host, uint32_t to, const struct io
     return CADRE_OK;
 }
 
-/* What was read too early comes first. */
+/* Bytes that were read too early come first. */
 static size_t take_carry(struct wire_peer *peer, const struct iovec *pieces, size_t count)
 {
     size_t taken = 0;
@@ -115,7 +117,7 @@ cadre_status mesh_wire_receive(struct host_mesh *host, uint32_t from, const stru
     ssize_t moved = recvmsg(peer->fd, &message, MSG_DONTWAIT);
     if (moved > 0) {
         *ret_bytes = (size_t)moved;
-    } else if (moved == 0 || is_gone(errno)) {
+    } else if (moved == 0 || is_disconnect(errno)) {
         return wire_move_closed(host, from);
     } else if (errno != EAGAIN && errno != EINTR) {
         return wire_move_broke(host, from, errno);
@@ -145,8 +147,8 @@ cadre_status mesh_wire_unread(
     return CADRE_OK;
 }
 
-/* Whether the sender is who it should be: the lead task, which also takes leave for the others of
- * its host. */
+/* Whether the sender is the lead task of the host, which also sends GOODBYE for the others of its
+ * host. */
 static bool is_of(const struct host_mesh *host, uint32_t from, const struct wire_frame *frame)
 {
     bool known =
@@ -200,7 +202,7 @@ static cadre_status wire_move_overdue(struct host_mesh *host)
     return CADRE_OK;
 }
 
-/* Who does not say anything holds the others up more than who does not listen. */
+/* A host that sends nothing is reported before one that does not receive. */
 static void report_stall(struct host_mesh *host, uint64_t idle_us)
 {
     const struct wire *wire = host->wire;
@@ -221,8 +223,8 @@ static void report_stall(struct host_mesh *host, uint64_t idle_us)
     }
 }
 
-/* A host from which nothing is due now said something, or hung up. What is due later stays there;
- * but that it has left, or why its mesh ended, need not wait. */
+/* A host from which nothing is due now sent bytes, or hung up. Bytes that are due later are left
+ * unread; but that it has left, or why its mesh ended, is read now. */
 static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
 {
     struct wire_peer *peer = &host->wire->peers[from];
@@ -251,11 +253,11 @@ static cadre_status look_ahead(struct host_mesh *host, uint32_t from, bool hung)
                     : CADRE_OK;
 }
 
-/* What to poll a host for from which nothing is due. */
+/* The events to poll for on a host from which nothing is due. */
 static short idle_events(const struct wire *wire, const struct wire_peer *peer)
 {
-    bool words = !wire->raw && !peer->looked;
-    return (short)((words ? POLLIN : 0) | (peer->hung ? 0 : POLLRDHUP));
+    bool frames = !wire->raw && !peer->looked;
+    return (short)((frames ? POLLIN : 0) | (peer->hung ? 0 : POLLRDHUP));
 }
 
 static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
@@ -295,7 +297,7 @@ static cadre_status sleep_until_ready(struct host_mesh *host, uint64_t idle_us)
     return CADRE_OK;
 }
 
-/* Whose writing failed and who has nothing to say that is due: what it said last is why. */
+/* When sending to a host failed and nothing is due from it, its last frame has the reason. */
 static cadre_status check_broken(struct host_mesh *host)
 {
     for (uint32_t i = 0; i < host->wire->host_count; i++) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Recursive doubling over the tree of hosts: agreement, and with it small data. At each level a
- * host that knows of its block exchanges that with one host of the sibling block. Where the last
- * block is short, who has no partner there gets the sibling's from a host of its own block:
+ * host that has its block's result exchanges that with one host of the sibling block. Where the
+ * last block is short, a host without a partner there gets the sibling's from a host of its own
+ * block:
  *
  *     5 hosts    level 0     level 1     level 2
  *                0 <-> 1     0 <-> 2     0 <-> 4
- *                2 <-> 3     1 <-> 3     then 0 --> 1, 0 --> 2, 1 --> 3 hand on what 4 said
- */
+ *                2 <-> 3     1 <-> 3     then 0 --> 1, 0 --> 2, 1 --> 3 send on what 4 sent
+ *
+ * Called by the leader through hosts.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,10 +21,10 @@
 struct small {
     struct wire_call *call;
     uint8_t *data;
-    /* Where in `data` the part of the hosts [first, end) lies. */
+    /* Where in `data` the part of the hosts [first, end) is. */
     void (*part)(
         const struct small *small, uint32_t first, uint32_t end, size_t *ret_at, size_t *ret_bytes);
-    /* Puts the sibling's data to the own ones. */
+    /* Joins the sibling's data with the own ones. */
     void (*merge)(const struct small *small, const struct wire_step *step, const uint8_t *came);
     enum mesh_op op;
     const struct layout *layout;
@@ -32,7 +34,7 @@ struct small {
     bool opens;         /* large data may follow */
 };
 
-/* A frame on its way out, or one that came in: it is handed on as it is. */
+/* A frame to send, or one that was received: it is sent on as it is. */
 struct message {
     uint8_t head[WIRE_FRAME_BYTES + WIRE_RECORD_BYTES];
     struct iovec pieces[2];
@@ -89,16 +91,16 @@ static cadre_status wire_small_push(
     return CADRE_OK;
 }
 
-/* A message on its way in. */
+/* A message that is being received. */
 struct arrival {
     struct wire_frame frame;
     size_t got;
-    size_t due; /* what it is thought to have, then what it says to have */
+    size_t due; /* its expected bytes, then those that its frame has */
     bool known; /* the frame was read */
     const uint8_t *data;
 };
 
-/* The frame is there: checks it, and what it says about the size of the rest. */
+/* The frame is complete: checks it, and the size of the rest that it names. */
 static cadre_status read_frame(struct host_mesh *host, uint32_t from, struct arrival *arrival)
 {
     struct wire *wire = host->wire;
@@ -145,7 +147,7 @@ static cadre_status wire_small_pull(
         mesh_wire_record_decode(wire->inbox + WIRE_FRAME_BYTES, &arrival->frame.agreement.other);
     }
     CADRE_TRY(mesh_wire_check_frame(host, from, &arrival->frame, arrival->data));
-    /* It said less than was thought, and has gone on to the next thing. */
+    /* It is shorter than expected, and the sender's next message follows. */
     return arrival->got > arrival->due ? mesh_wire_unread(host, from, wire->inbox + arrival->due,
                                              arrival->got - arrival->due)
                                        : CADRE_OK;
@@ -195,7 +197,7 @@ static cadre_status check_size(struct host_mesh *host, const struct wire_step *s
         host->wire->peers[step->from].rank, arrival->frame.data_bytes, host->wire->sequence, bytes);
 }
 
-/* One level; *holds tells whether the data still mean anything. */
+/* One level; *holds: whether the data are still valid. */
 static cadre_status wire_small_climb(
     struct host_mesh *host, const struct wire_step *step, const struct small *small, bool *holds)
 {

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/ps/link/frame.h"
 #include "worker/library/ps/server/server_internal.h"
 

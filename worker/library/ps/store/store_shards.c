@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/ps/store/store_internal.h"
 
 void store_spec_of(const struct image_spec *kept, struct store_spec *ret_spec)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_optimizer_apply, in each context: a replica function, an update, regular variables. */
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/gradients.h"

@@ -2,7 +2,6 @@
  * The options of a program as a rule. */
 #include <math.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/optimizers/optimizer.h"
 
 _Static_assert((int)CADRE_OPTIMIZER_SGD == (int)OPTIMIZER_SGD, "kinds are numbered alike");

@@ -6,7 +6,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/generation.h"
 #include "worker/library/runtime/regroup/between_steps.h"
-#include "worker/library/runtime/regroup/regroup_part.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"

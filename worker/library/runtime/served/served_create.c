@@ -15,7 +15,6 @@
 #include "worker/library/runtime/served/served_values.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
-#include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 

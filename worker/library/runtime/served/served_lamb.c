@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdatomic.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/served/served_call.h"
 
 static cadre_status find_kind(

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/optimizer/rule_bytes.h"
 #include "worker/library/runtime/served/served_call.h"
 #include "worker/library/runtime/served/served_values.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/api/name.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cadre/export.h"
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/state/layout/registered.h"

@@ -6,7 +6,6 @@
 
 #include "cadre/restore.h"
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"

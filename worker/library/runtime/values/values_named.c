@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/input/node/component_names.h"
 #include "worker/library/runtime/api/api.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/composite/composite.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor_text.h"

@@ -14,7 +14,6 @@
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
-#include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
 /* --- checks --- */

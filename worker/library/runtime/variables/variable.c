@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables: their memory, and public functions that return facts about them. */
-#include "worker/library/runtime/values/value_memory.h"
 #include "worker/library/runtime/variables/variable.h"
 
 #include <stdio.h>

@@ -5,7 +5,6 @@
 
 #include "cadre/checkpoint.h"
 #include "common/base/cleanup.h"
-#include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/collective.h"

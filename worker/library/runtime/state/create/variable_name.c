@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/pure/assert.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/state/layout/registered.h"
 #include "worker/library/runtime/state/layout/state_part.h"
