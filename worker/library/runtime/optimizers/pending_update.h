@@ -6,8 +6,8 @@
  *                 pending_update_schedule ◀────────────────────────────────────────────────┘
  *     step end    when the step counts: update_component of each entry
  *
- * An attempt that did not count leaves its entries; the next attempt finds them by the number of the
- * attempt and releases them. */
+ * An attempt that did not count leaves its entries; the next attempt finds them by the number of
+ * the attempt and releases them. */
 #ifndef CADRE_RUNTIME_PENDING_UPDATE_H
 #define CADRE_RUNTIME_PENDING_UPDATE_H
 

@@ -91,8 +91,8 @@ static cadre_status refuse_gone(
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "%s was given a value as '%s' that has ended: a batch stays until the next cadre_next of "
-        "its dataset, an output until the next cadre_run; keep it with cadre_per_replica_retain to use "
-        "it later",
+        "its dataset, an output until the next cadre_run; keep it with cadre_per_replica_retain "
+        "to use it later",
         function, argument);
 }
 
