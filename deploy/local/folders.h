@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folders of `cadre run`: where tasks work, where they leave things, where their sockets are.
- */
+ * The folders of `cadre run`: the working folder, that for outputs, that for sockets. */
 #ifndef CADRE_WORKER_LOCAL_FOLDERS_H
 #define CADRE_WORKER_LOCAL_FOLDERS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which file a command's word means, as a shell would answer. */
+ * Finds the file of a program's name as a shell does. */
 #ifndef CADRE_WORKER_LOCAL_PROGRAM_PATH_H
 #define CADRE_WORKER_LOCAL_PROGRAM_PATH_H
 

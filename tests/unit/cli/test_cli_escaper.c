@@ -61,7 +61,7 @@ static void broken_characters_become_visible(void **state)
     CHECK("\xed\xa0\x80", "\\xed\\xa0\\x80");
 }
 
-/* No byte that a terminal obeys gets through, whatever comes. */
+/* No byte that acts on a terminal gets through, whatever the input. */
 static void nothing_gets_through(void **state)
 {
     (void)state;
