@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/client/audit_pages.h"
+#include "common/client/verification.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "common/client/verification.h"
 
 #define AUDIT_RESTARTS_MAX 16
 

@@ -5,11 +5,11 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/logs/log_writes.h"
+#include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/part_check.h"
-#include "coordinator/daemon/terms.h"
-#include "coordinator/daemon/watch.h"
+#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/jobs.h"
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)

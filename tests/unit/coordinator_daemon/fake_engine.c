@@ -16,10 +16,8 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
-#include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
+#include "coordinator/daemon/contents/storage.h"
 
 /* ---- the disk ---- */
 
