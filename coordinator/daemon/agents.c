@@ -49,7 +49,7 @@ static cadre_status check_name(
         name, identity->name, identity->name);
 }
 
-/* The first message of a stream is the hello, and only the first. */
+/* Protocol, section 2: the hello is the first message of each connection, and is sent once. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
 {

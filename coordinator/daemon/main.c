@@ -105,7 +105,8 @@ static void on_tick(uv_timer_t *timer)
     engine_tick(daemon->engine, clock_monotonic_us());
 }
 
-/* All that was ready is handled: persist, send, then update watchers, logs and health. */
+/* All that was ready is handled: persist, then send (protocol, section 4), then update watchers,
+ * logs and health. */
 static void on_turn_end(void *user)
 {
     struct daemon *daemon = user;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of the engine that the daemon calls, over the state of fake_engine.h. */
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 #include <errno.h>
