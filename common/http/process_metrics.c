@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/http/process_metrics.h"
+#include "common/http/exposition.h"
 
 #include <dirent.h>
 #include <fcntl.h>

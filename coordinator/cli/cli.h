@@ -141,4 +141,25 @@ int invocation_print_status(const struct invocation *invocation, bool good);
  * be written (reported on standard error, unless the reader closed the pipe). */
 int invocation_end(const struct invocation *invocation, int code);
 
+/* ---- pki_show.c ---- */
+
+/* `cadre pki show`: prints what PEM files are. */
+int pki_show(const struct cli *cli, int argc, char **argv);
+
+/* ---- argv_scrub.c: hides the values of --env from /proc/PID/cmdline and `ps` ---- */
+
+/* A copy of argv to go on with, NULL-terminated; in argv itself the values of --env NAME=VALUE are
+ * wiped. NULL: no memory. */
+char **argv_scrub(int argc, char **argv);
+/* Frees the copy; NULL is allowed. */
+void argv_scrub_free(char **argv_copy);
+
+/* ---- interrupt.c: counts Ctrl-C (and SIGTERM) ---- */
+
+/* From now on the two signals only count. */
+void interrupt_watch(void);
+
+/* How many came since. */
+unsigned interrupt_count(void);
+
 #endif

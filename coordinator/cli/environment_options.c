@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Merges --env and --env-file into one list of variables; used by submit_options.c and
  * deploy/cadre/run.c. */
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre pki init` and `issue`: the cluster's certificate authority in a folder. */
-#include "coordinator/cli/pki.h"
+#include "coordinator/cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>

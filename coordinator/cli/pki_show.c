@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/tls/report.h"
-#include "coordinator/cli/pki.h"
+#include "coordinator/cli/cli.h"
 
 #define DAY_S  86400
 #define SOON_S (30 * DAY_S)

@@ -4,8 +4,7 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/ps_options.h"
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 
 struct submit_options {
     struct cli_common common;

@@ -4,7 +4,6 @@
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/comparison.h"
-#include "coordinator/cli/render/conclusion.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/screen.h"

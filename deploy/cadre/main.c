@@ -6,7 +6,6 @@
 
 #include "common/base/standard_streams.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/argv_scrub.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */

@@ -8,10 +8,8 @@
 
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/ps_options.h"
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
-#include "coordinator/cli/range.h"
 #include "deploy/local/local.h"
 
 #define ROW(kind, flag, member, value_name, default_text)                                          \

@@ -16,9 +16,8 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/choose.h"
 #include "common/pure/assert.h"
-#include "deploy/local/guard.h"
+#include "deploy/local/folders.h"
 #include "deploy/local/local_state.h"
-#include "deploy/local/program_path.h"
 #include "worker/host/probe/slot_gpus.h"
 
 /* After a loss, the others have so long to end the current step and report their position. */

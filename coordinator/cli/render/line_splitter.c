@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 
 #define PREFIX_BYTES 32
 

@@ -16,8 +16,8 @@
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 
 #define CLEAN_EVERY_US (600 * CADRE_US_PER_S)
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 
 static size_t clean_in_pieces(const char *bytes, size_t size, size_t piece, char *out)
 {

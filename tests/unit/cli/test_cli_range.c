@@ -2,7 +2,7 @@
  * Option values with two numbers: how many tasks, and what a job goes on from. */
 #include "tests/lib/test.h"
 
-#include "coordinator/cli/range.h"
+#include "coordinator/cli/job_options.h"
 
 static void ranges_are_read(void **state)
 {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of the engine that the daemon calls, over the state of fake_engine.h. */
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 #include <errno.h>
@@ -16,10 +17,8 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
-#include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
+#include "coordinator/daemon/contents/storage.h"
 
 /* ---- the disk ---- */
 

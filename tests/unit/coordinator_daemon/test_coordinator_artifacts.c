@@ -12,8 +12,8 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;

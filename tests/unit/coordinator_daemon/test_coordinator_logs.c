@@ -15,8 +15,8 @@
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/logs/log_read.h"
-#include "coordinator/daemon/logs/log_writes.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 

@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 

@@ -17,7 +17,7 @@
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
