@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The judge of a job's proof: what the ledger's records say, and what follows from it. */
+ * A job's proof: the ledger's records, fetched page by page, and the verdicts that follow from
+ * them. */
 #ifndef CADRE_CLIENT_VERIFICATION_H
 #define CADRE_CLIENT_VERIFICATION_H
 
 #include "cadre/client.h"
 #include "common/wire/wire.h"
 
-/* All that `response` says, not judged yet: a result for cadre_result_release() that owns `arena`,
+/* The records of `response`, not judged yet: a result for cadre_result_release() that owns `arena`,
  * in which the texts of `response` live. NULL: out of memory, and `arena` is still the caller's. */
 cadre_verification *verification_new(
     const struct verify_response *response, struct wire_arena *arena);
@@ -16,7 +17,7 @@ cadre_verification *verification_new(
 void verification_evaluate(cadre_verification *verification, const cadre_verify_options *options);
 
 /* The pages of one proof, put together again: what was committed when the first one was made, also
- * of a job that went on meanwhile. common/model/client_message.h says what makes that possible. */
+ * of a job that went on meanwhile; see common/model/client_message.h. */
 
 /* A stream as the first page describes it. */
 struct audit_stream {

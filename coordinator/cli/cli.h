@@ -119,7 +119,7 @@ const char *invocation_argument(const struct invocation *invocation, int i);
 int invocation_usage(const struct invocation *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints the thread's last failure likewise; the exit code goes with the status. */
+/* Prints the thread's last failure in the same way; returns the exit code of the status. */
 int invocation_fail(const struct invocation *invocation, cadre_status status);
 /* The same with a sentence of the caller's. */
 int invocation_fail_with(

@@ -154,7 +154,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
             "  cadre verify 3 4         did the run with failures consume what the run without "
             "did?\n"
             "\n"
-            "Of a job that still runs, what is committed when this is asked is proved.\n"
+            "Of a job that still runs, what is committed at the time of the request is proved.\n"
             "Two jobs are compared epoch by epoch, as far as both go: by dataset, first step,\n"
             "samples and their digest. An epoch that one of them did in part only is not\n"
             "compared. The ledger sums up the samples of an epoch: when those differ, it is in\n"

@@ -60,7 +60,7 @@ static void print_overview(FILE *out)
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. On another host it needs TLS:\n"
         "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
-        "`cadre VERB --help` tells more about each.\n\n",
+        "`cadre VERB --help` shows more about each.\n\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
     exit_codes_print(EXIT_CODES_QUERY, out);
     fputs(

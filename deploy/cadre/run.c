@@ -57,8 +57,9 @@ static const struct option_row rows[] = {
     {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
     {ROW(U64, "max-restarts", max_restarts, "N", "0"), .max = LIMIT_RESTARTS,
-        .help = "How often the job goes on after tasks failed; a task that did is started again. "
-                "0: the first failure ends it."},
+        .help =
+            "How often the job goes on after tasks failed; a task that failed is started again. "
+            "0: the first failure ends it."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",

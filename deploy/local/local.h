@@ -24,7 +24,8 @@ struct local_options {
                            <output>/<slot>. NULL: the working folder */
     uint64_t grace_us;  /* SIGTERM to SIGKILL when interrupted */
     uint32_t tasks_min; /* the fewest that the job trains with; 0: `tasks` */
-    /* How often it goes on after tasks failed by themselves; a task that did is started again. */
+    /* How often it goes on after tasks failed by themselves; a task that failed is started
+     * again. */
     uint32_t max_restarts;
     uint64_t checkpoint_every;     /* steps between checkpoints; 0: at the end and when the program
                                       requests one */
@@ -47,14 +48,13 @@ struct local_watch {
 };
 
 /* Runs the job to its end and fills *ret_exit_code with what the caller should exit with
- * (job_info.exit_code) and ret_message with the one sentence about its end (may be "").
- * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
- * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
- * children meanwhile (worker/host/agent). When this process is killed, so are its tasks. Errors
- * before anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest), DATA_LOSS (the
- * checkpoint, or all in the folder, are damaged),
- * FAILED_PRECONDITION (fewer GPUs than asked for), NOT_FOUND (no such program, no such
- * file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
+ * (job_info.exit_code) and ret_message with the one sentence about its end (may be ""). SIGINT,
+ * SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one ends it
+ * at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other children
+ * meanwhile (worker/host/agent). When this process is killed, so are its tasks. Errors before
+ * anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest), DATA_LOSS (the checkpoint, or
+ * all in the folder, are damaged), FAILED_PRECONDITION (fewer GPUs than requested), NOT_FOUND (no
+ * such program, no such file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
 
