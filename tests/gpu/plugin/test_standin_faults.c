@@ -288,7 +288,7 @@ static void test_coming_in_fails(void **state)
     for (size_t i = 0; i < 3; i++) {
         standin_fail(names[i], 1, ncclSystemError);
         assert_error(ops->comm->post(id, 2, 2, numbers, numbers, comms, &error), CADRE_UNAVAILABLE,
-            &error, "coming into a communicator: ");
+            &error, "joining a communicator: ");
         assert_true(comms[0] == NULL && comms[1] == NULL);
         standin_heal();
     }

@@ -44,7 +44,7 @@ static void bad_lists_of_hosts_are_refused(void **state)
         cadre_status code;
         const char *part;
     } cases[] = {
-        {"", CADRE_INVALID_ARGUMENT, "a name should stand there"},
+        {"", CADRE_INVALID_ARGUMENT, "a name is expected here"},
         {",", CADRE_INVALID_ARGUMENT, "byte 0"},
         {"a,", CADRE_INVALID_ARGUMENT, "byte 2"},
         {"a,,b", CADRE_INVALID_ARGUMENT, "byte 2"},
@@ -200,7 +200,7 @@ static void what_does_not_fit_is_named(void **state)
         {{.rank = "0", .tasks = "4", .hosts = "n[", .per_host = "4"}, {0}, CADRE_INVALID_ARGUMENT,
             "not closed"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"}, {.jobs = four, .job_count = 1},
-            CADRE_INVALID_ARGUMENT, "the jobs ask for 4"},
+            CADRE_INVALID_ARGUMENT, "the jobs have 4"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"},
             {.jobs = nameless, .job_count = 1}, CADRE_INVALID_ARGUMENT, "a job's name"},
         {{.rank = "0", .tasks = "5", .hosts = "n", .per_host = "5"}, {.port_base = 65532},

@@ -47,7 +47,7 @@ static void plugins_that_cannot_be_used_say_why(void **state)
     assert_reason(&search, "the plugin cannot be opened: /no/such/plugin.so");
     search.plugin = PLUGIN_OLDER;
     char wanted[96];
-    snprintf(wanted, sizeof wanted, "is of another version than this library, which wants ABI %d",
+    snprintf(wanted, sizeof wanted, "is of another version than this library, which needs ABI %d",
         DEVICE_ABI);
     assert_reason(&search, wanted);
     search.plugin = PLUGIN_UNNAMED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clusters as JSON: what TF_CONFIG holds, and a spec alone. */
+ * Clusters as JSON: the content of TF_CONFIG, and a spec alone. */
 #ifndef CADRE_WORKER_CLUSTER_TF_CONFIG_H
 #define CADRE_WORKER_CLUSTER_TF_CONFIG_H
 
@@ -11,13 +11,14 @@ struct tf_config {
     uint32_t task_id;         /* CADRE_TASK_NONE: the same */
 };
 
-/* INVALID_ARGUMENT names the place in the document. The result is the caller's to clear, also after
+/* INVALID_ARGUMENT names the key in the document. The result is the caller's to clear, also after
  * an error. */
 cadre_status tf_config_parse(
     const char *text, size_t bytes, struct tf_config *ret_config, struct cadre_error *error);
+/* Frees it. */
 void tf_config_clear(struct tf_config *config);
 
-/* `{"worker": ["host:port"], ...}`. */
+/* Reads `{"worker": ["host:port"], ...}`. */
 cadre_status cluster_spec_parse(
     const char *text, size_t bytes, cadre_cluster_spec **ret_spec, struct cadre_error *error);
 

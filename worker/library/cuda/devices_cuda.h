@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What devices there are. See device_ops.h. */
+ * The devices of this process. See device_ops.h. */
 #ifndef CADRE_WORKER_CUDA_DEVICES_CUDA_H
 #define CADRE_WORKER_CUDA_DEVICES_CUDA_H
 
@@ -8,9 +8,12 @@
 
 #include "worker/library/device/device_ops.h"
 
+/* device_ops.count. */
 uint32_t devices_count(char ret_reason[256]);
+/* device_ops.describe. */
 cadre_status devices_describe(
     uint32_t device, struct device_info *ret_info, struct cadre_error *error);
+/* device_ops.bind. */
 cadre_status devices_bind(uint32_t device, struct cadre_error *error);
 
 /* The texts of struct device_driver. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL's library: opened when it is first needed, never linked, so that a plugin without it is a
- * plugin all the same. */
+ * NCCL's library: opened at its first use, never linked, so that a plugin without it still
+ * loads. */
 #ifndef CADRE_WORKER_CUDA_LIBRARY_NCCL_H
 #define CADRE_WORKER_CUDA_LIBRARY_NCCL_H
 
@@ -34,7 +34,7 @@ struct nccl_library {
 };
 
 /* CADRE_NCCL names the file; else libnccl.so.2 as the dynamic linker finds it, in the toolkit's
- * folders, beside the plugin. The same for the life of the process. Any thread. */
+ * folders, beside the plugin. The same for the rest of the process. Any thread. */
 const struct nccl_library *nccl_library(void);
 
 #endif

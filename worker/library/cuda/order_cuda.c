@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Events, for plugin_cuda.c; see order_cuda.h. */
 #include "worker/library/cuda/order_cuda.h"
 
 #include <stdlib.h>

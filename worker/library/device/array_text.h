@@ -10,17 +10,17 @@
 
 #define ARRAY_TEXT_COLUMNS 75
 
-/* How the text stands between others. */
+/* The text around the elements. */
 struct array_margins {
     const char *separator; /* between elements: " " or ", " */
     size_t before;         /* columns in front of the first "[" */
     size_t after;          /* that are needed behind the last "]" */
 };
 
-/* Writes the elements, which are on the host, and returns the columns of the last line. */
+/* Writes the elements, which are on the host, and returns the columns of the last line of text. */
 size_t array_text(const cadre_tensor *tensor, const struct array_margins *margins, FILE *to);
 
-/* Element `at`, in row-major order, as it stands alone: 1.0, True, b'a'. */
+/* Writes element `at`, in row-major order, as it is written alone: 1.0, True, b'a'. */
 void element_text(const cadre_tensor *tensor, int64_t at, FILE *to);
 
 #endif

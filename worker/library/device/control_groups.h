@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The least of what `measure` says of each of them; UINT64_MAX without any. `second`: of version
- * 2. */
+/* The least of what `measure` returns for each of them; UINT64_MAX without any. `second`: of
+ * version 2. */
 uint64_t control_groups_min(uint64_t (*measure)(const char *folder, bool second));
 
-/* The number behind `key` in a file `name` of lines "key number" in the folder; with "" the file's
+/* The number behind `key` in a file `name` of texts "key number" in the folder; with "" the file's
  * first number. `otherwise`: there is none ("max", too). */
 uint64_t control_groups_read(
     const char *folder, const char *name, const char *key, uint64_t otherwise);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The hashes of memory_hash.h of memory on a device, by a kernel of its own: what comes to the host
- * are the hashes, and chunks that are shorter than others. */
+ * The hashes of memory_hash.h of memory on a device, by a kernel of its own: only the hashes, and
+ * chunks that are shorter than others, are copied to the host. */
 #ifndef CADRE_WORKER_DEVICE_DEVICE_HASH_H
 #define CADRE_WORKER_DEVICE_DEVICE_HASH_H
 
@@ -11,16 +11,16 @@
 #include "worker/library/device/device.h"
 #include "worker/library/device/memory_hash.h"
 
-/* Memory that begins as a device's memory does, and which of its chunks are hashed. */
+/* One piece of a device's memory, and which of its chunks are hashed. */
 struct device_hashed {
     const void *data;
     size_t size;
     struct hash_turn turn;
-    uint64_t *chunks; /* [hash_chunk_count(size)], on the host; set where it is their turn */
+    uint64_t *chunks; /* [hash_chunk_count(size)], on the host; set where their turn is */
 };
 
-/* Waits until all are hashed, as they are once the compute stream has done what is on it now. Adds
- * how many bytes they had to *hashed. Any thread. */
+/* Waits until all are hashed, in the order of the compute stream. Adds how many bytes they had to
+ * *hashed. Any thread. */
 cadre_status device_hash(struct device *device, const struct device_hashed pieces[], size_t count,
     size_t *hashed, struct cadre_error *error);
 

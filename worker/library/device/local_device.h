@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the devices of this process are called, and which processor its tensors are of. A processor
- * is one in name: CPU:1 and the like are the host's, and tensors of all of them lie in its memory.
- */
+ * The names of this process's devices, and which processor its tensors belong to. A processor is
+ * one in name: CPU:1 and the like are the host's, and tensors of all of them are in its memory. */
 #ifndef CADRE_WORKER_DEVICE_LOCAL_DEVICE_H
 #define CADRE_WORKER_DEVICE_LOCAL_DEVICE_H
 
@@ -9,13 +8,13 @@
 
 #define LOCAL_DEVICE_MAX 256 /* of a type */
 
-/* The task that the process is. */
+/* The task of this process. */
 struct device_host {
     char job[64];
     int32_t task;
 };
 
-/* From now on; before, it is task 0 of job localhost. */
+/* From now on; before the call it is task 0 of job localhost. */
 void local_device_set_task(const struct device_host *host);
 
 enum local_device_type { LOCAL_DEVICE_PROCESSOR, LOCAL_DEVICE_GPU, LOCAL_DEVICE_TYPES };
@@ -23,17 +22,20 @@ enum local_device_type { LOCAL_DEVICE_PROCESSOR, LOCAL_DEVICE_GPU, LOCAL_DEVICE_
 /* The canonical name of the `index`-th of its type: valid for ever. Any thread. */
 const char *local_device_name(enum local_device_type type, uint32_t index);
 
-/* The process has that many processors, from CPU:0 on, or more; and how many it has. Any thread. */
+/* Sets how many processors the process has, from CPU:0 on; a smaller number than before changes
+ * nothing. Any thread. */
 void local_device_set_processors(uint32_t processors);
+/* How many it has. Any thread. */
 uint32_t local_device_processors(void);
 
-/* The number of the processor that a canonical name is of; 0 of a name of something else, which the
- * host's first one serves. */
+/* The number of the processor with a canonical name; 0 of any other name, because the host's first
+ * one serves that. */
 uint8_t local_device_processor_of(const char *name);
 
-/* The processor that tensors which the calling thread makes are of from now on. Returns the one
+/* Sets the processor of tensors that the calling thread makes from now on. Returns the one
  * before. */
 uint8_t local_device_prefer(uint8_t processor);
+/* That processor. */
 uint8_t local_device_preferred(void);
 
 #endif

@@ -5,10 +5,10 @@
 
 #include "worker/library/device/device.h"
 
-/* A copy of `tensor`, wherever it is, in the memory of `device`; in the order of its compute
- * stream. One of the host is not written to before that has come so far; a reference of it is kept
- * as long as it is read. One of another device is read in the order of that one's compute stream
- * too, whatever else `device` is doing. */
+/* A copy of `tensor`, from any memory, in the memory of `device`; in the order of its compute
+ * stream. A tensor of the host must not be written to before the copy is done; a reference of it is
+ * kept as long as it is read. One of another device is read in the order of that one's compute
+ * stream too, independently of other work of `device`. */
 cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
     cadre_tensor **ret_tensor, struct cadre_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elements of string tensors; see tensor_strings.h. */
+ * See tensor_strings.h. */
 #include "worker/library/device/tensor_strings.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The elements of a CADRE_STRING tensor: an array of cadre_string whose bytes lie packed behind it.
- */
+ * The elements of a CADRE_STRING tensor: an array of cadre_string whose bytes are packed behind
+ * it. */
 #ifndef CADRE_WORKER_DEVICE_TENSOR_STRINGS_H
 #define CADRE_WORKER_DEVICE_TENSOR_STRINGS_H
 
