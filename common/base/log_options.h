@@ -11,19 +11,13 @@ static const char *const log_format_names[] = {"text", "json", NULL};
 
 /* Two rows for a table of the struct `values`, whose `member` is a struct log_options. */
 #define LOG_OPTION_ROWS(values, member)                                                            \
-    {.name = "log-level",                                                                          \
-        .type = OPTION_CHOICE,                                                                     \
-        .offset = offsetof(values, member.level),                                                  \
-        .metavar = "LEVEL",                                                                        \
-        .environment = "CADRE_LOG_LEVEL",                                                          \
-        .fallback = "info",                                                                        \
-        .choices = log_level_names,                                                                \
-        .group = "Logging",                                                                        \
+    {OPTION_ROW(CHOICE, "log-level", values, member.level, "LEVEL", "info"),                       \
+        .environment = "CADRE_LOG_LEVEL", .choices = log_level_names, .group = "Logging",          \
         .help = "Write events of this level and above to standard error."},                        \
     {                                                                                              \
-        .name = "log-format", .type = OPTION_CHOICE, .offset = offsetof(values, member.format),    \
-        .metavar = "FORMAT", .environment = "CADRE_LOG_FORMAT", .fallback = "text",                \
-        .choices = log_format_names, .help = "A line per event for people, or a JSON object."      \
+        OPTION_ROW(CHOICE, "log-format", values, member.format, "FORMAT", "text"),                 \
+            .environment = "CADRE_LOG_FORMAT", .choices = log_format_names,                        \
+            .help = "A line per event for people, or a JSON object."                               \
     }
 
 #endif

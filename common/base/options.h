@@ -49,6 +49,12 @@ struct option_row {
     const char *help;           /* one or two sentences */
 };
 
+/* What each row begins with: its flag, OPTION_<kind>, the member of the values' struct, what help
+ * calls the value (NULL for a flag), and the default as a user would write it (NULL: none). */
+#define OPTION_ROW(kind, flag, values, member, value_name, default_text)                           \
+    .name = (flag), .type = OPTION_##kind, .offset = offsetof(values, member),                     \
+    .metavar = (value_name), .fallback = (default_text)
+
 struct option_table {
     const char *program; /* "cadre-worker" or "cadre submit": starts the usage line */
     const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]"; NULL: nothing */

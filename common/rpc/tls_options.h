@@ -16,33 +16,23 @@ struct rpc_tls_options {
 
 /* Four rows for a table of the struct `values`, whose `member` is a struct rpc_tls_options. */
 #define TLS_OPTION_ROWS(values, member)                                                            \
-    {.name = "tls-dir",                                                                            \
-        .type = OPTION_TEXT,                                                                       \
-        .offset = offsetof(values, member.dir),                                                    \
-        .metavar = "DIR",                                                                          \
-        .environment = "CADRE_TLS_DIR",                                                            \
+    {OPTION_ROW(TEXT, "tls-dir", values, member.dir, "DIR", NULL), .environment = "CADRE_TLS_DIR", \
         .group = "TLS",                                                                            \
         .help = "Folder with cert.pem, key.pem and ca.pem, as `cadre pki issue` makes it: TCP "    \
                 "connections speak mutual TLS. Without TLS only Unix sockets and loopback are "    \
                 "allowed."},                                                                       \
-        {.name = "tls-cert",                                                                       \
-            .type = OPTION_TEXT,                                                                   \
-            .offset = offsetof(values, member.cert),                                               \
-            .metavar = "FILE",                                                                     \
+        {OPTION_ROW(TEXT, "tls-cert", values, member.cert, "FILE", NULL),                          \
             .environment = "CADRE_TLS_CERT",                                                       \
             .help = "The certificate instead of DIR/cert.pem. New files are taken up by "          \
                     "themselves, without a restart."},                                             \
-        {.name = "tls-key",                                                                        \
-            .type = OPTION_TEXT,                                                                   \
-            .offset = offsetof(values, member.key),                                                \
-            .metavar = "FILE",                                                                     \
+        {OPTION_ROW(TEXT, "tls-key", values, member.key, "FILE", NULL),                            \
             .environment = "CADRE_TLS_KEY",                                                        \
             .help = "Its private key instead of DIR/key.pem; nobody else may be able to read it "  \
                     "(0600)."},                                                                    \
     {                                                                                              \
-        .name = "tls-ca", .type = OPTION_TEXT, .offset = offsetof(values, member.ca),              \
-        .metavar = "FILE", .environment = "CADRE_TLS_CA",                                          \
-        .help = "The certificate of the cluster's CA instead of DIR/ca.pem."                       \
+        OPTION_ROW(TEXT, "tls-ca", values, member.ca, "FILE", NULL),                               \
+            .environment = "CADRE_TLS_CA",                                                         \
+            .help = "The certificate of the cluster's CA instead of DIR/ca.pem."                   \
     }
 
 #endif

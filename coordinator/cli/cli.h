@@ -63,21 +63,16 @@ struct cli_common {
 
 /* Where the coordinator is, and the TLS files for it. */
 #define CLI_COORDINATOR_ROW                                                                        \
-    {.name = "coordinator",                                                                        \
-        .letter = 'c',                                                                             \
-        .type = OPTION_TEXT,                                                                       \
-        .offset = offsetof(struct cli_common, coordinator),                                        \
-        .metavar = "ADDRESS",                                                                      \
-        .environment = "CADRE_COORDINATOR",                                                        \
-        .fallback = CADRE_CLIENT_ADDRESS_DEFAULT,                                                  \
+    {OPTION_ROW(TEXT, "coordinator", struct cli_common, coordinator, "ADDRESS",                    \
+         CADRE_CLIENT_ADDRESS_DEFAULT),                                                            \
+        .letter = 'c', .environment = "CADRE_COORDINATOR",                                         \
         .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "    \
                 "These options may stand before the verb too."},                                   \
         TLS_OPTION_ROWS(struct cli_common, tls)
 
 #define CLI_JSON_ROW(text)                                                                         \
     {                                                                                              \
-        .name = "json", .type = OPTION_FLAG, .offset = offsetof(struct cli_common, json),          \
-        .help = (text)                                                                             \
+        OPTION_ROW(FLAG, "json", struct cli_common, json, NULL, NULL), .help = (text)              \
     }
 
 /* A verb in action: its table, its values (which begin with a struct cli_common), what was parsed.

@@ -88,10 +88,7 @@ int verb_drain(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
-        {.name = "reason",
-            .type = OPTION_TEXT,
-            .offset = offsetof(struct drain_values, reason),
-            .metavar = "TEXT",
+        {OPTION_ROW(TEXT, "reason", struct drain_values, reason, "TEXT", NULL),
             .help = "What for: `cadre workers` shows it, and who drained the worker."},
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
     };

@@ -17,19 +17,17 @@ bool environment_options_make(const struct invocation *invocation,
     struct environment_list *ret_list, int *ret_exit);
 /* Rows for `verify_state` and `verify_losses` of a struct of values. */
 #define VERIFY_OPTION_ROWS(values)                                                                 \
-    {.name = "verify-state",                                                                       \
-        .type = OPTION_TEXT,                                                                       \
-        .offset = offsetof(values, verify_state),                                                  \
-        .metavar = "N|off",                                                                        \
+    {OPTION_ROW(TEXT, "verify-state", values, verify_state, "N|off", NULL),                        \
         .help =                                                                                    \
             "Compare the states of all replicas each N steps, or not at all. Default: as often "   \
             "as costs a hundredth of the training's time."},                                       \
     {                                                                                              \
-        .name = "verify-losses", .type = OPTION_FLAG, .offset = offsetof(values, verify_losses),   \
-        .help =                                                                                    \
-            "When a task is lost, go on from the newest state that was compared, which is most "   \
-            "often a checkpoint's. Without it the others go on where they stand, and what the "    \
-            "lost task gave since the last comparison is taken as right."                          \
+        OPTION_ROW(FLAG, "verify-losses", values, verify_losses, NULL, NULL),                      \
+            .help = "When a task is lost, go on from the newest state that was compared, which "   \
+                    "is most "                                                                     \
+                    "often a checkpoint's. Without it the others go on where they stand, and "     \
+                    "what the "                                                                    \
+                    "lost task gave since the last comparison is taken as right."                  \
     }
 
 /* --verify-state and --verify-losses: what a task hears as CADRE_VERIFY_STATE and

@@ -24,21 +24,12 @@ struct get_options {
 static const struct option_row rows[] = {
     CLI_COORDINATOR_ROW,
     CLI_JSON_ROW("With --list: print JSON instead; its keys are stable."),
-    {.name = "list",
-        .letter = 'l',
-        .type = OPTION_FLAG,
-        .offset = offsetof(struct get_options, list),
+    {OPTION_ROW(FLAG, "list", struct get_options, list, NULL, NULL), .letter = 'l',
         .help = "Only list the files."},
-    {.name = "output",
-        .letter = 'o',
-        .type = OPTION_TEXT,
-        .offset = offsetof(struct get_options, folder),
-        .metavar = "FOLDER",
+    {OPTION_ROW(TEXT, "output", struct get_options, folder, "FOLDER", NULL), .letter = 'o',
         .help = "Where the files go, as FOLDER/TASK/PATH; made when it is not there. Default: "
                 "job-ID."},
-    {.name = "force",
-        .type = OPTION_FLAG,
-        .offset = offsetof(struct get_options, force),
+    {OPTION_ROW(FLAG, "force", struct get_options, force, NULL, NULL),
         .help = "Replace files that are there already."},
 };
 

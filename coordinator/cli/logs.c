@@ -188,27 +188,15 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
         CLI_JSON_ROW(
             "Print a JSON object for each line instead: job, task, offset, left_out, text, "
             "partial."),
-        {.name = "follow",
-            .letter = 'f',
-            .type = OPTION_FLAG,
-            .offset = offsetof(struct logs_options, follow),
+        {OPTION_ROW(FLAG, "follow", struct logs_options, follow, NULL, NULL), .letter = 'f',
             .help = "Go on until the job has ended."},
-        {.name = "raw",
-            .type = OPTION_FLAG,
-            .offset = offsetof(struct logs_options, raw),
+        {OPTION_ROW(FLAG, "raw", struct logs_options, raw, NULL, NULL),
             .help = "To a terminal, too, the bytes as the tasks wrote them. Without it control "
                     "characters are shown there, \\x1b for escape, so that the terminal does not "
                     "obey a job. Files and pipes get the bytes in any case."},
-        {.name = "task",
-            .letter = 't',
-            .type = OPTION_TEXT,
-            .offset = offsetof(struct logs_options, task),
-            .metavar = "N",
+        {OPTION_ROW(TEXT, "task", struct logs_options, task, "N", NULL), .letter = 't',
             .help = "Only this task's, as it wrote it, without a prefix."},
-        {.name = "tail",
-            .type = OPTION_BYTES,
-            .offset = offsetof(struct logs_options, tail_bytes),
-            .metavar = "BYTES",
+        {OPTION_ROW(BYTES, "tail", struct logs_options, tail_bytes, "BYTES", NULL),
             .help = "Begin so many bytes before the end of each task's log: 4096, 64KiB."},
     };
     static const struct option_table table = {.program = "cadre logs",

@@ -97,14 +97,9 @@ static int pki_init(const struct cli *cli, int argc, char **argv)
     struct init_options {
         uint64_t days;
     } options = {0};
-    static const struct option_row rows[] = {{.name = "days",
-        .type = OPTION_U64,
-        .offset = offsetof(struct init_options, days),
-        .metavar = "N",
-        .fallback = "3650",
-        .min = 1,
-        .max = DAYS_MAX,
-        .help = "How long the authority is valid."}};
+    static const struct option_row rows[] = {
+        {OPTION_ROW(U64, "days", struct init_options, days, "N", "3650"), .min = 1, .max = DAYS_MAX,
+            .help = "How long the authority is valid."}};
     static const struct option_table table = {.program = "cadre pki init",
         .usage = "DIR",
         .summary = "Makes the cluster's certificate authority: DIR/ca.pem, which every host gets "
@@ -193,30 +188,15 @@ static cadre_status cli_pki_issue(const char *folder, const char *role, const ch
 }
 
 static const struct option_row issue_rows[] = {
-    {.name = "output",
-        .letter = 'o',
-        .type = OPTION_TEXT,
-        .offset = offsetof(struct issue_options, out),
-        .metavar = "OUT",
+    {OPTION_ROW(TEXT, "output", struct issue_options, out, "OUT", NULL), .letter = 'o',
         .required = true,
         .help = "The folder for cert.pem, key.pem and ca.pem: what --tls-dir is given."},
-    {.name = "days",
-        .type = OPTION_U64,
-        .offset = offsetof(struct issue_options, days),
-        .metavar = "N",
-        .fallback = "365",
-        .min = 1,
-        .max = DAYS_MAX,
+    {OPTION_ROW(U64, "days", struct issue_options, days, "N", "365"), .min = 1, .max = DAYS_MAX,
         .help = "How long the certificate is valid."},
-    {.name = "host",
-        .type = OPTION_LIST,
-        .offset = offsetof(struct issue_options, hosts),
-        .metavar = "NAME|IP",
+    {OPTION_ROW(LIST, "host", struct issue_options, hosts, "NAME|IP", NULL),
         .help = "A host's name or address in the certificate, for programs that check it, such as "
                 "one that reads metrics. Cadre's own do not. May be given several times."},
-    {.name = "force",
-        .type = OPTION_FLAG,
-        .offset = offsetof(struct issue_options, force),
+    {OPTION_ROW(FLAG, "force", struct issue_options, force, NULL, NULL),
         .help = "Replace the files that are there: to renew. Running daemons take them up by "
                 "themselves."},
 };

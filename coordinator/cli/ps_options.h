@@ -15,26 +15,19 @@ struct ps_options {
 /* Rows of a table whose values have a `struct ps_options crew`; put them behind the strategy's.
  */
 #define PS_OPTION_ROWS(table_values)                                                               \
-    {.name = "ps",                                                                                 \
-        .type = OPTION_U64,                                                                        \
-        .offset = offsetof(table_values, ps_job.servers),                                          \
-        .metavar = "N",                                                                            \
-        .max = LIMIT_TASKS_PER_JOB,                                                                \
+    {OPTION_ROW(U64, "ps", table_values, ps_job.servers, "N", NULL), .max = LIMIT_TASKS_PER_JOB,   \
         .group = "Parameter servers",                                                              \
         .help = "Tasks that hold the variables, with --strategy parameter_server. --workers then " \
                 "counts the tasks that run closures, and the chief that schedules them comes on "  \
                 "top. A worker or a server that ends is started again; when the chief does, all "  \
                 "begin again from the newest checkpoint."},                                        \
-        {.name = "evaluators",                                                                     \
-            .type = OPTION_U64,                                                                    \
-            .offset = offsetof(table_values, ps_job.evaluators),                                   \
-            .metavar = "N",                                                                        \
+        {OPTION_ROW(U64, "evaluators", table_values, ps_job.evaluators, "N", NULL),                \
             .max = LIMIT_TASKS_PER_JOB,                                                            \
             .help = "0 or 1: a task that reads the servers' variables beside the training."},      \
     {                                                                                              \
-        .name = "ps-backups", .type = OPTION_FLAG,                                                 \
-        .offset = offsetof(table_values, ps_job.backups),                                          \
-        .help = "Each server holds a copy of another one's variables, so that one may be lost "    \
+        OPTION_ROW(FLAG, "ps-backups", table_values, ps_job.backups, NULL, NULL),                  \
+            .help =                                                                                \
+                "Each server holds a copy of another one's variables, so that one may be lost "    \
                 "with its machine."                                                                \
     }
 

@@ -70,10 +70,7 @@ int verb_jobs(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead, always of all jobs; its keys are stable."),
-        {.name = "all",
-            .letter = 'a',
-            .type = OPTION_FLAG,
-            .offset = offsetof(struct jobs_options, all),
+        {OPTION_ROW(FLAG, "all", struct jobs_options, all, NULL, NULL), .letter = 'a',
             .help = "All jobs that the coordinator lists, not only those that live and the newest "
                     "that have ended."},
     };
@@ -127,10 +124,7 @@ int verb_job(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
-        {.name = "shards",
-            .letter = 's',
-            .type = OPTION_FLAG,
-            .offset = offsetof(struct job_options, shards),
+        {OPTION_ROW(FLAG, "shards", struct job_options, shards, NULL, NULL), .letter = 's',
             .help = "Who reads what of each distributed dataset, as the chief last reported it: "
                     "for a dataset that is shared out by files each file's reader and how far it "
                     "is."},

@@ -12,7 +12,8 @@
 #include "coordinator/cli/range.h"
 #include "deploy/local/local.h"
 
-#define ROW(member) .offset = offsetof(struct run_options, member)
+#define ROW(kind, flag, member, value_name, default_text)                                          \
+    OPTION_ROW(kind, flag, struct run_options, member, value_name, default_text)
 
 struct run_options {
     char *tasks;
@@ -34,101 +35,45 @@ struct run_options {
 };
 
 static const struct option_row rows[] = {
-    {.name = "tasks",
-        .letter = 'n',
-        .type = OPTION_TEXT,
-        ROW(tasks),
-        .metavar = "N|MIN:MAX",
+    {ROW(TEXT, "tasks", tasks, "N|MIN:MAX", NULL), .letter = 'n',
         .help = "Tasks of the job: processes that train together. It begins with MAX and, where "
                 "--max-restarts lets it survive a failure, goes on as long as MIN are left; N is "
                 "N:N. Default: 1."},
-    {.name = "workers",
-        .type = OPTION_TEXT,
-        ROW(workers),
-        .metavar = "N",
+    {ROW(TEXT, "workers", workers, "N", NULL),
         .help = "The same as --tasks; with --ps the tasks that run closures."},
-    {.name = "replicas",
-        .letter = 'r',
-        .type = OPTION_U64,
-        ROW(replicas),
-        .metavar = "N",
-        .fallback = "0",
-        .max = LIMIT_REPLICAS_PER_TASK,
+    {ROW(U64, "replicas", replicas, "N", "0"), .letter = 'r', .max = LIMIT_REPLICAS_PER_TASK,
         .help = "Copies of the model in each task (beside parameter servers: in each worker); "
                 "0: one per local device."},
-    {.name = "gpus",
-        .letter = 'g',
-        .type = OPTION_TEXT,
-        ROW(gpus),
-        .metavar = "all|none|N",
-        .environment = "CADRE_GPUS",
-        .fallback = "all",
+    {ROW(TEXT, "gpus", gpus, "all|none|N", "all"), .letter = 'g', .environment = "CADRE_GPUS",
         .help =
             "GPUs of this machine that the tasks share out: all that cadre-devices shows, none, "
             "or the first N. Each task has its own; with more tasks than GPUs some have one "
             "together."},
-    {.name = "env",
-        .letter = 'e',
-        .type = OPTION_LIST,
-        ROW(environment),
-        .metavar = "NAME=VALUE",
+    {ROW(LIST, "env", environment, "NAME=VALUE", NULL), .letter = 'e',
         .help = "A variable of the tasks' environment, on top of this command's own."},
-    {.name = "output",
-        .letter = 'o',
-        .type = OPTION_TEXT,
-        ROW(output),
-        .metavar = "FOLDER",
+    {ROW(TEXT, "output", output, "FOLDER", NULL), .letter = 'o',
         .help = "Where tasks leave files: FOLDER/0, FOLDER/1 and so on. Default: the working "
                 "folder."},
-    {.name = "grace",
-        .type = OPTION_DURATION,
-        ROW(grace_us),
-        .metavar = "TIME",
-        .fallback = "5s",
+    {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
-    {.name = "max-restarts",
-        .type = OPTION_U64,
-        ROW(max_restarts),
-        .metavar = "N",
-        .fallback = "0",
-        .max = LIMIT_RESTARTS,
+    {ROW(U64, "max-restarts", max_restarts, "N", "0"), .max = LIMIT_RESTARTS,
         .help = "How often the job goes on after tasks failed; a task that did is started again. "
                 "0: the first failure ends it."},
     VERIFY_OPTION_ROWS(struct run_options),
-    {.name = "checkpoint-every",
-        .type = OPTION_U64,
-        ROW(checkpoint_every),
-        .metavar = "STEPS",
-        .max = LIMIT_POSITION,
+    {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
         .help = "Take a checkpoint each so many steps. Default: at the end, and when the program "
                 "asks."},
-    {.name = "keep-checkpoints",
-        .type = OPTION_U64,
-        ROW(checkpoints_kept),
-        .metavar = "N",
-        .fallback = "3",
-        .min = 1,
-        .max = LIMIT_CHECKPOINTS_KEPT,
-        .help = "Keep the newest so many."},
-    {.name = "checkpoint-folder",
-        .type = OPTION_TEXT,
-        ROW(checkpoint_folder),
-        .metavar = "FOLDER",
+    {ROW(U64, "keep-checkpoints", checkpoints_kept, "N", "3"), .min = 1,
+        .max = LIMIT_CHECKPOINTS_KEPT, .help = "Keep the newest so many."},
+    {ROW(TEXT, "checkpoint-folder", checkpoint_folder, "FOLDER", NULL),
         .help = "Where they go. Default: where the tasks leave their files."},
-    {.name = "restore",
-        .type = OPTION_TEXT,
-        ROW(restore_path),
-        .metavar = "PATH",
+    {ROW(TEXT, "restore", restore_path, "PATH", NULL),
         .help =
             "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder. Of "
             "a folder the newest whole one is taken, for all tasks, with a warning when a newer "
             "one is damaged; it is read once more for that."},
-    {.name = "strategy",
-        .type = OPTION_TEXT,
-        ROW(strategy),
-        .metavar = "NAME",
-        .group = "The strategy",
+    {ROW(TEXT, "strategy", strategy, "NAME", NULL), .group = "The strategy",
         .help = "What cadre_strategy_default() gives the program. Default: the program's choice."},
     PS_OPTION_ROWS(struct run_options),
 };

@@ -19,18 +19,12 @@ struct devices_options {
 
 #define ABSENT_PREFIX "no GPU is used: " /* of device_absence_reason() */
 
-#define ROW(member) .offset = offsetof(struct devices_options, member)
+#define ROW(kind, flag, member, value_name, default_text)                                          \
+    OPTION_ROW(kind, flag, struct devices_options, member, value_name, default_text)
 
 static const struct option_row rows[] = {
-    {.name = "json",
-        .type = OPTION_FLAG,
-        ROW(json),
-        .help = "Print JSON instead; its keys are stable."},
-    {.name = "pci",
-        .type = OPTION_TEXT,
-        ROW(bus),
-        .metavar = "FOLDER",
-        .fallback = PCI_FOLDER,
+    {ROW(FLAG, "json", json, NULL, NULL), .help = "Print JSON instead; its keys are stable."},
+    {ROW(TEXT, "pci", bus, "FOLDER", PCI_FOLDER),
         .help = "Where the kernel lists what is on the PCI bus."},
 };
 
