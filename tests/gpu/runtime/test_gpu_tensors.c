@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors in a device's memory, and what is refused of them. */
+ * Tensors in a device's memory, and the calls that are refused for them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -144,7 +144,7 @@ static void what_is_read_is_kept(void **state)
     }
 }
 
-/* A dataset that says so. */
+/* A dataset that returns that error. */
 static void assert_refused(cadre_dataset *dataset)
 {
     assert_public_error(

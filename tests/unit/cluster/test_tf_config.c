@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TF_CONFIG documents: whole ones, and whatever else may stand in the variable. */
+ * TF_CONFIG documents: valid ones, and other contents of the variable. */
 #include <stdlib.h>
 #include <string.h>
 
