@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * struct cadre_error: set, wrapped and translated from errno; the calling thread's last failure
+ * and CADRE_CHECK, which the public libraries export. All modules but the pure cores call it. */
 #include "common/base/error.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@ const char *cadre_status_name(cadre_status status)
     return names[status];
 }
 
-/* Never inside a UTF-8 character: a text that is not UTF-8 could not be sent on. */
+/* Never cuts inside a UTF-8 character: a text that is not UTF-8 could not be sent. */
 static void mark_cut(char *text, size_t size)
 {
     size_t end = size - 4;
@@ -162,12 +164,12 @@ void cadre_check_set_exit_code(cadre_status status, int exit_code)
     expected_exit_code = exit_code;
 }
 
-void cadre_check(cadre_status status, const char *call, const char *file, int line)
+void cadre_check(cadre_status status, const char *call, const char *file, int lineno)
 {
     if (status == CADRE_OK) {
         return;
     }
-    fprintf(stderr, "%s:%d: %s: %s: %s\n", file, line, call, cadre_status_name(status),
+    fprintf(stderr, "%s:%d: %s: %s: %s\n", file, lineno, call, cadre_status_name(status),
         last_message[0] != '\0' ? last_message : "no message");
     exit(status == expected_status ? expected_exit_code : 1);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The check of names that somebody else chose. */
+ * The check of names that come from another program or machine. */
 #include <string.h>
 
 #include "common/base/files.h"

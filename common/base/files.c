@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Bounded reads, atomic writes, folders and lock files of files.h, over plain system calls; the
+ * names in it are checked in file_name.c, trees are removed in tree_remove.c. */
 #include "common/base/files.h"
 
 #include <errno.h>
@@ -16,7 +18,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 
-/* True when the call `result` stands for failed, or a test wants it to. */
+/* True when the call that returned `result` failed, or a test makes it fail. */
 static bool files_failed(const char *point, int result)
 {
     if (result >= 0 && fault_point(point)) {
@@ -29,7 +31,7 @@ static bool files_failed(const char *point, int result)
 cadre_status file_open_regular(
     const char *path, int *ret_fd, uint64_t *ret_size, struct cadre_error *error)
 {
-    /* O_NONBLOCK: opening a pipe that nobody writes would wait for ever. It means nothing for a
+    /* O_NONBLOCK: opening a pipe without a writer would wait for ever. It has no effect on a
      * file. */
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat facts;
@@ -54,7 +56,7 @@ static cadre_status too_large(const char *path, size_t limit_bytes, struct cadre
         "%s is larger than the %zu bytes allowed here", path, limit_bytes);
 }
 
-/* Reads to the end; one byte beyond the limit is enough to know that it is too large. */
+/* Reads to the end; one byte beyond the limit shows that it is too large. */
 static cadre_status read_all(const char *path, int fd, size_t limit_bytes, size_t room,
     char **ret_bytes, size_t *ret_size, struct cadre_error *error)
 {
@@ -101,7 +103,7 @@ cadre_status file_read_fd(int fd, const char *path, uint64_t size_now, size_t li
     if (size_now > limit_bytes) {
         return too_large(path, limit_bytes, error);
     }
-    /* The size is a hint only: files below /proc say 0, and a file may grow while it is read. */
+    /* The size is a hint only: files under /proc report 0, and a file may grow while it is read. */
     size_t room = (size_t)size_now + 2 < 64 ? 64 : (size_t)size_now + 2;
     return read_all(path, fd, limit_bytes, room, ret_bytes, ret_size, error);
 }
@@ -201,7 +203,7 @@ cadre_status file_write_atomic(
     return folder_sync(folder, error);
 }
 
-/* The parent of a folder that somebody else made may be none that we may read. */
+/* The parent of a folder that another user made may not be readable here. */
 static cadre_status sync_name(const char *path, bool made, struct cadre_error *error)
 {
     char parent[PATH_MAX];

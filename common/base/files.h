@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files and folders as Cadre needs them: bounded reads, writes that are whole or absent, removal
- * that never leaves its tree, checks of names that come from elsewhere, and the lock of a state
- * folder. */
+ * Files and folders: bounded reads, writes that are whole or absent, removal that never leaves
+ * its tree, checks of names that come from other programs, and the lock of a state folder. All
+ * paths are relative to the process's working folder unless absolute. All functions are
+ * thread-safe. */
 #ifndef CADRE_BASE_FILES_H
 #define CADRE_BASE_FILES_H
 
@@ -15,8 +16,6 @@
 #define FILE_NAME_PART_BYTES_MAX 255
 #define FILE_NAME_BYTES_MAX      1024
 
-/* All paths follow the process's working folder when relative. All functions are thread-safe. */
-
 /* Opens a regular file for reading, close-on-exec; *ret_size (may be NULL) is its size now. Refuses
  * anything else (a folder, a pipe, a device), and never blocks on one. The descriptor is the
  * caller's; on error *ret_fd is as it was. */
@@ -29,21 +28,21 @@ cadre_status file_open_regular(
 cadre_status file_read(const char *path, size_t limit_bytes, char **ret_bytes, size_t *ret_size,
     struct cadre_error *error);
 
-/* The same of a file that is open at its begin, whose size was `size_now`; `path` is what errors
- * call it. A file that does not grow meanwhile is never copied in memory: a secret stands at one
- * place only. */
+/* The same of a file that is open at its begin, whose size was `size_now`; errors name it as
+ * `path`. A file that does not grow meanwhile is never copied in memory: a secret is in one
+ * buffer only. */
 cadre_status file_read_fd(int fd, const char *path, uint64_t size_now, size_t limit_bytes,
     char **ret_bytes, size_t *ret_size, struct cadre_error *error);
 
-/* Writes all `size` bytes at the descriptor's offset, however many calls that takes. `path` is what
- * errors call it. After an error some of the bytes may have been written. */
+/* Writes all `size` bytes at the descriptor's offset, in as many calls as that takes. Errors
+ * name it as `path`. After an error some of the bytes may have been written. */
 cadre_status file_write_all(
     int fd, const char *path, const void *bytes, size_t size, struct cadre_error *error);
 
-/* Replaces `path` by `size` bytes so that a reader, or a machine that lost its power, finds the old
- * content or the new one, never a mixture: a temporary file beside it, fsync, rename, fsync of the
- * folder. On error the old content stands and the temporary file is gone; when only the last fsync
- * failed, the new content is in place but might not survive a loss of power. */
+/* Replaces `path` by `size` bytes so that a reader, or a machine that lost its power, finds the
+ * old content or the new one, never a mixture: a temporary file beside it, fsync, rename, fsync
+ * of the folder. On error the old content remains and the temporary file is removed; when only
+ * the last fsync failed, the new content is there but might not survive a loss of power. */
 cadre_status file_write_atomic(
     const char *path, const void *bytes, size_t size, mode_t mode, struct cadre_error *error);
 
@@ -58,17 +57,17 @@ cadre_status folder_make_durable(const char *path, mode_t mode, struct cadre_err
 /* The names in the folder survive a loss of power as they are now. */
 cadre_status folder_sync(const char *folder, struct cadre_error *error);
 
-/* Removes a file, or a folder with all it holds, however deep. Follows no symbolic link: a link is
- * removed, what it points to is not touched. Content when `path` is not there. Goes on after a
+/* Removes a file, or a folder with all it holds, however deep. Follows no symbolic link: a link
+ * is removed, what it points to is not touched. OK when `path` does not exist. Goes on after a
  * failure and reports the first one. */
 cadre_status tree_remove(const char *path, struct cadre_error *error);
 
-/* Of the file system that `path` is on, what is left to who is not root. False: it is not known. */
+/* Free bytes, for users other than root, on the file system of `path`. False: not known. */
 bool disk_free_bytes(const char *path, uint64_t *ret_bytes);
 
-/* Checks a relative name that somebody else chose before it is joined to a folder of ours. Refused:
- * empty, absolute, a part that is empty, "." or "..", a part over 255 bytes, more than 1024 in all,
- * control bytes, or bytes that are not UTF-8. */
+/* Checks a relative name from another program or machine before it is joined to a folder of
+ * ours. Refused: empty, absolute, a part that is empty, "." or "..", a part over 255 bytes, more
+ * than 1024 in all, control bytes, or bytes that are not UTF-8. */
 cadre_status file_name_check(const char *name, struct cadre_error *error);
 
 /* Takes the lock file `path` (made 0600 when absent) for as long as *ret_fd stays open, and writes

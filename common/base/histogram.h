@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often something took how long: fixed buckets, no allocation. */
+ * Counts of durations in fixed buckets, without allocation. */
 #ifndef CADRE_BASE_HISTOGRAM_H
 #define CADRE_BASE_HISTOGRAM_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A line is built on the stack and written at once. JSON is written by hand here: a log call must
- * not allocate, and the task runtime should not carry a JSON library for it. */
+ * An event is built as one line on the stack and written with one call. JSON is written by hand
+ * here: a log call must not allocate, and the task runtime should not carry a JSON library for
+ * it. The journal gets the same event as fields. */
 #include "common/base/log.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
 
-#define LINE_BYTES  8192
+#define LOG_BUFFER_BYTES  8192
 #define VALUE_BYTES 1000
 
 static struct {
@@ -42,13 +43,13 @@ static const struct {
     [LOG_LEVEL_ERROR] = {"error", "\033[31m", '3'},
 };
 
-/* The line being built; what does not fit is dropped, the closing bytes always fit. */
-struct line {
-    char bytes[LINE_BYTES];
+/* The event being built; what does not fit is dropped, the closing bytes always fit. */
+struct log_buffer {
+    char bytes[LOG_BUFFER_BYTES];
     size_t used;
 };
 
-#define LINE_RESERVE 8
+#define LOG_BUFFER_RESERVE 8
 
 void log_set_journal(int (*send)(const struct iovec *fields, int count))
 {
@@ -84,21 +85,21 @@ bool log_enabled(enum log_level level)
     return (unsigned)level >= logger.level;
 }
 
-static void log_put(struct line *line, const char *bytes, size_t size)
+static void log_put(struct log_buffer *out, const char *bytes, size_t size)
 {
-    if (size <= LINE_BYTES - LINE_RESERVE - line->used) {
-        memcpy(line->bytes + line->used, bytes, size);
-        line->used += size;
+    if (size <= LOG_BUFFER_BYTES - LOG_BUFFER_RESERVE - out->used) {
+        memcpy(out->bytes + out->used, bytes, size);
+        out->used += size;
     }
 }
 
-static void put_text(struct line *line, const char *text)
+static void put_text(struct log_buffer *out, const char *text)
 {
-    log_put(line, text, strlen(text));
+    log_put(out, text, strlen(text));
 }
 
 __attribute__((format(printf, 2, 3))) static void put_format(
-    struct line *line, const char *format, ...)
+    struct log_buffer *out, const char *format, ...)
 {
     char text[64];
     va_list arguments;
@@ -106,48 +107,48 @@ __attribute__((format(printf, 2, 3))) static void put_format(
     int length = vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (length > 0 && (size_t)length < sizeof text) {
-        log_put(line, text, (size_t)length);
+        log_put(out, text, (size_t)length);
     }
 }
 
-/* One character that cannot stand as it is. JSON has no way to write a byte that is not UTF-8. */
-static void put_escape(struct line *line, char c, bool json)
+/* One character that must be escaped. JSON has no way to write a byte that is not UTF-8. */
+static void put_escape(struct log_buffer *out, char c, bool json)
 {
     unsigned char byte = (unsigned char)c;
     switch (c) {
     case '\n':
-        put_text(line, "\\n");
+        put_text(out, "\\n");
         return;
     case '\t':
-        put_text(line, "\\t");
+        put_text(out, "\\t");
         return;
     case '\r':
-        put_text(line, "\\r");
+        put_text(out, "\\r");
         return;
     case '"':
     case '\\':
-        put_format(line, "\\%c", c);
+        put_format(out, "\\%c", c);
         return;
     default:
-        put_format(line, json ? (byte < 0x80 ? "\\u%04x" : "\\ufffd") : "\\x%02x", byte);
+        put_format(out, json ? (byte < 0x80 ? "\\u%04x" : "\\ufffd") : "\\x%02x", byte);
     }
 }
 
-static void put_escaped(struct line *line, const char *text, bool json)
+static void put_escaped(struct log_buffer *out, const char *text, bool json)
 {
     size_t size = strnlen(text, VALUE_BYTES + 1);
     size_t shown = size > VALUE_BYTES ? VALUE_BYTES : size;
     for (size_t at = 0; at < shown;) {
         size_t length = utf8_printable(text + at, size - at);
         if (length == 0 || text[at] == '"' || text[at] == '\\') {
-            put_escape(line, text[at++], json);
+            put_escape(out, text[at++], json);
         } else {
-            log_put(line, text + at, length);
+            log_put(out, text + at, length);
             at += length;
         }
     }
     if (size > VALUE_BYTES) {
-        put_text(line, "...");
+        put_text(out, "...");
     }
 }
 
@@ -162,102 +163,102 @@ static bool is_bare_word(const char *text)
     return length > 0;
 }
 
-static void put_quoted(struct line *line, const char *text, bool json)
+static void put_quoted(struct log_buffer *out, const char *text, bool json)
 {
-    put_text(line, "\"");
-    put_escaped(line, text, json);
-    put_text(line, "\"");
+    put_text(out, "\"");
+    put_escaped(out, text, json);
+    put_text(out, "\"");
 }
 
-static void put_value(struct line *line, const struct log_field *field, bool json)
+static void put_value(struct log_buffer *out, const struct log_field *field, bool json)
 {
     switch (field->type) {
     case LOG_FIELD_U64:
-        put_format(line, "%" PRIu64, field->value.u64);
+        put_format(out, "%" PRIu64, field->value.u64);
         return;
     case LOG_FIELD_I64:
-        put_format(line, "%" PRId64, field->value.i64);
+        put_format(out, "%" PRId64, field->value.i64);
         return;
     case LOG_FIELD_BOOL:
-        put_text(line, field->value.truth ? "true" : "false");
+        put_text(out, field->value.truth ? "true" : "false");
         return;
     case LOG_FIELD_TEXT:
     case LOG_FIELD_END:
         break;
     }
     if (field->value.text == NULL) {
-        put_text(line, json ? "null" : "-");
+        put_text(out, json ? "null" : "-");
     } else if (!json && is_bare_word(field->value.text)) {
-        put_text(line, field->value.text);
+        put_text(out, field->value.text);
     } else {
-        put_quoted(line, field->value.text, json);
+        put_quoted(out, field->value.text, json);
     }
 }
 
 /* A person at a terminal reads the local time of day; a file gets the whole instant in UTC. */
-static void put_time(struct line *line, bool short_form)
+static void put_time(struct log_buffer *out, bool short_form)
 {
     uint64_t now_us = clock_wall_us();
     time_t seconds = (time_t)(now_us / CADRE_US_PER_S);
     unsigned milliseconds = (unsigned)(now_us % CADRE_US_PER_S / CADRE_US_PER_MS);
-    struct tm parts;
+    struct tm calendar;
     char text[32];
     if (short_form) {
-        localtime_r(&seconds, &parts);
-        strftime(text, sizeof text, "%H:%M:%S", &parts);
+        localtime_r(&seconds, &calendar);
+        strftime(text, sizeof text, "%H:%M:%S", &calendar);
     } else {
-        gmtime_r(&seconds, &parts);
-        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+        gmtime_r(&seconds, &calendar);
+        strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &calendar);
     }
-    put_format(line, "%s.%03u%s", text, milliseconds, short_form ? "" : "Z");
+    put_format(out, "%s.%03u%s", text, milliseconds, short_form ? "" : "Z");
 }
 
-static void build_text(struct line *line, enum log_level level, const char *component,
+static void build_text(struct log_buffer *out, enum log_level level, const char *component,
     const char *message, const struct log_field *fields)
 {
     if (logger.journal) {
-        put_format(line, "<%c>", levels[level].priority);
+        put_format(out, "<%c>", levels[level].priority);
     } else {
-        put_format(line, "%s%-7s%s ", logger.colour ? levels[level].colour : "", levels[level].name,
+        put_format(out, "%s%-7s%s ", logger.colour ? levels[level].colour : "", levels[level].name,
             logger.colour ? "\033[0m" : "");
-        put_time(line, logger.terminal);
-        put_text(line, " ");
+        put_time(out, logger.terminal);
+        put_text(out, " ");
     }
-    put_text(line, component);
-    put_text(line, ": ");
-    put_escaped(line, message, false);
+    put_text(out, component);
+    put_text(out, ": ");
+    put_escaped(out, message, false);
     for (; fields->type != LOG_FIELD_END; fields++) {
-        put_text(line, " ");
-        put_text(line, fields->key);
-        put_text(line, "=");
-        put_value(line, fields, false);
+        put_text(out, " ");
+        put_text(out, fields->key);
+        put_text(out, "=");
+        put_value(out, fields, false);
     }
-    line->bytes[line->used++] = '\n';
+    out->bytes[out->used++] = '\n';
 }
 
-static void build_json(struct line *line, enum log_level level, const char *component,
+static void build_json(struct log_buffer *out, enum log_level level, const char *component,
     const char *message, const struct log_field *fields)
 {
     if (logger.journal) {
-        put_format(line, "<%c>", levels[level].priority);
+        put_format(out, "<%c>", levels[level].priority);
     }
-    put_text(line, "{\"time\":\"");
-    put_time(line, false);
-    put_format(line, "\",\"level\":\"%s\",\"component\":", levels[level].name);
-    put_quoted(line, component, true);
-    put_text(line, ",\"message\":");
-    put_quoted(line, message, true);
+    put_text(out, "{\"time\":\"");
+    put_time(out, false);
+    put_format(out, "\",\"level\":\"%s\",\"component\":", levels[level].name);
+    put_quoted(out, component, true);
+    put_text(out, ",\"message\":");
+    put_quoted(out, message, true);
     for (; fields->type != LOG_FIELD_END; fields++) {
-        struct line field = {.used = 0};
+        struct log_buffer field = {.used = 0};
         put_text(&field, ",");
         put_quoted(&field, fields->key, true);
         put_text(&field, ":");
         put_value(&field, fields, true);
-        log_put(line, field.bytes,
+        log_put(out, field.bytes,
             field.used); /* whole or not at all, so that the object stays well formed */
     }
-    memcpy(line->bytes + line->used, "}\n", 2);
-    line->used += 2;
+    memcpy(out->bytes + out->used, "}\n", 2);
+    out->used += 2;
 }
 
 /* ---- the journal ---- */
@@ -265,7 +266,7 @@ static void build_json(struct line *line, enum log_level level, const char *comp
 #define JOURNAL_FIELDS_MAX 24
 
 struct journal_entry {
-    struct line text; /* of all fields, one behind the other */
+    struct log_buffer text; /* of all fields, one behind the other */
     struct iovec fields[JOURNAL_FIELDS_MAX];
     int count;
 };
@@ -298,15 +299,15 @@ static void add_field(struct journal_entry *entry, const struct log_field *field
 }
 
 static bool send_to_journal(enum log_level level, const char *component,
-    const struct log_field *fields, const struct line *line)
+    const struct log_field *fields, const struct log_buffer *out)
 {
     struct journal_entry entry;
-    struct line message;
+    struct log_buffer message;
     entry.text.used = 0;
     entry.count = 0;
     message.used = 0;
     put_text(&message, "MESSAGE=");
-    log_put(&message, line->bytes + 3, line->used - 4); /* without "<6>" and the newline */
+    log_put(&message, out->bytes + 3, out->used - 4); /* without "<6>" and the newline */
     entry.fields[entry.count++] = (struct iovec){message.bytes, message.used};
     put_format(&entry.text, "PRIORITY=%c", levels[level].priority);
     end_field(&entry, 0);
@@ -329,19 +330,19 @@ void log_write(enum log_level level, const char *component, const char *message,
         return;
     }
     int saved_errno = errno;
-    struct line line;
-    line.used = 0;
+    struct log_buffer out;
+    out.used = 0;
     if (logger.format == LOG_FORMAT_JSON) {
-        build_json(&line, level, component, message, fields);
+        build_json(&out, level, component, message, fields);
     } else {
-        build_text(&line, level, component, message, fields);
+        build_text(&out, level, component, message, fields);
     }
     size_t sent = 0;
-    if (logger.sends && send_to_journal(level, component, fields, &line)) {
-        sent = line.used;
+    if (logger.sends && send_to_journal(level, component, fields, &out)) {
+        sent = out.used;
     }
-    while (sent < line.used) {
-        ssize_t count = write(logger.fd, line.bytes + sent, line.used - sent);
+    while (sent < out.used) {
+        ssize_t count = write(logger.fd, out.bytes + sent, out.used - sent);
         if (count < 0 && errno != EINTR) {
             break;
         }

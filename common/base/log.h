@@ -35,7 +35,7 @@ struct log_field {
     } value;
 };
 
-/* Keys are plain lower-case words. A NULL text is written as "-" (JSON: null). */
+/* Keys are lower-case identifiers. A NULL text is written as "-" (JSON: null). */
 #define LOG_STR(name, word)                                                                        \
     ((struct log_field){.key = (name), .type = LOG_FIELD_TEXT, .value.text = (word)})
 #define LOG_U64(name, number)                                                                      \
@@ -63,10 +63,10 @@ void log_open(const struct log_options *options);
 struct iovec;
 
 /* How fields get to the journal: sd_journal_sendv() of libsystemd, which this library does not
- * link. Set before log_open(). Where standard error is the journal's, each event is then sent with
- * its fields, and journalctl finds them: CADRE_JOB=3. MESSAGE is the line of before, PRIORITY its
- * level, CADRE_COMPONENT the component, and CADRE_<KEY> each field, in upper case. What cannot be
- * sent so is written as a line. */
+ * link. Set before log_open(). Where standard error is the journal's, each event is then sent
+ * with its fields, and journalctl finds them: CADRE_JOB=3. MESSAGE is the event's text line,
+ * PRIORITY its level, CADRE_COMPONENT the component, and CADRE_<KEY> each field, in upper case.
+ * What cannot be sent so is written as a line. */
 void log_set_journal(int (*send)(const struct iovec *fields, int count));
 
 /* True when an event of this level would be written: guards work done only for the log. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often the same thing is told to people when a program does it again and again: the first few
- * times, then once a minute, with how much was left out. Pure: the time is an argument. */
+ * How often the same event is logged when a program produces it again and again: the first few
+ * times, then once a minute, with how many were left out. Pure: the time is an argument. */
 #ifndef CADRE_BASE_LOG_RATELIMIT_H
 #define CADRE_BASE_LOG_RATELIMIT_H
 
@@ -16,7 +16,7 @@ struct log_ratelimit {
     uint64_t suppressed;
 };
 
-/* False: this one is left out. True: it is told, and with it that *ret_suppressed were not. */
+/* False: the event is left out. True: it is logged, and *ret_suppressed were left out before it. */
 bool log_ratelimit_allow(
     struct log_ratelimit *log_ratelimit, uint64_t now_us, uint64_t *ret_suppressed);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line itself, and the order in which the sources are asked. getopt_long() is not used:
- * it prints its own messages, keeps state between calls, and does not know the table. */
+ * Parses a command line and applies the sources of options.h in their order. getopt_long() is
+ * not used: it prints its own messages, keeps state between calls, and does not use the table. */
 #include "common/base/options.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct command {
     const struct option_table *table;
     int argc;
     char **argv;
-    int next;                /* the word to look at */
+    int next;                /* index in argv of the next argument */
     const char *config_path; /* of --config */
     bool print_config;
     void *values;
@@ -23,7 +23,7 @@ struct command {
     struct cadre_error *error;
 };
 
-/* Levenshtein's distance of two short words, with one row of the table in memory. */
+/* Levenshtein's distance of two short texts, with one row of the table in memory. */
 static size_t base_options_distance(const char *a, const char *b)
 {
     size_t row[NAME_BYTES_MAX + 1];
@@ -92,7 +92,7 @@ size_t option_find(const struct option_table *table, const char *name, size_t le
     return row;
 }
 
-/* The value of a flag that needs one: what follows '=', or else the next word. */
+/* The value of a flag that takes one: what follows '=', or else the next argument. */
 static cadre_status parse_value(struct command *command, const char *flag, const char *metavar,
     const char *attached, const char **ret_value)
 {
@@ -108,7 +108,7 @@ static cadre_status parse_option(
     struct command *command, size_t row_index, const char *flag, const char *attached)
 {
     const struct option_row *row = &command->table->rows[row_index];
-    const struct option_origin origin = {.source = OPTION_COMMAND_LINE, .where = flag};
+    const struct option_origin origin = {.source = OPTION_ARGV, .where = flag};
     const char *value = attached != NULL ? attached : "true";
     if (row->type != OPTION_FLAG) {
         CADRE_TRY(parse_value(command, flag, row->metavar, attached, &value));
@@ -162,8 +162,8 @@ static cadre_status parse_long_option(struct command *command, const char *name)
         hint, hint[0] != '\0' ? "" : "; --help lists them");
 }
 
-/* A cluster of letters, "-fn3": flags first, the last one may take a value, attached or as the next
- * word. */
+/* A cluster of letters, "-fn3": flags first, the last one may take a value, attached or as the
+ * next argument. */
 static cadre_status parse_short_options(struct command *command, const char *letters)
 {
     const struct option_table *table = command->table;
@@ -190,8 +190,8 @@ static cadre_status parse_short_options(struct command *command, const char *let
     return CADRE_OK;
 }
 
-/* Moves argv[from], ..., argv[to - 1] one place back, and the word at `to` to their front: options
- * end up before the words that are none, each group in its order. */
+/* Moves argv[from], ..., argv[to - 1] one index up, and the argument at `to` before them:
+ * options end up before the positional arguments, each group in its order. */
 static void base_options_rotate(char **argv, int from, int to)
 {
     char *word = argv[to];
@@ -201,7 +201,7 @@ static void base_options_rotate(char **argv, int from, int to)
 
 static cadre_status parse_arguments(struct command *command)
 {
-    int kept = 0; /* words met so far that are no options: they stand right before `next` */
+    int kept = 0; /* positional arguments met so far: they are right before `next` */
     while (command->next < command->argc && command->result->request == OPTIONS_RUN) {
         const char *word = command->argv[command->next];
         bool option = word[0] == '-' && word[1] != '\0';

@@ -15,7 +15,7 @@
 #define OPTION_ROWS_MAX         64
 #define OPTION_CONFIG_BYTES_MAX (1024 * 1024)
 
-/* The type of the destination stands behind each. */
+/* The comment behind each is the type of the destination. */
 enum option_type {
     OPTION_FLAG, /* bool; --name, --no-name, --name=false; elsewhere true/yes/on/1 or false/no/off/0
                   */
@@ -58,13 +58,13 @@ struct option_row {
 struct option_table {
     const char *program; /* "cadre-worker" or "cadre submit": starts the usage line */
     const char *usage;   /* what follows the options, "PROGRAM [-- ARGUMENT...]"; NULL: nothing */
-    const char *summary; /* what the program does; wrapped below the usage line */
-    const char *notes;   /* printed as it is below the options: examples; may be NULL */
+    const char *summary; /* what the program does; wrapped, after the usage line */
+    const char *notes;   /* printed as it is after the options: examples; may be NULL */
     const struct option_row *rows;
     size_t row_count;        /* at most OPTION_ROWS_MAX */
-    size_t positionals_max;  /* more words that are no options than this are an error */
-    bool stop_at_positional; /* options end at the first such word: the rest belongs to another
-                                program */
+    size_t positionals_max;  /* more positional arguments than this are an error */
+    bool stop_at_positional; /* options end at the first positional argument: the rest belongs to
+                              * another program */
     bool config;             /* --config FILE and --print-config are understood */
     const char *config_environment; /* names the file too; may be NULL */
     const char *config_default;     /* read when it exists; may be NULL */
@@ -77,23 +77,22 @@ enum option_source {
     OPTION_DEFAULT,
     OPTION_FILE,
     OPTION_ENVIRONMENT,
-    OPTION_COMMAND_LINE
+    OPTION_ARGV
 };
 
 struct option_result {
     enum option_request request;
-    int first; /* index in argv of the first word that is no option; argc when there is none */
+    int first; /* index in argv of the first positional argument; argc when there is none */
     enum option_source sources[OPTION_ROWS_MAX]; /* by row: where its value came from */
     char config_path[512];                       /* the file that was read, or "" */
 };
 
 /* Fills `values`, a struct that was zeroed before, from argv[1] on. Unless stop_at_positional is
- * set, words that are no options are moved behind the options, in order; "--" ends the options and
- * is dropped.
- * --help and --version win over everything behind them, and over missing or bad values.
+ * set, positional arguments are moved behind the options, in order; "--" ends the options and is
+ * dropped. --help and --version win over everything behind them, and over missing or bad values.
  * On success and on error alike the values are released by options_free(). Every error is
- * INVALID_ARGUMENT or tells why the file cannot be read, and names the flag, variable or file and
- * line, the value, and what is accepted. Reads the environment; call it before threads start. */
+ * INVALID_ARGUMENT or that of reading the file, and names the flag, variable or file and line,
+ * the value, and what is accepted. Reads the environment; call it before threads start. */
 cadre_status options_parse(const struct option_table *table, int argc, char **argv, void *values,
     struct option_result *ret_result, struct cadre_error *error);
 
@@ -111,8 +110,7 @@ bool options_answer(const struct option_table *table, const void *values,
 void options_print_config(const struct option_table *table, const void *values,
     const struct option_result *result, FILE *out);
 
-/* The word of `words` (ended by NULL) that `word` was most likely meant to be; NULL when none is
- * near. */
+/* The entry of `candidates` (ended by NULL) that is nearest to `word`; NULL when none is near. */
 const char *options_nearest(const char *word, const char *const *candidates);
 
 #endif

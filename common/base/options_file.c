@@ -18,20 +18,21 @@ static char *options_file_trim(char *text)
     return text;
 }
 
-static cadre_status read_line(const struct option_table *table, const char *path, unsigned number,
-    char *line, void *values, struct option_result *result, struct cadre_error *error)
+static cadre_status read_text_line(const struct option_table *table, const char *path,
+    unsigned number, char *text_line, void *values, struct option_result *result,
+    struct cadre_error *error)
 {
-    line = options_file_trim(line);
-    if (line[0] == '\0' || line[0] == '#') {
+    text_line = options_file_trim(text_line);
+    if (text_line[0] == '\0' || text_line[0] == '#') {
         return CADRE_OK;
     }
-    char *equals = strchr(line, '=');
+    char *equals = strchr(text_line, '=');
     if (equals == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s:%u: \"%.64s\" is not of the form key = value", path, number, line);
+            "%s:%u: \"%.64s\" is not of the form key = value", path, number, text_line);
     }
     *equals = '\0';
-    const char *key = options_file_trim(line);
+    const char *key = options_file_trim(text_line);
     char *value = options_file_trim(equals + 1);
     size_t row = option_find(table, key, strlen(key));
     if (row == table->row_count) {
@@ -64,13 +65,13 @@ cadre_status option_read_file(const struct option_table *table, const char *path
     }
     snprintf(result->config_path, sizeof result->config_path, "%s", path);
     unsigned number = 1;
-    for (char *line = bytes; line != NULL; number++) {
-        char *end = strchr(line, '\n');
+    for (char *text_line = bytes; text_line != NULL; number++) {
+        char *end = strchr(text_line, '\n');
         if (end != NULL) {
             *end = '\0';
         }
-        CADRE_TRY(read_line(table, path, number, line, values, result, error));
-        line = end == NULL ? NULL : end + 1;
+        CADRE_TRY(read_text_line(table, path, number, text_line, values, result, error));
+        text_line = end == NULL ? NULL : end + 1;
     }
     return CADRE_OK;
 }

@@ -24,7 +24,7 @@ static size_t width_of(FILE *out)
     return width < WIDTH_MIN ? WIDTH_MIN : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
-/* Prints words on lines that start with `lead`; a line ends before the word that would cross
+/* Prints `text` on lines that start with `lead`; a line ends before the word that would cross
  * `width`. */
 static void print_wrapped(FILE *out, const char *text, const char *lead, size_t width)
 {
@@ -43,8 +43,7 @@ static void print_wrapped(FILE *out, const char *text, const char *lead, size_t 
     fputc('\n', out);
 }
 
-/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when there is nothing to
- * tell. */
+/* "[default: 5s; CADRE_TIMEOUT]" or "[text, json; default: text]"; "" when the row has neither. */
 static void options_help_describe(const struct option_row *row, char *text, size_t size)
 {
     size_t used = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the four files of the options share; nobody else includes it. */
+ * What the four files of the options share; no other file includes it. */
 #ifndef CADRE_BASE_OPTIONS_INTERNAL_H
 #define CADRE_BASE_OPTIONS_INTERNAL_H
 
@@ -23,7 +23,7 @@ size_t option_find(const struct option_table *table, const char *name, size_t le
 cadre_status option_read_file(const struct option_table *table, const char *path, bool required,
     void *values, struct option_result *result, struct cadre_error *error);
 
-/* " (did you mean --name?)" into ret_text, or "". `dashes` is what stands before a name. */
+/* " (did you mean --name?)" into ret_text, or "". `dashes` is the prefix of a name. */
 void option_hint(
     const struct option_table *table, const char *name, const char *dashes, char ret_text[96]);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a value's text to its destination, with messages that say what is accepted. */
+ * Converts a value's text to its destination, with messages that list what is accepted. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static enum parsed_number parse_number(
         *ret_number = number * units->factor;
         return NUMBER_GOOD;
     }
-    if (*at == '\0' && number == 0 && !overflow) { /* no time at all needs no unit */
+    if (*at == '\0' && number == 0 && !overflow) { /* a zero duration takes no unit */
         *ret_number = 0;
         return NUMBER_GOOD;
     }
@@ -99,9 +99,9 @@ static cadre_status assign_number(const struct option_row *row, const char *text
 static cadre_status assign_flag(
     const char *text, const char *where, bool *ret_flag, struct cadre_error *error)
 {
-    static const char *const words[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strcmp(text, words[i]) == 0) {
+    static const char *const spellings[] = {"false", "no", "off", "0", "true", "yes", "on", "1"};
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        if (strcmp(text, spellings[i]) == 0) {
             *ret_flag = i >= 4;
             return CADRE_OK;
         }
@@ -188,7 +188,7 @@ cadre_status option_assign(const struct option_table *table, size_t row_index, c
         bool flag;
         unsigned choice;
         uint64_t number;
-    } unused = {0}; /* a value that is overruled must still be a good one */
+    } unused = {0}; /* a value that a stronger source replaces is checked, too */
     switch (row->type) {
     case OPTION_FLAG:
         CADRE_TRY(assign_flag(text, origin->where, overruled ? &unused.flag : target, error));
@@ -226,7 +226,7 @@ static const char *number_text(const struct option_row *row, const void *target,
     return buffer;
 }
 
-static void print_line(FILE *out, const char *name, const char *value, const char *from)
+static void print_setting(FILE *out, const char *name, const char *value, const char *from)
 {
     if (value == NULL) {
         fprintf(out, "# %s is not set\n", name);
@@ -254,7 +254,7 @@ void options_print_config(const struct option_table *table, const void *values,
         [OPTION_DEFAULT] = "default",
         [OPTION_FILE] = "file",
         [OPTION_ENVIRONMENT] = "environment",
-        [OPTION_COMMAND_LINE] = "flag"};
+        [OPTION_ARGV] = "flag"};
     if (result->config_path[0] != '\0') {
         fprintf(out, "# file: %s\n", result->config_path);
     }
@@ -267,22 +267,22 @@ void options_print_config(const struct option_table *table, const void *values,
         print_comment(out, row);
         switch (row->type) {
         case OPTION_FLAG:
-            print_line(out, row->name, *(const bool *)target ? "true" : "false", from);
+            print_setting(out, row->name, *(const bool *)target ? "true" : "false", from);
             break;
         case OPTION_TEXT:
-            print_line(out, row->name, *(char *const *)target, from);
+            print_setting(out, row->name, *(char *const *)target, from);
             break;
         case OPTION_U64:
         case OPTION_DURATION:
         case OPTION_BYTES:
-            print_line(out, row->name, number_text(row, target, number), from);
+            print_setting(out, row->name, number_text(row, target, number), from);
             break;
         case OPTION_CHOICE:
-            print_line(out, row->name, row->choices[*(const unsigned *)target], from);
+            print_setting(out, row->name, row->choices[*(const unsigned *)target], from);
             break;
         case OPTION_LIST:
             for (size_t item = 0; item < list->count; item++) {
-                print_line(out, row->name, list->items[item], from);
+                print_setting(out, row->name, list->items[item], from);
             }
             break;
         }

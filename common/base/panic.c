@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-_Noreturn void cadre_panic(const char *condition, const char *file, int line)
+_Noreturn void cadre_panic(const char *condition, const char *file, int lineno)
 {
-    fprintf(stderr, "cadre: bug: %s does not hold at %s:%d\n", condition, file, line);
+    fprintf(stderr, "cadre: bug: %s does not hold at %s:%d\n", condition, file, lineno);
     abort();
 }

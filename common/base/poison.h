@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tells AddressSanitizer which memory nobody may touch now, for allocators that keep what was given
- * back: a use after that is then reported where it happens. Nothing in other builds. */
+ * Marks memory that AddressSanitizer must treat as freed, for allocators that keep what was
+ * given back: a use after that is then reported where it happens. Nothing in other builds. */
 #ifndef CADRE_BASE_POISON_H
 #define CADRE_BASE_POISON_H
 

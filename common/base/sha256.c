@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * SHA-256 over libcrypto: of bytes, of a descriptor, of a stream; and a hash as hexadecimal
+ * digits. */
 #include "common/base/sha256.h"
 
 #include <errno.h>

@@ -25,14 +25,18 @@ cadre_status sha256_of(
 cadre_status sha256_of_fd(
     int fd, struct sha256 *ret_hash, uint64_t *ret_bytes, struct cadre_error *error);
 
-/* A hash that grows by pieces, for an upload that arrives in chunks.
- * open gives an object that close frees; close accepts NULL. finish may be called once. */
+/* A hash of bytes that arrive in chunks, such as an upload. The object is the caller's, until
+ * sha256_close(). */
 struct sha256_stream;
+/* *ret_stream is a stream without bytes. */
 cadre_status sha256_open(struct sha256_stream **ret_stream, struct cadre_error *error);
+/* Adds `size` bytes. */
 cadre_status sha256_add(
     struct sha256_stream *stream, const void *bytes, size_t size, struct cadre_error *error);
+/* The hash of all bytes added; to be called once. */
 cadre_status sha256_finish(
     struct sha256_stream *stream, struct sha256 *ret_hash, struct cadre_error *error);
+/* Frees the stream; NULL is fine. */
 void sha256_close(struct sha256_stream *stream);
 
 /* As 64 lower-case hexadecimal digits, terminated. */
@@ -45,6 +49,7 @@ char *sha256_path(const char *folder, const uint8_t bytes[SHA256_BYTES]);
 /* False unless `text` is exactly 64 hexadecimal digits in lower case: one hash has one spelling. */
 bool sha256_parse(const char *text, struct sha256 *ret_hash);
 
+/* True when the two hashes are the same. */
 bool sha256_equal(const struct sha256 *a, const struct sha256 *b);
 
 #endif

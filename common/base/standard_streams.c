@@ -9,7 +9,8 @@ void standard_streams_reserve(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-            /* The lowest free number is `fd`. The direction is the one that nobody wants. */
+            /* The lowest free number is `fd`. It is opened for the opposite direction, so that
+             * using it fails. */
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
         }
     }

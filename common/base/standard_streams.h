@@ -4,7 +4,8 @@
 #ifndef CADRE_BASE_STANDARD_STREAMS_H
 #define CADRE_BASE_STANDARD_STREAMS_H
 
-/* Before anything is opened. Using one that was closed fails as it did: with EBADF. */
+/* To be called before anything is opened. Using a stream that was closed fails as before: with
+ * EBADF. */
 void standard_streams_reserve(void);
 
 #endif

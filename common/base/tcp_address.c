@@ -39,7 +39,7 @@ static void fill_v6(struct tcp_address *address, const struct in6_addr *v6)
     address->socket_address_bytes = sizeof in6;
 }
 
-/* Fills the socket address of the host and says where it is. */
+/* Fills the socket address of the host and returns its scope. */
 static enum tcp_scope find_scope(struct tcp_address *address)
 {
     struct in_addr v4;

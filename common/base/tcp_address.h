@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * "HOST:PORT" as text, and what it is as a number. Whether such an address is wanted is the
- * caller's to say. */
+ * "HOST:PORT" as text and as a socket address. Whether such an address is allowed is for the
+ * caller to check. */
 #ifndef CADRE_BASE_TCP_ADDRESS_H
 #define CADRE_BASE_TCP_ADDRESS_H
 

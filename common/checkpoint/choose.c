@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads manifests and every byte of their tensors, and chooses the newest whole checkpoint of a
+ * folder. Called by the worker daemon, the coordinator and `cadre run`, in a thread. */
 #include "common/checkpoint/choose.h"
 
 #include <ctype.h>
@@ -54,7 +56,7 @@ static cadre_status choose_unreadable(cadre_status status, struct cadre_error *e
     return status;
 }
 
-/* Fewer bytes than the block has: the file ended. */
+/* Fewer bytes than the block has: the file is too short. */
 static cadre_status read_block(int fd, const struct checkpoint_content *content,
     const struct checkpoint_block *block, char *into, size_t *ret_got, struct cadre_error *error)
 {
@@ -195,7 +197,8 @@ cadre_status checkpoint_check(
     }
     CADRE_TRY(status);
     CADRE_TRY(sha256_of(text, size, &made, error));
-    if (memcmp(made.bytes, manifest_sha256, sizeof made.bytes) != 0) { /* nothing of it is told */
+    if (memcmp(made.bytes, manifest_sha256, sizeof made.bytes) != 0) { /* its content is not
+                                                                        * shown */
         return cadre_error_set(
             error, CADRE_DATA_LOSS, "the manifest %s is not the one that was published", slash + 1);
     }
@@ -250,7 +253,7 @@ static int newest_first(const void *a, const void *b)
     return left < right ? 1 : left > right ? -1 : 0;
 }
 
-/* A manifest and its tensors are told twice. */
+/* A manifest and its tensors give the same position twice. */
 static cadre_status choose_list(const char *folder, struct found *found, struct cadre_error *error)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *dir = opendir(folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether the files of a checkpoint are whole, and the newest whole one of a folder: its manifest
- * can be read, and every byte of its tensors is what the manifest says. Everything is read, so one
- * process of a job decides, once. */
+ * Whether the files of a checkpoint are whole, and the newest whole one of a folder. Whole: its
+ * manifest can be read, and every byte of its tensors has the hash in the manifest. Everything
+ * is read, so one process of a job decides, once. */
 #ifndef CADRE_CHECKPOINT_CHOOSE_H
 #define CADRE_CHECKPOINT_CHOOSE_H
 
@@ -22,21 +22,22 @@ struct checkpoint_choice {
 /* Whether `path` is a folder, or a link to one. */
 bool checkpoint_is_folder(const char *path);
 
-/* Looks through "checkpoint-<step>.json" and ".safetensors", highest step first. NOT_FOUND: there
- * is none; DATA_LOSS: none is whole, and what is wrong with the newest; PERMISSION_DENIED and
- * RESOURCE_EXHAUSTED end the search, for they say nothing about a checkpoint. Thread-safe. */
+/* Looks through "checkpoint-<step>.json" and ".safetensors", highest step first. NOT_FOUND:
+ * there is none; DATA_LOSS: none is whole, with the fault of the newest; PERMISSION_DENIED and
+ * RESOURCE_EXHAUSTED end the search, because they do not depend on the checkpoint. Thread-safe. */
 cadre_status checkpoint_choose(
     const char *folder, struct checkpoint_choice *ret_choice, struct cadre_error *error);
-void checkpoint_choice_free(struct checkpoint_choice *choice); /* accepts {0} */
+/* Frees the path; accepts {0}. */
+void checkpoint_choice_free(struct checkpoint_choice *choice);
 
 /* Whether the folder holds a checkpoint, whole or not, and the step of the newest. False also of
  * one that cannot be looked into. */
 bool checkpoint_exists(const char *folder, uint64_t *ret_position);
 
-/* One that was published, by the path of its manifest and the hash of that: everything is read.
- * DATA_LOSS: the manifest, the tensors or a byte of them is not what it was, or one of the two is
- * missing. NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it cannot be read
- * now. */
+/* Checks a published checkpoint, given by the path of its manifest and the hash of that:
+ * everything is read. DATA_LOSS: the manifest, the tensors or a byte of them has changed, or one
+ * of the two is missing. NOT_FOUND: both are, as where a folder is not mounted; UNAVAILABLE: it
+ * cannot be read now. */
 cadre_status checkpoint_check(
     const char *path, const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], struct cadre_error *error);
 

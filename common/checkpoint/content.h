@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a checkpoint's manifest says of its contents: which file, in which blocks, with which
- * hashes. For those who move checkpoints and need nothing else of them: the worker daemon, the
- * coordinator, `cadre run`. What the tensors mean is the runtime's
- * (worker/library/runtime/state/checkpoint/manifest.h). */
+ * The files, blocks and hashes that a checkpoint's manifest lists. For programs that move
+ * checkpoints and do not read the tensors: the worker daemon, the coordinator, `cadre run`. The
+ * meaning of the tensors is the runtime's (worker/library/runtime/state/checkpoint/manifest.h). */
 #ifndef CADRE_CHECKPOINT_CONTENT_H
 #define CADRE_CHECKPOINT_CONTENT_H
 
@@ -28,11 +27,11 @@ struct checkpoint_content {
     size_t block_count;
 };
 
-/* Text of any origin: INVALID_ARGUMENT says what is wrong with it. Thread-safe. */
+/* Parses a manifest of any origin. INVALID_ARGUMENT: the message names the fault. Thread-safe. */
 cadre_status checkpoint_content_read(const char *text, size_t size,
     struct checkpoint_content *ret_content, struct cadre_error *error);
 
-/* Accepts {0}. */
+/* Frees the blocks; accepts {0}. */
 void checkpoint_content_free(struct checkpoint_content *content);
 
 #endif

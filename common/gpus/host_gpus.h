@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What GPUs a host has, which of them its tasks get, and why not the others: what cadre-devices
- * answers, and what those who start tasks are answered. */
+ * The GPUs of a host, which of them its tasks get, and why not the others: the answer of
+ * cadre-devices to a program that starts tasks. */
 #ifndef CADRE_GPUS_HOST_GPUS_H
 #define CADRE_GPUS_HOST_GPUS_H
 
@@ -30,12 +30,12 @@ struct host_gpus {
     char reason[LIMIT_TEXT_BYTES]; /* a clause without a full stop; "" */
 };
 
-/* The same as the coordinator is told it; `devices` has LIMIT_GPUS_PER_WORKER entries, which point
- * into `gpus`. */
+/* The same as a message to the coordinator has it; `devices` has LIMIT_GPUS_PER_WORKER entries,
+ * which point into `gpus`. */
 struct gpus host_gpus_view(const struct host_gpus *gpus, struct gpu devices[]);
 
-/* Adds what is on the bus and not among the devices yet, with why it is of no use. `visible`:
- * CUDA_VISIBLE_DEVICES is set. */
+/* Adds what is on the bus and not among the devices yet, with the reason why tasks do not get
+ * it. `visible`: CUDA_VISIBLE_DEVICES is set. */
 void host_gpus_add_bus(struct host_gpus *gpus, const char *pci_folder, bool visible);
 
 #endif

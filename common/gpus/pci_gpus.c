@@ -12,7 +12,7 @@
 #include "common/base/cleanup.h"
 
 #define VENDOR_NVIDIA 0x10deU
-#define DEVICES_SHOWN 64    /* of which the first one is told */
+#define DEVICES_SHOWN 64    /* of which the first one is named in messages */
 #define CLASS_DISPLAY 0x03U /* in the third byte: VGA, 3D and other controllers */
 
 static bool read_number(const char *folder, const char *device, const char *name, unsigned *ret)

@@ -13,7 +13,7 @@
 #include "common/base/log.h"
 #include "common/rpc/io_hooks.h"
 
-/* How often it is told while it lasts. */
+/* how often the shortage is logged while it lasts */
 #define REPORT_EVERY_US (60 * CADRE_US_PER_S)
 
 static atomic_int spare = -1;
@@ -52,7 +52,7 @@ static void log_refused(void)
         LOG_U64("refused", atomic_load(&refused)));
 }
 
-/* False: there is no spare one either, or nobody waits. */
+/* False: there is no spare descriptor either, or no client waits. */
 static bool refuse_one(int fd)
 {
     int kept = atomic_exchange(&spare, -1);
@@ -68,12 +68,12 @@ static bool refuse_one(int fd)
     return caller >= 0;
 }
 
-/* In place of libc's, for gRPC; under another name here, where the headers declare that one with a
- * type of theirs. */
+/* Replaces libc's accept4() for gRPC; it has another name here because the headers declare the
+ * original with a type of theirs. */
 int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) __asm__("accept4")
     __attribute__((visibility("default")));
 
-/* Its "nobody waits" makes gRPC wait for the next caller. */
+/* EAGAIN makes gRPC wait for the next client. */
 int rpc_accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
     int caller = call_accept4(fd, address, length, flags);

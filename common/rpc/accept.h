@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For main() of a server: gRPC's C core gives a listener up for good when accept() finds no free
- * descriptor. Where this is linked in, accept4() refuses such a connection instead, by a descriptor
- * that is kept for that, and the listener stays. */
+ * For main() of a server: gRPC's C core closes a listener for ever when accept() finds no free
+ * descriptor. Where this is linked in, accept4() refuses such a connection instead, by a
+ * descriptor that is kept for that, and the listener stays. */
 #ifndef CADRE_RPC_ACCEPT_H
 #define CADRE_RPC_ACCEPT_H
 

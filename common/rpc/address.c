@@ -70,8 +70,8 @@ static cadre_status check_scope(enum tcp_scope scope, const struct rpc_address *
     }
     if (use == RPC_ADDRESS_DIAL && scope == TCP_SCOPE_ANY) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "address \"%.*s\": a server can listen on all addresses, but a client needs to know "
-            "which host",
+            "address \"%.*s\": a server can listen on all addresses, but a client needs the "
+            "address of one host",
             HOST_SHOWN_BYTES, text);
     }
     return CADRE_OK;

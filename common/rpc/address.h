@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a server listens and a client dials: a Unix socket, a loopback port, or with TLS any port.
- */
+ * The address that a server listens on and a client connects to: a Unix socket, a loopback port,
+ * or with TLS any port. */
 #ifndef CADRE_RPC_ADDRESS_H
 #define CADRE_RPC_ADDRESS_H
 
@@ -28,10 +28,10 @@ struct rpc_address {
     socklen_t socket_address_bytes;
 };
 
-/* Reads "unix:/absolute/path", "localhost:PORT", "127.x.y.z:PORT" or "[::1]:PORT"; with `tls` also
- * "ADDRESS:PORT" and "[ADDRESS]:PORT" of any host ("0.0.0.0" and "[::]" to listen on all), and to
- * dial "NAME:PORT". INVALID_ARGUMENT says what is wrong, and for an address that is not of this
- * machine that TLS is needed first. */
+/* Reads "unix:/absolute/path", "localhost:PORT", "127.x.y.z:PORT" or "[::1]:PORT"; with `tls`
+ * also "ADDRESS:PORT" and "[ADDRESS]:PORT" of any host ("0.0.0.0" and "[::]" to listen on all),
+ * and to connect "NAME:PORT". INVALID_ARGUMENT: the message names the fault, and for an address
+ * of another machine that TLS is needed first. */
 cadre_status rpc_address_parse(const char *text, enum rpc_address_use use, bool tls,
     struct rpc_address *ret_address, struct cadre_error *error);
 

@@ -8,12 +8,12 @@
 
 #include <grpc/impl/codegen/compression_types.h>
 
-/* How long one attempt to connect may take, at either end; gRPC calls the client's the least
- * backoff. A server gives all handshakes under way their share of one thread, so those of workers
- * that come at once all end late, after about 3 ms of its CPU each: 30 s for ten thousand. Too
- * short a time ends them all, and all come again. The client's keepalive begins with its own half
- * of the handshake, see there. A host that does not answer at all is given up by the keepalive's
- * timeout: gRPC sets it as TCP_USER_TIMEOUT before it connects. */
+/* How long one attempt to connect may take, at either end; gRPC has the client's as the minimal
+ * backoff. A server shares one thread among all handshakes under way, so those of workers that
+ * connect at once all end late, after about 3 ms of its CPU each: 30 s for ten thousand. Too
+ * short a time ends them all, and all connect again. The client's keepalive begins with its own
+ * half of the handshake, see there. A host that does not answer at all is given up by the
+ * keepalive's timeout: gRPC sets it as TCP_USER_TIMEOUT before it connects. */
 #define HANDSHAKE_TIMEOUT_MS  120000
 #define CONNECT_TIMEOUT_MS    120000
 #define BACKOFF_INITIAL_MS    100
@@ -71,14 +71,15 @@ void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     add_common(ret_arguments, message_bytes_max, metadata_bytes_max);
     add_keepalive(ret_arguments, keepalive,
         (struct rpc_keepalive){RPC_KEEPALIVE_SERVER_IDLE_US, RPC_KEEPALIVE_SERVER_TIMEOUT_US});
-    /* Any client may ping as often as it likes; a stranger's library must not be cut for it. */
+    /* Any client may ping as often as it likes, so that clients with other libraries are not
+     * cut. */
     arguments_add(ret_arguments, GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10);
     arguments_add(ret_arguments, GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
     arguments_add(ret_arguments, GRPC_ARG_MAX_CONCURRENT_STREAMS, arguments_clip(streams_max));
     arguments_add(ret_arguments, GRPC_ARG_ALLOW_REUSEPORT,
         0); /* two servers on one port must not both start */
-    /* What a client may send of a call before it is read. gRPC would widen it by what it measures,
-     * for whoever sends much, to gigabytes. */
+    /* What a client may send of a call before it is read. gRPC would widen it by what it
+     * measures, for a client that sends much, to gigabytes. */
     arguments_add(ret_arguments, GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, WINDOW_BYTES);
     arguments_add(ret_arguments, GRPC_ARG_HTTP2_BDP_PROBE, 0);
     arguments_add(ret_arguments, GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside common/rpc only: gRPC's channel arguments of both ends, in one place so that they fit each
- * other. */
+ * Inside common/rpc only: gRPC's channel arguments of both ends, in one file so that they fit
+ * each other. */
 #ifndef CADRE_RPC_ARGUMENTS_H
 #define CADRE_RPC_ARGUMENTS_H
 
@@ -14,13 +14,15 @@
 
 struct rpc_arguments {
     grpc_arg list[RPC_ARGUMENTS_MAX];
-    grpc_channel_args args; /* what gRPC is given; points into this object */
+    grpc_channel_args args; /* the arguments for gRPC; points into this object */
 };
 
+/* The arguments of a server; the limits are those of its options. */
 void rpc_arguments_server(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max,
     size_t streams_max);
 
+/* The arguments of a channel. */
 void rpc_arguments_client(struct rpc_arguments *ret_arguments,
     const struct rpc_keepalive *keepalive, size_t message_bytes_max, size_t metadata_bytes_max);
 

@@ -19,7 +19,7 @@ struct rpc_buffer {
  * gRPC.) */
 void rpc_buffer_alloc(struct rpc_buffer *ret_buffer, size_t length);
 
-/* The message became shorter than was asked for. */
+/* Shortens the message to `length` bytes. */
 void rpc_buffer_commit(struct rpc_buffer *buffer, size_t length);
 
 /* Drops the owner's reference. A zeroed buffer, or one freed before, is fine. */

@@ -176,7 +176,7 @@ static void start_send(struct rpc_call *call)
         count += call->end->opening(call, &ops[count]);
         call->opened = true;
     }
-    static struct rpc_message nothing; /* stands for a batch without a message */
+    static struct rpc_message nothing; /* the message of a batch without one */
     call->in_flight = take_queued(call);
     if (call->in_flight != NULL) {
         ops[count].op = GRPC_OP_SEND_MESSAGE;
@@ -205,7 +205,7 @@ static void send_done(void *owner, bool ok)
         free_message(message);
     }
     if (!ok) {
-        rpc_call_drop_queue(call); /* the call is ending; its close tells why */
+        rpc_call_drop_queue(call); /* the call is ending; its close has the reason */
     } else if (was_message && call->queue_head == NULL && !call->closed) {
         call->end->drained(call);
     }

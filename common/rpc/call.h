@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A call, seen from either end: a stream of messages each way, then one status. Unary is one
  * message each way.
- *
- * Nothing here calls a handler: what a function starts is told later, from the loop. Messages sent
- * in one handler leave when it returns. A call pointer is valid until its last handler (on_closed,
- * on_status) returns. */
+ * No function here calls a handler: handlers are called afterwards, from the loop. Messages sent
+ * in one handler leave when it returns. A call pointer is valid until its last handler
+ * (on_closed, on_status) returns. */
 #ifndef CADRE_RPC_CALL_H
 #define CADRE_RPC_CALL_H
 
@@ -16,20 +15,22 @@
 
 struct rpc_call;
 
-/* The pointer that the program hangs on a call; NULL at first. */
+/* Stores a pointer of the program's with a call; NULL at first. */
 void rpc_call_set_user(struct rpc_call *call, void *user);
+/* The pointer that rpc_call_set_user() stored. */
 void *rpc_call_user(const struct rpc_call *call);
 
 /* The other end as text, "ipv4:127.0.0.1:41234" or "unix:"; for logs only. Valid as long as the
  * call. */
 const char *rpc_call_peer(struct rpc_call *call);
 
-/* Queues one message behind those that wait. `buffer` stays the caller's and may go to other calls
- * too. RESOURCE_EXHAUSTED when the queue would hold more bytes than its limit: the reader is too
- * slow, and nothing was queued (one message always fits into an empty queue). FAILED_PRECONDITION
- * after rpc_call_finish(), rpc_call_half_close(), rpc_call_abort(), or the single message of a side
- * that does not stream. CANCELLED when the call has ended already (its last handler is on the way).
- * OK means accepted, never delivered: what must arrive needs an answer. */
+/* Queues one message behind those that wait. `buffer` stays the caller's and may go to other
+ * calls too. RESOURCE_EXHAUSTED when the queue would hold more bytes than its limit: the reader
+ * is too slow, and nothing was queued (one message always fits into an empty queue).
+ * FAILED_PRECONDITION after rpc_call_finish(), rpc_call_half_close(), rpc_call_abort(), or the
+ * single message of a side that does not stream. CANCELLED when the call has ended already (its
+ * last handler follows). OK means accepted, not delivered: where delivery matters, the protocol
+ * has an answer. */
 cadre_status rpc_call_send_buffer(
     struct rpc_call *call, const struct rpc_buffer *buffer, struct cadre_error *error);
 
@@ -40,10 +41,10 @@ cadre_status rpc_call_send(
 /* The bytes that were accepted and that the transport has not taken yet. */
 size_t rpc_call_queued_bytes(const struct rpc_call *call);
 
-/* Back-pressure on the other end: no on_message comes between the two. Reading goes on by itself
- * otherwise. While a call is paused its end is told too, except that the client's on_status(OK)
- * waits for what is unread. */
+/* Back-pressure on the other end: no on_message until rpc_call_resume(). The end of a paused
+ * call is reported too, except that the client's on_status(OK) waits for what is unread. */
 void rpc_call_pause(struct rpc_call *call);
+/* Ends a pause; reading continues by itself. */
 void rpc_call_resume(struct rpc_call *call);
 
 /* Ends the call at once from either end with a status other than OK: what is queued or unread is
@@ -58,7 +59,7 @@ void rpc_call_abort(struct rpc_call *call, cadre_status status, const char *text
  * changes nothing. */
 void rpc_call_finish(struct rpc_call *call, cadre_status status, const char *text);
 
-/* Finishes with what an error says. */
+/* Finishes with the code and text of an error. */
 void rpc_call_fail(struct rpc_call *call, const struct cadre_error *error);
 
 /* The last thing a unary method does: one message, then OK. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Inside common/rpc only: what both ends of a call share. One object per call, one tag per
  * operation that can be outstanding, a count of references (each outstanding operation, each
- * deferral, and the open call itself); the memory goes with the last of them. */
+ * deferral, and the open call itself); the last of them frees the memory. */
 #ifndef CADRE_RPC_CALL_STATE_H
 #define CADRE_RPC_CALL_STATE_H
 
@@ -22,7 +22,7 @@ struct rpc_end_ops {
     /* Adds the operations that open or end the sending to a batch; returns how many. */
     size_t (*opening)(struct rpc_call *call, grpc_op *ops);
     size_t (*ending)(struct rpc_call *call, grpc_op *ops);
-    /* The last reference is gone, the gRPC call too. Frees the object. */
+    /* The last reference was dropped, the gRPC call was freed. Frees the object. */
     void (*destroy)(struct rpc_call *call);
 };
 
@@ -54,7 +54,7 @@ struct rpc_call {
     bool sends_one;   /* this end does not stream */
     bool sent_any;    /* a message was accepted */
     bool opened;      /* initial metadata are on their way */
-    bool ending;      /* nothing is accepted any more; the end goes behind what is queued */
+    bool ending;      /* nothing is accepted any more; the end is sent behind what is queued */
     bool end_started; /* the batch with the end was started */
 
     struct rpc_tag read_tag;
@@ -69,21 +69,24 @@ struct rpc_call {
 void rpc_call_init(
     struct rpc_call *call, struct rpc_loop *loop, const struct rpc_end_ops *end, grpc_call *grpc);
 
+/* Adds a reference. */
 void rpc_call_ref(struct rpc_call *call);
+/* Drops a reference; the last one destroys the call. */
 void rpc_call_unref(struct rpc_call *call);
 
-/* Sees to it that sending and reading go on after the present handler. */
+/* Schedules sending and reading to continue after the present handler. */
 void rpc_call_schedule(struct rpc_call *call);
 
-/* Forgets the messages that the transport has not taken. */
+/* Drops the messages that the transport has not taken. */
 void rpc_call_drop_queue(struct rpc_call *call);
 
-/* The call is over: drops what is queued and held. The caller tells the program, then drops the
- * open reference. */
+/* The call is over: drops what is queued and held. The caller then calls the last handler and
+ * drops the open reference. */
 void rpc_call_close(struct rpc_call *call);
 
 /* The status as gRPC writes it. */
 grpc_status_code rpc_status_to_grpc(cadre_status status);
+/* The status of gRPC's code; UNKNOWN for a foreign one. */
 cadre_status rpc_status_from_grpc(grpc_status_code code);
 
 /* A message of the buffer's bytes, sharing them. */

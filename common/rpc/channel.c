@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A channel: its options, its connections of which only the newest takes calls, and the blocking
+ * call. The daemons and the client library call it. */
 #include "common/rpc/channel.h"
 
 #include "common/base/clock.h"
@@ -19,7 +21,7 @@
 
 static struct rpc_connection *new_connection(struct rpc_channel *channel)
 {
-    /* With the scheme an address is taken as it is, and no resolver is asked. */
+    /* With the scheme an address is taken as it is, without a resolver. */
     char target[RPC_ADDRESS_TEXT_BYTES + sizeof "dns:///"];
     const struct rpc_address *address = &channel->address;
     const char *scheme = "";
@@ -168,8 +170,8 @@ cadre_status rpc_channel_call_blocking(struct rpc_channel *channel,
     CADRE_ASSERT(status == CADRE_OK);
     struct rpc_loop *loop = channel->loop;
     if (rpc_loop_run_until(loop, &blocking.done, CADRE_TIME_NEVER) != CADRE_OK) {
-        /* The loop was stopped: the call goes, and with it the memory on this stack that it knows.
-         */
+        /* The loop was stopped: the call is cancelled, because it points to memory on this
+         * stack. */
         rpc_call_cancel(call);
         while (!blocking.done) {
             rpc_loop_run_until(loop, &blocking.done, CADRE_TIME_NEVER);

@@ -33,15 +33,15 @@ cadre_status rpc_channel_open(struct rpc_loop *loop, const char *address,
  * afterwards. NULL is fine. */
 void rpc_channel_close(struct rpc_channel *channel);
 
-/* What a call tells its caller; each may be NULL. `user` is the call's. */
+/* The handlers of a call; each may be NULL. `user` is the call's. */
 struct rpc_client_ops {
-    /* One message, contiguous; `data` dies on return. Never NULL, also when empty. */
+    /* One message, contiguous; `data` is valid until return. Never NULL, also when empty. */
     void (*on_message)(struct rpc_call *call, const void *data, size_t length, void *user);
     /* The send queue became empty. */
     void (*on_drained)(struct rpc_call *call, void *user);
-    /* The end, exactly once and last, behind all messages; the call pointer dies with it. `text` is
-     * a sentence for people, from the server or (UNAVAILABLE, DEADLINE_EXCEEDED) from the
-     * transport; "" with OK. */
+    /* The end, exactly once and last, behind all messages; the call pointer is not valid after
+     * it. `text` is a sentence for people, from the server or (UNAVAILABLE, DEADLINE_EXCEEDED)
+     * from the transport; "" with OK. */
     void (*on_status)(struct rpc_call *call, cadre_status status, const char *text, void *user);
 };
 
@@ -67,10 +67,10 @@ struct rpc_call_options {
 cadre_status rpc_channel_call(struct rpc_channel *channel, const struct rpc_call_options *options,
     struct rpc_call **ret_call, struct cadre_error *error);
 
-/* A whole unary call for programs that block: runs the loop until the answer is there and hands it
- * to on_answer(data, length, user) (may be NULL). The status is the call's; `error` has its text.
- */
+/* Receives the answer of a blocking call; `data` is valid until return. */
 typedef void rpc_answer_fn(const void *data, size_t length, void *user);
+/* A whole unary call for programs that block: runs the loop until the answer is there and calls
+ * on_answer(data, length, user) (may be NULL). Returns the call's status; `error` has its text. */
 cadre_status rpc_channel_call_blocking(struct rpc_channel *channel,
     const struct rpc_call_options *options, const struct rpc_buffer *request,
     rpc_answer_fn *on_answer, void *user, struct cadre_error *error);

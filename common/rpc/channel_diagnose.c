@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Why a channel does not connect: asked once in a while, in a thread of the pool, and told to all
- * calls that failed for it. */
+ * Why a channel does not connect: looked up in a thread of the pool, at most every 10 s, and
+ * reported to all calls that failed for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,14 +14,14 @@
 #include "common/tls/diagnose.h"
 
 #define TIMEOUT_US           (1500 * CADRE_US_PER_MS)
-#define DIAGNOSIS_MAX_AGE_US (10 * CADRE_US_PER_S) /* so long one answer is good for */
+#define DIAGNOSIS_MAX_AGE_US (10 * CADRE_US_PER_S) /* how long one result is used */
 
-/* What the thread works on: copies, for what was read may change and channels go meanwhile. The
- * paths of `tls` stay. */
+/* What the thread works on: copies, because files may be read again and channels closed
+ * meanwhile. The paths of `tls` stay valid. */
 struct rpc_diagnosis_request {
     uv_work_t work;
     struct rpc_loop *loop;
-    struct rpc_channel *channel; /* NULL: nobody wants to know any more */
+    struct rpc_channel *channel; /* NULL: the channel was closed, the result is dropped */
     char host[RPC_HOST_BYTES];
     char shown[RPC_ADDRESS_TEXT_BYTES];
     struct rpc_tls *tls; /* NULL: plain text */

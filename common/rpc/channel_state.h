@@ -11,8 +11,8 @@
 struct rpc_client_call;
 struct rpc_diagnosis_request;
 
-/* gRPC's channel, made with the files that were in use then. It goes with its last call once there
- * is a newer one. */
+/* gRPC's channel, made with the files that were in use then. It is freed with its last call once
+ * there is a newer one. */
 struct rpc_connection {
     grpc_channel *grpc;
     uint64_t generation; /* of the files */
@@ -36,27 +36,32 @@ struct rpc_channel {
     bool closing;
 };
 
-/* NONE: what gRPC said must do. FOUND: channel->diagnosis. COMES: rpc_client_call_diagnosed() will
- * be called for each call of the channel, from the loop. */
+/* NONE: the call reports gRPC's own text. FOUND: channel->diagnosis has the reason. PENDING:
+ * rpc_client_call_diagnosed() will be called for each call of the channel, from the loop. */
 enum rpc_diagnosis { RPC_DIAGNOSIS_NONE, RPC_DIAGNOSIS_FOUND, RPC_DIAGNOSIS_PENDING };
+/* Starts the search for the reason why `connection` failed, or returns a recent result. */
 enum rpc_diagnosis rpc_channel_diagnose(
     struct rpc_channel *channel, struct rpc_connection *connection);
 
-/* The channel is being closed: who waits is told without a diagnosis. */
+/* The channel is being closed: calls that wait end without a diagnosis. */
 void rpc_channel_diagnose_stop(struct rpc_channel *channel);
 
-/* The diagnosis is there; nothing happens to a call that does not wait for one. */
+/* The diagnosis is complete: a call that waits for it reports its status; others do nothing. */
 void rpc_client_call_diagnosed(struct rpc_client_call *call);
+/* True while the call's status waits for a diagnosis. */
 bool rpc_client_call_awaits_diagnosis(const struct rpc_client_call *call);
 
+/* The next of the channel's calls; NULL behind the last. */
 struct rpc_client_call *rpc_client_call_next(struct rpc_client_call *call);
+/* The part that both ends share. */
 struct rpc_call *rpc_client_call_base(struct rpc_client_call *call);
 
 /* The connection for a new call, counted; given back by rpc_connection_unref(). */
 struct rpc_connection *rpc_channel_connection(struct rpc_channel *channel);
+/* Drops one user of the connection; the last one frees it. */
 void rpc_connection_unref(struct rpc_connection *connection);
 
-/* Called when a call's memory is gone. */
+/* To be called when a call's memory was freed. */
 void rpc_channel_call_freed(struct rpc_channel *channel);
 
 #endif

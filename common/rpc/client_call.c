@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The client's end of a call. */
+ * The client's end of a call: its metadata, its messages, its status with the reason of a failed
+ * connection. Driven by channel.c. */
 #include "common/rpc/channel_state.h"
 
 #include "common/pure/assert.h"
@@ -24,8 +25,8 @@ struct rpc_client_call {
     grpc_metadata_array initial, trailing;
     grpc_status_code code;
     grpc_slice details;
-    bool diagnosing; /* the status waits for a reason that says more */
-    bool ended;      /* the status is there; it is told behind the last message */
+    bool diagnosing; /* the status waits for a diagnosis */
+    bool ended;      /* the status is there; it is reported behind the last message */
 };
 
 static struct rpc_client_call *client_call(struct rpc_call *call)
@@ -44,12 +45,11 @@ struct rpc_call *rpc_client_call_base(struct rpc_client_call *call)
     return &call->base;
 }
 
-/* Tells the status once it is there and nothing that belongs before it is still to come. */
+/* Reports the status once it is there and nothing that belongs before it is still to come. */
 static void report_status(struct rpc_client_call *call)
 {
     struct rpc_call *base = &call->base;
-    /* What this end aborted is not called OK, though the server's OK may have crossed it on the
-     * way. */
+    /* What this end aborted is not reported as OK, though the server's OK may have crossed it. */
     cadre_status status = base->aborted ? base->abort_status : rpc_status_from_grpc(call->code);
     bool unread = !base->read_ended && !base->aborted && (!base->paused || status == CADRE_OK);
     if (!call->ended || base->closed || unread) {
@@ -76,7 +76,7 @@ static void report_status(struct rpc_client_call *call)
     rpc_call_unref(base); /* the open call */
 }
 
-/* ---- what the shared part asks for ---- */
+/* ---- operations for call.c: struct rpc_end_ops ---- */
 
 static void client_call_message(struct rpc_call *base, const void *data, size_t length)
 {
@@ -201,13 +201,13 @@ void rpc_client_call_diagnosed(struct rpc_client_call *call)
     client_call_end(call);
 }
 
-/* gRPC's words when it knows no address: dialing for a diagnosis would ask again, and as vainly. */
+/* gRPC's text when the name has no address: a diagnosis would only look it up again. */
 static bool is_name_unknown(const struct rpc_client_call *call)
 {
-    static const char words[] = "DNS resolution failed";
+    static const char dns_failure[] = "DNS resolution failed";
     return call->code == GRPC_STATUS_UNAVAILABLE &&
-           GRPC_SLICE_LENGTH(call->details) >= sizeof words - 1 &&
-           memcmp(GRPC_SLICE_START_PTR(call->details), words, sizeof words - 1) == 0;
+           GRPC_SLICE_LENGTH(call->details) >= sizeof dns_failure - 1 &&
+           memcmp(GRPC_SLICE_START_PTR(call->details), dns_failure, sizeof dns_failure - 1) == 0;
 }
 
 static void explain_name(struct rpc_client_call *call)

@@ -38,10 +38,12 @@ struct field_writer {
     size_t size;
 };
 
+/* Writes a field with a number. */
 void field_put_number(struct field_writer *writer, uint32_t id, uint64_t number);
+/* Writes a field with bytes: a string or a message. */
 void field_put_bytes(struct field_writer *writer, uint32_t id, const void *bytes, size_t size);
 
-/* What stands before the content of a message of `size` bytes, which the caller puts next. */
+/* Writes the head of a message of `size` bytes, whose content the caller puts next. */
 void field_put_head(struct field_writer *writer, uint32_t id, size_t size);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What touches files is done by threads of the loop's pool: however long a disk takes, the loop
- * goes on, and with it all else. Of the loop's thread alone. */
+ * Work on files is done by threads of the loop's pool, so that the loop does not wait for a
+ * disk. All functions are for the loop's thread. */
 #ifndef CADRE_RPC_FILE_WORK_H
 #define CADRE_RPC_FILE_WORK_H
 
@@ -23,7 +23,7 @@ struct file_work {
     void (*in_thread)(void *user);
     void (*done)(void *user);
     void *user;
-    bool running; /* `user` stays where it is, and is the thread's */
+    bool running; /* a thread uses `user`: it is not moved or freed */
 };
 
 /* in_thread(user) in a thread, then done(user) on the loop: always both, once. It counts among the

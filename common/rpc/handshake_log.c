@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the peer of a refused handshake: at a failure it lists the connections of the server's
+ * ports, and compares with the list at the next one. Called by tune.c with gRPC's log, and by
+ * server.c. */
 #include "common/rpc/handshake_log.h"
 
 #include <arpa/inet.h>
@@ -42,7 +45,7 @@ struct peers {
     size_t count;
 };
 
-/* A handshake that failed, and who was connected at that moment. */
+/* A handshake that failed, and the peers connected at that moment. */
 struct failure {
     char reason[REASON_BYTES];
     struct peers before;
@@ -69,7 +72,7 @@ struct rpc_handshake_log {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rpc_handshake_log *watched;
 
-/* ---- who is connected ---- */
+/* ---- the connected peers ---- */
 
 static void note_peer(const struct sockaddr_storage *address, struct peer *ret_peer)
 {
@@ -158,9 +161,9 @@ static struct peers scan_sockets(const struct rpc_handshake_log *handshake_log)
     return peers;
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-/* OpenSSL's words in ours. */
+/* Our message for OpenSSL's reason. */
 static const char *handshake_log_explain(const char *reason)
 {
     static const struct {
@@ -170,12 +173,12 @@ static const char *handshake_log_explain(const char *reason)
         {"certificate verify failed",
             "its certificate is not of the CA in the --tls-ca file, or has expired or is not valid "
             "yet"},
-        {"wrong version number", "it speaks plain text, not TLS"},
-        {"http request", "it speaks plain text, not TLS"},
-        {"unknown ca", "it does not know the CA of this server's certificate"},
-        {"certificate expired", "it found this server's certificate expired: look at the clocks"},
+        {"wrong version number", "it uses plain text, not TLS"},
+        {"http request", "it uses plain text, not TLS"},
+        {"unknown ca", "it does not have the CA of this server's certificate"},
+        {"certificate expired", "it found this server's certificate expired: check the clocks"},
         {"bad certificate", "it did not accept this server's certificate"},
-        {"unsupported protocol", "it speaks a version of TLS older than 1.2"},
+        {"unsupported protocol", "it uses a version of TLS older than 1.2"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (strstr(reason, rows[i].word) != NULL) {
@@ -185,8 +188,8 @@ static const char *handshake_log_explain(const char *reason)
     return reason;
 }
 
-/* Once per host, reason and minute: behind one address may be many, and whoever looks for a mistake
- * makes others meanwhile. */
+/* Reported once per host, reason and minute: one address may stand for many hosts, and a person
+ * who corrects a setting causes further failures. */
 static bool is_new(struct rpc_handshake_log *handshake_log, const char *peer, const char *why)
 {
     char host[INET6_ADDRSTRLEN];
@@ -238,7 +241,7 @@ static void log_failure(struct rpc_handshake_log *handshake_log, const struct fa
     }
 }
 
-/* The connection of each failure is gone by the next one, or by now. */
+/* The connection of each failure has closed by the next failure, or by now. */
 static void on_async(uv_async_t *async)
 {
     struct rpc_handshake_log *handshake_log = async->data;
@@ -258,9 +261,9 @@ static void on_async(uv_async_t *async)
     free(now.list);
 }
 
-void rpc_handshake_log_line(const char *line)
+void rpc_handshake_log_receive(const char *text_line)
 {
-    if (strncmp(line, prefix, sizeof prefix - 1) != 0) {
+    if (strncmp(text_line, prefix, sizeof prefix - 1) != 0) {
         return;
     }
     pthread_mutex_lock(&lock);
@@ -273,7 +276,7 @@ void rpc_handshake_log_line(const char *line)
     if (handshake_log != NULL && handshake_log->failure_count < PENDING_MAX &&
         handshake_log->scans++ < SCANS_PER_S_MAX) {
         struct failure *failure = &handshake_log->failures[handshake_log->failure_count++];
-        snprintf(failure->reason, sizeof failure->reason, "%s", line + sizeof prefix - 1);
+        snprintf(failure->reason, sizeof failure->reason, "%s", text_line + sizeof prefix - 1);
         failure->before = scan_sockets(handshake_log);
         uv_async_send(&handshake_log->async);
     }

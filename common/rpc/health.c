@@ -19,7 +19,7 @@ struct service {
     enum serving state;
 };
 
-/* A Watch call; lives from its request to its close. */
+/* A Watch call; exists from its request to its close. */
 struct watch {
     struct watch *next, *previous;
     struct rpc_call *call;
@@ -141,7 +141,7 @@ static void watch_closed(struct rpc_call *call, bool cancelled, void *user)
     gpr_free(watch);
 }
 
-/* ---- what the program calls ---- */
+/* ---- for the program ---- */
 
 struct rpc_health *rpc_health_open(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * grpc.health.v1: tells probes whether the server and its services take calls. */
+ * grpc.health.v1: reports to probes whether the server and its services take calls. */
 #ifndef CADRE_RPC_HEALTH_H
 #define CADRE_RPC_HEALTH_H
 
@@ -11,18 +11,18 @@
 
 struct rpc_health;
 
-/* Knows one service at first: "", the server as a whole, not serving. */
+/* Has one service at first: "", the server as a whole, not serving. */
 struct rpc_health *rpc_health_open(void);
 
-/* After the server it served is gone; NULL is fine. */
+/* To be called after the on_gone of its server; NULL is fine. */
 void rpc_health_close(struct rpc_health *health);
 
 /* Writes the RPC_HEALTH_METHODS entries of the server's table. */
 void rpc_health_methods(struct rpc_health *health, struct rpc_method *ret_methods);
 
-/* Sets whether `service` ("" or "package.Service") takes calls, and tells those who watch it. A new
- * name is added; RESOURCE_EXHAUSTED beyond RPC_HEALTH_SERVICES_MAX, INVALID_ARGUMENT for a name
- * that is too long. */
+/* Sets whether `service` ("" or "package.Service") takes calls, and sends that to the clients
+ * that watch it. A new name is added; RESOURCE_EXHAUSTED beyond RPC_HEALTH_SERVICES_MAX,
+ * INVALID_ARGUMENT for a name that is too long. */
 cadre_status rpc_health_set(
     struct rpc_health *health, const char *service, bool serving, struct cadre_error *error);
 

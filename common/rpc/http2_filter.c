@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HTTP/2 as RFC 9113 frames it, and the five bytes before each message of gRPC. */
+ * Parses HTTP/2 frames (RFC 9113, section 4.1) and the five bytes before each message of gRPC,
+ * and counts what each caller has announced. Called by io_hooks.c. */
 #include "common/rpc/http2_filter.h"
 
 #include <pthread.h>
@@ -20,8 +21,8 @@
 #define FLAG_PADDED    0x08
 #define STREAM_ID_MASK 0x7fffffffU
 
-/* A client may have 512 calls; of those that it gave up, or that were ended while it sent, some are
- * remembered until what is on its way has come. */
+/* A client may have 512 calls; of those that it gave up, or that were ended while it sent, some
+ * are kept here until the rest of their bytes has come. */
 #define STREAMS_MAX    1024
 #define FRAGMENT_BYTES 4096
 #define ENDED_MAX      256
@@ -71,7 +72,8 @@ static void random_next(void)
     CADRE_ASSERT(got == (ssize_t)sizeof drawn);
 }
 
-/* A client that guessed it would refuse its own message, and nothing else. */
+/* The mark of a refusal. A client that guessed it would refuse its own message, and nothing
+ * else. */
 static const uint8_t *http2_filter_secret(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -198,8 +200,8 @@ static size_t caller_limit(const struct rpc_caller *caller)
                                                             : RPC_CALLER_BYTES_MAX;
 }
 
-/* The first byte of a length that is not zero tells its order: there the message is refused, when
- * gRPC has seen zeros only, or taken. The lowest byte is never refused. */
+/* The first byte of a length that is not zero gives its order: there the message is refused,
+ * when gRPC has read zeros only, or taken. The lowest byte is never refused. */
 static enum rpc_refusal check_length(
     const struct rpc_caller *caller, uint32_t byte, unsigned shift, size_t *ret_announced)
 {
@@ -224,7 +226,7 @@ static void parse_message_header(
 {
     struct rpc_caller *caller = filter->caller;
     unsigned at = message->header_bytes++;
-    if (at == 0) { /* whether it is compressed: gRPC's to refuse */
+    if (at == 0) { /* the compressed flag, which gRPC checks */
         return;
     }
     unsigned shift = 8 * (MESSAGE_HEADER_BYTES - 1 - at);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Replaces recvmsg(), sendmsg(), SSL_read() and SSL_write() for gRPC, and passes the bytes of
+ * each accepted connection through http2_filter.c. Keeps a caller for each identity. */
 #include "common/rpc/io_hooks.h"
 
 #include <errno.h>
@@ -19,7 +21,7 @@
 #include "common/rpc/http2_filter.h"
 #include "common/tls/certificate.h"
 
-/* Who calls: the role and the name of a certificate, over all connections of that; without one, a
+/* A caller: the role and name of a certificate, over all connections with it; without one, a
  * connection. */
 struct known_caller {
     struct rpc_caller caller; /* first, for the connections */
@@ -33,11 +35,11 @@ struct connection {
     struct rpc_http2_filter *filter;
 };
 
-/* More than a process may have descriptors. Untouched it costs nothing. */
+/* More than a process may have descriptors. Pages that are not used take no memory. */
 #define DESCRIPTORS_MAX (1 << 20)
 
-/* All of it is the lock's; whether there is a connection can be seen without it: a process that
- * was forked meanwhile closes descriptors, and may find the lock taken for ever. */
+/* The lock guards all of it. Whether there is a connection can be read without the lock: a
+ * process that was forked meanwhile closes descriptors, and may find the lock held for ever. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t message_bytes_max;
 static struct known_caller *callers;
@@ -91,7 +93,7 @@ static void connection_close(struct connection *connection)
     }
 }
 
-/* NULL without memory: the connection goes unread then, and is lost with the process's memory. */
+/* NULL without memory: the connection is not filtered then. */
 static struct connection *connection_open(const struct tls_identity *identity)
 {
     struct connection *connection = calloc(1, sizeof *connection);
@@ -124,11 +126,11 @@ static void io_hooks_forget(int fd)
 
 void rpc_io_hooks_watch(int fd)
 {
-    static const struct tls_identity nobody;
+    static const struct tls_identity no_role;
     pthread_mutex_lock(&lock);
     io_hooks_forget(fd);
     if (message_bytes_max > 0 && fd < DESCRIPTORS_MAX) {
-        atomic_store(&by_descriptor[fd], connection_open(&nobody));
+        atomic_store(&by_descriptor[fd], connection_open(&no_role));
     }
     pthread_mutex_unlock(&lock);
 }
@@ -146,8 +148,8 @@ static bool filter_message(
     return is_within_limits;
 }
 
-/* In place of libc's and OpenSSL's, for gRPC; under other names here, where the headers declare
- * those. */
+/* Replace libc's and OpenSSL's functions for gRPC; they have other names here because the
+ * headers declare the originals. */
 ssize_t rpc_recvmsg(int fd, struct msghdr *message, int flags) __asm__("recvmsg")
     __attribute__((visibility("default")));
 ssize_t rpc_sendmsg(int fd, const struct msghdr *message, int flags) __asm__("sendmsg")
@@ -208,7 +210,7 @@ int rpc_close(int fd)
 
 /* ---- with TLS: by OpenSSL's object ---- */
 
-static int ssl_index = -1; /* among the data of an SSL */
+static int ssl_index = -1; /* index among the application data of an SSL */
 static pthread_once_t ssl_index_once = PTHREAD_ONCE_INIT;
 
 static void ssl_gone(

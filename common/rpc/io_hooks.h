@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * For main() of a server: where this is linked in, the bytes between gRPC and its clients pass
- * through http2_filter.h. gRPC has no place for that, so the functions are replaced by which it
- * gets them: recvmsg() and sendmsg() of what accept4() gave it, SSL_read() and SSL_write() of
- * servers. Everything else that the process does with these goes on as without it. */
+ * through http2_filter.h. gRPC has no hook for that, so this replaces the functions that it
+ * reads and writes with: recvmsg() and sendmsg() of what accept4() gave it, SSL_read() and
+ * SSL_write() of servers. Other uses of these functions in the process behave as without it. */
 #ifndef CADRE_RPC_IO_HOOKS_H
 #define CADRE_RPC_IO_HOOKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How soon a silent peer is taken for dead. Both ends are set from here: pings that one end sends
- * faster than the other allows would end the connection. */
+ * After what time a silent peer counts as dead. Both ends are set from here, because pings that
+ * one end sends faster than the other allows end the connection. */
 #ifndef CADRE_RPC_KEEPALIVE_H
 #define CADRE_RPC_KEEPALIVE_H
 
@@ -10,15 +10,15 @@
 #define RPC_KEEPALIVE_IDLE_US    UINT64_C(2000000)
 #define RPC_KEEPALIVE_TIMEOUT_US UINT64_C(5000000)
 
-/* Of a server. Thousands of clients that connect at once keep its one thread busy for many seconds,
- * in which answers to its own pings lie unread: one with less patience than that cuts those that it
- * has just let in, and all come again, for ever. */
+/* Of a server. Thousands of clients that connect at once keep its one thread busy for many
+ * seconds, in which answers to its own pings lie unread: with a shorter time it would cut
+ * clients that it has just accepted, and all would connect again, for ever. */
 #define RPC_KEEPALIVE_SERVER_IDLE_US    UINT64_C(20000000)
 #define RPC_KEEPALIVE_SERVER_TIMEOUT_US UINT64_C(40000000)
 
-/* Of a channel whose stream has heartbeats: a host that vanished does not acknowledge these, which
- * TCP notices within the timeout, whatever the idle time. So that can be as long as a server may
- * take to answer at all. */
+/* Of a channel whose stream has heartbeats: a host that vanished does not acknowledge these,
+ * which TCP notices within the timeout, whatever the idle time. So the idle time can be as long
+ * as a server may take to answer at all. */
 #define RPC_KEEPALIVE_HEARTBEATS_IDLE_US UINT64_C(60000000)
 
 /* A peer is given up `idle_us` + `timeout_us` after its last byte, or `timeout_us` after the first

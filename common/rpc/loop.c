@@ -33,7 +33,7 @@ struct post {
 struct rpc_loop {
     grpc_completion_queue *queue;
     struct rpc_queue_thread
-        *queue_thread; /* waits in the queue, when somebody polls the loop; else NULL */
+        *queue_thread; /* waits in the queue when the program polls the loop; else NULL */
     uv_loop_t uv;
     uv_async_t anchor; /* never sent: with one active handle libuv always has a backend to poll */
     bool running;
@@ -43,8 +43,9 @@ struct rpc_loop {
     struct rpc_deferred *deferred_head, *deferred_tail;
     int opened, live;
 
-    /* Waking: an empty batch on a call that never goes anywhere is the public way to put an event
-     * on the queue. The watcher and the posters (under their lock) have a call and a tag each. */
+    /* Waking: gRPC's public interface has one way to put an event on the queue, an empty batch
+     * on a call that never gets anywhere. The watcher and the posters (under their lock) have a
+     * call and a tag each. */
     grpc_channel *lame;
     grpc_call *watch_call;
     struct rpc_tag watch_tag;
@@ -52,7 +53,7 @@ struct rpc_loop {
     int watch_fd; /* what the watcher waits for: libuv's descriptor, once each time it is armed, and
                      quit_fd */
     int quit_fd;
-    bool is_ready; /* the watcher has told of libuv's events and is not armed */
+    bool is_ready; /* the watcher has reported libuv's events and is not armed */
 
     pthread_mutex_t post_lock;
     grpc_call *post_call;
@@ -134,8 +135,8 @@ static void rpc_loop_watch(struct rpc_loop *loop, int how, int fd, uint32_t even
     CADRE_ASSERT(failed == 0);
 }
 
-/* Between the event and arming again this thread sleeps: libuv's events wake it once, however long
- * they take to be handled. */
+/* Between the event and arming again this thread sleeps: libuv's events wake it once, however
+ * long handling them takes. */
 static void *watch_backend(void *user)
 {
     struct rpc_loop *loop = user;
@@ -159,10 +160,10 @@ static void backend_ready(void *owner, bool ok)
     loop->is_ready = true;
 }
 
-/* Runs what libuv has ready, then lets the watcher look again. Looking for events costs a system
- * call, so libuv is left alone when it has nothing due and the watcher has told of nothing: what
- * becomes ready meanwhile is told. Nothing due (a timeout other than 0) includes that no handle is
- * closing and that the kernel has all descriptors. */
+/* Runs what libuv has ready, then arms the watcher again. Looking for events costs a system
+ * call, so libuv is left alone when it has nothing due and the watcher has reported nothing: it
+ * will report what becomes ready meanwhile. Nothing due (a timeout other than 0) includes that
+ * no handle is closing and that the kernel has all descriptors. */
 static void run_uv(struct rpc_loop *loop)
 {
     uv_update_time(&loop->uv);
@@ -282,7 +283,8 @@ static gpr_timespec wait_until(struct rpc_loop *loop, uint64_t deadline_us)
     return gpr_time_from_micros((int64_t)deadline_us, GPR_CLOCK_MONOTONIC);
 }
 
-/* Whoever polls the loop is told of nothing that was there: it is handled first, or stays told. */
+/* A program that polls the loop must not be woken for events that were there before: they are
+ * handled first, or stay reported. */
 static void rpc_loop_settle(struct rpc_loop *loop)
 {
     if (loop->queue_thread == NULL) {
@@ -340,9 +342,9 @@ void rpc_loop_run(struct rpc_loop *loop)
 
 /* ---- lifetime ---- */
 
-/* gRPC is started once and never shut down: after a write that had to wait, grpc_shutdown() joins a
- * thread that polls for up to ten seconds more, and every program would end with that pause. What
- * it holds is reachable memory and idle threads, which the exit of the process takes. */
+/* gRPC is started once and never shut down: after a write that had to wait, grpc_shutdown()
+ * joins a thread that polls for up to ten seconds more, and every program would end with that
+ * pause. What it holds is reachable memory and idle threads, which end with the process. */
 static void start_grpc(void)
 {
     rpc_tune_log_default();

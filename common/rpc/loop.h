@@ -28,9 +28,9 @@ typedef void rpc_loop_fn(void *user);
  * RESOURCE_EXHAUSTED and those of the system. */
 cadre_status rpc_loop_open(struct rpc_loop **ret_loop, struct cadre_error *error);
 
-/* Ends the loop; NULL is fine. Before: every server and channel is closed (it is enough to have
- * asked: what they still have to say is said in here) and every libuv handle is closed or closing.
- * Not from inside a callback. */
+/* Ends the loop; NULL is fine. Before: every server and channel is closed (asking for it is
+ * enough: their last messages are sent in here) and every libuv handle is closed or closing. Not
+ * from inside a callback. */
 void rpc_loop_close(struct rpc_loop *loop);
 
 /* Runs until rpc_loop_stop(). A stop that came before makes it return at once. */
@@ -46,23 +46,24 @@ cadre_status rpc_loop_run_until(struct rpc_loop *loop, const bool *done, uint64_
 void rpc_loop_stop(struct rpc_loop *loop);
 
 /* A descriptor for programs that have a loop of their own: readable (poll(2), POLLIN) when
- * rpc_loop_run_until() with a deadline that has passed would find something to do; it handles all
- * of it. Stays the loop's. libuv's timers do not show in it. The first call starts a thread. */
+ * rpc_loop_run_until() with a deadline that has passed would handle an event; it handles all
+ * that are ready. The descriptor stays the loop's. libuv's timers do not show in it. The first
+ * call starts a thread. */
 cadre_status rpc_loop_fd(struct rpc_loop *loop, int *ret_fd, struct cadre_error *error);
 
 /* Calls fn(user) on the loop's thread, in the order of posting. From any thread, until
  * rpc_loop_close() begins. */
 void rpc_loop_post(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);
 
-/* Timers, signals, child processes, sockets and uv_queue_work go here. The caller never runs this
- * loop itself. A turn in which libuv has nothing to do leaves it out: prepare and check handles do
- * not come once a turn; rpc_loop_on_turn_end() does. */
+/* The libuv loop for timers, signals, child processes, sockets and uv_queue_work. The caller
+ * never runs it itself. A turn in which libuv has nothing to do leaves it out: prepare and check
+ * handles do not come once a turn; rpc_loop_on_turn_end() does. */
 struct uv_loop_s *rpc_loop_uv(struct rpc_loop *loop);
 
-/* Calls fn(user) at the end of each turn: when all events that are ready have been handled (at most
- * RPC_EVENTS_PER_TURN_MAX of them) and before the loop would block. What is sent in it leaves at
- * once. A server that must persist before it speaks commits here, then sends. One function a loop;
- * NULL takes it away. */
+/* Calls fn(user) at the end of each turn: when all events that are ready have been handled (at
+ * most RPC_EVENTS_PER_TURN_MAX of them) and before the loop would block. What is sent in it
+ * leaves at once. A server that must persist before it answers commits here, then sends. One
+ * function a loop; NULL takes it away. */
 void rpc_loop_on_turn_end(struct rpc_loop *loop, rpc_loop_fn *fn, void *user);
 
 #endif

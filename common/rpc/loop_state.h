@@ -22,8 +22,8 @@ struct rpc_deferred {
     void *owner;
 };
 
-/* The thread sanitizer does not see through gRPC's own (uninstrumented) queue: these draw the edge
- * by hand. */
+/* The thread sanitizer does not see through gRPC's own (uninstrumented) queue: these mark the
+ * order by hand. */
 #if defined(__SANITIZE_THREAD__)
 #define RPC_TSAN 1
 #elif defined(__has_feature)
@@ -32,7 +32,9 @@ struct rpc_deferred {
 #endif
 #endif
 #ifdef RPC_TSAN
+/* The sanitizer's: what was released through `address` happened before the acquire. */
 void __tsan_acquire(void *address);
+/* See __tsan_acquire(). */
 void __tsan_release(void *address);
 #define RPC_TAG_RELEASE(tag) __tsan_release(tag)
 #define RPC_TAG_ACQUIRE(tag) __tsan_acquire(tag)
@@ -41,6 +43,7 @@ void __tsan_release(void *address);
 #define RPC_TAG_ACQUIRE(tag) ((void)(tag))
 #endif
 
+/* The queue that all operations of this loop complete on. */
 grpc_completion_queue *rpc_loop_queue(struct rpc_loop *loop);
 
 /* Starts one batch; tag->complete runs exactly once for it. A refusal by gRPC would be a bug of
@@ -52,7 +55,7 @@ void rpc_loop_start(
 void rpc_loop_defer(struct rpc_loop *loop, struct rpc_deferred *deferred);
 
 /* Counts the servers and channels: `opened` until their close is asked for, `live` until their
- * memory is gone. */
+ * memory is freed. */
 void rpc_loop_count(struct rpc_loop *loop, int opened, int live);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The thread that waits in gRPC's queue for a loop that is polled from outside, and the list
+ * through which it hands events over. Used by loop.c after the first rpc_loop_fd(). */
 #include "common/rpc/queue_thread.h"
 
 #include "common/pure/assert.h"

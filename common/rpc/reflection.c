@@ -44,7 +44,7 @@ struct question {
     size_t size;
     const uint8_t *host;
     size_t host_size;
-    enum request_id id; /* 0: nothing was asked for */
+    enum request_id id; /* 0: no field is set */
     const uint8_t *text;
     size_t text_size;
 };
@@ -226,7 +226,7 @@ static void info_shutdown(struct rpc_call *call, void *user)
     rpc_call_finish(call, CADRE_UNAVAILABLE, "the server is shutting down");
 }
 
-/* ---- what the program calls ---- */
+/* ---- for the program ---- */
 
 cadre_status rpc_reflection_open(
     const void *set, size_t size, struct rpc_reflection **ret_reflection, struct cadre_error *error)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * grpc.reflection.v1 and v1alpha: tells generic tools (grpcurl, grpc_cli) what a server serves, so
- * that they need no .proto files. */
+ * grpc.reflection.v1 and v1alpha: describes to generic tools (grpcurl, grpc_cli) what a server
+ * serves, so that they need no .proto files. */
 #ifndef CADRE_RPC_REFLECTION_H
 #define CADRE_RPC_REFLECTION_H
 
@@ -10,12 +10,12 @@
 
 struct rpc_reflection;
 
-/* Tells of the files, and of all services in them, that `set` holds: a serialized
+/* Serves the files, and all services in them, that `set` holds: a serialized
  * google.protobuf.FileDescriptorSet, which must outlive it. INVALID_ARGUMENT: it is none. */
 cadre_status rpc_reflection_open(const void *set, size_t size,
     struct rpc_reflection **ret_reflection, struct cadre_error *error);
 
-/* After the server it served is gone; NULL is fine. */
+/* To be called after the on_gone of its server; NULL is fine. */
 void rpc_reflection_close(struct rpc_reflection *reflection);
 
 /* Writes the RPC_REFLECTION_METHODS entries of the server's table. */

@@ -108,7 +108,7 @@ static bool add_members(struct reflection_index *index, const char *prefix,
     return !reader.broken;
 }
 
-/* What it imports must be there already. */
+/* A file's imports must be in the index before it. */
 static bool add_imports(struct reflection_index *index, struct described_file *file)
 {
     struct field_reader reader = field_reader(file->bytes, file->size);

@@ -42,11 +42,13 @@ struct reflection_index {
  * index can be freed in any case. */
 cadre_status reflection_index_fill(
     struct reflection_index *index, const void *set, size_t size, struct cadre_error *error);
+/* Frees what it holds, not the set. */
 void reflection_index_free(struct reflection_index *index);
 
-/* NULL: there is none. A leading dot of a symbol is left out. */
+/* The file of that name, not terminated; NULL: there is none. */
 const struct described_file *reflection_file(
     const struct reflection_index *index, const void *name, size_t size);
+/* The symbol of that name, a leading dot left out; NULL: there is none. */
 const struct symbol *reflection_symbol(
     const struct reflection_index *index, const void *name, size_t size);
 

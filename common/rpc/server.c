@@ -31,7 +31,7 @@
 #define LAST_STATUS_US         (100 * CADRE_US_PER_MS)
 #define ABORT_TEXT             "the server is shutting down"
 
-/* A place that gRPC fills with one new call. */
+/* A slot that gRPC fills with one new call. */
 struct rpc_request {
     struct rpc_tag tag;
     struct rpc_server *server;
@@ -40,7 +40,7 @@ struct rpc_request {
     grpc_metadata_array metadata;
 };
 
-/* The end of a server: what is waited for, and whom to tell. */
+/* The end of a server: what is waited for, and the callback. */
 struct rpc_stop {
     struct rpc_server *server;
     struct rpc_tag tag;
@@ -90,8 +90,7 @@ static void request_done(void *owner, bool ok)
         .metadata = request->metadata,
     };
     grpc_slice_unref(request->details.host);
-    /* The slot goes out again first: with none of them out, gRPC would keep the next call to
-     * itself. */
+    /* The slot is posted again first: with none posted, gRPC would keep the next call to itself. */
     if (server->stop == NULL) {
         post_request(request);
     }
@@ -162,7 +161,7 @@ cadre_status rpc_server_open(struct rpc_loop *loop, const struct rpc_server_opti
     return CADRE_OK;
 }
 
-/* gRPC tells its log why a bind failed; binding once more tells us. */
+/* gRPC writes the reason of a failed bind to its log only; a second bind here finds it. */
 static cadre_status explain_bind(
     const struct rpc_address *address, const char *text, struct cadre_error *error)
 {
@@ -191,7 +190,7 @@ static cadre_status explain_bind(
         error, CADRE_UNAVAILABLE, "address %s: it was taken at that moment; try again", text);
 }
 
-/* Whoever may open a Unix socket needs no certificate. */
+/* A client that may open a Unix socket needs no certificate. */
 static grpc_server_credentials *credentials_of(
     struct rpc_server *server, const struct rpc_address *address)
 {
@@ -257,9 +256,9 @@ void rpc_server_start(struct rpc_server *server)
 
 /* ---- the end ---- */
 
-/* First the calls get their last words; what is still there a moment later (a client that does not
- * read) is cut with its connection. Aborting at once would close the connection before the words
- * are out. */
+/* First the calls are ended with their status; a call that remains a moment after that (a client
+ * that does not read) is cut with its connection. Aborting at once would close the connection
+ * before the status is sent. */
 static void grace_over(uv_timer_t *timer)
 {
     struct rpc_stop *stop = timer->data;
@@ -314,9 +313,9 @@ static void timer_closed(uv_handle_t *handle)
     rpc_loop_count(loop, 0, -1);
 }
 
-/* Ends the server once nothing of it is outstanding. When the last call is through, a connection
- * that stays open is that of an idle client which does not look at its socket: it is not worth the
- * rest of the grace. */
+/* Ends the server once nothing of it is outstanding. When the last call has ended, a connection
+ * that remains is that of an idle client which does not read its socket: the rest of the grace
+ * is not waited for. */
 static void finish_stop(struct rpc_server *server)
 {
     struct rpc_stop *stop = server->stop;

@@ -18,8 +18,8 @@ struct rpc_tls;
 struct rpc_server_ops {
     /* The call came in; metadata and peer can be looked at. Nothing was read yet. */
     void (*on_open)(struct rpc_call *call, void *user);
-    /* One message, contiguous, at most request_bytes_max long. `data` dies on return. Never NULL,
-     * also when empty. */
+    /* One message, contiguous, at most request_bytes_max long. `data` is valid until return.
+     * Never NULL, also when empty. */
     void (*on_message)(struct rpc_call *call, const void *data, size_t length, void *user);
     /* The client sends no more; the call waits for rpc_call_finish(). Only for methods whose client
      * streams. */
@@ -29,8 +29,9 @@ struct rpc_server_ops {
     /* The server began to shut down: a long-lived stream ends itself here, or is aborted at the end
      * of the grace. */
     void (*on_shutdown)(struct rpc_call *call, void *user);
-    /* The call is gone and the pointer with it. `cancelled` when the client went away or cancelled,
-     * its deadline passed, or this end aborted; false when the finishing status went out. */
+    /* The call has ended and its pointer is not valid any more. `cancelled` when the client
+     * disconnected or cancelled, its deadline passed, or this end aborted; false when the
+     * finishing status was sent. */
     void (*on_closed)(struct rpc_call *call, bool cancelled, void *user);
 };
 
@@ -42,7 +43,7 @@ struct rpc_method {
     void *user;
 };
 
-/* Whether `call` may use `method`: OK, or what it is refused with, and `error` says why. */
+/* Whether `call` may use `method`: OK, or the status and `error` of the refusal. */
 typedef cadre_status rpc_authorize_fn(
     struct rpc_call *call, const char *method, void *user, struct cadre_error *error);
 
@@ -52,16 +53,17 @@ struct rpc_server_options {
     const struct rpc_method *methods;
     size_t method_count;
     size_t calls_max; /* live calls of all clients; 16384. More: RESOURCE_EXHAUSTED */
-    size_t streams_per_connection_max; /* 512; a client keeps what exceeds it waiting on its side */
+    size_t streams_per_connection_max; /* 512; a client delays the calls beyond it */
     size_t metadata_bytes_max;         /* per call; 16 KiB. More ends that client's connection */
     size_t send_queue_bytes_max;       /* per call; 4 MiB */
     struct rpc_keepalive keepalive;
     struct rpc_tls *tls; /* of TCP addresses; outlives the server. NULL: loopback only, in plain */
-    rpc_authorize_fn *authorize; /* asked once a call, before its on_open; NULL: all may do all */
+    rpc_authorize_fn *authorize; /* called once a call, before its on_open; NULL: all clients may
+                                  * call all methods */
     void *authorize_user;
-    /* NULL, or told of each call that ended, after its on_closed: `path` is the method's of the
-     * table, NULL of a call that was refused before it had one; CANCELLED: the client went away, or
-     * its connection broke. */
+    /* NULL, or called for each call that ended, after its on_closed: `path` is the method's of
+     * the table, NULL of a call that was refused before it had one; CANCELLED: the client
+     * disconnected, or its connection broke. */
     void (*on_call_end)(void *user, const char *path, cadre_status status);
     void *on_call_end_user;
 };
@@ -78,26 +80,26 @@ struct rpc_socket_access {
 };
 
 /* Listens on "unix:/path", "127.0.0.1:PORT", "localhost:PORT" or "[::1]:PORT", with TLS on any
- * ADDRESS:PORT ("0.0.0.0" and "[::]" mean all); port 0 chooses one.
- * Several times, and before rpc_server_start(). `ret_port` (may be NULL) gets the port, 0 for a
- * Unix socket; `access` is for Unix sockets, NULL for the owner only. A socket file that nobody
- * listens on any more is replaced. INVALID_ARGUMENT: not an address, or not a loopback one without
- * TLS. ALREADY_EXISTS: a server lives there, or the path is no
- * socket. PERMISSION_DENIED, NOT_FOUND: by the system. */
+ * ADDRESS:PORT ("0.0.0.0" and "[::]" mean all); port 0 chooses one. Several times, and before
+ * rpc_server_start(). `ret_port` (may be NULL) gets the port, 0 for a Unix socket; `access` is
+ * for Unix sockets, NULL for the owner only. A socket file on which no server listens any more
+ * is replaced. INVALID_ARGUMENT: not an address, or not a loopback one without TLS.
+ * ALREADY_EXISTS: a server listens there, or the path is no socket. PERMISSION_DENIED,
+ * NOT_FOUND: by the system. */
 cadre_status rpc_server_listen(struct rpc_server *server, const char *address,
     const struct rpc_socket_access *access, int *ret_port, struct cadre_error *error);
 
 /* Begins to take calls. */
 void rpc_server_start(struct rpc_server *server);
 
-/* Asks for the end: listening stops (socket files go), new calls are refused, on_shutdown comes on
- * each open call. When all calls are through, or `grace_us` passed and the rest was aborted with
- * UNAVAILABLE, on_gone(user) (may be NULL) comes on the loop. The server belongs to the loop from
- * here on: do not touch it. */
+/* Begins the end: listening stops (socket files are removed), new calls are refused, each open
+ * call gets on_shutdown. When all calls have ended, or `grace_us` passed and the rest was
+ * aborted with UNAVAILABLE, the loop calls on_gone(user) (may be NULL). The server belongs to
+ * the loop from here on: do not touch it. */
 void rpc_server_shutdown(
     struct rpc_server *server, uint64_t grace_us, rpc_loop_fn *on_gone, void *user);
 
-/* The same at once and silently; NULL is fine. */
+/* The same at once, without a grace and without on_gone; NULL is fine. */
 void rpc_server_close(struct rpc_server *server);
 
 /* The open calls, refused ones included. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The server's end of a call, from gRPC's hands to the last reference. */
+ * The server's end of a call, from its arrival in a slot to the last reference: request
+ * messages, the status, references. Driven by server.c. */
 #include "common/rpc/server_state.h"
 
 #include "common/pure/assert.h"
@@ -44,7 +45,7 @@ struct rpc_call *rpc_server_call_base(struct rpc_server_call *call)
     return &call->base;
 }
 
-/* ---- what the shared part asks for ---- */
+/* ---- operations for call.c: struct rpc_end_ops ---- */
 
 static void too_long(struct rpc_call *base, size_t length)
 {
@@ -87,7 +88,7 @@ static void read_end(struct rpc_call *base, bool failed)
 {
     const struct rpc_method *method = server_call(base)->method;
     if (failed || base->ending) {
-        return; /* the close follows and says it */
+        return; /* the close follows and reports it */
     }
     if (!base->read_any && !method->client_streams) {
         rpc_call_finish(base, CADRE_INVALID_ARGUMENT, "the call ended without its request message");
@@ -250,8 +251,8 @@ void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incomi
         call->method = method;
         base->message_bytes_max = method->request_bytes_max;
         base->sends_one = !method->server_streams;
-        /* A call that lasts is read on: what its client sends after the request would stay in
-         * memory, a window of it. */
+        /* A call that streams is read on: what its client sends after the request would stay in
+         * memory, up to a window of it. */
         base->reads_one = !method->client_streams && !method->server_streams;
         base->reads = true;
         if (method->ops->on_open != NULL) {

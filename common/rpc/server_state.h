@@ -42,16 +42,18 @@ struct rpc_incoming {
     grpc_metadata_array metadata;
 };
 
-/* Takes the incoming call over and answers it: its method's on_open, or a refusal. */
+/* Makes a call of `incoming`, and calls its method's on_open or refuses it. */
 void rpc_server_call_open(struct rpc_server *server, struct rpc_incoming *incoming);
 
-/* Tells the call's method of the shutdown. */
+/* Calls on_shutdown of the call's method. */
 void rpc_server_call_notify_shutdown(struct rpc_server_call *call);
 
+/* The next of the server's calls; NULL behind the last. */
 struct rpc_server_call *rpc_server_call_next(struct rpc_server_call *call);
+/* The part that both ends share. */
 struct rpc_call *rpc_server_call_base(struct rpc_server_call *call);
 
-/* Called when a call's memory is gone. */
+/* To be called when a call's memory was freed. */
 void rpc_server_call_freed(struct rpc_server *server);
 
 #endif

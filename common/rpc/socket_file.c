@@ -16,8 +16,8 @@
 #define OWNER_ONLY    0600
 #define OWNER_GROUP   0660
 
-/* The lock is held for the few system calls of a start, so it is tried again for a while and never
- * waited on for good: in a folder like /tmp anybody could hold it. */
+/* The lock is held for the few system calls of a start, so it is tried again for a while and
+ * never waited on for good: in a folder like /tmp any process could hold it. */
 static cadre_status lock_folder(const char *path, int *ret_fd, struct cadre_error *error)
 {
     char folder[sizeof((struct rpc_socket_file){0}.path)];
@@ -45,7 +45,7 @@ static cadre_status lock_folder(const char *path, int *ret_fd, struct cadre_erro
     return CADRE_OK;
 }
 
-/* Connecting tells the living from the dead: a socket file without a listener refuses. */
+/* Connecting shows whether a server listens: a socket file without one refuses. */
 static cadre_status remove_stale(const struct rpc_address *address, struct cadre_error *error)
 {
     struct stat found;
@@ -73,7 +73,7 @@ static cadre_status remove_stale(const struct rpc_address *address, struct cadre
     }
     if (unlink(address->path) != 0) {
         return cadre_error_errno(error, errno,
-            "socket %s: left by a server that is gone, and not removable", address->path);
+            "socket %s: left by a server that has exited, and not removable", address->path);
     }
     return CADRE_OK;
 }

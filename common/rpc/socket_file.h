@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside common/rpc only: the file of a Unix socket that a server listens on, from the check that
- * nobody else does to its removal. */
+ * Inside common/rpc only: the file of a Unix socket that a server listens on, from the check
+ * that no other server does to its removal. */
 #ifndef CADRE_RPC_SOCKET_FILE_H
 #define CADRE_RPC_SOCKET_FILE_H
 
@@ -14,7 +14,7 @@ struct rpc_socket_file {
     char path[sizeof((struct sockaddr_un){0}.sun_path)];
     int folder_fd;    /* locked between begin and end: two servers that start at once do not remove
                          each other */
-    mode_t old_umask; /* between begin and end: nobody can connect before the mode is right */
+    mode_t old_umask; /* between begin and end: no client can connect before the mode is right */
     dev_t device;     /* which file is ours */
     ino_t inode;
 };
@@ -25,7 +25,8 @@ struct rpc_socket_file {
 cadre_status rpc_socket_file_begin(struct rpc_socket_file *ret_socket_file,
     const struct rpc_address *address, struct cadre_error *error);
 
-/* After the bind: sets who may connect and remembers the file. With `bound` false only lets go. */
+/* After the bind: sets who may connect and records which file it is. With `bound` false it only
+ * releases the lock. */
 cadre_status rpc_socket_file_end(struct rpc_socket_file *socket_file, bool bound,
     const struct rpc_socket_access *access, struct cadre_error *error);
 

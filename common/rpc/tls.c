@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of TLS: read, looked at for changes, watched for their end. */
+ * The files of TLS: read, checked for changes each second, warned of before they expire. Used by
+ * server.c, channel.c and the daemons through tls.h. */
 #include "common/rpc/tls.h"
 
 #include <inttypes.h>
@@ -31,11 +32,11 @@ struct rpc_tls {
     uv_timer_t timer;
     char *paths[FILES]; /* certificate, key, CA */
     struct stamp loaded[FILES];
-    struct stamp seen[FILES]; /* at the last look */
+    struct stamp seen[FILES]; /* at the last check */
     enum tls_role role;
     struct tls_material material;
     uint64_t generation;
-    uint64_t warned_us; /* when the end was last told of; 0: never */
+    uint64_t warned_us; /* when expiry was last reported; 0: never */
     rpc_tls_event_fn *on_event;
     void *user;
 };
@@ -145,8 +146,8 @@ void rpc_tls_reload(struct rpc_tls *tls)
     report_event(tls, RPC_TLS_RELOADED, text);
 }
 
-/* Files that are changed one after the other are read when they hold still from one look to the
- * next, so that a new certificate is not tried with the old key. */
+/* Files that are changed one after the other are read when they did not change between two
+ * checks, so that a new certificate is not tried with the old key. */
 static void check_for_changes(struct rpc_tls *tls)
 {
     struct stamp now[FILES];
@@ -158,7 +159,7 @@ static void check_for_changes(struct rpc_tls *tls)
     }
 }
 
-/* ---- the end ---- */
+/* ---- expiry ---- */
 
 int64_t rpc_tls_expires_in_s(const struct rpc_tls *tls)
 {
@@ -178,8 +179,8 @@ static void check_expiry(struct rpc_tls *tls)
     char text[CADRE_ERROR_TEXT_BYTES];
     if (left_s <= 0) {
         snprintf(text, sizeof text,
-            "%s, or its CA, has expired: nobody accepts it any more; issue a new one into the same "
-            "folder, it is taken up without a restart",
+            "%s, or its CA, has expired: no peer accepts it any more; issue a new one into the "
+            "same folder, it is taken up without a restart",
             tls->paths[0]);
     } else {
         snprintf(text, sizeof text,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mutual TLS of servers and channels: the files, read again when they change, and what is known of
- * the other end of a call.
- *
- * Each end checks that the other one's certificate is of the cluster's CA and valid now; a channel
- * demands the role coordinator of its server. No end checks host names: whoever holds a
- * coordinator's key of this cluster is its coordinator, wherever it runs, and a certificate need
- * not be made again when a host moves. */
+ * Mutual TLS of servers and channels: the files, read again when they change, and the identity
+ * of the other end of a call.
+ * Each end checks that the other one's certificate is of the cluster's CA and valid now; a
+ * channel demands the role coordinator of its server. No end checks host names: a server with a
+ * coordinator's key of this cluster is its coordinator on any host, and a certificate need not
+ * be made again when a host moves. */
 #ifndef CADRE_RPC_TLS_H
 #define CADRE_RPC_TLS_H
 
@@ -17,28 +16,29 @@
 struct rpc_tls;
 
 enum rpc_tls_event {
-    RPC_TLS_RELOADED,      /* new files are in use; told of connections from here on */
+    RPC_TLS_RELOADED,      /* new files are in use, for connections from here on */
     RPC_TLS_RELOAD_FAILED, /* new files are wrong; the old ones stay in use */
-    RPC_TLS_EXPIRES,       /* less than 30 days left: told once a day; each hour on the last */
+    RPC_TLS_EXPIRES,       /* less than 30 days left: reported once a day; each hour on the last */
     RPC_TLS_EXPIRED,
-    RPC_TLS_REFUSED /* a server refused somebody's handshake; once per peer and minute */
+    RPC_TLS_REFUSED /* a server refused a handshake; once per peer and minute */
 };
 
-/* `text` is a sentence for the log; dies on return. From the loop. */
+/* `text` is a sentence for the log, valid until return. Called from the loop. */
 typedef void rpc_tls_event_fn(enum rpc_tls_event event, const char *text, void *user);
 
-/* Writes it as log_event() of the subsystem "tls": what daemons give as `told`. */
+/* Writes it as log_event() of the subsystem "tls": the callback that daemons use. */
 void rpc_tls_log(enum rpc_tls_event event, const char *text, void *user);
 
-/* Reads the files. *ret_tls is NULL, with OK, when the options name nothing: no TLS then. `role`,
- * unless it is TLS_ROLE_NONE, is what the certificate must say. INVALID_ARGUMENT when the options
- * name some files but not all three; else as tls_material_read(). `told` may be NULL. The files are
- * looked at every second while the loop runs and used when they were changed. */
+/* Reads the files. *ret_tls is NULL, with OK, when the options name nothing: no TLS then.
+ * `role`, unless it is TLS_ROLE_NONE, is the role that the certificate must have.
+ * INVALID_ARGUMENT when the options name some files but not all three; else as
+ * tls_material_read(). `on_event` may be NULL. The files are checked every second while the loop
+ * runs and read when they were changed. */
 cadre_status rpc_tls_open(struct rpc_loop *loop, const struct rpc_tls_options *options,
     enum tls_role role, rpc_tls_event_fn *on_event, void *user, struct rpc_tls **ret_tls,
     struct cadre_error *error);
 
-/* Reads the files again now, as SIGHUP asks: tells RELOADED or KEPT. NULL is fine. */
+/* Reads the files again now, as SIGHUP does: reports RELOADED or RELOAD_FAILED. NULL is fine. */
 void rpc_tls_reload(struct rpc_tls *tls);
 
 /* Before rpc_loop_close(), when the servers and channels that use it were closed. NULL is fine. */

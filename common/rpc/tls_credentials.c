@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * TLS for gRPC: what servers and channels are made with, and who is at the other end.
- *
- * gRPC has two interfaces for it. A server uses grpc_ssl_*, which asks for its files at every
- * handshake; those that were checked here, in memory, never the disk's. A channel uses grpc_tls_*,
- * the only one that leaves host names alone and asks us about the server's certificate; its files
- * are fixed, so a channel makes a new connection object after a reload. The file watcher of
- * grpc_tls_* would give up the old files before it knows whether the new ones are any good. */
+ * The TLS credentials that servers and channels are made with, and the identity of a call's
+ * other end.
+ * gRPC has two interfaces for it. A server uses grpc_ssl_*, which calls back for its files at
+ * every handshake; it is given those in memory that were checked, never the disk's. A channel
+ * uses grpc_tls_*, the only one that leaves host names alone and lets us check the server's
+ * certificate; its files are fixed, so a channel makes a new connection object after a reload.
+ * The file watcher of grpc_tls_* drops the old files before it has checked the new ones. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +103,7 @@ grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls)
     return credentials;
 }
 
-/* ---- who it is ---- */
+/* ---- identities ---- */
 
 static bool has_property(const grpc_auth_context *context, const char *name, const char *value)
 {

@@ -9,29 +9,33 @@
 #include "common/rpc/address.h"
 #include "common/rpc/tls.h"
 
-/* The object lives until it was closed and the last of its users is gone. */
+/* Adds a user: the object is freed when it was closed and its last user was dropped. */
 void rpc_tls_ref(struct rpc_tls *tls);
+/* Drops a user. */
 void rpc_tls_unref(struct rpc_tls *tls);
 
+/* The path of the certificate's file. */
 const char *rpc_tls_cert_file(const struct rpc_tls *tls);
+/* The path of the CA's file. */
 const char *rpc_tls_ca_file(const struct rpc_tls *tls);
 
-/* Tells REFUSED. */
+/* Reports RPC_TLS_REFUSED with this text. */
 void rpc_tls_report_refused(struct rpc_tls *tls, const char *text);
 
-/* What one port of a server is bound with; asks for the files in use at each handshake. `port`
- * outlives the server. */
+/* What one port of a server is bound with; gRPC fetches the files in use at each handshake.
+ * `port` outlives the server. */
 struct rpc_tls_port {
     struct rpc_tls_port *next;
     struct rpc_tls *tls;
-    uint64_t generation; /* what gRPC was given last; 0: nothing */
+    uint64_t generation; /* the generation that gRPC got last; 0: none */
 };
+/* The credentials of a port; the caller's to release. */
 grpc_server_credentials *rpc_tls_server_credentials(struct rpc_tls_port *port);
 
 /* For one connection of a channel, with the files in use now. */
 grpc_channel_credentials *rpc_tls_channel_credentials(const struct rpc_tls *tls);
 
-/* Who made a server's call; `tls` is the server's, may be NULL. */
+/* The identity of the client of a server's call; `tls` is the server's, may be NULL. */
 void rpc_tls_identify(
     grpc_call *call, const struct rpc_tls *tls, struct tls_identity *ret_identity);
 

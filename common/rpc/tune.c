@@ -23,20 +23,20 @@ void rpc_tune_malloc(void)
     mallopt(M_TOP_PAD, TOP_PAD_BYTES);
 }
 
-static void tune_route(gpr_log_func_args *line)
+static void tune_route(gpr_log_func_args *event)
 {
     rpc_log_fn *fn = atomic_load(&log_fn);
-    rpc_handshake_log_line(line->message);
+    rpc_handshake_log_receive(event->message);
     if (fn == NULL) {
         return;
     }
     enum rpc_log_level level = RPC_LOG_DEBUG;
-    if (line->severity == GPR_LOG_SEVERITY_ERROR) {
+    if (event->severity == GPR_LOG_SEVERITY_ERROR) {
         level = RPC_LOG_ERROR;
-    } else if (line->severity == GPR_LOG_SEVERITY_INFO) {
+    } else if (event->severity == GPR_LOG_SEVERITY_INFO) {
         level = RPC_LOG_INFO;
     }
-    fn(level, line->message);
+    fn(level, event->message);
 }
 
 void rpc_tune_log(rpc_log_fn *fn)

@@ -14,8 +14,8 @@ enum rpc_log_level { RPC_LOG_DEBUG, RPC_LOG_INFO, RPC_LOG_ERROR };
  * so it must be thread-safe and must not call into common/rpc. */
 typedef void rpc_log_fn(enum rpc_log_level level, const char *message);
 
-/* Sends gRPC's log to `fn`; NULL (the default) drops it, so that a library stays silent. Before
- * rpc_loop_open(). */
+/* Sends gRPC's log to `fn`; NULL (the default) drops it, so that a library writes nothing.
+ * Before rpc_loop_open(). */
 void rpc_tune_log(rpc_log_fn *fn);
 
 /* Called by the first rpc_loop_open(): makes the default true when the program did not choose. */

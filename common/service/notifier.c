@@ -9,7 +9,7 @@
 #include <systemd/sd-daemon.h>
 
 #define TICK_MS_MAX       1000
-#define TICKS_OF_WATCHDOG 4 /* a tick that comes late is no stuck loop yet */
+#define TICKS_OF_WATCHDOG 4 /* one late tick does not mean that the loop is stuck */
 
 static void send_status(struct notifier *notifier)
 {
@@ -47,7 +47,7 @@ void notifier_open(
     if (notifier->watched && watchdog_us / 1000 / TICKS_OF_WATCHDOG < tick_ms) {
         tick_ms = watchdog_us / 1000 / TICKS_OF_WATCHDOG + 1;
     }
-    if (sd_notify(0, "READY=1") > 0) { /* there is somebody who listens */
+    if (sd_notify(0, "READY=1") > 0) { /* a service manager receives it */
         send_status(notifier);
         uv_timer_start(&notifier->timer, on_tick, tick_ms, tick_ms);
     }

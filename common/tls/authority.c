@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Makes certificate authorities, and keys and certificates of them, over OpenSSL. Called by
+ * `cadre pki`. */
 #include "common/tls/authority.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cluster's certificate authority, in memory: makes itself, and certificates for others. Keys
- * are EC P-256, serial numbers random. */
+ * The cluster's certificate authority, in memory: functions that make one, and certificates of
+ * it. Keys are EC P-256, serial numbers random. */
 #ifndef CADRE_TLS_AUTHORITY_H
 #define CADRE_TLS_AUTHORITY_H
 
@@ -20,7 +20,7 @@ struct tls_validity {
     uint64_t not_before_s, not_after_s; /* Unix time */
 };
 
-/* A new authority, named "Cadre CA <8 random digits>", so that two can be told apart. */
+/* A new authority, named "Cadre CA <8 random digits>", so that two have different names. */
 cadre_status tls_authority_make(
     const struct tls_validity *validity, struct tls_key_pair *ret_ca, struct cadre_error *error);
 

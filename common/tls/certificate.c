@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads certificates and checks them over OpenSSL. Called by the other files of this folder and
+ * by common/rpc's check of a server. */
 #include "common/tls/certificate.h"
 
 #include <stdio.h>
@@ -51,7 +53,7 @@ void tls_name_text(const X509_NAME *name, char ret_text[TLS_SUBJECT_BYTES])
     if (length <= 0) {
         X509_NAME_oneline(name, ret_text, TLS_SUBJECT_BYTES);
     }
-    /* It comes from elsewhere, and goes to logs and terminals. */
+    /* The name comes from another machine, and goes to logs and terminals. */
     for (char *at = ret_text; *at != '\0'; at++) {
         if (*at < ' ' || *at > '~') {
             *at = '?';

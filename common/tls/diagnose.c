@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One handshake of its own with a server that gRPC could not connect to, and the message about
+ * what failed in it. Called by common/rpc/channel_diagnose.c in a thread. */
 #include "common/tls/diagnose.h"
 
 #include <errno.h>
@@ -134,7 +136,7 @@ static int diagnose_drive(const struct attempt *attempt, int (*step)(SSL *ssl))
     }
 }
 
-/* A handshake that believes any server: its certificate is looked at afterwards. */
+/* A handshake that accepts any server certificate: it is checked afterwards. */
 static int do_handshake(struct attempt *attempt)
 {
     const struct tls_material *material = attempt->target->material;
@@ -163,9 +165,10 @@ static int read_settings(SSL *ssl)
     return SSL_read(ssl, bytes, sizeof bytes);
 }
 
-/* ---- what it means ---- */
+/* ---- from the outcome to a message ---- */
 
-/* The server's certificate as we would judge it. True: it is at fault, and `error` says so. */
+/* Checks the server's certificate as a channel does. True: it is at fault, and `error` has the
+ * message. */
 static bool explain_server_certificate(const struct attempt *attempt, struct cadre_error *error)
 {
     const struct tls_target *target = attempt->target;
@@ -197,8 +200,8 @@ static bool explain_server_certificate(const struct attempt *attempt, struct cad
     return status != CADRE_OK;
 }
 
-/* Whether the server named our CA among those whose certificates it takes. Names are all that it
- * tells; a server that names none takes any. */
+/* Whether the server named our CA among those whose certificates it takes. It sends names only;
+ * a server that names none takes any. */
 static bool accepts_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SUBJECT_BYTES])
 {
     const STACK_OF(X509_NAME) *theirs = SSL_get0_peer_CA_list(attempt->ssl);
@@ -214,7 +217,7 @@ static bool accepts_our_ca(const struct attempt *attempt, char ret_theirs[TLS_SU
     return found;
 }
 
-/* Our own certificate: the server would not go on with it. */
+/* Our own certificate, which the server refused. */
 static bool explain_own_certificate(const struct attempt *attempt, struct cadre_error *error)
 {
     const struct tls_target *target = attempt->target;
@@ -255,7 +258,8 @@ static bool diagnose_judge(struct attempt *attempt, int shaken, struct cadre_err
     }
     if (shaken == SSL_ERROR_NONE && diagnose_drive(attempt, send_preface) == SSL_ERROR_NONE) {
         int answer = diagnose_drive(attempt, read_settings);
-        /* Since TLS 1.3 a server looks at our certificate only when we believe all is done. */
+        /* Since TLS 1.3 a server checks our certificate after our end of the handshake is
+         * complete. */
         return answer != SSL_ERROR_NONE && answer != SSL_ERROR_WANT_READ &&
                explain_own_certificate(attempt, error);
     }
@@ -265,7 +269,7 @@ static bool diagnose_judge(struct attempt *attempt, int shaken, struct cadre_err
     if (shaken == SSL_ERROR_SSL && (ERR_GET_REASON(reason) == SSL_R_WRONG_VERSION_NUMBER ||
                                        ERR_GET_REASON(reason) == SSL_R_PACKET_LENGTH_TOO_LONG)) {
         cadre_error_set(error, CADRE_UNAVAILABLE,
-            "the server at %s speaks plain text, not TLS: start it with --tls-dir, or is it "
+            "the server at %s uses plain text, not TLS: start it with --tls-dir, or is it "
             "another program's port?",
             target->shown);
         return true;
@@ -280,7 +284,7 @@ static bool diagnose_judge(struct attempt *attempt, int shaken, struct cadre_err
     return false;
 }
 
-/* We speak plain text: does the other end speak TLS? */
+/* This end has no TLS material: does the server answer a TLS handshake? */
 static bool explain_plain_server(struct attempt *attempt, int shaken, struct cadre_error *error)
 {
     bool tls = shaken == SSL_ERROR_NONE || SSL_get0_peer_certificate(attempt->ssl) != NULL;
@@ -288,13 +292,14 @@ static bool explain_plain_server(struct attempt *attempt, int shaken, struct cad
         return false;
     }
     cadre_error_set(error, CADRE_UNAUTHENTICATED,
-        "the server at %s speaks TLS, and no certificate is given here: use --tls-dir (or "
+        "the server at %s requires TLS, and no certificate is given here: use --tls-dir (or "
         "CADRE_TLS_DIR) with a folder that `cadre pki issue` made",
         attempt->target->shown);
     return true;
 }
 
-/* A peer that hangs up must not end a program with SIGPIPE: OpenSSL writes with write(2). */
+/* A peer that closes the connection must not end the program with SIGPIPE: OpenSSL writes with
+ * write(2). */
 static void block_sigpipe(sigset_t *ret_before)
 {
     sigset_t pipe;

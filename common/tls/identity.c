@@ -7,7 +7,7 @@
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 static const char *const names[TLS_ROLES] = {
-    [TLS_ROLE_NONE] = "nobody",
+    [TLS_ROLE_NONE] = "none",
     [TLS_ROLE_LOCAL] = "local",
     [TLS_ROLE_COORDINATOR] = "coordinator",
     [TLS_ROLE_WORKER] = "worker",

@@ -17,7 +17,7 @@ struct parsed {
     STACK_OF(X509) * chain; /* the certificate first */
     STACK_OF(X509) * roots;
     EVP_PKEY *key;
-    char cert[WHAT_BYTES]; /* how sentences call them */
+    char cert[WHAT_BYTES]; /* how messages name the files */
     char key_name[WHAT_BYTES];
     char ca[WHAT_BYTES];
 };
@@ -27,7 +27,7 @@ static void set_expiry(const struct parsed *parsed, struct tls_material *materia
     struct tls_certificate_info facts;
     tls_certificate_read_info(sk_X509_value(parsed->chain, 0), &facts);
     material->not_after_s = facts.not_after_s;
-    /* With several roots the last of them counts: one may be on its way out. */
+    /* With several roots the one that expires last counts: a CA may be about to be replaced. */
     uint64_t roots_s = 0;
     for (int i = 0; i < sk_X509_num(parsed->roots); i++) {
         tls_certificate_read_info(sk_X509_value(parsed->roots, i), &facts);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A certificate, its key and the cluster's CA, read from three files and checked before anybody
- * uses them. */
+ * A certificate, its key and the cluster's CA, read from three files and checked before use. */
 #ifndef CADRE_TLS_MATERIAL_H
 #define CADRE_TLS_MATERIAL_H
 
@@ -21,15 +20,16 @@ struct tls_files {
 struct tls_material {
     char *cert_pem, *key_pem, *ca_pem;
     struct tls_identity identity; /* of the certificate */
-    uint64_t not_after_s; /* Unix time: the end of the certificate or its CA, what is sooner */
+    uint64_t not_after_s; /* Unix time: the end of the certificate or of its CA, the sooner one */
 };
 
-/* Reads and checks: each file is there, can be read, is PEM; the key's file is not open to others
- * (0600, or 0640 when root owns it and so lends it to a group: as packages install keys and systemd
- * hands credentials over); the key belongs to the certificate; the certificate names a role and a
- * name and is of the CA. A certificate that has expired or is not valid yet is an error too: nobody
- * would accept it. Errors name the file and the next step: NOT_FOUND, PERMISSION_DENIED,
- * INVALID_ARGUMENT (its content), FAILED_PRECONDITION (time). On error *ret_material is zeroed. */
+/* Reads and checks: each file exists, can be read, is PEM; the key's file is not open to others
+ * (0600, or 0640 when root owns it and so shares it with a group: as packages install keys and
+ * systemd hands credentials over); the key belongs to the certificate; the certificate names a
+ * role and a name and is of the CA. A certificate that has expired or is not valid yet is an
+ * error too, because every peer would refuse it. Errors name the file and the next step:
+ * NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT (its content), FAILED_PRECONDITION (time). On
+ * error *ret_material is zeroed. */
 cadre_status tls_material_read(
     const struct tls_files *files, struct tls_material *ret_material, struct cadre_error *error);
 

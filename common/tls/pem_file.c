@@ -66,7 +66,7 @@ void tls_secret_free(char *pem)
     free(pem);
 }
 
-/* Nobody is asked for a password. */
+/* A key with a password is refused: a daemon has no terminal to prompt on. */
 static int no_password(char *buffer, int size, int writing, void *user)
 {
     (void)buffer;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a person wants to know of a PEM file. */
+ * Reports on a PEM file for `cadre pki show`: certificates with times and fingerprints, and
+ * whether key, certificate and CA beside it fit. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What one certificate says, and what is wrong with a file. */
+ * The content of a PEM file of certificates or of a key, and what is wrong with it. */
 #ifndef CADRE_TLS_REPORT_H
 #define CADRE_TLS_REPORT_H
 
@@ -8,11 +8,11 @@
 #include "common/tls/identity.h"
 
 #define TLS_TIME_BYTES        32
-#define TLS_EXPIRY_WARNING_S  (30 * UINT64_C(86400)) /* with less left, its end is warned of */
+#define TLS_EXPIRY_WARNING_S  (30 * UINT64_C(86400)) /* with less left, expiry is warned of */
 #define TLS_SUBJECT_BYTES     128
 #define TLS_FINGERPRINT_BYTES (32 * 3)
 
-/* What one certificate says. */
+/* The content of one certificate. */
 struct tls_certificate_info {
     struct tls_identity identity; /* TLS_ROLE_NONE when it names none */
     char subject[TLS_SUBJECT_BYTES];
@@ -33,11 +33,12 @@ struct tls_report {
     char fault[CADRE_ERROR_TEXT_BYTES]; /* "" when nothing is */
 };
 
-/* Looks at a PEM file of certificates or of a private key. A key is checked against cert.pem beside
+/* Reads a PEM file of certificates or of a private key. A key is checked against cert.pem beside
  * it; a certificate against ca.pem beside it, if there is one. An error when it is neither, or
- * cannot be read. tls_report_free() is the caller's. */
+ * cannot be read. To be freed with tls_report_free(). */
 cadre_status tls_report_file(
     const char *path, struct tls_report *ret_report, struct cadre_error *error);
+/* Frees what tls_report_file() filled in. */
 void tls_report_free(struct tls_report *report);
 
 #endif

@@ -103,7 +103,7 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
 static const char *invocation_choose(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
 {
-    bool given = invocation->result.sources[row] == OPTION_COMMAND_LINE;
+    bool given = invocation->result.sources[row] == OPTION_ARGV;
     return !given && before != NULL ? before : value;
 }
 

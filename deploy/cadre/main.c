@@ -143,11 +143,11 @@ int main(int argc, char **argv)
     } else {
         const enum option_source *sources = invocation.result.sources;
         struct cli cli = {
-            .coordinator = sources[0] == OPTION_COMMAND_LINE ? values.coordinator : NULL,
-            .tls = {.dir = sources[1] == OPTION_COMMAND_LINE ? values.tls.dir : NULL,
-                .cert = sources[2] == OPTION_COMMAND_LINE ? values.tls.cert : NULL,
-                .key = sources[3] == OPTION_COMMAND_LINE ? values.tls.key : NULL,
-                .ca = sources[4] == OPTION_COMMAND_LINE ? values.tls.ca : NULL}};
+            .coordinator = sources[0] == OPTION_ARGV ? values.coordinator : NULL,
+            .tls = {.dir = sources[1] == OPTION_ARGV ? values.tls.dir : NULL,
+                .cert = sources[2] == OPTION_ARGV ? values.tls.cert : NULL,
+                .key = sources[3] == OPTION_ARGV ? values.tls.key : NULL,
+                .ca = sources[4] == OPTION_ARGV ? values.tls.ca : NULL}};
         code = run_verb(&cli, argc - invocation.result.first, argv + invocation.result.first);
     }
     options_free(&main_table, &values);

@@ -127,7 +127,7 @@ static void order_of_the_sources(void **state)
     assert_int_equal(values.lease_us, 60000000);
     assert_int_equal(values.files.count, 2);
     assert_string_equal(values.files.items[0], "x y");
-    assert_int_equal(result.sources[3], OPTION_COMMAND_LINE);
+    assert_int_equal(result.sources[3], OPTION_ARGV);
     assert_string_equal(result.config_path, path);
     setenv("T_CONFIG", path, 1);
     setenv("T_FILE", "e", 1);

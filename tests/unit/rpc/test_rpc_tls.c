@@ -296,13 +296,13 @@ static void plain_to_tls_and_tls_to_plain(void **state)
     tls_files_issue(folder, &fixture->ca, TLS_ROLE_CLIENT, "anna");
     open_server(fixture, NULL);
     assert_error(ask_once(fixture, folder, &client), CADRE_UNAVAILABLE, &client.error,
-        "speaks plain text, not TLS");
+        "uses plain text, not TLS");
     assert_ok(ask_once(fixture, NULL, &client), &client.error);
     assert_string_equal(client.answer, "local/");
     rpc_server_close(fixture->server);
     open_tls_server(fixture);
     assert_error(ask_once(fixture, NULL, &client), CADRE_UNAUTHENTICATED, &client.error,
-        "speaks TLS, and no certificate is given");
+        "requires TLS, and no certificate is given");
     assert_true(hears(fixture, "plain text"));
 }
 
