@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a worker daemon (agent) and the coordinator say to each other on their one stream. Frames
- * are bound to the stream they came on: a frame queued for an older stream or incarnation must not
- * reach its successor (rule 12). */
+ * Messages between a worker daemon (agent) and the coordinator on their one stream. Frames are
+ * bound to the stream on which they arrived: a frame queued for an older stream or incarnation must
+ * not reach its successor (rule 12). */
 #ifndef CADRE_MODEL_AGENT_MESSAGE_H
 #define CADRE_MODEL_AGENT_MESSAGE_H
 
@@ -12,8 +12,8 @@
 /* Of the agent stream; the coordinator refuses another with both numbers in the message. */
 #define AGENT_PROTOCOL_VERSION 4
 
-/* Places for tasks that an agent has: for those that run, and for those that are still being
- * killed, or ended and are remembered until they are collected. A start beyond that is refused. */
+/* Entries for tasks that an agent has: for those that run, and for those that are still being
+ * killed, or that ended and are kept until they are collected. A start beyond that is refused. */
 #define AGENT_ENTRIES(slots) (2 * (slots))
 
 /* ---- agent -> coordinator ---- */
@@ -27,30 +27,30 @@ struct agent_hello {
     uint32_t slots;
     uint32_t cpus;
     uint64_t memory_bytes;
-    uint64_t orphan_us; /* without a coordinator for so long, it ends its tasks; 0: not told */
-    bool draining;      /* takes no new tasks, as AGENT_UP_DRAINING says it later */
-    const struct task_ref *tasks; /* that have a place here */
+    uint64_t orphan_us; /* without a coordinator for so long, it ends its tasks; 0: not given */
+    bool draining;      /* takes no new tasks; AGENT_UP_DRAINING reports it on a running stream */
+    const struct task_ref *tasks; /* that have an entry here */
     size_t task_count;
     const struct job_id *kept; /* jobs of whose parameter servers it keeps the memory */
     size_t kept_count;
     struct gpus gpus; /* omitted is 0 */
-    struct term seen; /* the newest coordinator that the daemon has obeyed */
+    struct term seen; /* the newest coordinator that the daemon has accepted */
 };
 
-/* The local tasks of one generation, folded: the least of each watermark over them, but the most of
- * what is wanted. */
+/* The local tasks of one generation, folded: the least of each watermark over them, but the largest
+ * `wanted`. */
 struct agent_arrived {
     struct job_id job;
     struct generation generation;
-    uint32_t tasks; /* local members that it speaks for: all of this worker's roster entries */
+    uint32_t tasks; /* local members that it counts: all of this worker's roster entries */
     uint64_t up_to;
     uint64_t applied;
-    uint64_t wanted;      /* as in task_arrive; told also before every member has arrived */
-    uint32_t wanted_slot; /* the member that wants so many; when wanted is not 0 */
+    uint64_t wanted;      /* as in task_arrive; sent also before every member has arrived */
+    uint32_t wanted_slot; /* the member with the largest `wanted`; when wanted is not 0 */
     struct cursor cursor;
     struct consumption
         consumption; /* of the member that has applied least: at one position all hold the same */
-    struct verified verified; /* the newest that one of them tells: it compared those of all */
+    struct verified verified; /* the newest that a member reports: it compared those of all */
 };
 
 struct agent_task_started {
@@ -58,18 +58,18 @@ struct agent_task_started {
     uint32_t pid;
 };
 
-/* The process is gone, or it never started (exit.text says why, code is 126 or 127). */
+/* The process has exited, or never started (exit.text gives the reason, code is 126 or 127). */
 struct agent_task_gone {
     struct task_ref task;
     struct task_exit exit;
-    uint64_t damaged_step; /* the checkpoint that it was to go on from is damaged where it lies,
-                              which exit.text tells; 0: it was not looked at, or is whole */
+    uint64_t damaged_step; /* the checkpoint that it was to go on from is damaged in its folder, see
+                            * exit.text; 0: it was not read, or is whole */
 };
 
 /* Its whole log and outputs are at the coordinator and nothing of it is left on the host. */
 struct agent_task_collected {
     struct task_ref task;
-    cadre_status code; /* not OK: outputs could not be collected, text says why */
+    cadre_status code; /* not OK: outputs could not be collected, text gives the reason */
     const char *text;
 };
 
@@ -99,7 +99,7 @@ enum agent_up_type {
 
 struct agent_up {
     enum agent_up_type type;
-    uint64_t certificate_ends_us; /* wall clock; with a hello or heartbeat; 0: nothing to tell */
+    uint64_t certificate_ends_us; /* wall clock; with a hello or heartbeat; 0: unchanged, or none */
     union {
         struct agent_hello hello;
         struct agent_arrived arrived;
@@ -116,8 +116,8 @@ struct agent_up {
 struct agent_welcome {
     struct worker_id worker;
     uint64_t lease_us; /* a heartbeat at least every third of it */
-    struct term term;  /* the coordinator's: one that is older than what it has seen, or a twin of
-                          that, the daemon refuses */
+    struct term term;  /* the coordinator's; the daemon refuses one older than what it has seen, or
+                        * a twin */
 };
 
 struct agent_start {
@@ -160,7 +160,7 @@ enum agent_down_type {
     AGENT_DOWN_STOP,
     AGENT_DOWN_RELAY,
     AGENT_DOWN_LOG_ACK,
-    AGENT_DOWN_FORGET /* nothing that is kept between lives of the job's tasks is needed */
+    AGENT_DOWN_FORGET /* remove what is kept between attempts of the job's tasks */
 };
 
 struct agent_down {

@@ -10,7 +10,7 @@
  * naming one. */
 struct submit_response {
     struct job_id id;
-    uint32_t queued_before; /* jobs ahead of it */
+    uint32_t queued_before; /* jobs before it in the queue */
     const char *note;       /* for people; "": nothing */
 };
 
@@ -83,8 +83,8 @@ struct get_output_request {
     const char *path; /* "<slot>/<path>" */
 };
 
-/* Jobs.Drain: the worker gets no new tasks; those that it has go elsewhere, as far as there is
- * room; until it ends. NOT_FOUND: no worker has this name, or none of this name is drained. */
+/* Jobs.Drain: the worker gets no new tasks; its tasks move elsewhere, as far as there is room;
+ * until it ends. NOT_FOUND: no worker has this name, or none of this name is drained. */
 struct drain_request {
     const char *worker;
     const char *reason; /* "": none is given */
@@ -92,8 +92,8 @@ struct drain_request {
 };
 
 /* Jobs.Verify: what the ledger can prove about a job, page by page. Generations in order, epochs in
- * order of (stream, epoch), verified positions in order: a page has those from here on, as many as
- * fit. */
+ * order of (stream, epoch), verified positions in order: a page has those from `from` on, as many
+ * as fit. */
 struct verify_from {
     uint64_t generation;
     uint32_t stream;
@@ -109,8 +109,7 @@ struct verify_request {
 struct verify_generation {
     struct generation generation;
     uint64_t resume; /* it owns the steps from here to the next one's */
-    bool restarted;  /* nothing was left of the state: what was done since its checkpoint was done
-                        again */
+    bool restarted;  /* no state was left: the steps since its checkpoint were repeated */
     uint32_t members;
     uint64_t planned_us;
 };
@@ -125,12 +124,12 @@ struct verify_epoch {
 };
 
 /* A job may go on between two pages, of which the coordinator keeps nothing. All pages together
- * prove what was committed at the first one, because that also tells the newest epoch of every
- * stream, in its place by order. Only those may still be fed: what is older in its stream was fed
- * before, and no record of it changes. So of later pages counts what is older than that epoch of
- * its stream, and generations up to the newest of then. A later one that `restarted` took committed
- * steps away: then the pages are read again from the first. The first page also tells the newest
- * verified position, and of later pages count those before it. */
+ * prove what was committed at the first one, because that also contains the newest epoch of every
+ * stream, in its position by order. Only those may still be consumed: what is older in its stream
+ * is complete, and no record of it changes. So of the following pages count the epochs older than
+ * that one of their stream, and generations up to the newest of then. A newer one that `restarted`
+ * removed committed steps: then the pages are read again from the first. The first page also
+ * contains the newest verified position, and of the following pages count those before it. */
 struct verify_response {
     struct job_info job; /* without tasks */
     uint64_t committed;
@@ -141,7 +140,7 @@ struct verify_response {
     const struct verified *verified; /* at which positions the states were found equal */
     size_t verified_count;
     bool more;               /* there is another page */
-    struct verify_from next; /* of that page; all zero: its coordinator tells no more than one */
+    struct verify_from next; /* of that page; all zero: its coordinator sends one page only */
 };
 
 struct list_workers_request {

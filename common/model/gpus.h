@@ -22,8 +22,8 @@ struct gpu {
 struct gpus {
     const struct gpu *devices; /* those that tasks get come in the order of their driver */
     size_t count;
-    uint32_t omitted;    /* more than `devices` tells: left out of a long listing */
-    uint32_t usable;     /* that tasks get, told or left out */
+    uint32_t omitted;    /* more than in `devices`: left out of a long listing */
+    uint32_t usable;     /* that tasks get, listed or left out */
     const char *driver;  /* "580.159.04 (CUDA 13.0)"; "" */
     const char *runtime; /* "CUDA 13.0"; "" */
     uint32_t nccl;       /* NCCL_VERSION_CODE: 22809; 0: there is none */
@@ -36,8 +36,8 @@ struct gpus_range {
     uint32_t end;
 };
 
-/* The slots of a worker share out its GPUs: slot k of S has those from k * G / S to below
- * (k + 1) * G / S. With fewer GPUs than slots each slot has one, by turns. */
+/* The slots of a worker share its GPUs: slot k of S has those from k * G / S up to (k + 1) * G / S,
+ * without that one. With fewer GPUs than slots several slots have one. */
 static inline struct gpus_range gpus_of_slot(uint32_t gpus, uint32_t slots, uint32_t slot)
 {
     if (gpus > 0 && gpus < slots) {
@@ -47,7 +47,7 @@ static inline struct gpus_range gpus_of_slot(uint32_t gpus, uint32_t slots, uint
         .end = (uint32_t)(((uint64_t)slot + 1) * gpus / slots)};
 }
 
-/* What each slot has at least and for itself: 0 where slots share a GPU. */
+/* What each slot has at least and alone: 0 where slots share a GPU. */
 static inline uint32_t gpus_per_slot(uint32_t gpus, uint32_t slots)
 {
     return slots > 0 ? gpus / slots : 0;

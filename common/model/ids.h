@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Identities. Each is a struct of its own, so that one cannot be passed as another. 0 means "none"
+ * Identities. Each is a struct of its own, so that one cannot be passed as another. 0 is "none"
  * everywhere. */
 #ifndef CADRE_MODEL_IDS_H
 #define CADRE_MODEL_IDS_H
@@ -12,14 +12,14 @@ struct job_id {
     uint64_t n;
 };
 
-/* A worker daemon as the coordinator knows it; given at its first hello, bound to (name, boot
- * nonce). */
+/* A worker daemon, as the coordinator numbers it at its first hello; bound to (name, boot nonce).
+ */
 struct worker_id {
     uint64_t n;
 };
 
-/* One life of a task's process. A task is (job, slot); a restarted one has a higher incarnation and
- * no state. */
+/* One process of a task. A task is (job, slot); a restarted one has a higher incarnation and no
+ * state. */
 struct task_ref {
     struct job_id job;
     uint32_t slot;        /* 0..tasks-1 of the job; not the rank */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a client asks for (job_spec) and what it is told (job_info, task_info, worker_info,
- * progress). Strings and arrays are borrowed: they live as long as the arena or object that the
- * struct came with. */
+ * What a client submits (job_spec) and what it receives (job_info, task_info, worker_info,
+ * progress). Strings and arrays are borrowed: they are valid as long as the arena or object that
+ * the struct came with. */
 #ifndef CADRE_MODEL_JOB_H
 #define CADRE_MODEL_JOB_H
 
@@ -17,11 +17,11 @@ enum job_state {
     JOB_QUEUED = 1, /* waits for workers */
     JOB_STARTING,   /* placed; not all tasks run yet */
     JOB_RUNNING,
-    JOB_ENDING, /* all tasks are gone or being stopped; logs and outputs are collected */
+    JOB_ENDING, /* all tasks have ended or are being stopped; logs and outputs are collected */
     JOB_SUCCEEDED,
     JOB_FAILED,
     JOB_CANCELLED,
-    JOB_PREEMPTED /* told to leave its machines; its state is saved as far as its text says */
+    JOB_PREEMPTED /* it had to leave its machines; its text says what of its state is saved */
 };
 
 /* What a preempted task and job exit with, as in TensorFlow; CADRE_EXIT_PREEMPTED of the runtime.
@@ -33,7 +33,7 @@ enum task_state {
     TASK_STARTING,
     TASK_RUNNING,
     TASK_EXITED,
-    TASK_LOST /* its worker went away; nobody knows how it ended */
+    TASK_LOST /* its worker is lost; how it ended is not known */
 };
 
 /* What a job may use; of each of its tasks, but for the time. 0: no limit. */
@@ -97,8 +97,8 @@ struct job_spec {
 /* A published checkpoint: readable without the host that wrote it. */
 struct checkpoint_ref {
     uint64_t position;
-    bool shared; /* lies in the job's checkpoint folder; else its contents are at the coordinator */
-    const char *path; /* of the manifest: below the checkpoint folder, or the name it had */
+    bool shared; /* is in the job's checkpoint folder; else its contents are at the coordinator */
+    const char *path; /* of the manifest: relative to the checkpoint folder, or the name it had */
     uint64_t manifest_bytes;
     uint8_t manifest_sha256[LIMIT_SHA256_BYTES];
 };
@@ -132,13 +132,13 @@ struct progress {
 struct shard_file {
     const char *name; /* without its folder */
     uint32_t rank;    /* of the task that reads it; SHARD_NO_TASK: it is read */
-    uint64_t read;    /* samples fed, all tasks that ever read it */
+    uint64_t read;    /* samples consumed, of all tasks that ever read it */
     uint64_t total;   /* samples it holds; 0: not known before its end */
 };
 
 #define SHARD_NO_TASK UINT32_MAX
 
-/* Who reads what of a distributed dataset, as the chief last reported it; for people. */
+/* Which task reads which file of a distributed dataset, as the chief last reported; for people. */
 struct shards_report {
     const char *name;
     const char *policy; /* "FILE", "DATA", ... */
@@ -153,7 +153,7 @@ struct shards_report {
 
 struct task_info {
     uint32_t slot;
-    enum role role; /* of a crew, and the index in it; as the job's crew says */
+    enum role role; /* of a ps job, and the index in it */
     uint32_t index;
     uint64_t incarnation;
     enum task_state state;
@@ -161,7 +161,7 @@ struct task_info {
     uint32_t pid;
     bool has_exit;
     struct task_exit exit;
-    bool uses_cadre; /* it said hello */
+    bool uses_cadre; /* it has sent hello */
     uint64_t log_bytes;
 };
 
@@ -171,7 +171,7 @@ struct job_info {
     const char *program;
     enum job_state state;
     cadre_status code;   /* of a job that ended: OK, CANCELLED, or why it failed */
-    const char *message; /* one sentence: why it failed, what it waits for, where outputs lie */
+    const char *message; /* one sentence: why it failed, what it waits for, where its outputs are */
     uint32_t workers;
     uint32_t workers_min;
     uint32_t roster; /* members of its generation: tasks that train now */
@@ -194,7 +194,7 @@ struct job_info {
     struct job_limits limits;
     bool has_progress;
     struct progress progress;
-    bool has_evaluation; /* what the evaluator of a crew last reported */
+    bool has_evaluation; /* what the evaluator of a ps job last reported */
     struct progress evaluation;
     const struct task_info *tasks;
     size_t task_count;
@@ -213,12 +213,12 @@ struct worker_info {
     uint64_t memory_bytes;
     bool draining;
     bool connected;
-    const char *drained_by;  /* the client that drained it; "": none did */
-    const char *drained_why; /* what for; "": it did not say */
+    const char *drained_by;  /* the client that drained it; "": none */
+    const char *drained_why; /* its reason; "": none was given */
     bool expected;      /* it had tasks when the coordinator was started, and is not back yet */
     uint64_t joined_us; /* wall clock; 0: it is expected */
     struct gpus gpus;
-    uint64_t certificate_ends_us; /* wall clock; 0: none that anybody knows of */
+    uint64_t certificate_ends_us; /* wall clock; 0: none, or not reported */
 };
 
 /* A file that a job left in its output folder: "<slot>/<path>". */
@@ -239,6 +239,7 @@ struct log_chunk {
 
 /* "queued" and so on: what people and --json see. */
 const char *job_state_name(enum job_state state);
+/* "waiting" and so on. */
 const char *task_state_name(enum task_state state);
 static inline bool job_state_is_final(enum job_state state)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every limit of the system in one place. A border refuses what is over them with
+ * Every limit of the system. The decoder (common/wire) refuses what exceeds them with
  * RESOURCE_EXHAUSTED or INVALID_ARGUMENT; the cores rely on them. A limit in bytes of a string
- * counts its terminator: what passed a border fits an array of that size. */
+ * counts its terminator: a string that the decoder accepted fits an array of that size. */
 #ifndef CADRE_MODEL_LIMITS_H
 #define CADRE_MODEL_LIMITS_H
 
-#define LIMIT_TASKS_PER_JOB     16384 /* ten thousand workers fit */
+#define LIMIT_TASKS_PER_JOB     16384 /* enough for ten thousand workers */
 #define LIMIT_REPLICAS_PER_TASK 256
 #define LIMIT_SLOTS_PER_WORKER  1024
 #define LIMIT_NAME_BYTES        128  /* job, worker, dataset, metric names */
@@ -24,12 +24,12 @@
 #define LIMIT_PIDS_MAX          4194304
 #define LIMIT_TIME_US           ((1ULL << 62) - 1)
 #define LIMIT_METRICS           16
-#define LIMIT_SHARD_FILES       256 /* of one dataset, as people are told of them */
+#define LIMIT_SHARD_FILES       256 /* of one dataset, in a report to clients */
 #define LIMIT_BLOB_CHUNK_BYTES  (1024 * 1024)
 #define LIMIT_BLOB_BYTES        (64ULL * 1024 * 1024 * 1024)
 #define LIMIT_LOG_CHUNK_BYTES   (64 * 1024)
 #define LIMIT_FRAME_BYTES       (4 * 1024 * 1024)  /* one frame or gRPC control message */
-#define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory that one message may unfold to */
+#define LIMIT_UNPACK_BYTES      (32 * 1024 * 1024) /* memory of one unpacked message */
 #define LIMIT_ADDRESS_BYTES     64
 #define LIMIT_WINDOW_STEPS      64 /* admission window: 1 to 64 steps */
 #define LIMIT_JOB_KEY_BYTES     32
@@ -39,7 +39,8 @@
 #define LIMIT_CHECKPOINTS_KEPT_DEFAULT 3
 #define LIMIT_VERIFY_STEPS             1000000000 /* from one comparison of states to the next */
 #define LIMIT_RESTARTS                 1000000
-#define LIMIT_STREAMS                  64 /* told to a joiner; with a proof of each */
+#define LIMIT_STREAMS                  64 /* in one warm message to a joiner; with a proof of each
+                                           */
 #define LIMIT_MANIFEST_BYTES           (16 * 1024 * 1024)
 #define LIMIT_CHECKPOINT_BLOCK_BYTES   (4 * 1024 * 1024)
 

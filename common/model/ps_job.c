@@ -28,8 +28,8 @@ const char *ps_job_fault(const struct ps_job *ps_job, const char *strategy)
         return "has more than one evaluator: give it one, or none";
     }
     if (ps_job->backups && ps_job->servers < 2) {
-        return "has one parameter server, which nobody can hold a copy of: give it two or more, or "
-               "no backups";
+        return "has one parameter server, which no other server can hold a copy of: give it two or "
+               "more, or no backups";
     }
     if (ps_job_task_count(ps_job) > LIMIT_TASKS_PER_JOB) {
         return "has more than 16384 tasks, chief, workers, servers and evaluator together";

@@ -5,7 +5,8 @@
  *     slot   0       1 .. workers   then servers   then at most one
  *            chief   worker 0 ..    ps 0 ..        evaluator
  *
- * A crew without servers is none: then all tasks of a job are alike. (The task types of TF_CONFIG.)
+ * A ps_job without servers is none: then all tasks of a job are alike. (The task types of
+ * TF_CONFIG.)
  */
 #ifndef CADRE_MODEL_PS_JOB_H
 #define CADRE_MODEL_PS_JOB_H
@@ -20,7 +21,7 @@ enum role { ROLE_NONE = 0, ROLE_CHIEF, ROLE_WORKER, ROLE_SERVER, ROLE_EVALUATOR 
 
 struct ps_job {
     uint32_t workers;
-    uint32_t servers;    /* 0: this is no crew */
+    uint32_t servers;    /* 0: this is no ps job */
     uint32_t evaluators; /* 0 or 1 */
     bool backups;        /* each server holds a copy of another one's variables */
 };
@@ -36,7 +37,7 @@ static inline uint64_t ps_job_task_count(const struct ps_job *ps_job)
     return 1 + (uint64_t)ps_job->workers + ps_job->servers + ps_job->evaluators;
 }
 
-/* The first slot of a role. */
+/* The slot of the first task of a role. */
 static inline uint32_t ps_job_first_slot(const struct ps_job *ps_job, enum role role)
 {
     return role == ROLE_CHIEF    ? 0
@@ -53,7 +54,7 @@ static inline uint32_t ps_job_role_count(const struct ps_job *ps_job, enum role 
                                  : ps_job->evaluators;
 }
 
-/* ROLE_NONE when it is no crew; slot < ps_job_task_count. */
+/* ROLE_NONE when it is no ps job; slot < ps_job_task_count. */
 static inline enum role ps_job_role(const struct ps_job *ps_job, uint32_t slot)
 {
     return !ps_job_is_set(ps_job)                             ? ROLE_NONE
@@ -70,7 +71,7 @@ static inline uint32_t ps_job_role_index(const struct ps_job *ps_job, uint32_t s
            (ps_job_is_set(ps_job) ? ps_job_first_slot(ps_job, ps_job_role(ps_job, slot)) : 0);
 }
 
-/* NULL, or what is wrong with the crew of a job with this strategy: "needs at least one worker". */
+/* NULL, or why this ps_job does not fit a job with this strategy: "needs at least one worker". */
 const char *ps_job_fault(const struct ps_job *ps_job, const char *strategy);
 
 /* "chief", "worker", "ps", "evaluator": TF_CONFIG's names; "" of none. */

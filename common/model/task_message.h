@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task and the coordinator say to each other (protocol section 2). The worker daemon relays;
+ * Messages between a task and the coordinator (protocol, section 2). The worker daemon relays;
  * towards the coordinator it folds the arrivals of its local tasks into one (agent_arrived in
  * agent_message.h). Watermarks are cumulative: the newest wins and a resend is harmless. Position p
  * = number of ledger steps applied: the state contains steps 0..p-1. */
@@ -14,67 +14,67 @@
 
 #define POSITION_NONE UINT64_MAX
 
-/* Of a plan: nobody has the state of its first position. The tasks begin anew (resume 0), or load
- * the checkpoint that they were started with. */
+/* Of a plan: no task has the state of its first position. The tasks begin from the start (resume
+ * 0), or load the checkpoint that they were started with (rule 9). */
 #define SOURCE_NONE UINT32_MAX
 
-/* A halt that takes effect before a step of whatever stream. */
+/* A halt that takes effect before a step of any stream. */
 #define STREAM_ANY UINT32_MAX
 
 /* Which samples a run of ledger steps consumes: from position `begin` on, step i of (stream, epoch)
  * is position first + i, until the program turns to something else. It may turn back: then another
  * run of the same epoch begins. A stream is a distributed dataset, numbered in order of creation
  * from 1; stream 0 has no samples (a cadre_run without a batch, one position each). All tasks must
- * say the same for the same positions. */
+ * report the same for the same positions. */
 struct cursor {
     uint32_t stream;
     uint64_t epoch;
     uint64_t first; /* position of the epoch's step 0, as if all before were of it; at most begin */
-    uint64_t begin; /* position where the run begins; of two runs the later one begins later */
+    uint64_t begin; /* position where the run begins; the following run has a higher one */
     uint64_t steps; /* of this epoch; 0: not known yet */
     /* Steps are left of an epoch of another stream that the program began before this one, and will
-     * turn back to. A program that comes later, and passes over what is done, comes to that one
-     * first: it cannot begin here. */
+     * turn back to. A joiner's program, which skips what is done, reaches that one first: it cannot
+     * begin here. */
     bool nested;
 };
 
 enum report_reason {
     REPORT_HALT = 1,   /* reached halt_at in order */
-    REPORT_ABORT,      /* told to abort */
-    REPORT_PEER_ERROR, /* a collective failed for want of a peer */
+    REPORT_ABORT,      /* the coordinator sent abort */
+    REPORT_PEER_ERROR, /* a collective failed because a peer was missing */
     REPORT_FINISHED,   /* the program called cadre_finish at this position */
     REPORT_FAILED, /* the program's own function failed, or the programs disagree: final for the job
                     */
-    REPORT_DIVERGED /* the states of replicas that stand at one position are not the same */
+    REPORT_DIVERGED /* the states of replicas at one position are not the same */
 };
 
 /* What a halt at position S is for. REGROUP takes effect when the program *begins* step S of
- * `halt_stream`: it stands before that step, with nothing of the step done and all that its program
- * does between steps behind it, so that a joiner can begin there too. STOP takes effect when the
- * program begins step S, of whatever stream: the state is saved there, and the tasks leave their
- * job (preemption). Who has no such step finishes. */
+ * `halt_stream`: no part of that step is done, and all that its program does between steps is
+ * behind it, so that a joiner can begin there too (rule 20). STOP takes effect when the program
+ * begins step S, of any stream: the state is saved there, and the tasks leave their job
+ * (preemption). A task that has no such step finishes. */
 enum halt_kind { HALT_NONE = 0, HALT_REGROUP, HALT_STOP };
 
-/* What the tables of files say of an epoch. */
+/* What the tables of files record of an epoch. */
 enum consumed_files {
     CONSUMED_FILES_NONE = 0, /* it is not divided by whole files */
     CONSUMED_FILES_LEFT,     /* there is more in its files */
-    CONSUMED_FILES_DROPPED,  /* all of them are done, and some samples were fed to nobody */
-    CONSUMED_FILES_ALL       /* every sample of them was fed */
+    CONSUMED_FILES_DROPPED,  /* all of them are done, and some samples reached no replica */
+    CONSUMED_FILES_ALL       /* every sample of them was consumed */
 };
 
-/* What was fed, in all replicas of all tasks, in the applied steps of one epoch of one stream; and
- * what should have been, as its chief derives it from the dataset's definition alone. Both travel
- * with the state: they are sums over the steps that the state holds, whoever applied them. All
- * tasks that stand at one position hold the same. */
+/* What was consumed, in all replicas of all tasks, in the applied steps of one epoch of one stream;
+ * and what should have been, as its chief derives it from the dataset's definition alone. Both
+ * travel with the state: they are sums over the steps that the state holds, of any generation. All
+ * tasks at one position hold the same. */
 struct consumption {
     uint64_t steps;       /* applied of this epoch */
-    uint64_t samples;     /* fed in them */
+    uint64_t samples;     /* consumed in them */
     uint64_t consumed[2]; /* common/pure/digest.h */
     uint64_t expected[2]; /* when provable */
-    bool provable;        /* the dataset can tell what each step should hold */
+    bool provable;        /* the dataset defines what each step should hold */
     /* By whole files: what a step should hold are the samples that the workers agreed on, none of
-     * which was fed before. */
+     * which was consumed before. */
     enum consumed_files files;
 };
 
@@ -93,13 +93,13 @@ struct divergence {
     uint64_t position; /* whose states they were */
     uint64_t verified; /* the newest position before it whose states were found equal; or where the
                           generation began */
-    /* Slots of the tasks that hold what is not the majority's, of many the first; 0 of them: there
-     * is no majority, as of two replicas that differ nobody knows who is right. */
+    /* Slots of the tasks that differ from the majority, of many the first; 0 of them: there is no
+     * majority, as with two replicas that differ. */
     uint32_t culprits[DIVERGENCE_CULPRITS_MAX];
     uint32_t culprit_count;
 };
 
-/* Where one stream stands: what a task needs that comes later. */
+/* The position of one stream, for a joiner. */
 struct stream_position {
     uint32_t stream;
     uint64_t epoch; /* the newest that was begun */
@@ -109,7 +109,7 @@ struct stream_position {
 
 /* ---- task -> coordinator ---- */
 
-/* First on every connection: adopt or reset. Values of now. */
+/* First on every connection: adopt or reset. Present values. */
 struct task_hello {
     uint32_t frame_version;
     const char *library_version;
@@ -125,15 +125,15 @@ struct task_hello {
     enum report_reason reason; /* when frozen */
 };
 
-/* A joiner has its variables and datasets, and its program has come to the first step that is left
- * to take: of `stream` (0: one without a batch). It waits for a plan. Said again after each hello
+/* A joiner has its variables and datasets, and its program has reached the first step that is left
+ * to take: of `stream` (0: one without a batch). It waits for a plan. Sent again after each hello
  * until the plan is there. */
 struct task_join {
     uint32_t stream;
-    uint64_t epoch; /* the newest of the stream that it was told of; or 0 */
+    uint64_t epoch; /* the newest of the stream in a task_warm; or 0 */
 };
 
-/* A dataset was distributed. Told by every task, in order of creation; all tell the same. */
+/* A dataset was distributed. Sent by every task, in order of creation; all send the same. */
 struct task_stream {
     uint32_t stream;
     const char *name;
@@ -141,17 +141,17 @@ struct task_stream {
     bool shares; /* each sample goes to one replica (DATA); else no claim is made across tasks */
 };
 
-/* Batches of steps below up_to are in hand; steps below applied are applied. The first arrival of
- * each run is told, also when up_to does not rise: what was claimed of a run that is left belongs
- * to those that follow. */
+/* Batches of steps under up_to are in hand; steps under applied are applied. The first arrival of
+ * each run is sent also when up_to does not rise: what was claimed of a run that is left belongs to
+ * the following ones. */
 struct task_arrive {
     struct generation generation;
     uint64_t up_to;
     uint64_t applied;
     /* The program has begun step wanted - 1: it takes at least so many steps. At most one more than
-     * are released; 0: nothing is said. */
+     * are released; 0: not given. */
     uint64_t wanted;
-    struct cursor cursor;           /* of the run that the program stands in: it began it */
+    struct cursor cursor;           /* of the run that the program is in */
     struct consumption consumption; /* of the cursor's epoch, in steps below applied */
     struct verified verified;       /* the newest in this generation; at most applied */
 };
@@ -164,20 +164,20 @@ struct task_report {
     enum report_reason reason;
     cadre_status code; /* of REPORT_FAILED; else CADRE_OK */
     const char *text;  /* what failed; "" for orderly ones */
-    bool begun;      /* the program has begun step `position`: it waits for it, or was inside it */
+    bool begun;      /* the program has begun step `position`: it waits for it, or is inside it */
     uint32_t stream; /* when begun: of that step */
     bool nested;     /* when begun: as that of the step's cursor */
     uint64_t digest; /* of FINISHED and HALT: of the state; 0: not known */
-    /* The newest verified position that it knows of in this generation, plus 1: when a member is
-     * lost, or takes over the state of another, the job is to go on from what is verified. 0: it
-     * goes on from where it stands, for all that is known that is right. */
+    /* The newest verified position of this generation, plus 1: when a member is lost, or receives
+     * the state of another, the job continues from what is verified. 0: it continues from its
+     * position, verified or not. */
     uint64_t trusts;
     struct divergence divergence; /* of DIVERGED */
 };
 
-/* A checkpoint is durable: after fsync of its files and their folder. The chief alone says it:
- * mirrored state is equal everywhere. The daemon passes it on when the checkpoint can be read
- * without this host. */
+/* A checkpoint is durable: after fsync of its files and their folder. Only the chief sends it,
+ * because mirrored state is equal everywhere. The daemon passes it on when the checkpoint can be
+ * read without this host. */
 struct task_part {
     struct generation generation;
     uint64_t position;
@@ -186,12 +186,12 @@ struct task_part {
     uint64_t size_bytes; /* of the manifest */
     uint8_t sha256[LIMIT_SHA256_BYTES]; /* of the manifest */
     uint64_t digest; /* of the state that it holds (struct verified); 0: none is compared */
-    bool compared;   /* all replicas were found to hold that at its position; said again when so */
+    bool compared;   /* all replicas were found to hold that at its position; sent again when so */
 };
 
 /* What a replica has not done, while the others of its task wait for that. */
 enum hang_at {
-    HANG_NONE = 0,   /* nobody of this task is to blame */
+    HANG_NONE = 0,   /* no replica of this task hangs */
     HANG_COLLECTIVE, /* it has not come to a collective */
     HANG_MEETING,    /* to cadre_merge_call */
     HANG_MERGE,      /* all are there, and the function of cadre_merge_call has not returned */
@@ -205,27 +205,27 @@ struct task_hang {
     uint32_t others;     /* of this task that hang as well */
 };
 
-/* The program waits in a collective for another task, or for the release of a step, for so long
- * that people may want to know. Says nothing about whose fault it is. Or replicas of this task wait
- * for one of their own: then `slot` is its own too, and `hang` says which. */
+/* The program waits in a collective for another task, or for the release of a step, so long that it
+ * is reported to people. It gives no cause. Or replicas of this task wait for one of their own:
+ * then `slot` is its own too, and `hang` gives the place. */
 struct task_stall {
     struct generation generation;
     uint64_t position;
-    uint32_t slot; /* for whom it waits; its own: for the release */
+    uint32_t slot; /* the task that it waits for; its own: for the release */
     uint64_t waited_us;
     struct task_hang hang;
 };
 
-/* The task was told that its machine will be taken from it, or its program asks for it: the whole
- * job saves at one step. Said again after each hello. */
+/* The task's machine will be taken from it, or its program wants the same: the whole job saves at
+ * one step. Sent again after each hello. */
 struct task_preempt {
-    bool stops;        /* and leaves there; else it goes on: it is told again when it has to */
+    bool stops;        /* and leaves there; else it goes on, until this is sent once more */
     uint64_t grace_us; /* how long the job has to save; 0: the coordinator's own limit */
 };
 
-/* Of a parameter server of a crew with backups: from now on it answers nothing that the copy of
- * `by`, the incarnation of the server behind it, does not have; 0: nobody has a whole copy. The
- * coordinator records it, and says so in task_member.backed. Said until it does. */
+/* Of a parameter server of a ps job with backups: from now on it answers only with what the copy of
+ * `by`, the incarnation of the server behind it, has; 0: there is no whole copy. The coordinator
+ * records it, and returns it in task_member.backed. Sent until it does. */
 struct task_backed {
     uint64_t number; /* of the statement, from 1 in each incarnation; the highest one counts */
     uint64_t by;
@@ -271,7 +271,7 @@ struct roster_entry {
     const char *mesh_address;
 };
 
-/* A new generation. The task finds itself by its slot and incarnation. */
+/* A new generation. The task finds its entry by its slot and incarnation (rule 12). */
 struct task_plan {
     struct generation generation;
     const struct roster_entry *roster;
@@ -279,8 +279,8 @@ struct task_plan {
     uint64_t resume; /* position; what was admitted at or beyond it is admitted again */
     uint32_t source; /* rank that sends its state to those not at `resume`; or SOURCE_NONE */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
-    /* The state of this position is saved while the training goes on; POSITION_NONE: none. Of a
-     * STOP it is saved in any case. */
+    /* The state of this position is saved while the training goes on; POSITION_NONE: none. At a
+     * STOP it is always saved. */
     uint64_t checkpoint_at;
     uint64_t halt_at; /* POSITION_NONE: none */
     enum halt_kind halt_kind;
@@ -288,30 +288,30 @@ struct task_plan {
 };
 
 /* To a task whose job is under way: it is a joiner. It prepares alone (variables, datasets) until
- * its program comes to the first step that is left, says task_join and waits for a plan. */
+ * its program reaches the first step that is left, sends task_join and waits for a plan. */
 struct task_warm {
-    const struct stream_position *streams; /* as far as the coordinator knows */
+    const struct stream_position *streams; /* as far as they are reported */
     size_t stream_count;
     uint32_t tasks; /* of the roster now, for people */
 };
 
-/* A task of a crew, as the others are to know it. */
+/* A task of a ps job, as the others see it. */
 struct task_member {
     uint32_t slot;
     uint64_t incarnation;
     uint32_t attempts;   /* how often the slot was started in this generation, from 1 */
-    bool here;           /* it said hello, and is not known to be gone */
-    const char *address; /* where it listens; "" until it said hello */
-    /* Of a parameter server, as it is recorded. number 0: this incarnation has said nothing yet,
-     * and what is recorded is of the one before. Its variables may be taken from that copy, and
-     * from no other. */
+    bool here;           /* it has sent hello, and its end is not recorded */
+    const char *address; /* where it listens; "" until it sends hello */
+    /* Of a parameter server, as it is recorded. number 0: this incarnation has sent nothing yet,
+     * and the record is of the one before. Its variables may be taken from that copy, and from no
+     * other. */
     struct task_backed backed;
 };
 
-/* To the tasks of a crew: full state, never a delta, sent to all whenever any part changes. The
- * chief hears of all slots, the others of the chief and the servers. */
+/* To the tasks of a ps job: full state, never a delta, sent to all whenever any part changes. The
+ * chief receives all slots, the others the chief and the servers. */
 struct task_members {
-    struct generation generation; /* of the chief: begun anew with it */
+    struct generation generation; /* of the chief, and begins with it */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
     const struct task_member *members; /* in order of slot */
     size_t member_count;
@@ -337,7 +337,7 @@ enum task_down_type {
     TASK_DOWN_SUPERSEDED, /* exit without writing anything */
     TASK_DOWN_REFUSED,    /* hello not accepted: code and text say why */
     TASK_DOWN_WARM,       /* the answer to the hello of a joiner */
-    TASK_DOWN_MEMBERS     /* to the tasks of a crew */
+    TASK_DOWN_MEMBERS     /* to the tasks of a ps job */
 };
 
 struct task_refused {
@@ -354,7 +354,7 @@ struct task_down {
         struct task_warm warm;
         struct task_members members;
         struct task_refused refused;
-        const char *reason; /* of abort: the one sentence about who died, for the program's error */
+        const char *reason; /* of abort: one sentence with the lost task, for the program's error */
     };
 };
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which coordinator speaks: of which cluster, and which of its starts. A ledger makes the cluster's
- * number once and counts its starts; each start draws a nonce, by which two that run with copies of
- * one ledger differ. */
+ * Which start of which coordinator sent a message: of which cluster, and which of its starts. A
+ * ledger makes the cluster's number once and counts its starts; each start draws a nonce, by which
+ * two that run with copies of one ledger differ. */
 #ifndef CADRE_MODEL_TERM_H
 #define CADRE_MODEL_TERM_H
 
 #include <stdint.h>
 
 struct term {
-    uint64_t cluster; /* drawn when the ledger was made; 0: nothing is told or known */
+    uint64_t cluster; /* drawn when the ledger was made; 0: not given */
     uint64_t start;   /* rises with each start, from 1 */
     uint64_t nonce;   /* of this start */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An order-independent 128-bit digest of a multiset of sample ids: the sum, in two lanes modulo
- * 2^64, of a keyed hash of (dataset, epoch, sample id). What the workers fed and what should have
- * been fed are compared by it. It guards against faults, not against an adversary. */
+ * 2^64, of a keyed hash of (dataset, epoch, sample id). It compares the samples that the workers
+ * consumed with those that they should have. It guards against faults, not against an adversary. */
 #ifndef CADRE_PURE_DIGEST_H
 #define CADRE_PURE_DIGEST_H
 
@@ -32,6 +32,7 @@ void digest_add_each(
 /* Adds all that `other` holds: the digest of a union is the sum of the digests. */
 void digest_merge(struct digest *digest, const struct digest *other);
 
+/* Whether both lanes are equal. */
 bool digest_equal(const struct digest *a, const struct digest *b);
 
 #endif

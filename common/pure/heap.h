@@ -73,7 +73,7 @@ static inline void heap_down(struct heap *heap, uint32_t position, struct heap_e
     heap_put(heap, position, entry);
 }
 
-/* Taking away what is not there is allowed. */
+/* Ignores an item that has no deadline. */
 static inline void heap_remove(struct heap *heap, uint32_t item)
 {
     CADRE_ASSERT(item < heap->items_max);

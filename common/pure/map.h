@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A fixed table from 64-bit keys to 32-bit values in memory that the caller owns: open addressing,
- * linear probing, at most half full, no tombstones. A key may stand for several values (hashes of
- * names); a (key, value) stands once. */
+ * linear probing, at most half full, no tombstones. A key may have several values (hashes of
+ * names); a pair (key, value) is stored once. */
 #ifndef CADRE_PURE_MAP_H
 #define CADRE_PURE_MAP_H
 
@@ -26,8 +26,8 @@ struct map {
     uint32_t count;
 };
 
-/* Places for `items_max` values: the power of two that is at least twice as large. items_max is at
- * most 2^29. */
+/* The number of slots for `items_max` values: the power of two that is at least twice as large.
+ * items_max is at most 2^29. */
 static inline uint32_t map_capacity(uint32_t items_max)
 {
     uint32_t capacity = 8;
@@ -52,7 +52,7 @@ static inline uint32_t map_home(const struct map *map, uint64_t key)
     return (uint32_t)prng_mix(key) & map->mask;
 }
 
-/* The place of the first value of `key`, or MAP_NONE; then of the next one, until MAP_NONE. */
+/* The slot of the first value of `key`, or MAP_NONE; then of the next one, until MAP_NONE. */
 static inline uint32_t map_scan(const struct map *map, uint64_t key, uint32_t index)
 {
     while (map->entries[index].used) {
@@ -74,7 +74,7 @@ static inline uint32_t map_next(const struct map *map, uint64_t key, uint32_t in
     return map_scan(map, key, (index + 1) & map->mask);
 }
 
-/* The value of a key that stands for one; MAP_NONE when it is not there. */
+/* The value of a key that has one; MAP_NONE when the key is not there. */
 static inline uint32_t map_get(const struct map *map, uint64_t key)
 {
     uint32_t index = map_first(map, key);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A Feistel network with cycle walking; see permutation.h. */
+ * A Feistel network with cycle walking; see permutation.h. The input pipeline's shuffles call it.
+ */
 #include "common/pure/permutation.h"
 
 #include "common/pure/assert.h"
 #include "common/pure/prng.h"
 
-/* Below this width the halves are so narrow that the rounds repeat themselves; walking costs less.
+/* Under this width the halves are so narrow that the rounds repeat themselves; walking costs less.
  */
 #define DOMAIN_BITS_MIN 6
 
@@ -18,7 +19,7 @@
 #else
 #define EACH_LANE _Pragma("GCC unroll 8") for (uint32_t lane = 0; lane < LANES; lane++)
 #endif
-_Static_assert(CHUNK % LANES == 0, "the last lanes have something to work on");
+_Static_assert(CHUNK % LANES == 0, "the last lanes are full");
 
 void permutation_init(
     struct permutation *permutation, uint64_t count, uint64_t seed, uint64_t epoch)
@@ -63,7 +64,7 @@ uint64_t permutation_at(const struct permutation *permutation, uint64_t index)
     return value;
 }
 
-/* Several networks at a time: the rounds of one wait for each other, those of others do not. */
+/* Several networks at a time, because the rounds of one depend on each other. */
 static void encipher_lanes(const struct permutation *permutation, uint64_t values[LANES])
 {
     uint64_t low[LANES];
@@ -101,12 +102,12 @@ void permutation_at_each(const struct permutation *permutation, uint64_t indices
     }
     for (size_t base = 0; base < count; base += CHUNK) {
         uint64_t values[CHUNK] = {0}; /* those that are not inside yet, one behind the other */
-        uint32_t places[CHUNK];       /* of each in the chunk */
+        uint32_t targets[CHUNK];      /* of each in the chunk */
         size_t left = count - base < CHUNK ? count - base : CHUNK;
         for (uint32_t i = 0; i < left; i++) {
             CADRE_ASSERT(indices[base + i] < permutation->count);
             values[i] = indices[base + i];
-            places[i] = i;
+            targets[i] = i;
         }
         while (left > 0) {
             for (size_t i = 0; i < left; i += LANES) {
@@ -115,10 +116,10 @@ void permutation_at_each(const struct permutation *permutation, uint64_t indices
             size_t outside = 0;
             for (size_t i = 0; i < left; i++) {
                 uint64_t value = values[i];
-                uint32_t place = places[i];
-                indices[base + place] = value;
+                uint32_t target = targets[i];
+                indices[base + target] = value;
                 values[outside] = value;
-                places[outside] = place;
+                targets[outside] = target;
                 outside += value >= permutation->count ? 1 : 0;
             }
             left = outside;

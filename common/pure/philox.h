@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Philox4x32-10: 128 random bits for each counter, under a key. No state, so any place of a stream
- * is as near as its beginning. Follows Salmon, Moraes, Dror, Shaw, SC 2011. */
+ * Philox4x32-10: 128 random bits for each counter, under a key. No state, so any offset of a stream
+ * costs the same. Follows Salmon, Moraes, Dror, Shaw, SC 2011. */
 #ifndef CADRE_PURE_PHILOX_H
 #define CADRE_PURE_PHILOX_H
 

@@ -9,15 +9,18 @@
 #include <stdint.h>
 
 struct text {
-    char *at;    /* where the next byte goes; a terminator stands there */
+    char *at;    /* where the next byte goes; it holds the terminator */
     size_t left; /* bytes left, without the terminator */
 };
 
 /* Empties `buffer`, which has room for `size` bytes with the terminator; size > 0. */
 struct text text_begin(char *buffer, size_t size);
 
+/* Appends a string, up to the end of the buffer. */
 void text_add(struct text *text, const char *string);
+/* Appends the number in decimal. */
 void text_add_u64(struct text *text, uint64_t value);
+/* The same, with a sign. */
 void text_add_i64(struct text *text, int64_t value);
 
 #endif

@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-/* Every take is a multiple of it, preceded by one header of it that keeps the size asked for. The
- * types that live here hold pointers, 64-bit integers and doubles. */
+/* Every take is a multiple of it, preceded by one header of it that keeps the requested size. The
+ * types stored here hold pointers, 64-bit integers and doubles. */
 #define ALIGNMENT 8
 
-/* The first block serves all control messages; a block of up to KEPT_BYTES_MAX (one blob chunk)
- * outlives a reset. */
+/* The first block serves all control messages; a block of up to KEPT_BYTES_MAX (one blob chunk) is
+ * kept by a reset. */
 #define FIRST_BLOCK_BYTES ((size_t)16 * 1024)
 #define KEPT_BYTES_MAX    ((size_t)2 * 1024 * 1024)
 
@@ -33,7 +33,7 @@ static void *arena_allocate(void *arena, size_t size)
 }
 
 /* protobuf-c frees its tables of a parse in the order it made them, and all of a message that it
- * gives up. Only the newest take can be given back; the rest waits for the reset. */
+ * gives up. Only the newest take can be given back; the others stay until the reset. */
 static void arena_release(void *context, void *taken)
 {
     struct wire_arena *arena = context;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of the arena: a bump allocator that protobuf-c unpacks into. Private to common/wire. */
+ * A bump allocator that protobuf-c unpacks into. Private to common/wire. */
 #ifndef CADRE_WIRE_ARENA_H
 #define CADRE_WIRE_ARENA_H
 
@@ -7,19 +7,19 @@
 
 #include "common/wire/wire.h"
 
-/* Aligned for any of our types, not cleared. NULL: the budget is spent (wire_arena_is_spent) or
- * memory is out. */
+/* Aligned for all wire and model types, not cleared. NULL: the budget is spent
+ * (wire_arena_is_spent) or memory is out. */
 void *wire_arena_alloc(struct wire_arena *arena, size_t size);
 
-/* The size that was asked for at `taken`, a pointer from wire_arena_alloc. */
+/* The requested size of `taken`, a pointer from wire_arena_alloc. */
 size_t wire_arena_size_of(const void *taken);
 
-/* True when a take failed for the budget since the last reset. */
+/* True when a take exceeded the budget since the last reset. */
 bool wire_arena_is_spent(const struct wire_arena *arena);
+/* The budget that the arena was made with. */
 size_t wire_arena_budget(const struct wire_arena *arena);
 
-/* For protobuf_c_message_unpack; lives as long as the arena. Its free gives back only the newest
- * take. */
+/* For protobuf_c_message_unpack; owned by the arena. Its free gives back only the newest take. */
 ProtobufCAllocator *wire_arena_allocator(struct wire_arena *arena);
 
 #endif

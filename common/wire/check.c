@@ -7,9 +7,9 @@
 
 #include "common/base/utf8.h"
 
-/* utf8_printable tells control characters and broken UTF-8 apart only together; these are the
- * control characters: 1 byte below 0x20 or 0x7f, U+0080 to U+009F, which are 0xc2 and one of 0x80
- * to 0x9f, and those of direction: e2 80 aa to ae, e2 81 a6 to a9. */
+/* utf8_printable does not distinguish control characters from broken UTF-8; these are the control
+ * characters: 1 byte less than 0x20 or 0x7f, U+0080 to U+009F, which are 0xc2 and one of 0x80 to
+ * 0x9f, and those of direction: e2 80 aa to ae, e2 81 a6 to a9. */
 static size_t control_length(const unsigned char *text)
 {
     if (text[0] < 0x20 || text[0] == 0x7f) {
@@ -87,7 +87,7 @@ const char *check_folder(const char *path)
     return check_printable(path);
 }
 
-/* By bytes, but "/" before all others: what lies in a folder follows the folder's name directly. */
+/* By bytes, but "/" before all others: the files of a folder follow the folder's name directly. */
 static int compare_paths(const void *a, const void *b)
 {
     const unsigned char *x = *(const unsigned char *const *)a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rules for texts that cross a border. Each returns NULL for a good one, else what is wrong
- * with it as the end of a sentence ("is empty"), so that the caller can say whose text it is. A
+ * The rules for texts of requests. Each function returns NULL for a good one, else what is wrong
+ * with it as the end of a sentence ("is empty"), which the caller begins with the text's name. A
  * client calls them before it sends. */
 #ifndef CADRE_WIRE_CHECK_H
 #define CADRE_WIRE_CHECK_H
@@ -10,7 +10,7 @@
 /* UTF-8 without control characters. */
 const char *check_printable(const char *text);
 
-/* UTF-8; control characters are as good as any (arguments and values of the environment). */
+/* UTF-8; control characters are accepted (arguments and values of the environment). */
 const char *check_utf8(const char *text);
 
 /* "NAME=value": NAME of letters, digits and "_", not beginning with a digit; value as check_utf8.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The unpacking side: protobuf-c's structs in the arena, and from them the model's by the tables.
- */
+ * messages.c calls it. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -10,7 +10,7 @@
 void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *descriptor,
     const void *bytes, size_t size, size_t limit_bytes)
 {
-    decoder->place.message = descriptor->short_name;
+    decoder->path.message = descriptor->short_name;
     if (size > limit_bytes) {
         decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, NULL,
             "is %zu bytes; at most %zu are accepted", size, limit_bytes);
@@ -23,7 +23,7 @@ void *decoder_open(struct decoder *decoder, const ProtobufCMessageDescriptor *de
     }
     if (wire_arena_is_spent(decoder->arena)) {
         decoder_fail(decoder, CADRE_RESOURCE_EXHAUSTED, NULL,
-            "of %zu bytes unfolds to more than the %zu bytes of memory that one message may use",
+            "of %zu bytes unpacks to more than the %zu bytes of memory that one message may use",
             size, wire_arena_budget(decoder->arena));
     } else {
         decoder_fail(decoder, CADRE_INVALID_ARGUMENT, NULL,
@@ -71,7 +71,7 @@ static void take_bytes(
 }
 
 /* A value of a field or an entry of its list, which has neither DATA nor lists in it; `message` is
- * what has the field. */
+ * its message. */
 static inline __attribute__((always_inline)) void take_value(struct decoder *decoder,
     const struct wire_row *row, enum row_kind kind, const char *message, const char *wire,
     char *model)
@@ -148,15 +148,15 @@ static void take_list(
         return;
     }
     char *members = row->is_array ? model + row->model : decode_array(decoder, count, member_bytes);
-    struct taker_place before = decoder->place;
-    decoder->place.list_of = decoder->place.message;
-    decoder->place.list = row->name;
+    struct field_path before = decoder->path;
+    decoder->path.list_of = decoder->path.message;
+    decoder->path.list = row->name;
     for (size_t i = 0; i < count && decoder->status == CADRE_OK; i++) {
-        decoder->place.entry = i;
+        decoder->path.entry = i;
         take_value(decoder, row, (enum row_kind)row->entry, wire, entries + i * entry_bytes,
             members + i * member_bytes);
     }
-    decoder->place = before;
+    decoder->path = before;
     if (row->is_array) {
         uint32_t narrow = (uint32_t)count;
         memcpy(model + row->model_count, &narrow, sizeof narrow);
@@ -184,7 +184,7 @@ static bool is_there(const struct wire_row *row, const char *wire)
     return value.len > 0;
 }
 
-/* What absence means in the model, which is zeroed: texts are "", never NULL. */
+/* What absence is in the model, which is zeroed: texts are "", never NULL. */
 static void take_absence(const struct wire_row *row, char *model)
 {
     static const char *const empty = "";
@@ -199,7 +199,7 @@ static void take_absence(const struct wire_row *row, char *model)
     }
 }
 
-/* False: it is absent, and the model says so. */
+/* False: it is absent, and so it is in the model. */
 static bool take_presence(
     struct decoder *decoder, const struct wire_row *row, const char *wire, char *model)
 {
@@ -239,7 +239,7 @@ static void decode_member(
     memcpy(&type, wire + table->member_case, sizeof type);
     if (type >= table->member_count || table->members[type].kind == 0) {
         decoder_fail(
-            decoder, CADRE_INVALID_ARGUMENT, NULL, "has no message that this version knows");
+            decoder, CADRE_INVALID_ARGUMENT, NULL, "has no message of this version");
         return;
     }
     const struct wire_row *row = &table->members[type];
@@ -250,8 +250,8 @@ static void decode_member(
 void taker_take(
     struct decoder *decoder, const struct wire_table *table, const void *wire, void *ret_model)
 {
-    const char *before = decoder->place.message;
-    decoder->place.message = table->descriptor->short_name;
+    const char *before = decoder->path.message;
+    decoder->path.message = table->descriptor->short_name;
     for (size_t i = 0; i < table->row_count && decoder->status == CADRE_OK; i++) {
         take_row(decoder, &table->rows[i], wire, ret_model);
     }
@@ -261,5 +261,5 @@ void taker_take(
     if (table->after_take != NULL && decoder->status == CADRE_OK) {
         table->after_take(decoder, wire, ret_model);
     }
-    decoder->place.message = before;
+    decoder->path.message = before;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The packing side: fills protobuf-c's structs by the tables. Scratch memory, texts for people,
- * limits, the buffer. */
+ * limits, the buffer. messages.c calls it. */
 #include <string.h>
 
 #include "common/base/utf8.h"
@@ -9,11 +9,11 @@
 #include "common/wire/check.h"
 #include "common/wire/codec.h"
 
-/* The model structs are in memory already; their wire structs are of the same order. */
+/* The model structs are in memory already; their wire structs are of the same order of size. */
 #define SCRATCH_BYTES ((size_t)2 * LIMIT_UNPACK_BYTES)
 
-/* Of a number, or of what is before a message: a tag of at most 5 bytes, and a varint of at most 10
- * or 8 bytes. */
+/* Of a number, or of the head of a message: a tag of at most 5 bytes, and a varint of at most 10 or
+ * 8 bytes. */
 #define FIELD_BYTES_MOST 15
 
 void packer_open(struct encoder *encoder, struct wire_buffer *buffer, struct cadre_error *error)
@@ -28,7 +28,7 @@ void packer_open(struct encoder *encoder, struct wire_buffer *buffer, struct cad
     encoder->is_small = true;
 }
 
-/* Of the space on the stack while that lasts; not cleared. NULL: memory is out. */
+/* Of the space on the stack while there is room; not cleared. NULL: memory is out. */
 static void *packer_take(struct encoder *encoder, size_t bytes)
 {
     size_t span = (bytes + 7) / 8 * 8;
@@ -48,8 +48,8 @@ static void *packer_take(struct encoder *encoder, size_t bytes)
     return taken;
 }
 
-/* A text for people in the form every border accepts: bad bytes become "?", control characters " ",
- * too long ones are cut. Mostly `text` itself. NULL is "". */
+/* A text for people in a form that every decoder accepts: bad bytes become "?", control characters
+ * " ", too long ones are cut. Mostly `text` itself. NULL is "". */
 static const char *encoder_text(struct encoder *encoder, const char *text)
 {
     if (text == NULL) {
@@ -249,8 +249,8 @@ void *packer_fill(struct encoder *encoder, const struct wire_table *table, const
 
 /* ---- the buffer ---- */
 
-/* Of a message of numbers alone, be they nested, a bound is known: to count its bytes takes as long
- * as to pack it. */
+/* A message of numbers alone, also nested, has a known bound, because counting its bytes takes as
+ * long as packing it. */
 static size_t bytes_needed(const struct encoder *encoder, const ProtobufCMessage *message)
 {
     bool bounded = encoder->is_small && encoder->bytes_most <= PACKER_SPACE_BYTES;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checks of single fields that come in: what rows name, and what comes after them. */
+ * The checks of single received fields: those that rows name, and those of after_take functions.
+ * decoder.c and the tables call it. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ void decoder_fail(
     if (decoder->status != CADRE_OK) {
         return;
     }
-    const struct taker_place *place = &decoder->place;
+    const struct field_path *path = &decoder->path;
     const char *dot = field != NULL ? "." : "";
     const char *name = field != NULL ? field : "";
     char what[CADRE_ERROR_TEXT_BYTES];
@@ -27,12 +28,12 @@ void decoder_fail(
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    if (place->list != NULL) {
+    if (path->list != NULL) {
         decoder->status = cadre_error_set(decoder->error, code, "%s%s%s %s (in %s.%s[%zu])",
-            place->message, dot, name, what, place->list_of, place->list, place->entry);
+            path->message, dot, name, what, path->list_of, path->list, path->entry);
     } else {
         decoder->status =
-            cadre_error_set(decoder->error, code, "%s%s%s %s", place->message, dot, name, what);
+            cadre_error_set(decoder->error, code, "%s%s%s %s", path->message, dot, name, what);
     }
 }
 
@@ -55,7 +56,7 @@ void *decode_array(struct decoder *decoder, size_t count, size_t item_bytes)
                       : NULL;
     if (array == NULL) {
         decoder->status = cadre_error_set(decoder->error, CADRE_RESOURCE_EXHAUSTED,
-            "a message unfolds to more than the %zu bytes of memory that one may use, or memory is "
+            "a message unpacks to more than the %zu bytes of memory that one may use, or memory is "
             "out",
             wire_arena_budget(decoder->arena));
         return NULL;
@@ -85,7 +86,7 @@ int32_t decode_i32(
     return least;
 }
 
-/* The start of a value as it can be shown: odd bytes become "?". */
+/* The start of a value in printable form: odd bytes become "?". */
 static const char *fields_shown(const char *value, char *buffer)
 {
     size_t used = 0;
@@ -113,8 +114,8 @@ static void fail_string(
         decoder, CADRE_INVALID_ARGUMENT, field, "\"%s\" %s", fields_shown(value, buffer), fault);
 }
 
-/* protobuf-c ends a string at its first NUL and says nothing. It takes one byte more than came over
- * the wire, so the arena knows how long it was. The default "" is protobuf-c's own and never in the
+/* protobuf-c ends a string at its first NUL without an error. It takes one byte more than it
+ * received, so the arena has its true length. The default "" is protobuf-c's own and never in the
  * arena. */
 static bool decode_length(
     struct decoder *decoder, const char *field, const char *value, size_t limit)

@@ -19,21 +19,21 @@ cadre_status frame_preamble_check(
 {
     if (memcmp(preamble, magic, sizeof magic) != 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s does not speak Cadre's frames: it began with %02x%02x%02x%02x%02x%02x; check what "
+            "%s sends no frames of Cadre: it began with %02x%02x%02x%02x%02x%02x; check what "
             "listens or connects there",
             peer, preamble[0], preamble[1], preamble[2], preamble[3], preamble[4], preamble[5]);
     }
     unsigned version = preamble[6] | (unsigned)preamble[7] << 8;
     if (version != TASK_FRAME_VERSION) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s speaks version %u of the frames between program and daemon, this side (Cadre %s) "
+            "%s has version %u of the frames between program and daemon, this side (Cadre %s) has "
             "version %d; rebuild the program with the daemon's version of Cadre",
             peer, version, CADRE_VERSION, TASK_FRAME_VERSION);
     }
     return CADRE_OK;
 }
 
-/* Leaves room for the length; the result is where the frame begins. */
+/* Leaves room for the length; *ret_start is the offset of the frame. */
 static cadre_status frame_begin(
     struct wire_buffer *buffer, size_t *ret_start, struct cadre_error *error)
 {
@@ -45,7 +45,7 @@ static cadre_status frame_begin(
     return CADRE_OK;
 }
 
-/* Writes the length, or takes the half frame back. */
+/* Writes the length, or removes the half frame. */
 static cadre_status frame_end(struct wire_buffer *buffer, size_t start, cadre_status status)
 {
     if (status != CADRE_OK) {
@@ -85,8 +85,8 @@ uint8_t *frame_reader_room(struct frame_reader *reader, size_t size)
 {
     struct wire_buffer *buffer = &reader->buffer;
     size_t left = buffer->size - reader->taken;
-    /* What is moved is never more than what was handed out since the last move, so a byte costs one
-     * move at most. */
+    /* Each move copies at most what was handed out since the last one, so a byte is moved at most
+     * once. */
     if (reader->taken > 0 && left <= reader->taken) {
         memmove(buffer->bytes, buffer->bytes + reader->taken, left);
         buffer->size = left;

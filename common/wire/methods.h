@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The methods of cadre.v1 by full path and streaming shape. protobuf-c drops the word `stream`, so
- * the shapes are stated here, once; a test compares them with the .proto files. */
+ * The methods of cadre.v1 by full path and streaming shape. protobuf-c drops the keyword `stream`,
+ * so the shapes are listed here; a test compares them with the .proto files. */
 #ifndef CADRE_WIRE_METHODS_H
 #define CADRE_WIRE_METHODS_H
 
@@ -29,7 +29,7 @@
 #define METHOD_JOBS_LIST_WORKERS  "/cadre.v1.Jobs/ListWorkers"
 #define METHOD_JOBS_VERSION       "/cadre.v1.Jobs/Version"
 
-/* Who sends more than one message. */
+/* Which side sends more than one message. */
 enum method_shape {
     METHOD_UNARY = 0,
     METHOD_CLIENT_STREAM,

@@ -2,8 +2,8 @@
  * How rows and tables are written: ROWS(Cursor) = {POSITION(Cursor, begin), ...}; TABLE(Cursor,
  * cursor). `m` is the name of the message in the .proto file, and model_##m a typedef of its model
  * struct; `f` is the name of the field there, and of the member in the model unless the macro takes
- * one. A row does not compile when one of its two members is not of the type that it says. Private
- * to the tables of common/wire. */
+ * one. A row does not compile when one of its two members has another type than the row. Private to
+ * the tables of common/wire. */
 #ifndef CADRE_WIRE_ROWS_H
 #define CADRE_WIRE_ROWS_H
 
@@ -11,7 +11,7 @@
 #include "common/wire/codec.h"
 #include "common/wire/tables.h"
 
-/* ---- what makes a wrong row fail to compile ---- */
+/* ---- checks that reject a wrong row at compile time ---- */
 
 #define AT_WIRE(m, f)                offsetof(Cadre__V1__##m, f)
 #define AT_MODEL(m, member)          offsetof(model_##m, member)
@@ -51,17 +51,17 @@
 #define SLOT(m, f)                           NUMBER(m, f, 0, LIMIT_TASKS_PER_JOB - 1)
 /* Of microseconds, or of bytes. */
 #define SPAN(m, f) NUMBER(m, f, 0, INT64_MAX)
-/* Of a dataset. STREAM_ANY is what absence means, and refused. */
+/* Of a dataset. STREAM_ANY is absence on the wire, and refused as a number. */
 #define STREAM(m, f) NUMBER(m, f, 0, STREAM_ANY - 1)
-/* 0 is no limit; one that nothing could run under is a mistake. */
+/* 0 is no limit; a limit under which nothing could run is refused. */
 #define NUMBER_OR_ZERO(m, f, least, most) ROW(RANGE_ROW(m, f, f, least, most), .or_zero = true)
-/* From 0 to what the field `other` of the same message is. */
+/* From 0 to the value of the field `other` of the same message. */
 #define NUMBER_UP_TO(m, f, other)                                                                  \
     ROW(RANGE_ROW(m, f, f, 0, 0), .is_bound = true,                                                \
         .bound = AT_WIRE(m, other) + CHECKED(sizeof OF_WIRE(m, f) == sizeof OF_WIRE(m, other)))
 
-/* An optional field: absence is `none_` in the model, or says that the bool `flag_` is false.
- * `case_` is protobuf-c's constant without CADRE__V1__. */
+/* An optional field: absence is `none_` in the model, or false of the bool `flag_`. `case_` is
+ * protobuf-c's constant without CADRE__V1__. */
 #define CASE_ROW(m, f, case_) .number = CADRE__V1__##case_, .wire_case = AT_WIRE(m, _##f##_case)
 #define NUMBER_OR_NONE(m, f, case_, none_, most)                                                   \
     ROW(RANGE_ROW(m, f, f, 0, most), .when = WHEN_NOT_NONE, .none = (none_), CASE_ROW(m, f, case_))
@@ -82,7 +82,7 @@
     ROW(.name = #f, .kind = ROW_JOB, .size = sizeof(uint64_t), .wire = AT_WIRE_IS(m, f, uint64_t), \
         .model = AT_MODEL_IS(m, member, uint64_t))
 
-/* ---- texts and bytes; `rule` is one of the take_ functions of codec.h ---- */
+/* ---- texts and bytes; `rule` is one of the decode_ functions of codec.h ---- */
 
 #define TEXT_ROW(m, f, rule)                                                                       \
     .name = #f, .kind = ROW_TEXT, .text = (rule), .wire = AT_WIRE_IS(m, f, char *)
@@ -112,21 +112,21 @@
     .of = &wire_table_##M
 #define MEMBER_ROW(m, f, M, member) MESSAGE_ROW(m, f, M), .model = AT_MODEL_IS(m, member, model_##M)
 /* Its members are in the model struct of the message itself. */
-#define IN_PLACE_ROW(m, f, M) MESSAGE_ROW(m, f, M), .model = CHECKED_IS(*(model_##m *)0, model_##M)
+#define INLINE_ROW(m, f, M) MESSAGE_ROW(m, f, M), .model = CHECKED_IS(*(model_##m *)0, model_##M)
 #define FLAG_ROW(m, flag_)    .when = WHEN_FLAG, .flag = AT_MODEL_IS(m, flag_, bool)
 
-/* Always there; sent as its table says, or when the bool `flag` says so. */
+/* Always there; sent unless is_given of its table returns false, or if the bool `flag` is true. */
 #define MESSAGE(m, f, M)           ROW(MEMBER_ROW(m, f, M, f))
 #define MESSAGE_OR_NONE(m, f, M)   ROW(MEMBER_ROW(m, f, M, f), .when = WHEN_GIVEN)
 #define MESSAGE_IF(m, f, M, flag)  ROW(MEMBER_ROW(m, f, M, f), FLAG_ROW(m, flag))
-#define IN_PLACE_IF(m, f, M, flag) ROW(IN_PLACE_ROW(m, f, M), FLAG_ROW(m, flag))
+#define INLINE_IF(m, f, M, flag) ROW(INLINE_ROW(m, f, M), FLAG_ROW(m, flag))
 
 /* A member of the oneof `message`; `type` is that of the model, with the same number as `case_`,
  * protobuf-c's constant without CADRE__V1__. */
 #define MEMBER_AT(case_, type) [(type) + CHECKED((int)CADRE__V1__##case_ == (int)(type))]
 #define MEMBER(m, f, M, member, case_, type)                                                       \
     MEMBER_AT(case_, type) = ROW(MEMBER_ROW(m, f, M, member))
-#define MEMBER_IN_PLACE(m, f, M, case_, type) MEMBER_AT(case_, type) = ROW(IN_PLACE_ROW(m, f, M))
+#define MEMBER_INLINE(m, f, M, case_, type) MEMBER_AT(case_, type) = ROW(INLINE_ROW(m, f, M))
 
 /* ---- lists ---- */
 
@@ -167,7 +167,7 @@
 #define TABLE(m, lower)                                                                            \
     TABLE_START(m, lower), .rows = rows_##m, .row_count = CADRE_COUNT_OF(rows_##m)                 \
     }
-/* With more of struct wire_table. */
+/* With further members of struct wire_table. */
 #define TABLE_WITH(m, lower, ...)                                                                  \
     TABLE_START(m, lower), .rows = rows_##m, .row_count = CADRE_COUNT_OF(rows_##m), __VA_ARGS__    \
     }
@@ -178,7 +178,8 @@
 #define TABLE_WITHOUT_ROWS(m, lower)                                                               \
     TABLE_START(m, lower)                                                                          \
     }
-/* A table with the oneof `message`, whose members are rows_##members; it travels by itself. */
+/* A table with the oneof `message`, whose members are rows_##members; it is a message of its own.
+ */
 #define ONEOF(m, members_)                                                                         \
     .members = rows_##members_, .member_count = CADRE_COUNT_OF(rows_##members_),                   \
     .member_case = AT_WIRE(m, message_case), .member_type = AT_MODEL(m, type)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A message as a table, a field of it as a row: where the field lies in protobuf-c's struct and in
- * the model's, what it is, when it is there and which values are good. encoder.c and decoder.c walk
- * the rows and know no message; rows.h has the macros that make one. Private to common/wire. */
+ * A message as a table, a field of it as a row: its offset in protobuf-c's struct and in the
+ * model's, its kind, its presence and its limits. encoder.c and decoder.c walk the rows and contain
+ * no message of their own; rows.h has the macros that make rows. Private to common/wire. */
 #ifndef CADRE_WIRE_TABLE_H
 #define CADRE_WIRE_TABLE_H
 
@@ -27,10 +27,10 @@ enum row_kind {
 };
 
 enum row_when {
-    WHEN_ALWAYS = 0, /* a message that is absent "is missing" */
-    WHEN_GIVEN,      /* a message that may be absent; is_given of its table says when it is sent */
-    WHEN_FLAG,       /* a bool of the model, at `flag`, says so */
-    WHEN_NOT_NONE    /* a number other than `none`, which is what absence means in the model */
+    WHEN_ALWAYS = 0, /* the error of an absent message is "is missing" */
+    WHEN_GIVEN,      /* a message that may be absent; sent if is_given of its table returns true */
+    WHEN_FLAG,       /* sent if a bool of the model, at `flag`, is true */
+    WHEN_NOT_NONE    /* a number other than `none`, which is absence in the model */
 };
 
 struct wire_row {
@@ -48,8 +48,9 @@ struct wire_row {
     };
     uint16_t wire; /* offsets in protobuf-c's struct: of the field, */
     uint16_t wire_count;
-    uint16_t wire_case; /* of what says whether it is there: then that is equal to `number` */
-    uint16_t bound;     /* NUMBER that is_bound: the field here, not `most`, is the most */
+    uint16_t wire_case; /* of the presence: the field is there when that is equal to `number` */
+    uint16_t bound;     /* NUMBER that is_bound: the field at this offset, not `most`, is the
+                         * maximum */
     uint16_t model;     /* offsets in the model's struct: of the member, */
     uint16_t model_count;
     uint16_t flag;
@@ -60,8 +61,8 @@ struct wire_row {
     uint8_t number;
     bool is_bound;
     bool is_array;   /* LIST: in an array of the model, whose count has 32 bits */
-    bool or_zero;    /* NUMBER: 0 is good, whatever least is */
-    bool for_people; /* TEXT: it is made fit when it is packed */
+    bool or_zero;    /* NUMBER: 0 is good, also under `least` */
+    bool for_people; /* TEXT: bad bytes are replaced when it is packed */
 };
 
 _Static_assert(sizeof(struct wire_row) <= 64, "a row fits a cache line");
@@ -71,14 +72,14 @@ struct wire_table {
     const struct wire_row *rows;
     size_t row_count;
     size_t model_bytes;
-    size_t limit_bytes; /* of a message that travels by itself; 0: it is always part of another */
+    size_t limit_bytes; /* of a message of its own; 0: it is always part of another */
     /* Of the oneof that it may have: each member by its number, which is also the model's type. */
     const struct wire_row *members;
     size_t member_count;
     uint16_t member_case; /* offset in protobuf-c's struct */
     uint16_t member_type; /* offset in the model's */
-    /* What rows cannot say, after them; only when all is good so far. after_fill only takes away:
-     * it adds no bytes to what the rows have. */
+    /* Checks beyond the rows, after them; only when all is good so far. after_fill only removes: it
+     * adds no bytes to those of the rows. */
     void (*after_fill)(void *wire, const void *model);
     void (*after_take)(struct decoder *decoder, const void *wire, void *model);
     bool (*is_given)(const void *model); /* NULL: always */

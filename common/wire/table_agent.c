@@ -4,12 +4,12 @@
 
 /* ---- up ---- */
 
-/* Only a listing leaves some GPUs out. */
+/* Only a listing omits some GPUs. */
 static void hello_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
     const struct agent_hello *hello = model;
-    decoder->place.message = "Gpus";
+    decoder->path.message = "Gpus";
     decode_number(decoder, "omitted", hello->gpus.omitted, 0, 0);
 }
 
@@ -50,7 +50,7 @@ ROWS(AgentArrived) = {
     POSITION(AgentArrived, up_to),
     NUMBER_UP_TO(AgentArrived, applied, up_to),
     POSITION(AgentArrived, wanted),
-    COPY(AgentArrived, wanted_slot), /* when so many are wanted */
+    COPY(AgentArrived, wanted_slot), /* not 0 only with `wanted` */
     MESSAGE_OR_NONE(AgentArrived, cursor, Cursor),
     MESSAGE_OR_NONE(AgentArrived, consumption, Consumption),
     MESSAGE_OR_NONE(AgentArrived, verified, Verified),
@@ -132,9 +132,9 @@ ROWS(AgentUp) = {
 
 ROWS(AgentUpMembers) = {
     MEMBER(AgentUp, hello, AgentHello, hello, AGENT_UP__MESSAGE_HELLO, AGENT_UP_HELLO),
-    MEMBER_IN_PLACE(
+    MEMBER_INLINE(
         AgentUp, heartbeat, AgentHeartbeat, AGENT_UP__MESSAGE_HEARTBEAT, AGENT_UP_HEARTBEAT),
-    MEMBER_IN_PLACE(
+    MEMBER_INLINE(
         AgentUp, draining, AgentDraining, AGENT_UP__MESSAGE_DRAINING, AGENT_UP_DRAINING),
     MEMBER(AgentUp, arrived, AgentArrived, arrived, AGENT_UP__MESSAGE_ARRIVED, AGENT_UP_ARRIVED),
     MEMBER(AgentUp, started, AgentTaskStarted, started, AGENT_UP__MESSAGE_STARTED,
@@ -178,7 +178,7 @@ ROWS(AgentStart) = {
 };
 static TABLE_WITH(AgentStart, agent_start, .after_take = start_after_take);
 
-/* The task of a stop or a tell, when it is for one only. */
+/* The task of a stop or a relay that is for one only. */
 static void check_one(struct decoder *decoder, bool one, struct task_ref task, struct job_id job)
 {
     if (one && task.job.n != job.n) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What moves contents and listings: blobs, logs, outputs, workers, the version. */
+ * The messages of contents and listings: blobs, logs, outputs, workers, the version. */
 #include "common/wire/rows.h"
 
 /* Of a chunk beside its data: header, tags and lengths. */
@@ -7,7 +7,7 @@
 
 _Static_assert(LIMIT_BLOBS_LISTED > LIMIT_FILES_PER_JOB &&
                    LIMIT_BLOBS_LISTED > LIMIT_BLOB_BYTES / LIMIT_CHECKPOINT_BLOCK_BYTES,
-    "all contents of a job, and of a checkpoint, can be asked for at once");
+    "all contents of a job, and of a checkpoint, fit one blob_list");
 
 /* ---- logs ---- */
 
@@ -44,7 +44,7 @@ ROWS(BlobHeader) = {
 static TABLE(BlobHeader, blob_header);
 
 ROWS(BlobChunk) = {
-    IN_PLACE_IF(BlobChunk, header, BlobHeader, has_header),
+    INLINE_IF(BlobChunk, header, BlobHeader, has_header),
     DATA(BlobChunk, data, bytes, byte_count, LIMIT_BLOB_CHUNK_BYTES),
 };
 TABLE_WITH(BlobChunk, blob_chunk, .limit_bytes = LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);
@@ -67,7 +67,7 @@ ROWS(OutputHeader) = {
 static TABLE(OutputHeader, output_header);
 
 ROWS(OutputChunk) = {
-    IN_PLACE_IF(OutputChunk, header, OutputHeader, has_header),
+    INLINE_IF(OutputChunk, header, OutputHeader, has_header),
     DATA(OutputChunk, data, bytes, byte_count, LIMIT_BLOB_CHUNK_BYTES),
 };
 TABLE_WITH(OutputChunk, output_chunk, .limit_bytes = LIMIT_BLOB_CHUNK_BYTES + CHUNK_HEAD_BYTES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts that messages of several families have in common. */
+ * The tables of messages that several families use. */
 #include "common/wire/rows.h"
 
 ROWS(TaskRef) = {
@@ -73,7 +73,7 @@ ROWS(Consumption) = {
     POSITION(Consumption, steps), POSITION(Consumption, samples),
     COPY_AS(Consumption, consumed_low, consumed[0]),
     COPY_AS(Consumption, consumed_high, consumed[1]),
-    IN_PLACE_IF(Consumption, expected, ConsumptionExpected, provable),
+    INLINE_IF(Consumption, expected, ConsumptionExpected, provable),
     COPY(Consumption, files), /* when it is provable */
 };
 TABLE_WITH(Consumption, consumption, .after_fill = consumption_after_fill,
@@ -91,7 +91,7 @@ ROWS(Verified) = {
 };
 TABLE_WITH(Verified, verified, .is_given = verified_is_given);
 
-/* ---- how a task ended, how it goes on ---- */
+/* ---- how a task ended, where it continues ---- */
 
 ROWS(TaskExit) = {
     SIGNED(TaskExit, code, 0, 255),
@@ -126,7 +126,7 @@ ROWS(Progress) = {
 };
 TABLE(Progress, progress);
 
-/* ---- who reads what of a dataset ---- */
+/* ---- which task reads which file ---- */
 
 WIRE_MODEL(ShardFile, struct shard_file);
 
@@ -165,7 +165,7 @@ ROWS(Gpu) = {
 };
 static TABLE(Gpu, gpu);
 
-/* A host of which there is nothing to tell sends nothing. */
+/* A host without GPUs and without a reason is not sent. */
 static bool gpus_are_given(const void *model)
 {
     const struct gpus *gpus = model;
@@ -177,7 +177,7 @@ static bool gpus_are_given(const void *model)
     return gpus->count > 0 || gpus->omitted > 0 || gpus->usable > 0 || gpus->nccl > 0 || text;
 }
 
-/* Who adds them up must come to the same number. */
+/* The sum must be the same when the receiver adds them up. */
 static void gpus_after_take(struct decoder *decoder, const void *wire, void *model)
 {
     (void)wire;
@@ -193,7 +193,7 @@ static void gpus_after_take(struct decoder *decoder, const void *wire, void *mod
 
 ROWS(Gpus) = {
     MESSAGES(Gpus, devices, Gpu, devices, count, LIMIT_GPUS_PER_WORKER),
-    COPY(Gpus, omitted), /* not more than the devices leave room for */
+    COPY(Gpus, omitted), /* at most what the devices leave room for */
     COPY(Gpus, usable),  /* the devices that are, and of those that are omitted */
     TEXT_FOR_PEOPLE(Gpus, driver, decode_name_or_empty),
     TEXT_FOR_PEOPLE(Gpus, runtime, decode_name_or_empty),

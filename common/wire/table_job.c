@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * JobSpec: what a client asks for. The strictest border of all, for it comes from people. The
- * checkpoint that a job goes on from. What a client is told about jobs: JobInfo and what has one.
- */
+ * JobSpec, what a client submits: the strictest checks, because it is written by people. The
+ * checkpoint that a job goes on from. What a client receives of jobs: JobInfo and its parts. */
 #include <string.h>
 
 #include "common/wire/check.h"
@@ -59,7 +58,7 @@ ROWS(JobFile) = {
 };
 static TABLE(JobFile, job_file);
 
-/* What the tasks are fits together, and their number is that of the tasks. */
+/* The ps_job fits the job, and its number of tasks is the job's. */
 static void check_ps_job(struct decoder *decoder, const struct job_spec *spec)
 {
     const char *fault = ps_job_fault(&spec->ps_job, spec->strategy);
@@ -76,7 +75,7 @@ static void check_ps_job(struct decoder *decoder, const struct job_spec *spec)
     }
 }
 
-/* All names must find their place in one folder. */
+/* All names must be files of one folder. */
 static void check_files(struct decoder *decoder, const struct job_spec *spec)
 {
     const char **names = decode_array(decoder, spec->file_count + 1, sizeof *names);
@@ -147,8 +146,8 @@ TABLE(CheckpointRef, checkpoint_ref);
 
 WIRE_MODEL(TaskInfo, struct task_info);
 
-/* States that are not known here, of this and of JobInfo, are taken as they are: a coordinator of a
- * later version tells of them, and its clients go on. */
+/* Unknown states, of this and of JobInfo, are taken as they are, because a coordinator of a newer
+ * version may send them, and its clients go on. */
 ROWS(TaskInfo) = {
     SLOT(TaskInfo, slot),
     COPY(TaskInfo, incarnation),
@@ -161,8 +160,8 @@ ROWS(TaskInfo) = {
 };
 static TABLE(TaskInfo, task_info);
 
-/* A job whose ten thousand tasks all left a last line would not fit a message: how they ended
- * matters more. */
+/* A job whose ten thousand tasks all left a last line would not fit a message: exit codes are kept,
+ * texts are dropped. */
 static void info_after_fill(void *wire, const void *model)
 {
     (void)model;

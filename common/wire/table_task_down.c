@@ -8,7 +8,7 @@ _Static_assert((int)CADRE__V1__HALT_KIND__HALT_KIND_STOP == HALT_STOP, "same num
 
 /* ---- a halt, of a plan and of a release ---- */
 
-/* Only a halt that waits for a step waits for one of a stream. */
+/* Only a regroup has a stream. */
 static bool halt_has_stream(uint64_t halt_at, enum halt_kind kind)
 {
     return halt_at != POSITION_NONE && kind == HALT_REGROUP;
@@ -24,7 +24,7 @@ static void check_halt(struct decoder *decoder, uint64_t halt_at, enum halt_kind
         *stream = 0;
         if (stream_given) {
             decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "halt_stream",
-                "is given, but the halt is none that waits for a stream's step");
+                "is given, but only a regroup waits for a step of a stream");
         }
     }
 }
@@ -49,7 +49,7 @@ static void check_roster(struct decoder *decoder, const struct task_plan *plan)
     for (size_t i = 0; i < plan->roster_count; i++) {
         uint32_t slot = plan->roster[i].slot;
         if ((seen[slot / 64] >> (slot % 64) & 1) != 0) {
-            decoder->place = (struct taker_place){"RosterEntry", "TaskPlan", "roster", i};
+            decoder->path = (struct field_path){"RosterEntry", "TaskPlan", "roster", i};
             decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "slot", "%u is there twice", slot);
             return;
         }
@@ -158,7 +158,7 @@ static void warm_after_take(struct decoder *decoder, const void *wire, void *mod
     for (size_t i = 0; i < warm->stream_count; i++) {
         for (size_t before = 0; before < i; before++) {
             if (warm->streams[before].stream == warm->streams[i].stream) {
-                decoder->place = (struct taker_place){"StreamPosition", "TaskWarm", "streams", i};
+                decoder->path = (struct field_path){"StreamPosition", "TaskWarm", "streams", i};
                 decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "stream", "%u is there twice",
                     warm->streams[i].stream);
             }
@@ -200,7 +200,7 @@ static void members_after_take(struct decoder *decoder, const void *wire, void *
     }
     for (size_t i = 0; i < all->member_count && decoder->status == CADRE_OK; i++) {
         const struct task_member *member = &all->members[i];
-        decoder->place = (struct taker_place){"TaskMember", "TaskMembers", "members", i};
+        decoder->path = (struct field_path){"TaskMember", "TaskMembers", "members", i};
         decode_number(decoder, "slot", member->slot, least, LIMIT_TASKS_PER_JOB - 1);
         if (member->here && (member->incarnation == 0 || member->attempts == 0)) {
             decoder_fail(decoder, CADRE_INVALID_ARGUMENT, "here",
@@ -245,10 +245,10 @@ static TABLE_WITHOUT_ROWS(TaskSuperseded, task_superseded);
 ROWS(TaskDownMembers) = {
     MEMBER(TaskDown, plan, TaskPlan, plan, TASK_DOWN__MESSAGE_PLAN, TASK_DOWN_PLAN),
     MEMBER(TaskDown, release, TaskRelease, release, TASK_DOWN__MESSAGE_RELEASE, TASK_DOWN_RELEASE),
-    MEMBER_IN_PLACE(TaskDown, abort, TaskAbort, TASK_DOWN__MESSAGE_ABORT, TASK_DOWN_ABORT),
-    MEMBER_IN_PLACE(TaskDown, reset, TaskReset, TASK_DOWN__MESSAGE_RESET, TASK_DOWN_RESET),
-    MEMBER_IN_PLACE(TaskDown, goodbye, TaskGoodbye, TASK_DOWN__MESSAGE_GOODBYE, TASK_DOWN_GOODBYE),
-    MEMBER_IN_PLACE(
+    MEMBER_INLINE(TaskDown, abort, TaskAbort, TASK_DOWN__MESSAGE_ABORT, TASK_DOWN_ABORT),
+    MEMBER_INLINE(TaskDown, reset, TaskReset, TASK_DOWN__MESSAGE_RESET, TASK_DOWN_RESET),
+    MEMBER_INLINE(TaskDown, goodbye, TaskGoodbye, TASK_DOWN__MESSAGE_GOODBYE, TASK_DOWN_GOODBYE),
+    MEMBER_INLINE(
         TaskDown, superseded, TaskSuperseded, TASK_DOWN__MESSAGE_SUPERSEDED, TASK_DOWN_SUPERSEDED),
     MEMBER(TaskDown, refused, Refused, refused, TASK_DOWN__MESSAGE_REFUSED, TASK_DOWN_REFUSED),
     MEMBER(TaskDown, warm, TaskWarm, warm, TASK_DOWN__MESSAGE_WARM, TASK_DOWN_WARM),

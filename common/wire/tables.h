@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The messages that several files know, with their model structs and the file that has the rows.
+ * The messages that several files use, with their model structs and the file that has the rows.
  * Those of one file have a WIRE_MODEL there. Private to common/wire. */
 #ifndef CADRE_WIRE_TABLES_H
 #define CADRE_WIRE_TABLES_H

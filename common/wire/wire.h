@@ -3,18 +3,18 @@
  * is checked here: sizes, limits of common/model/limits.h, names, UTF-8, enum ranges, hash lengths,
  * the budget of an unpack.
  *
- * unpack: fills *ret_x from `size` bytes; all that it points to lives in `arena` and dies with it.
- * An error (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value and the
- * limit; the arena stays usable and *ret_x is undefined. Strings that come out are never NULL;
- * arrays without entries may be.
+ * unpack: fills *ret_x from `size` bytes; all that it points to is in `arena` and valid until its
+ * reset. An error (INVALID_ARGUMENT, RESOURCE_EXHAUSTED) names the message, the field, the value
+ * and the limit; the arena stays usable and *ret_x is undefined. Strings are never NULL; arrays
+ * without entries may be.
  *
  * pack: appends the encoding to `buffer`. RESOURCE_EXHAUSTED when it would exceed LIMIT_FRAME_BYTES
  * (a job_spec: LIMIT_SPEC_BYTES; blob and log chunks: their own limits plus 4 KiB) or memory is
- * out; the buffer is then as before. NULL is the empty string. Texts for people (reasons, exit
- * texts, messages) are made fit: what is not UTF-8 becomes "?", control characters become spaces,
- * long ones are cut. Names, paths and arguments are packed as they are and judged by the receiver;
- * check.h and file_name_check (common/base/files.h) judge them beforehand. A job_info that would be
- * too large leaves out the exit texts of its tasks.
+ * out; the buffer is then as before. NULL is the empty string. In texts for people (reasons, exit
+ * texts, messages) bad UTF-8 becomes "?", control characters become spaces, and long ones are cut.
+ * Names, paths and arguments are packed as they are and checked by the receiver; check.h and
+ * file_name_check (common/base/files.h) check them beforehand. A job_info that would be too large
+ * omits the exit texts of its tasks.
  *
  * Not thread-safe per object; no global state. */
 #ifndef CADRE_WIRE_WIRE_H
@@ -31,7 +31,9 @@ struct wire_buffer {
     size_t capacity;
 };
 
-void wire_buffer_clear(struct wire_buffer *buffer); /* size = 0, memory is kept */
+/* size = 0, memory is kept. */
+void wire_buffer_clear(struct wire_buffer *buffer);
+/* Also of {0}; the buffer is {0} again. */
 void wire_buffer_free(struct wire_buffer *buffer);
 
 /* Room for `size` bytes after buffer->size; a buffer at least doubles. False: out of memory,
@@ -41,11 +43,14 @@ bool wire_buffer_reserve(struct wire_buffer *buffer, size_t size);
 /* Memory of unpacked messages with a byte budget; reset after each message keeps the first block.
  */
 struct wire_arena;
-struct wire_arena *wire_arena_new(size_t budget_bytes); /* NULL: out of memory */
+/* NULL: out of memory. */
+struct wire_arena *wire_arena_new(size_t budget_bytes);
+/* Ends what was unpacked; keeps the first block. */
 void wire_arena_reset(struct wire_arena *arena);
-void wire_arena_free(struct wire_arena *arena); /* accepts NULL */
+/* Accepts NULL. */
+void wire_arena_free(struct wire_arena *arena);
 
-/* X(model struct, message in the .proto files) for all that travel by themselves. */
+/* X(model struct, message in the .proto files) for each message of its own. */
 #define WIRE_MESSAGES(X)                                                                           \
     X(task_up, TaskUp)                                                                             \
     X(task_down, TaskDown)                                                                         \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The published checkpoints: how many a job keeps, and who needs which. */
+ * The published checkpoints: how many a job keeps, and which jobs begin at which. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,8 +56,8 @@ cadre_status engine_drop_surplus(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Of a job that ended nothing waits to be stored. Without room on the disk it is forgotten all the
- * same: who asks for it after the next start finds out again. */
+/* Of a job that ended no record waits to be stored. Without room on the disk the checkpoint is
+ * dropped all the same: the next reader after a start finds the damage again. */
 static void forget_damaged(
     struct engine *engine, struct directory_entry *entry, uint64_t position, const char *why)
 {
@@ -84,7 +84,8 @@ static bool has_own(const struct directory_entry *entry, uint64_t position)
     return at < entry->checkpoint_count;
 }
 
-/* What the job at whose checkpoint `entry` began has instead, unless a client named that one. */
+/* The newest whole checkpoint for the job that was to begin at `entry`'s, unless a client named
+ * that one. */
 static void look_for_origin(const struct engine *engine, const struct directory_entry *entry,
     struct core_checkpoint_damaged *damaged, char remedy[LIMIT_TEXT_BYTES])
 {
@@ -182,7 +183,7 @@ cadre_status engine_each_checkpoint(struct engine *engine,
         for (size_t k = 0; k < entry->checkpoint_count; k++) {
             visit(user, entry->id, &entry->checkpoints[k]);
         }
-        /* Another job's, which may be gone: wanted until this one has its own. */
+        /* Another job's, which may be removed: kept until this one has its own. */
         if (entry->restores && entry->checkpoint_count == 0) {
             visit(user, entry->id, &entry->origin);
         }

@@ -91,8 +91,8 @@ void engine_count_turn(struct engine *engine)
     }
 }
 
-/* Steps are looked at where somebody asks, and where a job leaves the core: to count each commit
- * would cost every step something. */
+/* Steps are counted when a reader requests them, and when a job leaves the core, because counting
+ * at each commit would cost every step something. */
 void engine_count_steps(struct engine *engine, struct directory_entry *entry)
 {
     uint64_t committed = engine_position(engine, entry);

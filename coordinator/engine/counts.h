@@ -12,7 +12,7 @@ enum engine_formed {
     ENGINE_FORMED_LOST,    /* a worker was lost, with tasks */
     ENGINE_FORMED_FAILED,  /* a task failed, or was replaced */
     ENGINE_FORMED_JOINED,  /* it has more tasks than the one before */
-    ENGINE_FORMED_DRAINED, /* it has not, and nobody was lost: tasks went elsewhere */
+    ENGINE_FORMED_DRAINED, /* it has not, and no worker was lost: tasks went elsewhere */
     ENGINE_FORMED_COUNT
 };
 
@@ -25,11 +25,11 @@ struct engine_counts {
     uint64_t tasks_failed; /* a signal, or a status that is neither 0 nor "preempted" */
     uint64_t tasks_done;   /* the others that ended */
     uint64_t steps;        /* committed, each once however often it was computed */
-    uint64_t releases;     /* said to a generation; one may admit several steps */
+    uint64_t releases;     /* sent to a generation; one may admit several steps */
     uint64_t checkpoints;  /* published */
     uint64_t commits;      /* of the ledger */
-    uint64_t workers_lost; /* given up since they were silent */
-    /* From reading the first arrival of a turn to when the releases of that turn were handed to the
+    uint64_t workers_lost; /* given up because they were silent */
+    /* From reading the first arrival of a turn to handing the releases of that turn to the
      * transport, the ledger's commit included. */
     struct histogram release;
     struct histogram commit;

@@ -78,7 +78,7 @@ cadre_status directory_entry_new(
     return CADRE_OK;
 }
 
-void directory_task_place(
+void directory_task_placed(
     struct directory_entry *entry, uint32_t slot, uint64_t incarnation, const char *worker)
 {
     CADRE_ASSERT(slot < entry->task_count);
@@ -120,12 +120,12 @@ static void fill_from_store(struct directory_entry *entry, const struct store_jo
     snprintf(entry->text, sizeof entry->text, "%s", job->text);
     for (size_t i = 0; i < restore->task_count; i++) {
         const struct core_restore_task *task = &restore->tasks[i];
-        directory_task_place(entry, task->slot, task->incarnation, task->worker);
+        directory_task_placed(entry, task->slot, task->incarnation, task->worker);
         entry->tasks[task->slot].sent_hello = task->rank != UINT32_MAX;
     }
 }
 
-/* The chief of a crew is the only member of its ledger. */
+/* The chief of a ps job is the only member of its ledger. */
 static bool ranks_fit(const struct job_spec *spec, const struct core_restore_job *restore)
 {
     bool fit = restore->roster <= 1;
@@ -165,7 +165,7 @@ cadre_status directory_entry_load(
     return CADRE_OK;
 }
 
-/* So that a job whose own row is lost can be listed. */
+/* For a job whose own row is lost: so that it can be listed. */
 static cadre_status entry_without_spec(
     struct directory_entry **ret_entry, struct cadre_error *error)
 {
@@ -221,7 +221,7 @@ cadre_status directory_add(
     return CADRE_OK;
 }
 
-/* The index of the first entry whose id is not below `id`. */
+/* The index of the first entry whose id is not less than `id`. */
 static size_t lower_bound(const struct directory *directory, struct job_id id)
 {
     size_t low = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is known of each job beside the core's live state: its spec, its times, how its tasks ended,
- * its last progress. Live jobs and the newest of those that ended; in order of id. */
+ * What the coordinator keeps of each job beside the core's live state: its spec, its times, how its
+ * tasks ended, its last progress. Live jobs and the newest of those that ended; in order of id. */
 #ifndef CADRE_COORDINATOR_DIRECTORY_H
 #define CADRE_COORDINATOR_DIRECTORY_H
 
@@ -41,12 +41,12 @@ struct directory_entry {
     enum job_state state; /* final one once it ended */
     cadre_status code;
     int32_t exit_code;
-    uint64_t position;        /* committed for sure: of a live job the core may know more */
+    uint64_t position;        /* surely committed: of a live job the core may have more */
     struct verified verified; /* as recorded */
     uint64_t generation;
-    char text[LIMIT_TEXT_BYTES];                 /* of a live job: what was shown last */
+    char text[LIMIT_TEXT_BYTES];                 /* of a live job: the last one shown */
     char checkpoint[LIMIT_FILE_NAME_BYTES + 16]; /* the newest, as "checkpoints/<name>" */
-    bool damaged;  /* what the ledger says of it; the text tells what */
+    bool damaged;  /* the ledger's record is damaged; the text gives details */
     bool restores; /* it goes on from: */
     struct core_checkpoint origin;
     struct core_checkpoint_lost newest_lost;
@@ -57,7 +57,7 @@ struct directory_entry {
     struct directory_task *tasks;
     uint32_t task_count;
     struct directory_progress progress;
-    struct directory_progress evaluation; /* of the evaluator of a crew */
+    struct directory_progress evaluation; /* of the evaluator of a ps job */
     struct directory_shards shards;
     bool changed;      /* in this turn */
     bool end_unstored; /* its end is in a turn that is not stored yet */
@@ -72,30 +72,33 @@ struct directory_entry {
 
 struct directory {
     struct directory_entry **entries; /* in order of id */
-    size_t ended;                     /* of them, jobs whose end was told by directory_note_ended */
+    size_t ended;                     /* of them, jobs that directory_note_ended was called for */
     size_t count;
     size_t capacity;
 };
 
+/* Frees all entries; the struct is the caller's. */
 void directory_clear(struct directory *directory);
 
-/* Packs the spec and makes an entry of its own copy; not yet in the directory (its id is not
- * known). */
+/* Packs the spec and makes an entry with a copy of it; not yet in the directory, because it has no
+ * id. */
 cadre_status directory_entry_new(
     const struct job_spec *spec, struct directory_entry **ret_entry, struct cadre_error *error);
-void directory_entry_free(struct directory_entry *entry); /* accepts NULL */
+/* Accepts NULL. */
+void directory_entry_free(struct directory_entry *entry);
 
 /* From the store at start; task ends and checkpoints are filled in by the caller. */
 cadre_status directory_entry_load(
     const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
 
-/* One of which the ledger lost something: if it had not ended, it has failed now. */
+/* A job of which the ledger lost something: if it had not ended, it has failed now. */
 cadre_status directory_entry_damaged(
     const struct store_job *job, struct directory_entry **ret_entry, struct cadre_error *error);
 
 /* Takes the entry over on success. Ids only grow. */
 cadre_status directory_add(
     struct directory *directory, struct directory_entry *entry, struct cadre_error *error);
+/* NULL: no such job. */
 struct directory_entry *directory_find(const struct directory *directory, struct job_id id);
 
 /* The entry has its final state now, or was added with it. */
@@ -103,27 +106,31 @@ void directory_note_ended(struct directory *directory);
 
 /* The oldest entry that ended, when more than `keep` have; else NULL. */
 struct directory_entry *directory_surplus(const struct directory *directory, uint32_t keep);
+/* Frees the entry of a job that ended. */
 void directory_remove(struct directory *directory, struct job_id id);
 
-/* The newest of the entry, or one that was told before. */
+/* The newest of the entry, or one that was added before. */
 cadre_status directory_checkpoint_add(struct directory_entry *entry,
     const struct core_checkpoint *checkpoint, struct cadre_error *error);
 /* The oldest, when the entry has more than its spec keeps; else NULL. */
 const struct core_checkpoint *directory_checkpoint_surplus(const struct directory_entry *entry);
+/* Of those that are kept. */
 void directory_checkpoint_drop_oldest(struct directory_entry *entry);
-/* That of this position, if there is one, was found damaged. */
+/* The checkpoint of this position, if there is one, was found damaged. */
 void directory_checkpoint_lose(
     struct directory_entry *entry, const struct core_checkpoint_lost *lost);
-/* The newest of its own below the position, else the one that it goes on from, if that is below it;
- * NULL: there is none. */
+/* The newest of its own at a lower position, else the one that it goes on from, if that is at a
+ * lower one; NULL: there is none. */
 const struct core_checkpoint *directory_checkpoint_before(
     const struct directory_entry *entry, uint64_t position);
 
-/* A task has a new place: what was known of the one before is past. */
-void directory_task_place(
+/* A task was placed again: what was recorded of its last process is reset. */
+void directory_task_placed(
     struct directory_entry *entry, uint32_t slot, uint64_t incarnation, const char *worker);
+/* Keeps how the task ended, if it is its newest incarnation. */
 void directory_task_exit(struct directory_entry *entry, const struct store_task_exit *exit);
 
+/* Replaces the progress by a copy. */
 void directory_progress_set(struct directory_progress *progress, const struct progress *value);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts the text behind what is used of the memory. */
+/* Copies the text to the end of the used memory. */
 static const char *directory_shards_put(char **end, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -13,7 +13,7 @@ static const char *directory_shards_put(char **end, const char *text)
     return start;
 }
 
-/* A copy in one piece of memory that begins with the files, so that freeing those frees it. */
+/* A copy in one block of memory that begins with the files, so that freeing those frees it. */
 static bool directory_shards_copy(const struct shards_report *value, struct shards_report *ret_copy)
 {
     size_t bytes = (value->shown_count + 1) * sizeof(struct shard_file);

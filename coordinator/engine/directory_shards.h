@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies of what a job's chief last reported of its datasets: who reads what. */
+ * Copies of the chief's last shards_report of each dataset. */
 #ifndef CADRE_ENGINE_DIRECTORY_SHARDS_H
 #define CADRE_ENGINE_DIRECTORY_SHARDS_H
 
@@ -11,9 +11,10 @@ struct directory_shards {
     size_t count;
 };
 
-/* Replaces what is kept of that dataset. Without memory the older report stays. */
+/* Replaces the report of that dataset. Without memory the older report stays. */
 void directory_shards_set(struct directory_shards *shards, const struct shards_report *value);
 
+/* All of them; the struct is the caller's. */
 void directory_shards_free(struct directory_shards *shards);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening, restoring and most events. */
+ * Opening, restoring and most events. coordinator/daemon and deploy/local call it. */
 #include "coordinator/engine/engine.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void load_checkpoint(void *user, const struct core_checkpoint *checkpoint
     }
 }
 
-/* Since then, by a clock that may have been set back meanwhile. */
+/* The time since then, by a clock that may have been set back meanwhile. */
 static uint64_t ran_us(uint64_t first_us)
 {
     uint64_t now_us = clock_wall_us();
@@ -41,7 +41,7 @@ static uint64_t ran_us(uint64_t first_us)
 static cadre_status add_entry(
     struct engine *engine, struct directory_entry *entry, struct cadre_error *error)
 {
-    entry->counted = entry->position; /* by an earlier life */
+    entry->counted = entry->position; /* by an earlier start */
     entry->counted_restarts = entry->restarts;
     cadre_status status = directory_add(&engine->directory, entry, error);
     if (status != CADRE_OK) {
@@ -57,7 +57,7 @@ static cadre_status unless_lost(cadre_status status)
     return status == CADRE_DATA_LOSS ? CADRE_OK : status;
 }
 
-/* It is listed, and never goes on. Checkpoints of it that are whole can still be gone on from. */
+/* It is listed, and never goes on. Its whole checkpoints can still be restored by other jobs. */
 static cadre_status restore_damaged(
     struct engine *engine, const struct store_job *job, struct cadre_error *error)
 {
@@ -116,7 +116,7 @@ static void restore_culprit(void *user, const struct core_culprit *culprit)
                             .restore_culprit = *culprit});
 }
 
-/* The next turn stores it before it speaks. */
+/* The next turn stores it before it sends anything (protocol, section 4). */
 static void begin_term(struct engine *engine, uint64_t above)
 {
     engine->term.start = (above > engine->term.start ? above : engine->term.start) + 1;
@@ -156,7 +156,8 @@ cadre_status engine_open(const struct engine_options *options, struct store *sto
     engine->core = core_init(engine->core_memory, &options->core);
     engine->store = store;
     engine->surplus_of_all = true;
-    engine->surplus = true; /* a start may come between a checkpoint and the end of an older one */
+    engine->surplus = true; /* a start may come between a checkpoint and the removal of an older one
+                             */
     store->ops->secret(store, engine->secret);
     cadre_status status = engine_restore(engine, error);
     if (status == CADRE_OK && engine->broken != CADRE_OK) {
@@ -237,7 +238,7 @@ void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
     engine_step(engine, &event);
 }
 
-/* What is said for people only: it is shown, and neither decides anything nor is kept. */
+/* Progress and shards are shown to people; no decision uses them, and no record keeps them. */
 static bool is_for_people(const struct agent_up *up)
 {
     return up->type == AGENT_UP_RELAY &&
@@ -262,7 +263,7 @@ static void engine_show(
     engine_note_changed(engine, relay_up->task.job);
 }
 
-/* A worker that was away when a job ended, or went back to the queue, was not told so. */
+/* A worker that was away when a job ended, or went back to the queue, did not get its FORGET. */
 static void forget_kept(struct engine *engine, struct link_id link, const struct agent_hello *hello)
 {
     for (size_t i = 0; i < hello->kept_count; i++) {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The coordinator without its network: owns the core and the store, turns messages into core events
- * and core actions into messages, in the order persist, then speak. Two fronts stand on it: the
- * daemon (gRPC) and `cadre run` (tasks of this machine). A program started by hand steps the core
- * itself.
+ * and core actions into messages, in the order persist, then send. Two fronts use it: the daemon
+ * (gRPC) and `cadre run` (tasks of this machine). A program started by hand steps the core itself.
  *
  * A turn: any number of engine_* event calls, then engine_flush, which commits every record of the
- * turn in one transaction and only then calls the sink. Nothing is spoken outside engine_flush. One
+ * turn in one transaction and only then calls the sink. Nothing is sent outside engine_flush. One
  * thread owns an engine. */
 #ifndef CADRE_COORDINATOR_ENGINE_H
 #define CADRE_COORDINATOR_ENGINE_H
@@ -20,43 +19,45 @@ struct engine;
 
 struct engine_options {
     struct core_options core;
-    uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are forgotten, see
-                           sink->job_forgotten */
-    /* Records whose sync may lag are on the disk after so long at the latest. 0: only with the
-     * next one that may not. */
+    uint32_t keep_jobs; /* jobs that ended and are still listed; older ones are removed, see
+                         * sink->job_forgotten */
+    /* The longest time for which a record whose sync may lag is not on the disk. 0: until the next
+     * one that may not lag. */
     uint64_t sync_us;
-    /* A turn for which there is no room is held and tried again after so long. 0: it breaks the
+    /* A turn for which the disk has no room is held and tried again after so long. 0: it breaks the
      * engine, as any other failure of the store does. */
     uint64_t retry_us;
 };
 
-/* Where speech goes. Everything is borrowed for the call. A sink may call the engine's readers, not
- * its events. */
+/* The receiver of messages. Everything is borrowed for the call. A sink may call the engine's
+ * readers, not its events. */
 struct engine_sink {
     void (*down)(void *user, struct link_id link, const struct agent_down *down);
-    /* Tell the agent why and end its stream. */
+    /* Send the agent the reason and end its stream. */
     void (*refuse)(void *user, struct link_id link, cadre_status code, const char *text);
     void (*answer)(void *user, struct call_id call, cadre_status code, struct job_id job,
         uint32_t queued_before, const char *text);
-    /* Once a turn, after all else; not for steps alone, which would cost each of them something. */
+    /* Once a turn, after all else; not for steps alone, because that would cost each step
+     * something. */
     void (*job_changed)(void *user, struct job_id job);
-    void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may go */
-    /* A published checkpoint is beyond what the job keeps, and is forgotten: its contents may go.
-     */
+    void (*job_forgotten)(void *user, struct job_id job); /* its logs and outputs may be removed */
+    /* A published checkpoint is beyond what the job keeps, and is dropped: its contents may be
+     * removed. */
     void (*checkpoint_dropped)(
         void *user, struct job_id job, const struct core_checkpoint *checkpoint);
 };
 
-/* The engine takes the store over (on success only) and closes it. Jobs of the store are restored.
- */
+/* Takes over the store (on success only) and closes it. Jobs of the store are restored. */
 cadre_status engine_open(const struct engine_options *options, struct store *store,
     const struct engine_sink *sink, void *user, uint64_t now_us, struct engine **ret_engine,
     struct cadre_error *error);
-void engine_close(struct engine *engine); /* accepts NULL */
+/* Accepts NULL. */
+void engine_close(struct engine *engine);
 
-/* This start of the coordinator, as every welcome tells it: once it is on the disk. */
+/* This start of the coordinator, as in every welcome: once it is on the disk. */
 struct term engine_term(const struct engine *engine);
-/* Gives this start a number above `start`. Who was welcomed before knows the older number. */
+/* Gives this start a number above `start`. Workers that were welcomed before have the older number.
+ */
 void engine_supersede(struct engine *engine, uint64_t start);
 
 /* ---- events ---- */
@@ -65,63 +66,68 @@ void engine_supersede(struct engine *engine, uint64_t start);
  * is refused, and one that restores from a job without a checkpoint. */
 void engine_submit(
     struct engine *engine, uint64_t now_us, struct call_id call, const struct job_spec *spec);
-/* One that goes on from a checkpoint which the front knows, whatever spec->restore_from says. */
+/* A job that goes on from a checkpoint that the front gives, whatever spec->restore_from is. */
 void engine_submit_restored(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct job_spec *spec, const struct core_checkpoint *checkpoint);
+/* Answered with the job. */
 void engine_cancel(struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
 
 /* Answered with job 0. */
 void engine_checkpoint_now(
     struct engine *engine, uint64_t now_us, struct call_id call, struct job_id job);
-/* The published checkpoint of this position cannot be read any more: it is forgotten, and who was
- * to go on from it goes on from the newest whole one. `why` is for people. */
+/* The published checkpoint of this position cannot be read any more: it is dropped, and jobs that
+ * were to go on from it go on from the newest whole one. `why` is for people. */
 void engine_checkpoint_damaged(
     struct engine *engine, uint64_t now_us, struct job_id job, uint64_t position, const char *why);
+/* Answered with job 0. `who` is the client, for listings. */
 void engine_drain(struct engine *engine, uint64_t now_us, struct call_id call,
     const struct drain_request *asked, const char *who);
 
-/* Any message of an agent but AGENT_UP_LOG. */
+/* Any message of an agent except AGENT_UP_LOG. */
 void engine_agent_up(
     struct engine *engine, uint64_t now_us, struct link_id link, const struct agent_up *up);
+/* The agent's stream ended. */
 void engine_link_down(struct engine *engine, uint64_t now_us, struct link_id link);
+/* At engine_wake_us. */
 void engine_tick(struct engine *engine, uint64_t now_us);
 
 /* Ends the turn. On an error the engine must be closed: a coordinator that cannot write must not
- * speak. When the commit failed, nothing of the turn was spoken. OK also when there was no room for
+ * send. When the commit failed, nothing of the turn was sent. OK also when the disk had no room for
  * it (see retry_us): the turn is held, and goes on. */
 cadre_status engine_flush(struct engine *engine, uint64_t now_us, struct cadre_error *error);
 
-/* Whether it ended, and nothing of it waits for the next flush. */
+/* Whether it ended, and no message of it waits for the next flush. */
 bool engine_job_may_go(const struct engine *engine, struct job_id job);
-/* Forgets such a job at once, as one beyond keep_jobs; sink->job_forgotten comes before it returns.
+/* Removes such a job at once, as one beyond keep_jobs; sink->job_forgotten comes before it returns.
  * Not from inside the sink. On an error the engine must be closed. */
 cadre_status engine_forget_job(struct engine *engine, struct job_id job, struct cadre_error *error);
-/* True while a turn is held, and why. Events are taken, nothing is spoken, and for the core no time
- * passes. The front refuses what clients want changed. Readers go on: they tell of no job, and of
- * no end of one, that is not stored. */
+/* True while a turn is held, and why. Events are taken, nothing is sent, and for the core no time
+ * passes. The front refuses requests that change something. Readers go on: they show no job, and no
+ * end of one, that is not stored. */
 bool engine_held(const struct engine *engine, struct cadre_error *ret_error);
 
 /* When to call engine_tick next; UINT64_MAX: only on events. */
 uint64_t engine_wake_us(const struct engine *engine);
 
-/* ---- readers; what they point to lives until the next event or flush, the tasks of a job_info
+/* ---- readers; what they point to is valid until the next event or flush, the tasks of a job_info
  * until the next engine_job_info ---- */
 
 /* False: no such job. */
 bool engine_job_info(struct engine *engine, struct job_id job, struct job_info *ret_info);
 /* The same without its tasks and shards: cheap. */
 bool engine_job_basics(struct engine *engine, struct job_id job, struct job_info *ret_info);
-/* As job_info.position, for who looks often: steps alone are not told by job_changed. */
+/* As job_info.position, for frequent readers: job_changed is not called for steps alone. */
 bool engine_job_position(struct engine *engine, struct job_id job, uint64_t *ret_position);
+/* NULL: no such job. */
 const struct job_spec *engine_job_spec(struct engine *engine, struct job_id job);
 
-/* The ledger lost something of it: its message says what, and it neither goes on nor is verified.
- */
+/* The ledger lost something of it: its message gives details, and it neither goes on nor is
+ * verified. */
 bool engine_job_is_damaged(const struct engine *engine, struct job_id job);
 
-/* The jobs known, newest first, without their tasks: i from 0 until false. */
+/* The jobs of the directory, newest first, without their tasks: i from 0 until false. */
 bool engine_job_at(struct engine *engine, uint32_t i, struct job_info *ret_info);
-/* The same of it that costs nothing, for those who look at all jobs. */
+/* The same at no cost, for readers of all jobs. */
 struct engine_job_brief {
     struct job_id id;
     enum job_state state;
@@ -129,20 +135,22 @@ struct engine_job_brief {
     uint64_t started_us; /* 0: not yet */
     uint64_t ended_us;   /* 0: not yet */
 };
+/* Of the directory, also those that ended. */
 uint32_t engine_job_count(const struct engine *engine);
+/* By index, newest first; false: there are not so many. */
 bool engine_job_brief_at(struct engine *engine, uint32_t i, struct engine_job_brief *ret_brief);
 
-/* The workers known, in the order in which they joined, until false; *cursor is 0 at first. */
+/* The workers, in the order in which they joined, until false; *cursor is 0 at first. */
 bool engine_worker_next(struct engine *engine, uint32_t *cursor, struct worker_info *ret_info);
-/* Leaves out GPUs of the later ones where a list of all would be longer than one message may be. */
+/* Omits GPUs of workers further down where a list of all would exceed one message. */
 void engine_shorten_workers(struct worker_info *workers, size_t count);
 
-/* Good until the engine is closed. */
+/* Valid until the engine is closed. */
 const struct engine_counts *engine_counts(struct engine *engine);
 
-/* A page of what the ledger knows: filled until the next event, flush or engine_verify. Nothing is
- * kept between two pages, in which the job may go on: client_message.h says why they are one proof
- * all the same. NOT_FOUND; DATA_LOSS: some of what this page tells is damaged. */
+/* A page of the ledger: valid until the next event, flush or engine_verify. Nothing is kept between
+ * two pages, in which the job may go on: client_message.h explains why they are one proof all the
+ * same. NOT_FOUND; DATA_LOSS: a row of this page is damaged. */
 cadre_status engine_verify(struct engine *engine, const struct verify_request *request,
     struct verify_response *ret_response, struct cadre_error *error);
 
@@ -155,12 +163,13 @@ bool engine_checkpoint(
 bool engine_checkpoint_at(
     struct engine *engine, struct job_id job, uint32_t i, struct core_checkpoint *ret_checkpoint);
 
-/* What the job would begin again from: that, else another job's; false: from the beginning. */
+/* The checkpoint from which the job would begin again: its newest, else another job's; false: from
+ * the beginning. */
 bool engine_begins_at(
     struct engine *engine, struct job_id job, struct core_checkpoint *ret_checkpoint);
 
-/* Every checkpoint that is wanted, of all jobs: what the contents at the coordinator are for. One
- * that a job goes on from is given under that job too. */
+/* Every checkpoint that is kept, of all jobs: it keeps its contents at the coordinator. One that a
+ * job goes on from is given under that job too. */
 cadre_status engine_each_checkpoint(struct engine *engine,
     void (*visit)(void *user, struct job_id job, const struct core_checkpoint *checkpoint),
     void *user, struct cadre_error *error);
@@ -177,7 +186,7 @@ bool engine_task_on_link(struct engine *engine, struct task_ref task, struct lin
 bool engine_task_is_of(struct engine *engine, struct task_ref task, const char *worker);
 /* The job has not ended, and one of its tasks is placed on the worker of this name. */
 bool engine_worker_has_job(struct engine *engine, const char *worker, struct job_id job);
-/* The worker of this name is known and has a task. */
+/* The worker of this name is connected or expected, and has a task. */
 bool engine_worker_has_tasks(const struct engine *engine, const char *worker);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs that ended and are not kept any more. */
+ * Removal of jobs that ended and are not kept any more. */
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 

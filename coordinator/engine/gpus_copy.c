@@ -54,7 +54,7 @@ struct gpus *gpus_copy(const struct gpus *gpus)
     return copy;
 }
 
-/* What the GPUs of one worker take in a list, at their longest. */
+/* The longest encoding of the GPUs of one worker in a list. */
 static size_t packed_size(const struct gpus *gpus)
 {
     size_t size = strlen(gpus->driver) + strlen(gpus->runtime) + strlen(gpus->reason);
@@ -66,7 +66,7 @@ static size_t packed_size(const struct gpus *gpus)
 
 void engine_shorten_workers(struct worker_info *workers, size_t count)
 {
-    size_t room = LIMIT_FRAME_BYTES / 3; /* the rest is for all else that is told */
+    size_t room = LIMIT_FRAME_BYTES / 3; /* the rest is for all other fields */
     for (size_t i = 0; i < count; i++) {
         struct gpus *gpus = &workers[i].gpus;
         size_t size = packed_size(gpus);

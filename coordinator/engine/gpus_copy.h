@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a worker said of its GPUs, kept for listings. */
+ * What a worker reported of its GPUs, kept for listings. */
 #ifndef CADRE_COORDINATOR_ENGINE_GPUS_COPY_H
 #define CADRE_COORDINATOR_ENGINE_GPUS_COPY_H
 

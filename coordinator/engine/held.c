@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What readers are told while a turn is held: nothing of it, since it is not stored. */
+ * What readers see while a turn is held: nothing of it, because it is not stored. */
 #include "coordinator/engine/engine_state.h"
 
-/* The records of the turn are no news to readers any more. */
+/* Readers see the records of the turn. */
 static void held_show(struct engine *engine)
 {
     for (size_t i = 0; i < engine->turn.count; i++) {

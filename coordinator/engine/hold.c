@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "coordinator/engine/hold.h"
 
-/* While a turn is held jobs stand still, and what comes is little. Should it be this much, an end
- * that the next start goes on from is better than all of the memory. */
+/* While a turn is held no job makes progress, and few actions are added. If there are so many
+ * nevertheless, ending the coordinator, whose next start continues, is better than taking all of
+ * the memory. */
 #define HELD_ACTIONS_MAX ((size_t)64 * 1024)
 
 bool hold_takes(struct hold *hold, uint64_t now_us, uint64_t retry_us, size_t actions,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What people are told: the core's live state over what the directory remembers. */
+ * What readers see: the core's live state over the directory's records. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "coordinator/engine/engine_state.h"
 #include "coordinator/engine/gpus_copy.h"
 
-/* Where the worker's details are, or where they would be. */
+/* The index of the worker's details, or where they would be inserted. */
 static size_t index_of_detail(const struct engine *engine, struct worker_id id)
 {
     size_t low = 0;
@@ -50,7 +50,7 @@ void engine_note_task(struct engine *engine, struct job_id job, uint32_t slot)
     }
 }
 
-/* Details of workers that the core has forgotten are dropped, once they are the larger part. Both
+/* Details of workers that the core has removed are dropped, once they are the larger part. Both
  * lists are in order of id. */
 static void drop_forgotten(struct engine *engine)
 {
@@ -85,7 +85,7 @@ void engine_forget_workers(struct engine *engine)
     engine->detail_count = 0;
 }
 
-/* Room for the details of a worker that was not known; NULL: out of memory. */
+/* Room for the details of a new worker; NULL: out of memory. */
 static struct worker_detail *add_detail(struct engine *engine, struct worker_id id)
 {
     if (engine->detail_count == engine->detail_capacity) {
@@ -202,7 +202,7 @@ void engine_fill_basics(
             ret_info->verified_digest = live.verified.digest;
         }
     }
-    if (entry->end_unstored) { /* nobody is told before it is */
+    if (entry->end_unstored) { /* shown once it is stored */
         ret_info->state = JOB_ENDING;
         ret_info->code = CADRE_OK;
         ret_info->exit_code = 0;

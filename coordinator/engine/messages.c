@@ -23,7 +23,7 @@ static struct checkpoint_ref ref_of(const struct core_checkpoint *checkpoint)
     return ref;
 }
 
-/* What is STARTING, through every link; `again`: only on this one. */
+/* The START of each task that is STARTING, through every link; `again`: only on this one. */
 static void start_job(const struct sender *sender, struct job_id job, const struct link_id *again)
 {
     struct core_job_view view;
@@ -221,7 +221,7 @@ static cadre_status notify_job(
     return CADRE_OK;
 }
 
-/* Where the job's streams stand, for a joiner. */
+/* The positions of the job's streams, for a joiner. */
 static size_t fill_streams(const struct sender *sender, struct job_id job,
     struct stream_position ret_streams[LIMIT_STREAMS])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tasks of a crew are told: who of them is where, each by name, for they are in no roster;
- * and when to leave. */
+ * Messages to the tasks of a ps job: the members, each by name, because they are in no roster; and
+ * bye. messages.c calls it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* Tasks of the job as they are now; entries point to addresses. */
 struct membership {
-    struct task_member *all;  /* NULL: the chief is not told */
+    struct task_member *all;  /* NULL: not for the chief */
     struct task_member *some; /* the chief and the servers */
     char (*addresses)[LIMIT_ADDRESS_BYTES];
     size_t some_count;
@@ -21,7 +21,8 @@ static void membership_free(struct membership *membership)
     free(membership->addresses);
 }
 
-/* Who is no chief is told of few: what that costs does not grow with the workers. */
+/* Tasks other than the chief get the chief and the servers only, so that the cost does not grow
+ * with the workers. */
 static bool membership_make(const struct sender *sender, const struct core_job_view *view,
     bool chief, struct membership *ret_membership)
 {

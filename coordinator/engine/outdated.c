@@ -6,7 +6,7 @@ bool outdated_is_message(const struct core_action *action, enum core_message mes
     return action->type == CORE_ACTION_NOTIFY_JOB && action->notify_job.message == message;
 }
 
-/* NULL: what the action tells is never outdated. */
+/* NULL: the action's message is never outdated. */
 static struct newest_messages *newest_of_action(
     const struct newest_of *newest, const struct core_action *action)
 {

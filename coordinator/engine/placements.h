@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the tasks of a record were placed, or who is in its roster, as it was when the core said
- * so: a later step of the same turn may change it. Pure: the simulator fills its records with it.
- */
+ * Where the tasks of a record were placed, or who is in its roster, as of the core's decision,
+ * because a following step of the same turn may change it. Pure: the simulator fills its records
+ * with it. */
 #ifndef CADRE_COORDINATOR_ENGINE_PLACEMENTS_H
 #define CADRE_COORDINATOR_ENGINE_PLACEMENTS_H
 
@@ -19,9 +19,10 @@ bool placements_wanted(const struct core_record *record);
  * step. false: no memory. */
 bool placements_keep(
     const struct core *core, const struct core_record *record, struct placements *ret_placements);
+/* Accepts a zeroed one. */
 void placements_drop(struct placements *placements);
 
-/* They go into the record for the store. */
+/* Puts them into the record for the store. */
 void placements_fill(const struct placements *placements, struct store_record *record);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of a turn: what the directory takes notice of at once, and what the store is told
- * when the turn ends. */
+ * The records of a turn: applied to the directory at once, and filled for the store when the turn
+ * ends. turn.c calls it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
-/* ---- who was placed where ---- */
+/* ---- placements ---- */
 
 /* NULL: no memory, and the engine is broken. */
 static const struct placements *keep_placements(struct engine *engine, size_t action)
@@ -39,8 +39,8 @@ static void note_started(struct engine *engine, struct directory_entry *entry, s
 {
     const struct placements *placements = keep_placements(engine, action);
     for (size_t i = 0; placements != NULL && i < placements->count; i++) {
-        const struct store_placement *place = &placements->items[i];
-        directory_task_place(entry, place->slot, place->incarnation, place->worker);
+        const struct store_placement *placement = &placements->items[i];
+        directory_task_placed(entry, placement->slot, placement->incarnation, placement->worker);
     }
 }
 
@@ -52,7 +52,7 @@ void engine_drop_placements(struct engine *engine)
     engine->target_count = 0;
 }
 
-/* ---- taking notice ---- */
+/* ---- into the directory ---- */
 
 static void note_submitted(struct engine *engine, const struct core_record *record)
 {
@@ -116,7 +116,7 @@ void engine_note_record(struct engine *engine, size_t action)
         entry->started_us = 0;
         break;
     case CORE_RECORD_TASK:
-        directory_task_place(
+        directory_task_placed(
             entry, record->task.slot, record->task.incarnation, record->task.worker);
         break;
     case CORE_RECORD_PLAN:

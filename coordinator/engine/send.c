@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the engine speaks with: its sink, and the keys of generations. */
+ * The engine as a sender: its sink, and the keys of generations. */
 #include <string.h>
 
 #include <openssl/evp.h>
@@ -17,7 +17,7 @@ static void put_le(uint8_t *at, uint64_t value, size_t bytes)
 }
 
 /* Every generation has a key of its own, derived from the store's secret, so that a restarted
- * coordinator knows it again and no record holds it. */
+ * coordinator derives it again and no record holds it. */
 static void derive_key(const struct engine *engine, struct job_id job, struct generation generation,
     uint8_t ret_key[LIMIT_JOB_KEY_BYTES])
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A client's spec into what the core decides with, and the checkpoint that it names. */
+ * A client's spec into the core's event, and the checkpoint that it names. coordinator/daemon and
+ * deploy/local call it. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -26,7 +27,7 @@ static cadre_status check_folder(const struct job_spec *spec, const struct direc
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "the checkpoints of job %llu lie in the shared folder %s: submit with --checkpoint-folder "
+        "the checkpoints of job %llu are in the shared folder %s: submit with --checkpoint-folder "
         "%s to go on from them",
         (unsigned long long)from->id.n, from->spec.checkpoint_folder, from->spec.checkpoint_folder);
 }
@@ -65,13 +66,13 @@ void engine_describe_kept(const struct directory_entry *from, struct job_id sour
     const struct core_checkpoint *newest =
         from != NULL ? directory_checkpoint_before(from, UINT64_MAX) : NULL;
     if (source.n == 0) {
-        text_add(&text, "nothing else is known to go on from");
+        text_add(&text, "there is no other to go on from");
         return;
     }
     text_add(&text, "job ");
     text_add_u64(&text, source.n);
     if (newest == NULL || newest->position == but) {
-        text_add(&text, from != NULL ? " keeps no other that is whole" : " is not known any more");
+        text_add(&text, from != NULL ? " keeps no other that is whole" : " was removed");
         return;
     }
     text_add(&text, " keeps ");
@@ -113,7 +114,7 @@ static cadre_status refuse_all(const struct directory_entry *from, struct cadre_
 }
 
 /* "the checkpoint of step 30 of job 1 is damaged (why): the job goes on from that of step 20"; "":
- * the newest is whole, as far as it is known. */
+ * the newest is whole, as far as it was read. */
 static void note_lost(const struct directory_entry *from, const struct core_checkpoint *origin,
     char note[LIMIT_TEXT_BYTES])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A turn: steps that gather actions, then one commit, then speech. */
+ * A turn: steps that gather actions, then one commit, then messages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "common/pure/assert.h"
 #include "coordinator/engine/engine_state.h"
 
-/* A core that asks for "now" more often than this in one event is looping. */
+/* A core that requests "now" more often than this in one event is looping. */
 #define TICKS_PER_STEP_MAX 100000
 
 void engine_break(struct engine *engine, const struct cadre_error *error)
@@ -72,7 +72,7 @@ void engine_note_changed(struct engine *engine, struct job_id job)
         if (grown == NULL) {
             struct cadre_error error;
             cadre_error_set(
-                &error, CADRE_RESOURCE_EXHAUSTED, "no memory to tell of %zu jobs", capacity);
+                &error, CADRE_RESOURCE_EXHAUSTED, "no memory to notify of %zu jobs", capacity);
             engine_break(engine, &error);
             return;
         }
@@ -83,8 +83,8 @@ void engine_note_changed(struct engine *engine, struct job_id job)
     entry->changed = true;
 }
 
-/* What always holds of the core, of the jobs that the step changed: after each one in debug builds,
- * and in those for AddressSanitizer, which all tests run in. */
+/* The core's invariants, of the jobs that the step changed: after each one in debug builds, and in
+ * those for AddressSanitizer, in which all tests run. */
 static void check_core(const struct engine *engine)
 {
 #if !defined NDEBUG || defined __SANITIZE_ADDRESS__
@@ -217,8 +217,8 @@ static cadre_status drop_surplus(struct engine *engine, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* What is not kept any more goes last: nothing that was spoken names it. Without room it stays for
- * a while. */
+/* What is not kept any more goes last, because no message that was sent names it. Without room on
+ * the disk it stays for a while. */
 static cadre_status clean_up(struct engine *engine, struct cadre_error *error)
 {
     if (engine->surplus_us > engine->now_us) {

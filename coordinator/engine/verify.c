@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ledger proves about a job, gathered from the store page by page. */
+ * What the ledger proves about a job, read from the store page by page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ struct audit_stream {
     char name[LIMIT_NAME_BYTES];
 };
 
-/* A page has room for the newest epoch of each stream beside those that follow each other, and for
- * the newest verified position. */
+/* A page has room for the newest epoch of each stream beside those in order, and for the newest
+ * verified position. */
 #define EPOCHS_IN_ORDER   (LIMIT_PAGE_EPOCHS - LIMIT_STREAMS)
 #define VERIFIED_IN_ORDER (LIMIT_PAGE_VERIFIED - 1)
 

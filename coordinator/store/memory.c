@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The store in memory: for the embedded coordinator, tests and the simulator. A job that changed
- * since the last sync is also held as it was then, so that losing the tail is an exchange. */
+ * since the last sync is also held as it was then, so that losing the tail is an exchange of the
+ * two. Called through store_ops. */
 #include "coordinator/store/store.h"
 
 #include <stdlib.h>
@@ -52,8 +53,8 @@ static struct memory_store *memory_of(const struct store *store)
     return (struct memory_store *)(uintptr_t)store;
 }
 
-/* Where the job stands in the list, or where it would. */
-static struct held_job **place_of(struct memory_store *memory, struct job_id id)
+/* The link to the job in the list, or to its successor when the job is not there. */
+static struct held_job **link_to_job(struct memory_store *memory, struct job_id id)
 {
     struct held_job **at = &memory->jobs;
     while (*at != NULL && (*at)->id.n < id.n) {
@@ -64,7 +65,7 @@ static struct held_job **place_of(struct memory_store *memory, struct job_id id)
 
 static struct held_job *store_memory_find(struct memory_store *memory, struct job_id id)
 {
-    struct held_job *job = *place_of(memory, id);
+    struct held_job *job = *link_to_job(memory, id);
     return job != NULL && job->id.n == id.n ? job : NULL;
 }
 
@@ -96,7 +97,7 @@ static void free_job(struct held_job *job)
 
 static void remove_job(struct memory_store *memory, struct job_id id)
 {
-    struct held_job **at = place_of(memory, id);
+    struct held_job **at = link_to_job(memory, id);
     struct held_job *job = *at;
     *at = job->next;
     free_job(job);
@@ -133,14 +134,14 @@ static cadre_status add_job(
     if (record->spec_bytes > 0) {
         memcpy(spec, record->spec, record->spec_bytes);
     }
-    struct held_job **at = place_of(memory, id);
+    struct held_job **at = link_to_job(memory, id);
     *job = (struct held_job){.next = *at, .id = id, .spec = spec, .spec_bytes = record->spec_bytes};
     memory_job_init(&job->now, record);
     *at = job;
     return CADRE_OK;
 }
 
-/* Keeps the job as it is: a loss of the tail goes back to it. */
+/* Keeps the job as it is: a loss of the tail restores it. */
 static cadre_status keep_durable(struct held_job *job, struct cadre_error *error)
 {
     if (!job->synced || job->durable != NULL) {
@@ -345,7 +346,7 @@ static cadre_status memory_load(struct store *store,
     return CADRE_OK;
 }
 
-/* What stands in memory only is not damaged by a disk. */
+/* A disk cannot damage what is in memory only. */
 static cadre_status memory_check(struct store *store,
     void (*visit)(void *user, struct job_id job, const char *what), void *user,
     struct cadre_error *error)

@@ -185,7 +185,7 @@ cadre_status memory_job_prepare(
 
 /* ---- what cannot ---- */
 
-static void memory_job_place(struct memory_job *job, const struct store_placement *where)
+static void memory_job_put_placement(struct memory_job *job, const struct store_placement *where)
 {
     struct placement_row row = {.slot = where->slot,
         .incarnation = where->incarnation,
@@ -407,14 +407,14 @@ void memory_job_apply(struct memory_job *job, const struct store_record *record)
         restore->started = true;
         restore->incarnation_max = core->incarnation_max;
         for (size_t i = 0; i < record->target_count; i++) {
-            memory_job_place(job, &record->placements[i]);
+            memory_job_put_placement(job, &record->placements[i]);
         }
         break;
     case CORE_RECORD_QUEUED:
         apply_queued(job);
         break;
     case CORE_RECORD_TASK:
-        memory_job_place(job, &(struct store_placement){.slot = core->task.slot,
+        memory_job_put_placement(job, &(struct store_placement){.slot = core->task.slot,
                                   .incarnation = core->task.incarnation,
                                   .attempts = core->task.attempts,
                                   .attempts_generation = core->task.attempts_generation,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the memory peer holds of one job. */
+ * What the memory peer holds of one job: its rows (memory_job.c), what a start reads of them
+ * (memory_view.c) and what a walk visits (memory_walk.c). The simulator's ledger is made of these.
+ */
 #ifndef CADRE_COORDINATOR_STORE_MEMORY_JOB_H
 #define CADRE_COORDINATOR_STORE_MEMORY_JOB_H
 
@@ -43,7 +45,7 @@ struct stream_row {
 };
 
 struct memory_job {
-    struct store_job row; /* without what points somewhere */
+    struct store_job row; /* without its pointers */
     char text[LIMIT_TEXT_BYTES];
     struct generation control_of; /* the generation of row.restore's control */
     uint64_t up_to;               /* of the watermark */
@@ -51,37 +53,43 @@ struct memory_job {
     struct rows tables[TABLE_COUNT];
 };
 
+/* From a CORE_RECORD_JOB; the struct is the caller's. */
 void memory_job_init(struct memory_job *job, const struct store_record *record);
+/* False: no memory. */
 bool memory_job_copy(const struct memory_job *job, struct memory_job *ret_copy);
+/* Also of a copy; not the struct itself. */
 void memory_job_free(struct memory_job *job);
 
 /* Room for what the record will add: INTERNAL when it cannot be of this job, RESOURCE_EXHAUSTED. */
 cadre_status memory_job_prepare(
     struct memory_job *job, const struct store_record *record, struct cadre_error *error);
-/* Cannot fail after it was prepared. */
+/* Cannot fail once it is prepared. */
 void memory_job_apply(struct memory_job *job, const struct store_record *record);
-/* What was prepared and not applied is not wanted. */
+/* Gives up the room of what was prepared and not applied. */
 void memory_job_settle(struct memory_job *job);
 
-/* Forgets one of its checkpoints; false: there is none of this position. */
+/* Removes one of its checkpoints; false: there is none of this position. */
 bool memory_job_drop_checkpoint(struct memory_job *job, uint64_t position);
 
-/* memory_view.c: what a start is told of the job, but its spec. The row points into the rest of the
- * view, and into the job. */
+/* memory_view.c: what a start reads of the job, except its spec. The row points into the rest of
+ * the view, and into the job. */
 struct memory_view {
     struct store_job row;
     struct restore_streams streams;
     struct core_restore_task *tasks;
 };
 
-/* One of its tasks, without its rank; false: it has no place. */
+/* One of its tasks, without its rank; false: it was never placed. */
 bool memory_job_task(
     const struct memory_job *job, uint32_t slot, struct core_restore_task *ret_task);
+/* False: no memory. The view is valid while the job is unchanged. */
 bool memory_view_make(const struct memory_job *job, struct memory_view *ret_view);
+/* Accepts a zeroed one. */
 void memory_view_free(struct memory_view *view);
 /* The newest of the positions whose states were found equal; all zero: none was. */
 struct verified memory_job_verified(const struct memory_job *job);
-/* Of epochs the newest run, with what is known of the epoch's end. */
+/* Visits plans, streams, epochs and verified positions; of an epoch its newest run, with what is
+ * recorded of the epoch's end. */
 void memory_job_walk(const struct memory_job *job, const struct store_walk *walk);
 
 /* For rows: of two cursors, by (stream, epoch). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a start of the coordinator is told of a job of the memory peer. */
+ * What a start of the coordinator reads of a job of the memory peer. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,33 +7,33 @@
 #include "coordinator/store/memory_job.h"
 
 static struct core_restore_task task_of(
-    const struct memory_job *job, const struct placement_row *place)
+    const struct memory_job *job, const struct placement_row *placement)
 {
-    const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &place->slot);
-    bool gone = exit != NULL && exit->incarnation >= place->incarnation;
-    struct core_restore_task task = {.slot = place->slot,
-        .incarnation = place->incarnation,
+    const struct store_task_exit *exit = rows_find(&job->tables[TABLE_EXITS], &placement->slot);
+    bool gone = exit != NULL && exit->incarnation >= placement->incarnation;
+    struct core_restore_task task = {.slot = placement->slot,
+        .incarnation = placement->incarnation,
         .rank = UINT32_MAX,
         .gone = gone,
         .lost = gone && exit->state == TASK_LOST,
-        .attempts = place->attempts,
-        .attempts_generation = place->attempts_generation,
-        .backed = place->backed};
-    memcpy(task.worker, place->worker, sizeof place->worker);
+        .attempts = placement->attempts,
+        .attempts_generation = placement->attempts_generation,
+        .backed = placement->backed};
+    memcpy(task.worker, placement->worker, sizeof placement->worker);
     return task;
 }
 
 bool memory_job_task(
     const struct memory_job *job, uint32_t slot, struct core_restore_task *ret_task)
 {
-    const struct placement_row *place = rows_find(&job->tables[TABLE_PLACEMENTS], &slot);
-    if (place != NULL) {
-        *ret_task = task_of(job, place);
+    const struct placement_row *placement = rows_find(&job->tables[TABLE_PLACEMENTS], &slot);
+    if (placement != NULL) {
+        *ret_task = task_of(job, placement);
     }
-    return place != NULL;
+    return placement != NULL;
 }
 
-/* The tasks, as a start needs them, into `ret_tasks`, which has room for as many as were placed. */
+/* The tasks, as a start reads them, into `ret_tasks`, which has room for as many as were placed. */
 static void fill_tasks(const struct memory_job *job, struct core_restore_task *ret_tasks)
 {
     const struct rows *placements = &job->tables[TABLE_PLACEMENTS];
@@ -55,7 +55,7 @@ struct verified memory_job_verified(const struct memory_job *job)
                            : (struct verified){0};
 }
 
-/* The farthest position that a feed tells of. */
+/* The highest position that a feed records as applied. */
 static uint64_t consumed_up_to(const struct memory_job *job)
 {
     const struct rows *consumptions = &job->tables[TABLE_CONSUMED];

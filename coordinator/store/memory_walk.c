@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the memory peer tells of a job's ledger, part by part. */
+ * The rows of a job's ledger that a walk visits, table by table. */
 #include "coordinator/store/memory_job.h"
 
 static void walk_plans(const struct memory_job *job, const struct store_walk *walk)
@@ -48,7 +48,7 @@ static void walk_epochs(const struct memory_job *job, const struct store_walk *w
         const struct store_epoch *next =
             i + 1 < consumptions->count ? rows_at(consumptions, i + 1) : NULL;
         bool newer =
-            next != NULL && memory_job_by_epoch(&next->cursor, &run->cursor) == 0; /* tells more */
+            next != NULL && memory_job_by_epoch(&next->cursor, &run->cursor) == 0; /* newer */
         if (!newer && memory_job_by_epoch(&run->cursor, &from) >= 0) {
             walk_epoch(job, run, walk->epoch_row, walk->user);
             visited++;

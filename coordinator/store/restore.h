@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What both peers make of their rows for a start of the coordinator. */
+ * How both peers turn their rows into what a start of the coordinator reads. */
 #ifndef CADRE_COORDINATOR_STORE_RESTORE_H
 #define CADRE_COORDINATOR_STORE_RESTORE_H
 
@@ -10,8 +10,8 @@ struct restore_streams {
     size_t count;
 };
 
-/* Something is recorded of an epoch: the newest epoch of its stream counts, and of that the most
- * that is known. Stream 0 has no data to stand in. */
+/* A row of an epoch: the newest epoch of its stream counts, and of that the highest values. Stream
+ * 0 has no data. */
 void restore_note_stream(
     struct restore_streams *streams, const struct cursor *cursor, uint64_t applied);
 
@@ -20,17 +20,17 @@ void restore_note_stream(
 void restore_note_rank(struct core_restore_task *tasks, size_t count, uint32_t slot,
     uint64_t incarnation, uint32_t rank);
 
-/* Raises *fed to the position that a feed tells of. Runs begin with their generation at the latest:
- * one that began before the newest plan tells of steps that may be undone. */
+/* Raises *consumed to the position that a feed records. Runs begin with their generation at the
+ * latest: one that began before the newest plan records steps that may be undone. */
 void restore_note_consumed(const struct core_restore_job *restore, const struct cursor *cursor,
     uint64_t steps, uint64_t *consumed);
 
-/* The checkpoint of another job that it goes on from may tell more than what is recorded of its own
+/* The checkpoint of another job that it goes on from may be newer than what is recorded of its own
  * states. */
 void restore_note_verified(struct core_restore_job *restore);
 
-/* What of the job is surely committed: where its newest plan resumes, what feeds tell since, where
- * it stood when it was being ended, or its end. */
+/* The position up to which the job is surely committed: where its newest plan resumes, what feeds
+ * record since, its position when it was being ended, or its end. */
 uint64_t restore_committed(
     const struct core_restore_job *restore, uint64_t consumed, uint64_t ending);
 

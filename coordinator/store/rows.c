@@ -31,7 +31,7 @@ bool rows_reserve(struct rows *rows, size_t extra)
     return true;
 }
 
-/* The index of the first item that is not below `key`. */
+/* The index of the first item that is not less than `key`. */
 static size_t lower_bound(const struct rows *rows, const void *key)
 {
     size_t low = 0;

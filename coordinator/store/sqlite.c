@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The store in an SQLite database, in WAL mode. synchronous is NORMAL for step records (no fsync)
- * and FULL for a commit that must be on disk before it is spoken of. */
+ * and FULL for a commit that must be on disk before anything is sent. Called through store_ops. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include <errno.h>
@@ -199,8 +199,8 @@ static const struct store_ops sqlite_ops = {.name = "sqlite",
     .job_id_max = sqlite_job_id_max,
     .close = sqlite_close};
 
-/* The database holds the jobs' environment and the secret: nobody else may read it, whatever the
- * umask and whoever copied it here. An existing file is not opened for that: closing it would
+/* The database holds the jobs' environment and the secret: no other user may read it, whatever the
+ * umask and the copy's owner. An existing file is not opened for that, because closing it would
  * give up the locks that this process has on it. */
 static cadre_status make_private(const char *path, struct cadre_error *error)
 {

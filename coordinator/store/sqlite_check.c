@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether the file still holds what was written into it. Its pages and the list of its tables
- * concern all jobs: then the file is refused. A row concerns its job: that one is named. */
+ * Whether the file still holds what was written into it. Damage to its pages or to the list of its
+ * tables concerns all jobs: the file is refused. Damage to a row concerns its job, which is named.
+ * sqlite.c and sqlite_load.c call it. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include <inttypes.h>
@@ -14,7 +15,7 @@
 
 const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"plan", PLAN_COLUMNS, "its generations", "'generation ' || number"},
-    {"watermark", WATERMARK_COLUMNS, "which steps were let in", NULL},
+    {"watermark", WATERMARK_COLUMNS, "which steps were released", NULL},
     {"end_of_data", END_OF_DATA_COLUMNS, "where its data end",
         "'dataset ' || stream || ', epoch ' || epoch"},
     {"done", DONE_COLUMNS, "at which step it was done", NULL},
@@ -23,14 +24,14 @@ const struct ledger_table ledger_tables[LEDGER_TABLE_COUNT] = {
     {"checkpoint", CHECKPOINT_COLUMNS, "its checkpoints", "'step ' || position"},
     {"lost", LOST_COLUMNS, "which checkpoint of it was damaged", NULL},
     {"verified", VERIFIED_COLUMNS, "which of its states were found equal", "'step ' || position"},
-    {"published", PUBLISHED_COLUMNS, "which checkpoints its tasks were told of", NULL},
+    {"published", PUBLISHED_COLUMNS, "which checkpoints its tasks got notice of", NULL},
     {"diverged", DIVERGED_COLUMNS, "where its states differed last", NULL},
     {"task", TASK_COLUMNS, "where its tasks were placed", "'task ' || slot"},
     {"backed", BACKED_COLUMNS, "which copies of its parameter servers count", "'task ' || slot"},
     {"roster", ROSTER_COLUMNS, "who its members are", NULL},
     {"control", CONTROL_COLUMNS, "at which step it halts", NULL},
     {"stream", STREAM_COLUMNS, "its datasets", "'dataset ' || stream"},
-    {"feed", CONSUMED_COLUMNS, "which samples it was fed",
+    {"feed", CONSUMED_COLUMNS, "which samples it consumed",
         "'dataset ' || stream || ', epoch ' || epoch"},
     {"ending", ENDING_COLUMNS, "how it was being ended", NULL}};
 
@@ -70,7 +71,7 @@ static cadre_status check_pages_of(
     return status;
 }
 
-/* Page damage is told by what its tables are for. */
+/* Page damage is reported by the meaning of its tables. */
 static cadre_status name_bad_pages(struct statements *statements, struct cadre_error *error)
 {
     char what[LIMIT_TEXT_BYTES] = "";
@@ -80,7 +81,7 @@ static cadre_status name_bad_pages(struct statements *statements, struct cadre_e
         CADRE_TRY(check_pages_of(statements, ledger_tables[i].name, &good, error));
         if (!good && length < sizeof what) {
             length += (size_t)snprintf(what + length, sizeof what - length, "%s%s",
-                length > 0 ? ", " : "pages that tell of jobs ", ledger_tables[i].meaning);
+                length > 0 ? ", " : "pages that record of jobs ", ledger_tables[i].meaning);
         }
     }
     return statements_damaged(
@@ -155,7 +156,7 @@ static cadre_status take_damaged(void *user, sqlite3_stmt *row, struct cadre_err
     return CADRE_OK;
 }
 
-/* Where a row's checksum fits another job, the damage is in the row's key: both jobs are named. */
+/* If a row's checksum fits another job, the damage is in the row's key: both jobs are named. */
 static char *select_damaged(const struct ledger_table *table, const char *condition)
 {
     return sqlite3_mprintf("SELECT job, (SELECT owner FROM (SELECT id AS owner FROM job)"
@@ -188,18 +189,18 @@ static cadre_status take_damaged_job(void *user, sqlite3_stmt *row, struct cadre
 static cadre_status refuse_moved_job(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     char what[DAMAGE_BYTES];
-    snprintf(what, sizeof what, "job %" PRIu64 " stands there as job %" PRIu64, column_u64(row, 1),
+    snprintf(what, sizeof what, "job %" PRIu64 " is recorded as job %" PRIu64, column_u64(row, 1),
         column_u64(row, 0));
     return statements_damaged(user, what, error);
 }
 
-/* What belongs to a job whose number is damaged cannot be told from what belongs to none. */
+/* Rows of a job whose number is damaged look like rows of no job. */
 static const char select_moved_jobs[] =
     "WITH RECURSIVE bits(bit) AS (SELECT 1 UNION ALL SELECT bit * 2 FROM bits LIMIT 63)"
     " SELECT id, (id | bit) - (id & bit) FROM job, bits WHERE sum IS NOT " JOB_SUM
     " AND sum = row_sum('job', (id | bit) - (id & bit), " JOB_COLUMNS ")";
 
-/* A row whose damaged key stands out of order hides whole rows from whoever looks for them. */
+/* A row whose damaged key is out of order hides whole rows from look-ups. */
 static cadre_status refuse_disorder(void *user, sqlite3_stmt *row, struct cadre_error *error)
 {
     const char *finding = column_text(row, 0);

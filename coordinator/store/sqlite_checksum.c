@@ -5,7 +5,7 @@
 
 #include <isa-l/crc64.h>
 
-/* In front of each value, so that ('a', 'bc') and ('ab', 'c') differ. */
+/* Before each value, so that ('a', 'bc') and ('ab', 'c') differ. */
 struct value_head {
     uint8_t type;
     uint8_t size[8];
@@ -23,11 +23,11 @@ static uint64_t add_head(uint64_t sum, int type, uint64_t size)
 static uint64_t add_value(uint64_t sum, sqlite3_value *value)
 {
     int type = sqlite3_value_type(value);
-    if (type == SQLITE_INTEGER) { /* the number itself stands where others have their size */
+    if (type == SQLITE_INTEGER) { /* the number itself is where others have their size */
         return add_head(sum, type, (uint64_t)sqlite3_value_int64(value));
     }
     if (type != SQLITE_TEXT && type != SQLITE_BLOB) {
-        return add_head(sum, type, 0); /* no column of ours: NULL or a real number is damage */
+        return add_head(sum, type, 0); /* no column has this type: NULL or a real is damage */
     }
     const void *bytes = type == SQLITE_TEXT ? sqlite3_value_text(value) : sqlite3_value_blob(value);
     uint64_t size = (uint64_t)sqlite3_value_bytes(value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of one job: how its tasks ended, its ledger, its checkpoints. */
+ * Queries of one job: how its tasks ended, its ledger, its checkpoints. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include <string.h>
@@ -40,7 +40,7 @@ static cadre_status find_job(
                        statements->path, (unsigned long long)job.n);
 }
 
-/* The job is there, and so is what these tables say of it. */
+/* The job exists, and its rows in these tables are whole. */
 static cadre_status find_whole(struct statements *statements, struct job_id job,
     const char *const *tables, struct cadre_error *error)
 {
@@ -81,14 +81,14 @@ cadre_status statements_task_exits(struct statements *statements, struct job_id 
         job, visit_exit, &visitors, error);
 }
 
-/* ---- what `cadre verify` walks ---- */
+/* ---- the rows that `cadre verify` walks ---- */
 
-/* Rows are checked as they are read: a page costs what it tells, not what the job has. */
+/* Rows are checked as they are read: the cost is that of the page, not of the job. */
 struct ledger_reader {
     const struct store_walk *walk;
     void (*epoch_row)(void *user, const struct store_epoch *epoch);
     void (*verified_row)(void *user, const struct verified *verified);
-    uint64_t damaged; /* rows that were found so; they are not told */
+    uint64_t damaged; /* damaged rows found so far; they are not visited */
 };
 
 static cadre_status visit_plan(void *user, sqlite3_stmt *row, struct cadre_error *error)
@@ -148,7 +148,7 @@ static cadre_status visit_epoch(void *user, sqlite3_stmt *row, struct cadre_erro
 
 #define IS_DAMAGED(name, columns) "sum IS NOT " SUM_OF(name, columns)
 
-/* Of an epoch the run that begins last, and how many rows of it are damaged. */
+/* Of an epoch the run with the highest begin, and how many rows of it are damaged. */
 #define EPOCH_ROW                                                                                  \
     "f.stream, f.epoch, max(f.start), f.first, coalesce(e.steps, f.epoch_steps), f.steps,"         \
     " f.samples, fed_0, fed_1, expected_0, expected_1, provable,"                                  \
@@ -174,7 +174,7 @@ static cadre_status read_epochs(struct statements *statements, struct job_id job
         from, visit_epoch, reader, error);
 }
 
-/* A look-up for each number that a stream may have, however many epochs there are. */
+/* One look-up for each possible stream, because there may be far more epochs. */
 static cadre_status read_newest(struct statements *statements, struct job_id job,
     struct ledger_reader *reader, struct cadre_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows back into what a start needs. */
+ * Rows into what a start of the coordinator reads. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include <stdio.h>
@@ -14,13 +14,13 @@ struct loader {
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error);
     void *user;
     struct damages damages;
-    struct core_restore_job *restore; /* the job in hand */
+    struct core_restore_job *restore; /* the present job */
     struct core_restore_task *tasks;  /* of it */
     size_t task_count;
     size_t task_capacity;
     uint32_t roster;
     struct restore_streams streams;
-    uint64_t consumed; /* the farthest position that a feed tells of */
+    uint64_t consumed; /* the highest position that a feed records */
     uint64_t ending;   /* committed when it was being ended */
 };
 
@@ -180,7 +180,7 @@ static cadre_status take_control(void *user, sqlite3_stmt *row, struct cadre_err
 }
 
 /* Everything of the job that is not in its own row. */
-static cadre_status load_parts(
+static cadre_status load_details(
     struct loader *loader, struct store_job *job, struct cadre_error *error)
 {
     struct statements *statements = loader->statements;
@@ -211,7 +211,7 @@ static cadre_status load_parts(
         "SELECT " CHECKPOINT_COLUMNS " FROM origin WHERE job = ?1", id, take_origin, job, error));
     CADRE_TRY(statements_each(statements, "read which checkpoint of a job was damaged",
         "SELECT " LOST_COLUMNS " FROM lost WHERE job = ?1", id, take_lost, job, error));
-    CADRE_TRY(statements_each(statements, "read which checkpoints the tasks of a job were told of",
+    CADRE_TRY(statements_each(statements, "read which checkpoints the tasks of a job got notice of",
         "SELECT " PUBLISHED_COLUMNS " FROM published WHERE job = ?1", id, take_published, restore,
         error));
     restore->has_checkpoint = job->restores;
@@ -287,7 +287,7 @@ static bool code_is_good(cadre_status code)
     return (int)code >= 0 && code <= CADRE_UNAUTHENTICATED;
 }
 
-/* Rows are ours, but a damaged file may hold anything. */
+/* This program wrote the rows, but a damaged file may hold anything. */
 static cadre_status check_job(
     const struct loader *loader, const struct store_job *job, struct cadre_error *error)
 {
@@ -315,7 +315,7 @@ static cadre_status check_job(
     return CADRE_OK;
 }
 
-/* A slot is placed once, by a start that was given out. */
+/* A slot is placed once, by a recorded start. */
 static cadre_status check_tasks(
     const struct loader *loader, const struct core_restore_job *restore, struct cadre_error *error)
 {
@@ -335,7 +335,7 @@ static cadre_status check_tasks(
     return CADRE_OK;
 }
 
-/* A stop at 0 is no position: it says that nothing is saved. */
+/* A stop at 0 is no position: nothing is saved. */
 static cadre_status check_halt(
     const struct loader *loader, const struct core_restore_job *restore, struct cadre_error *error)
 {
@@ -350,12 +350,12 @@ static cadre_status check_halt(
     }
     if (restore->has_control && !unsaved && restore->released > restore->halt_at) {
         return sqlite_load_damaged(loader, restore->job,
-            "a step that was let in beyond its halt at", (long long)restore->halt_at, error);
+            "a step that was released beyond its halt at", (long long)restore->halt_at, error);
     }
     return CADRE_OK;
 }
 
-static cadre_status check_parts(
+static cadre_status check_details(
     const struct loader *loader, const struct store_job *job, struct cadre_error *error)
 {
     const struct core_restore_job *restore = &job->restore;
@@ -370,7 +370,7 @@ static cadre_status check_parts(
     if (job->state == JOB_QUEUED && restore->started && restore->generation.number > 0 &&
         restore->has_checkpoint && restore->checkpoint.position > restore->released) {
         return sqlite_load_damaged(loader, restore->job,
-            "a checkpoint of a step that was not let in,", (long long)restore->checkpoint.position,
+            "a checkpoint of an unreleased step,", (long long)restore->checkpoint.position,
             error);
     }
     if (restore->ending && (!job_state_is_final(ending->state) || ending->state > JOB_PREEMPTED ||
@@ -380,7 +380,7 @@ static cadre_status check_parts(
     return CADRE_OK;
 }
 
-/* What the visitor asks of it is checked by itself. */
+/* What the visitor reads of it is checked by itself. */
 static cadre_status visit_damaged(
     struct loader *loader, const struct store_job *job, struct cadre_error *error)
 {
@@ -406,8 +406,8 @@ static cadre_status load_job(struct loader *loader, sqlite3_stmt *row, struct ca
         job.damage = damage->what;
         return visit_damaged(loader, &job, error);
     }
-    CADRE_TRY(load_parts(loader, &job, error));
-    CADRE_TRY(check_parts(loader, &job, error));
+    CADRE_TRY(load_details(loader, &job, error));
+    CADRE_TRY(check_details(loader, &job, error));
     return loader->visit(loader->user, &job, error);
 }
 

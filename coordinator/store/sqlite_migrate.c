@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file of an older version becomes one of ours, in one transaction: it is of the one or of the
- * other, never in between. */
+ * A file of an older version becomes one of this version, in one transaction: it is of the one or
+ * of the other, never in between. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include "common/base/clock.h"
 #include "common/pure/assert.h"
 
-/* Version 2 knows rosters of the newest plan only, checkpoints by their manifests (those of version
- * 1 have none; their files stay among the outputs), and where a run begins. */
+/* Version 2 has rosters of the newest plan only, checkpoints by their manifests (those of version 1
+ * have none; their files stay among the outputs), and where a run begins. */
 static const char from_1_tables[] =
     "ALTER TABLE job ADD COLUMN tasks_min INTEGER NOT NULL DEFAULT 1;"
     "ALTER TABLE job ADD COLUMN max_restarts INTEGER NOT NULL DEFAULT 0;"
@@ -31,14 +31,14 @@ static const char from_1_rosters[] =
     "ALTER TABLE plan DROP COLUMN roster;"
     "UPDATE meta SET version = 2;";
 
-/* Workers of before the change speak another protocol and will not come back with the tasks: a job
+/* Workers older than the change have another protocol and will not come back with the tasks: a job
  * that ran ends. One that was queued stays queued. */
 static cadre_status end_running(struct statements *statements, struct cadre_error *error)
 {
     char *sql = sqlite3_mprintf(
         "UPDATE job SET state = %d, code = %d, exit_code = 1, ended_us = %lld,"
-        " text = 'it ran while the coordinator was replaced by a newer version, to which its"
-        " workers do not speak: submit it again'"
+        " text = 'it ran while the coordinator was replaced by a newer version, to which its old"
+        " workers cannot connect: submit it again'"
         " WHERE state = %d AND started_us > 0",
         (int)JOB_FAILED, (int)CADRE_UNAVAILABLE, (long long)clock_wall_us(), (int)JOB_QUEUED);
     if (sql == NULL) {
@@ -58,7 +58,7 @@ static cadre_status from_1(struct statements *statements, struct cadre_error *er
     return statements_execute(statements, doing, from_1_rosters, error);
 }
 
-/* Version 3 knows how often a slot was started. */
+/* Version 3 has the number of starts of a slot. */
 static cadre_status from_2(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 2";
@@ -67,7 +67,7 @@ static cadre_status from_2(struct statements *statements, struct cadre_error *er
     return end_running(statements, error);
 }
 
-/* Version 4 knows when a job was started first. */
+/* Version 4 has the time of a job's first start. */
 static cadre_status from_3(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 3";
@@ -76,7 +76,7 @@ static cadre_status from_3(struct statements *statements, struct cadre_error *er
         "UPDATE job SET first_us = started_us; UPDATE meta SET version = 4", error);
 }
 
-/* Version 5 has checksums: those of what it is now, with what later versions bring. */
+/* Version 5 has checksums: of its own tables and of those that newer versions add. */
 static cadre_status from_4(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 4";
@@ -86,7 +86,7 @@ static cadre_status from_4(struct statements *statements, struct cadre_error *er
     return schema_fill_sums(statements, error);
 }
 
-/* Version 6 knows which states were found equal. */
+/* Version 6 has the states that were found equal. */
 static cadre_status from_5(struct statements *statements, struct cadre_error *error)
 {
     static const char doing[] = "migrate it from version 5";
@@ -113,7 +113,7 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
         status = statements_execute(statements, "end to migrate it", "COMMIT", error);
     }
     if (status != CADRE_OK) {
-        /* It may be over already: its failure adds nothing. */
+        /* It may be over already: its failure is ignored. */
         (void)sqlite3_exec(statements->database, "ROLLBACK", NULL, NULL, NULL);
     }
     return status;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables, their version, and what else a file may turn out to be. */
+ * The tables, their version, and what other files are recognised. The names and types are fixed:
+ * the checksum of the list of tables covers them. */
 #include "coordinator/store/sqlite_statements.h"
 #include "coordinator/store/sqlite_tables.h"
 
 #include <string.h>
 
-/* Of every table but its own: records of a job that is not there are refused, and they go with it.
- */
+/* Of every table except the job's own: records of an unknown job are refused, and they are removed
+ * with the job. */
 #define JOB_COLUMN "job INTEGER NOT NULL REFERENCES job(id) ON DELETE CASCADE, "
 #define JOB_KEY    "job INTEGER PRIMARY KEY REFERENCES job(id) ON DELETE CASCADE, "
 
@@ -55,7 +56,7 @@ const char schema_of_version_2[] =
     "CREATE TABLE task(" JOB_COLUMN
     "  slot INTEGER NOT NULL, incarnation INTEGER NOT NULL, worker TEXT NOT NULL,"
     "  PRIMARY KEY(job, slot)) WITHOUT ROWID;"
-    /* Of the newest plan: rank after rank, slot (4 bytes) and incarnation (8), little end first. */
+    /* Of the newest plan: rank after rank, slot (4 bytes) and incarnation (8), little endian. */
     "CREATE TABLE roster(" JOB_KEY "members BLOB NOT NULL);"
     "CREATE TABLE control(" JOB_KEY
     "  number INTEGER NOT NULL, nonce INTEGER NOT NULL, halt_at INTEGER NOT NULL,"
@@ -64,7 +65,7 @@ const char schema_of_version_2[] =
     "  stream INTEGER NOT NULL, name TEXT NOT NULL, samples INTEGER NOT NULL,"
     "  shares INTEGER NOT NULL, PRIMARY KEY(job, stream)) WITHOUT ROWID;"
     /* Each run of an epoch: a plan may cut the newest one off. `provable`: 1 or 0, and above that
-     * bit what its files say (enum consumed_files). */
+     * bit enum consumed_files. */
     "CREATE TABLE feed(" JOB_COLUMN
     "  stream INTEGER NOT NULL, epoch INTEGER NOT NULL, start INTEGER NOT NULL,"
     "  first INTEGER NOT NULL, epoch_steps INTEGER NOT NULL, steps INTEGER NOT NULL,"
@@ -82,7 +83,7 @@ const char schema_of_version_3[] =
 const char schema_of_version_4[] =
     "ALTER TABLE job ADD COLUMN first_us INTEGER NOT NULL DEFAULT 0;";
 
-/* The cluster's number and how often a coordinator was started on the ledger. The workers that
+/* The cluster's number and how many coordinators were started on the ledger. The workers that
  * clients have drained. Checksums: of each row, and, in `meta`, of the list of the tables. */
 #define ADD_SUM(table) "ALTER TABLE " table " ADD COLUMN sum INTEGER NOT NULL DEFAULT 0;"
 const char schema_of_version_5[] =
@@ -104,14 +105,14 @@ const char schema_of_version_5[] =
                 ADD_SUM("roster") ADD_SUM("control") ADD_SUM("stream") ADD_SUM("feed")
                     ADD_SUM("ending");
 
-/* What was found equal of the states: with each checkpoint, and each position of a job. */
+/* The states that were found equal: with each checkpoint, and each position of a job. */
 const char schema_of_version_6[] =
     "ALTER TABLE origin ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE checkpoint ADD COLUMN digest INTEGER NOT NULL DEFAULT 0;"
     "CREATE TABLE verified(" JOB_COLUMN
     "  position INTEGER NOT NULL, digest INTEGER NOT NULL, sum INTEGER NOT NULL,"
     "  PRIMARY KEY(job, position)) WITHOUT ROWID;"
-    /* What members of a generation were told is published, as of the newest that was lost. */
+    /* Which checkpoint members of a generation were notified of, as of the newest that was lost. */
     "CREATE TABLE published(" JOB_KEY
     "  number INTEGER NOT NULL, position INTEGER NOT NULL, sum INTEGER NOT NULL);"
     /* Where they differed last; and on which workers, how often. */
@@ -259,7 +260,7 @@ static cadre_status read_meta(struct statements *statements, int *ret_version,
                  sqlite3_prepare_v2(database, older, -1, &row, NULL) == SQLITE_OK;
     if (!known || sqlite3_step(row) != SQLITE_ROW) {
         status = cadre_error_set(error, CADRE_DATA_LOSS,
-            "the store %s does not tell its version (%s): it is damaged, or no ledger of Cadre",
+            "the store %s does not give its version (%s): it is damaged, or no ledger of Cadre",
             statements->path, sqlite3_errmsg(statements->database));
     } else {
         status = check_meta(statements, row, ret_version, ret_secret, error);

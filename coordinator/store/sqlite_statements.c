@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening, preparing and running. This process is the only one that has the database open: nobody
- * can lock it away from a coordinator that runs, and no second one can start on it. */
+ * Opening, preparing and running. Only this process has the database open: no other process can
+ * lock it while a coordinator runs, and no second coordinator can start on it. */
 #include "coordinator/store/sqlite_statements.h"
 
 #include <stdlib.h>
@@ -49,8 +49,8 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_PLAN] = "INSERT " INSERT("plan", PLAN_COLUMNS, FIRST_9),
     [STATEMENT_PLAN_ROSTER] = PUT("roster", ROSTER_COLUMNS, "?1, ?2"),
     [STATEMENT_PLAN_RESTARTS] = "UPDATE job SET restarts = ?2 WHERE id = ?1",
-    /* The plan cuts the ledger at its resume position, in the same transaction. What is left of the
-     * watermark still says which run position resume - 1 is of, or nothing. */
+    /* The plan cuts the ledger at its resume position, in the same transaction (protocol, section
+     * 4). What is left of the watermark still gives the run of position resume - 1, or nothing. */
     [STATEMENT_PLAN_WATERMARK] =
         "INSERT INTO watermark(job, number, nonce, up_to, stream, epoch, first, start, steps)"
         " VALUES(?1, ?2, ?3, ?4, 0, 0, ?4, ?4, 0) ON CONFLICT(job) DO UPDATE SET"
@@ -72,8 +72,8 @@ static const char *const SQL[STATEMENT_COUNT] = {
                  " DO UPDATE SET number = ?2, nonce = ?3, up_to = ?4, stream = ?5, epoch = ?6,"
                  " first = ?7, start = ?8, steps = ?9, sum = excluded.sum",
     [STATEMENT_CONSUMED] = PUT("feed", CONSUMED_COLUMNS, FIRST_9 ", ?10, ?11, ?12, ?13"),
-    /* Runs that a later one of the same epoch replaces, and to which no plan can go back: it would
-     * resume at the newest checkpoint at the earliest. */
+    /* Runs that a newer one of the same epoch replaces, and to which no plan can go back, because
+     * it would resume at the newest checkpoint at the earliest. */
     [STATEMENT_CONSUMED_REPLACED] =
         "DELETE FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
         " (SELECT max(start) FROM feed WHERE job = ?1 AND stream = ?2 AND epoch = ?3 AND start <"
@@ -104,7 +104,7 @@ static const char *const SQL[STATEMENT_COUNT] = {
     [STATEMENT_UNDRAINED] = "DELETE FROM drain WHERE worker = ?1",
 };
 
-/* What the code means for us, and the next step as the end of the sentence. */
+/* The status for SQLite's code, and the next step as the end of the sentence. */
 static cadre_status sqlite_statements_translate(int code, const char **ret_hint)
 {
     *ret_hint = "";
@@ -131,13 +131,13 @@ static cadre_status sqlite_statements_translate(int code, const char **ret_hint)
         *ret_hint = ": put a copy back, or choose another --state-dir";
         return CADRE_DATA_LOSS;
     case SQLITE_IOERR:
-        if (code == SQLITE_IOERR_WRITE) { /* why is not known any more; nothing was lost by it */
+        if (code == SQLITE_IOERR_WRITE) { /* the cause is not reported; nothing was lost */
             *ret_hint = ": its disk takes no more: free space on it, or raise the quota";
             return CADRE_RESOURCE_EXHAUSTED;
         }
         return CADRE_DATA_LOSS;
     case SQLITE_CONSTRAINT:
-        return CADRE_INTERNAL; /* a record of a job that is not there, or one said twice */
+        return CADRE_INTERNAL; /* a record of an unknown job, or a duplicate */
     default:
         return CADRE_UNKNOWN;
     }
@@ -159,7 +159,7 @@ cadre_status statements_fail(
         sqlite3_errmsg(statements->database), hint);
 }
 
-/* Where tests make any write fail, or a read. */
+/* The point where tests make any write fail, or a read. */
 static bool is_refused_at(
     const char *point, struct statements *statements, const char *doing, struct cadre_error *error)
 {
@@ -248,7 +248,7 @@ cadre_status statements_open(
     if (checksum_register(statements->database) != SQLITE_OK) {
         return statements_fail(statements, "give it checksums", error);
     }
-    /* Exclusive before anything reads it: then WAL needs no memory that others share. */
+    /* Exclusive before the first read, so that WAL uses no shared memory. */
     return statements_execute(statements, "open it",
         "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
         " PRAGMA foreign_keys=ON; BEGIN IMMEDIATE; COMMIT",
@@ -281,7 +281,7 @@ void statements_close(struct statements *statements)
 
 cadre_status statements_sync(struct statements *statements, struct cadre_error *error)
 {
-    static const char doing[] = "bring what was written to the disk";
+    static const char doing[] = "sync it to the disk";
     if (is_refused(statements, doing, error)) {
         return CADRE_RESOURCE_EXHAUSTED;
     }

@@ -63,7 +63,7 @@ enum statement {
     STATEMENT_COUNT
 };
 
-/* Of statements_each: a start asks a dozen of each job. */
+/* Of statements_each: a start runs a dozen for each job. */
 #define QUERIES_KEPT 16
 
 struct kept_query {
@@ -79,32 +79,34 @@ struct statements {
     bool loading; /* all rows were checked, and nothing was written since */
 };
 
-/* Of one member in a roster's blob: slot and incarnation, little end first. */
+/* Of one member in a roster's blob: slot and incarnation, little endian. */
 #define ROSTER_ENTRY_BYTES 12
 
 /* Opens the file for this process alone, in WAL mode and synchronous=FULL. Half-opened statements
  * must be closed too. */
 cadre_status statements_open(
     struct statements *statements, const char *path, struct cadre_error *error);
+/* After the schema is in place. */
 cadre_status statements_prepare(struct statements *statements, struct cadre_error *error);
+/* Closes the database; accepts half-opened ones. */
 void statements_close(struct statements *statements);
 
-/* What SQLite says went wrong, as our code and a sentence that names the file; returns the code. */
+/* SQLite's last error as a status and a sentence that names the file; returns the status. */
 cadre_status statements_fail(
     struct statements *statements, const char *doing, struct cadre_error *error);
 
 /* `doing` is for the message, as in "store <path>: <doing>: <reason>". */
 cadre_status statements_execute(
     struct statements *statements, const char *doing, const char *sql, struct cadre_error *error);
-/* What was bound stays bound; both reset it for the next time. */
+/* What was bound stays bound; both reset it for the next run. */
 cadre_status statements_run(
     struct statements *statements, enum statement which, struct cadre_error *error);
 /* One that must have changed exactly one row, of this job. */
 cadre_status statements_run_one(struct statements *statements, enum statement which,
     struct job_id job, struct cadre_error *error);
 
-/* Asks one of STATEMENT_*_IS_WHOLE before a row is changed in part, for its new checksum would make
- * the damage right. No row is fine. DATA_LOSS: `what` of the job is damaged. */
+/* Runs one of STATEMENT_*_IS_WHOLE before a row is changed in part, because its new checksum would
+ * hide the damage. No row is fine. DATA_LOSS: `what` of the job is damaged. */
 cadre_status statements_check_whole(struct statements *statements, enum statement which,
     struct job_id job, const char *what, struct cadre_error *error);
 
@@ -112,7 +114,7 @@ cadre_status statements_check_whole(struct statements *statements, enum statemen
 cadre_status statements_update_meta(
     struct statements *statements, enum statement which, struct cadre_error *error);
 
-/* Everything that was committed is on the disk. */
+/* Syncs everything that was committed to the disk. */
 cadre_status statements_sync(struct statements *statements, struct cadre_error *error);
 
 /* Each row of a query whose one parameter is a job; the visitor's failure ends it. `sql` is a
@@ -128,7 +130,7 @@ cadre_status statements_each_of(struct statements *statements, const char *doing
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
     struct cadre_error *error);
 
-/* The same as statements_each() for a query that is not asked again; `sql` is borrowed. */
+/* The same as statements_each() for a query that runs once; `sql` is borrowed. */
 cadre_status statements_each_once(struct statements *statements, const char *doing, const char *sql,
     struct job_id job,
     cadre_status (*visit)(void *user, sqlite3_stmt *row, struct cadre_error *error), void *user,
@@ -136,12 +138,12 @@ cadre_status statements_each_once(struct statements *statements, const char *doi
 
 /* ---- checksums ---- */
 
-/* Makes row_sum() known to SQL; SQLite's code. */
+/* Registers row_sum() for SQL; returns SQLite's code. */
 int checksum_register(sqlite3 *database);
 
 #define DAMAGE_BYTES 256
 
-/* Of one job: what its damaged rows told. */
+/* Of one job: what its damaged rows recorded. */
 struct damage {
     struct job_id job;
     char what[DAMAGE_BYTES];
@@ -163,6 +165,7 @@ cadre_status check_rows(
 /* The rows of a job in these tables (ended by NULL), and its own. DATA_LOSS. */
 cadre_status check_job_rows(struct statements *statements, struct job_id job,
     const char *const *tables, struct cadre_error *error);
+/* The items; the struct is the caller's. */
 void damages_free(struct damages *damages);
 /* NULL: the job's rows are whole. */
 const struct damage *damages_find(const struct damages *damages, struct job_id job);
@@ -213,7 +216,7 @@ static inline void column_text_into(
 cadre_status schema_open(struct statements *statements, const uint8_t fresh[STORE_SECRET_BYTES],
     uint8_t ret_secret[STORE_SECRET_BYTES], struct cadre_error *error);
 
-/* Tables that version 2 brought: a new file and the migration from version 1 make the same. */
+/* Tables that are new in version 2: a new file and the migration from version 1 make the same. */
 extern const char schema_of_version_2[];
 extern const char schema_of_version_3[];
 extern const char schema_of_version_4[];
@@ -222,10 +225,10 @@ extern const char schema_of_version_6[];
 
 /* The cluster's number and every checksum, of a ledger that has none yet. */
 cadre_status schema_fill_sums(struct statements *statements, struct cadre_error *error);
-/* Those that are other ones since version 6, of a ledger whose own are whole. */
+/* Those that changed in version 6, of a ledger whose own are whole. */
 cadre_status schema_fill_version_6(struct statements *statements, struct cadre_error *error);
 
-/* One transaction; `version` is lower than ours. */
+/* One transaction; `version` is lower than STORE_VERSION. */
 cadre_status migrate(struct statements *statements, int version, struct cadre_error *error);
 
 /* ---- records and rows ---- */
@@ -234,24 +237,30 @@ cadre_status migrate(struct statements *statements, int version, struct cadre_er
 cadre_status statements_write(
     struct statements *statements, const struct store_record *record, struct cadre_error *error);
 
-/* What is damaged of jobs goes to `visit`; DATA_LOSS: all of the file is. */
+/* Damage of a job goes to `visit`; DATA_LOSS: the whole file is damaged. */
 cadre_status statements_check(struct statements *statements,
     void (*visit)(void *user, struct job_id job, const char *what), void *user,
     struct cadre_error *error);
 
+/* As store_ops.load. */
 cadre_status statements_load(struct statements *statements,
     cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
     void *user, struct cadre_error *error);
+/* As store_ops.task_exits. */
 cadre_status statements_task_exits(struct statements *statements, struct job_id job,
     void (*visit)(void *user, const struct store_task_exit *exit), void *user,
     struct cadre_error *error);
+/* As store_ops.ledger. */
 cadre_status statements_ledger(struct statements *statements, struct job_id job,
     const struct store_walk *walk, struct cadre_error *error);
+/* As store_ops.checkpoints. */
 cadre_status statements_checkpoints(struct statements *statements, struct job_id job,
     void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
     struct cadre_error *error);
+/* As store_ops.drop_checkpoint. */
 cadre_status statements_drop_checkpoint(
     struct statements *statements, struct job_id job, uint64_t position, struct cadre_error *error);
+/* As store_ops.forget. */
 cadre_status statements_forget(
     struct statements *statements, struct job_id job, struct cadre_error *error);
 /* The ledger's own row. */
@@ -260,12 +269,15 @@ struct ledger_facts {
     uint64_t cluster;
     uint64_t starts;
 };
+/* As store_ops.culprits. */
 cadre_status statements_culprits(struct statements *statements,
     void (*visit)(void *user, const struct core_culprit *culprit), void *user,
     struct cadre_error *error);
+/* As store_ops.drains. */
 cadre_status statements_drains(struct statements *statements,
     void (*visit)(void *user, const struct core_drained *drained), void *user,
     struct cadre_error *error);
+/* Reads the ledger's own row. */
 cadre_status statements_facts(
     struct statements *statements, struct ledger_facts *ret_facts, struct cadre_error *error);
 

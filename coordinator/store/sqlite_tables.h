@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each table once: what a row of it tells, and the columns over which its checksum goes. A row's
- * `sum` is row_sum('<table>', <job>, <columns>): who adds a column adds it here. */
+ * Each table once: what a row of it records, and the columns that its checksum covers. A row's
+ * `sum` is row_sum('<table>', <job>, <columns>); a new column is added here. */
 #ifndef CADRE_COORDINATOR_STORE_SQLITE_TABLES_H
 #define CADRE_COORDINATOR_STORE_SQLITE_TABLES_H
 
@@ -46,8 +46,8 @@
 struct ledger_table {
     const char *name;
     const char *columns;
-    const char *meaning; /* of its rows, of one job */
-    const char *which;   /* SQL: a text that tells which of them a row is; NULL: a job has one */
+    const char *meaning; /* of its rows, in messages */
+    const char *which;   /* SQL: a text that names a row; NULL: a job has one row */
 };
 
 /* Every table whose rows belong to a job; their first column is `job`. */

@@ -69,15 +69,15 @@ static cadre_status write_job(
 }
 
 static cadre_status write_placement(struct statements *statements, struct job_id job,
-    const struct store_placement *place, struct cadre_error *error)
+    const struct store_placement *placement, struct cadre_error *error)
 {
     sqlite3_stmt *upsert = statements->prepared[STATEMENT_TASK];
     bind_u64(upsert, 1, job.n);
-    bind_u64(upsert, 2, place->slot);
-    bind_u64(upsert, 3, place->incarnation);
-    bind_text(upsert, 4, place->worker);
-    bind_u64(upsert, 5, place->attempts);
-    bind_u64(upsert, 6, place->attempts_generation);
+    bind_u64(upsert, 2, placement->slot);
+    bind_u64(upsert, 3, placement->incarnation);
+    bind_text(upsert, 4, placement->worker);
+    bind_u64(upsert, 5, placement->attempts);
+    bind_u64(upsert, 6, placement->attempts_generation);
     return statements_run(statements, STATEMENT_TASK, error);
 }
 
@@ -169,7 +169,7 @@ static cadre_status write_roster(
     return status;
 }
 
-/* One that concerns a job and its plan's resume. */
+/* A statement that concerns a job and its plan's resume. */
 static cadre_status run_for_job(struct statements *statements, enum statement which,
     struct job_id job, uint64_t value, struct cadre_error *error)
 {
@@ -183,7 +183,7 @@ static cadre_status cut_watermark(
 {
     sqlite3_stmt *cut = statements->prepared[STATEMENT_PLAN_WATERMARK];
     CADRE_TRY(statements_check_whole(
-        statements, STATEMENT_WATERMARK_IS_WHOLE, core->job, "which steps were let in", error));
+        statements, STATEMENT_WATERMARK_IS_WHOLE, core->job, "which steps were released", error));
     bind_u64(cut, 1, core->job.n);
     bind_u64(cut, 2, core->plan.generation.number);
     bind_u64(cut, 3, core->plan.generation.nonce);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the ledger is durable: one table of functions, two peers behind it (SQLite for the daemon,
- * memory for the embedded coordinator and for tests; the memory peer loses its unsynced tail on
- * demand).
+ * Where the ledger is durable: one table of functions, two peers (SQLite for the daemon, memory for
+ * the embedded coordinator and for tests; the memory peer loses its unsynced tail on demand).
  *
  * A commit is one transaction: all of its records or none. With `sync` it is on disk when the call
- * returns, with all commits before it; without, it survives the death of the process, but the
- * machine's only once a later one is synced. What a machine that died leaves is always a prefix.
- * INTERNAL: a record of a job that the store does not have, or one said twice. */
+ * returns, with all commits before it; without, it survives the death of the process, but that of
+ * the machine only once a following one is synced. A machine that died leaves always a prefix.
+ * INTERNAL: a record of a job that the store does not have, or a duplicate. */
 #ifndef CADRE_COORDINATOR_STORE_H
 #define CADRE_COORDINATOR_STORE_H
 
@@ -19,7 +18,7 @@
 
 #define STORE_SECRET_BYTES 32
 
-/* Where a task was placed, or a member of a roster. */
+/* The placement of a task, or a member of a roster. */
 struct store_placement {
     uint32_t slot;
     uint64_t incarnation;
@@ -29,7 +28,7 @@ struct store_placement {
     const char *worker;
 };
 
-/* A record of the core and what only the shell knows of it. Everything is borrowed for the call. */
+/* A record of the core and the shell's additions to it. Everything is borrowed for the call. */
 struct store_record {
     const struct core_record *record;
     uint64_t wall_us; /* when: of submitted, started, plan, ended */
@@ -41,7 +40,7 @@ struct store_record {
     uint64_t committed; /* of CORE_RECORD_ENDING: every member had applied so much */
 };
 
-/* A generation of a job, of which the ledger's line is made: it owns the positions from its resume
+/* A generation of a job: its part of the ledger's timeline. It owns the positions from its resume
  * to that of the next. */
 struct store_plan {
     struct generation generation;
@@ -52,7 +51,7 @@ struct store_plan {
     uint64_t planned_us; /* wall clock */
 };
 
-/* What is committed of one epoch, as its newest run told it. */
+/* What is committed of one epoch, as of its newest run. */
 struct store_epoch {
     struct cursor cursor; /* steps: of the end-of-data record, or 0 */
     struct consumption consumption;
@@ -65,19 +64,19 @@ struct store_stream {
     bool shares;
 };
 
-/* A job as the store knows it; pointers live until the visitor returns. */
+/* A job of the store; pointers are valid until the visitor returns. */
 struct store_job {
     const char *damage; /* NULL: none; else what of it is lost, as in "its generations (generation
-                           3)": then nothing but its id, its own times, state and spec is told, and
-                           with spec NULL only its id */
-    struct core_restore_job restore; /* also of a job that ended: what of it still says something */
+                         * 3)": then only its id, its own times, state and spec are given, and with
+                         * spec NULL only its id */
+    struct core_restore_job restore; /* also of a job that ended, for its checkpoint and text */
     const void *spec;
     size_t spec_bytes;
     uint64_t submitted_us;
     uint64_t started_us; /* 0: never, or it is queued again */
     uint64_t first_us;   /* when it was started first; 0: never */
     uint64_t ended_us;   /* 0: live */
-    uint64_t position;   /* all of it is committed; what arrivals told beyond is not recorded */
+    uint64_t position;   /* committed; arrivals beyond it are not recorded */
     bool restores;       /* it was submitted to go on from: */
     struct core_checkpoint origin;
     struct core_checkpoint_lost lost;
@@ -87,11 +86,11 @@ struct store_job {
     const char *text;
 };
 
-/* Which part of a job's ledger is told, and to whom; any of the visitors may be NULL. */
+/* Which rows of a job's ledger are visited; any of the visitors may be NULL. */
 struct store_walk {
     uint64_t generation; /* plans of this number and higher ones, ... */
     size_t plans_max;    /* at most so many; 0: all */
-    uint32_t stream;     /* epochs of this stream from this one on, and of later streams, ... */
+    uint32_t stream;     /* epochs of this stream from this one on, and of streams after it, ... */
     uint64_t epoch;
     size_t epochs_max;   /* at most so many; 0: all */
     uint64_t position;   /* verified positions from this one on, ... */
@@ -100,10 +99,10 @@ struct store_walk {
     void (*plan_row)(void *user, const struct store_plan *plan);
     void (*stream_row)(void *user, const struct store_stream *stream);
     void (*epoch_row)(void *user, const struct store_epoch *epoch);
-    /* The newest epoch of each stream, in order of stream, wherever the others begin and end. */
+    /* The newest epoch of each stream, in order of stream, also outside the page. */
     void (*newest_row)(void *user, const struct store_epoch *epoch);
     void (*verified_row)(void *user, const struct verified *verified);
-    /* The newest of them, wherever the others begin and end. */
+    /* The newest of them, also outside the page. */
     void (*newest_verified_row)(void *user, const struct verified *verified);
     void *user;
 };
@@ -128,9 +127,9 @@ struct store_ops {
     cadre_status (*load)(struct store *store,
         cadre_status (*visit)(void *user, const struct store_job *job, struct cadre_error *error),
         void *user, struct cadre_error *error);
-    /* Looks at all of it again: what is damaged of a job goes to `visit`. DATA_LOSS: the damage
-     * concerns all jobs. `load` does the same, and the readers below do it for the rows that they
-     * read. */
+    /* Reads all of it again: damage of a job goes to `visit`. DATA_LOSS: the damage concerns all
+     * jobs. `load` does the same, and the readers further down do it for the rows that they read.
+     */
     cadre_status (*check)(struct store *store,
         void (*visit)(void *user, struct job_id job, const char *what), void *user,
         struct cadre_error *error);
@@ -138,48 +137,49 @@ struct store_ops {
     cadre_status (*task_exits)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct store_task_exit *exit), void *user,
         struct cadre_error *error);
-    /* What `cadre verify` walks. */
+    /* The rows of `cadre verify`. */
     cadre_status (*ledger)(struct store *store, struct job_id job, const struct store_walk *walk,
         struct cadre_error *error);
     /* The published checkpoints of a job, oldest first. */
     cadre_status (*checkpoints)(struct store *store, struct job_id job,
         void (*visit)(void *user, const struct core_checkpoint *checkpoint), void *user,
         struct cadre_error *error);
-    /* Forgets one of them. */
+    /* Removes one of them. */
     cadre_status (*drop_checkpoint)(
         struct store *store, struct job_id job, uint64_t position, struct cadre_error *error);
-    /* Forgets a job that ended, with all its records. */
+    /* Removes a job that ended, with all its records. */
     cadre_status (*forget)(struct store *store, struct job_id job, struct cadre_error *error);
     /* The workers that clients have drained, in no order. DATA_LOSS: one of them is damaged. */
     cadre_status (*drains)(struct store *store,
         void (*visit)(void *user, const struct core_drained *drained), void *user,
         struct cadre_error *error);
-    /* Likewise those on which a task had another state than most. */
+    /* The same of those on which a task had another state than most. */
     cadre_status (*culprits)(struct store *store,
         void (*visit)(void *user, const struct core_culprit *culprit), void *user,
         struct cadre_error *error);
     /* Random bytes made with the store: the keys of generations are derived from them. */
     void (*secret)(const struct store *store, uint8_t ret_secret[STORE_SECRET_BYTES]);
-    /* The newest start of the coordinator that began, 0: none, with the nonce of this store's
+    /* The newest start of the coordinator that is recorded, 0: none, with the nonce of this store's
      * opening. */
     struct term (*term)(const struct store *store);
-    /* A start of a higher number began: durable when it returns. */
+    /* Records a start of a higher number: durable when it returns. */
     cadre_status (*begin_term)(struct store *store, uint64_t start, struct cadre_error *error);
     /* The highest job id ever given out. */
     uint64_t (*job_id_max)(const struct store *store);
     void (*close)(struct store *store); /* accepts NULL */
 };
 
-/* In the file `path`, made with mode 0600 when it is not there, made 0600 when it is. For this
- * process alone, until it is closed. Errors name the file: PERMISSION_DENIED, UNAVAILABLE (another
- * process has it), FAILED_PRECONDITION (another version, somebody else's database), DATA_LOSS (no
- * database, damaged). */
+/* In the file `path`, made with mode 0600 when it does not exist, changed to 0600 when it does. For
+ * this process alone, until it is closed. Errors name the file: PERMISSION_DENIED, UNAVAILABLE
+ * (another process has it), FAILED_PRECONDITION (another version, a database of another program),
+ * DATA_LOSS (no database, damaged). */
 cadre_status store_sqlite_open(
     const char *path, struct store **ret_store, struct cadre_error *error);
 
+/* Empty; lost when it is closed. */
 cadre_status store_memory_open(struct store **ret_store, struct cadre_error *error);
 
-/* As if the machine lost power: everything after the last synced commit is gone. */
+/* As if the machine lost power: everything after the last synced commit is lost. */
 void store_memory_lose_tail(struct store *store);
 
 #endif

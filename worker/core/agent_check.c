@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tests and the simulator ask an agent core: its tasks, its invariants, its digest. */
+ * What tests and the simulator read of an agent core: its tasks, its invariants, its digest. */
 #include "worker/core/agent_table.h"
 
 #include "common/pure/assert.h"
@@ -37,13 +37,13 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
     }
     const struct agent_resend *resend = &core->resend[task - core->tasks];
     if (resend->has_join && (resend->hello.generation.number != 0 || resend->has_report)) {
-        return "who joins has heard of no generation";
+        return "a task that joins is in no generation";
     }
     if (task->over && task->phase < AGENT_TASK_KILLED) {
-        return "a task that was adopted after its end does not run";
+        return "a task that was adopted after its end has no process";
     }
     if (task->adopted && task->connected) {
-        return "an adopted task that has said hello is as any other";
+        return "a task is not adopted any more once it has sent hello";
     }
     if (task->adopted && task->phase < AGENT_TASK_RUNNING) {
         return "only a task that was started is adopted";
@@ -63,7 +63,7 @@ static const char *task_invariant(const struct agent_core *core, const struct ag
             continue;
         }
         if (task_ref_equal(other->ref, task->ref)) {
-            return "a task has one place";
+            return "a task has one entry";
         }
         bool same = other->ref.job.n == task->ref.job.n && other->ref.slot == task->ref.slot;
         bool both_run = other->phase >= AGENT_TASK_RUNNING && other->phase < AGENT_TASK_GONE &&
@@ -94,13 +94,13 @@ static const char *group_invariant(const struct agent_core *core, uint32_t index
         applied = task->applied < applied ? task->applied : applied;
     }
     if ((group->job.n == 0) != (members == 0)) {
-        return "a generation is known as long as a task is in it";
+        return "a generation has an entry as long as a task is in it";
     }
     if (members > group->members || arrived > group->arrived) {
         return "members and arrivals are counted";
     }
     if (group->wanted == 0 && group->wanted_slot != 0) {
-        return "somebody wants the steps that are wanted";
+        return "a generation without wanted steps names no slot for them";
     }
     bool whole = members == group->members;
     if (group->folded && whole && (group->up_to != up_to || group->applied != applied)) {
@@ -118,7 +118,7 @@ static const char *stream_invariant(const struct agent_core *core, const struct 
             return NULL;
         }
     }
-    return "datasets are remembered as long as a process of their job runs";
+    return "datasets are kept as long as a process of their job runs";
 }
 
 const char *agent_core_invariant(const struct agent_core *core)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the epochs that are over were fed. A task tells the whole of an epoch when it turns to
- * another one, and never again; a coordinator that was away, or had a regroup in hand, did not hear
- * it. So the newest of them are kept and said once more on a new link and in a new generation. */
+ * What the epochs that ended have consumed. A task reports the whole of an epoch once, when it
+ * turns to another one; a coordinator that was away or in a regroup did not receive it. So the
+ * newest of them are kept and sent once more on a new link and in a new generation. The fold
+ * (agent_fold.c) and the relay of plans call it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -22,10 +23,10 @@ static void core_agent_consumed_keep(
     }
     if (at < group->consumed_count &&
         group->consumed[at].consumption.steps >= consumed->consumption.steps) {
-        return; /* told by another member */
+        return; /* reported by another member */
     }
     if (at == AGENT_CONSUMED_MAX) {
-        at = 0; /* makes room: the oldest */
+        at = 0; /* removes the oldest */
     }
     if (at < group->consumed_count) {
         group->consumed_count--;
@@ -47,7 +48,7 @@ void agent_consumed_keep(
     }
     struct agent_consumed consumed = {
         .cursor = *from, .applied = task->applied, .consumption = task->consumption};
-    consumed.cursor.begin = consumed.applied; /* of the line it claims nothing */
+    consumed.cursor.begin = consumed.applied; /* it claims no steps of the timeline */
     core_agent_consumed_keep(group, &consumed);
 }
 
@@ -66,12 +67,12 @@ void agent_consumed_inherit(
 void agent_consumed_send(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out)
 {
-    CADRE_ASSERT(group->folded); /* else it is not known how far all members are */
+    CADRE_ASSERT(group->folded); /* else the members' positions are not all known */
     CADRE_ASSERT(group->consumed_count <= AGENT_CONSUMED_MAX);
     for (uint32_t i = 0; i < group->consumed_count; i++) {
         const struct agent_consumed *consumed = &group->consumed[i];
         struct task_ref none = {.job = group->job};
-        /* It is said in the name of all members: one that is behind has not come there yet. */
+        /* It is sent for all members: one that is behind has not reached that position. */
         bool all = consumed->applied <= group->applied;
         struct agent_up *up = all ? agent_send(core, out, AGENT_UP_ARRIVED, none) : NULL;
         if (up != NULL) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The agent core's step: links, time, drain; each other event goes to its part (life, relay, fold).
- */
+ * The agent core's step: links, time, drain; it passes each other event to its file (start, end,
+ * relay, fold). The shell in worker/host/agent and the simulator call it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ static void link_down(struct agent_core *core)
     core->heartbeat_at_us = NEVER;
 }
 
-/* Everything that a lost link may have swallowed, in the order of a task's life. */
+/* Everything that a lost link may have dropped, in the order of a task's states. */
 static void resend_all(struct agent_core *core, struct agent_actions *out)
 {
     CADRE_ASSERT(core->linked);
@@ -139,7 +139,7 @@ static void on_down(
         return;
     }
     if (!core->linked) {
-        return; /* nothing else may come before the welcome */
+        return; /* no other message is allowed before the welcome */
     }
     CADRE_ASSERT(core->link_up);
     switch (down->type) {
@@ -202,7 +202,7 @@ static void on_time(struct agent_core *core, struct agent_actions *out)
 }
 
 /* A drained daemon waits until the coordinator has acknowledged that its tasks are collected;
- * without a coordinator only for them to be gone. */
+ * without a coordinator, only until they have exited. */
 static void exit_if_drained(struct agent_core *core, struct agent_actions *out)
 {
     if (!core->draining || core->left) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a local task ends: asked to, killed, gone, collected. */
+ * How a local task ends: stopped, killed, exited, collected. agent_core.c calls it. */
 #include "worker/core/agent_table.h"
 
 #include "common/pure/assert.h"
@@ -8,7 +8,7 @@
 #define SIGNAL_TERM       15
 #define EXIT_CANNOT_START 126
 
-/* ---- what is told ---- */
+/* ---- messages of an end ---- */
 
 void agent_send_gone(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
@@ -76,7 +76,7 @@ void agent_end_task(
     CADRE_ASSERT(kill_at_us >= core->now_us);
     switch (task->phase) {
     case AGENT_TASK_PREPARING:
-        if (!task->spawning) { /* no process of it is there or on its way */
+        if (!task->spawning) { /* it has no process, and none is being spawned */
             CADRE_ASSERT(!task->stopping);
             struct task_exit exit = {.signal = SIGNAL_TERM, .text = "stopped before it started"};
             agent_become_gone(core, task, &exit, out);
@@ -110,7 +110,7 @@ void agent_end_all(struct agent_core *core, struct agent_actions *out)
 {
     for (uint32_t i = 0; i < core->entries; i++) {
         agent_end_task(core, &core->tasks[i], core->options.grace_us, out);
-        /* Else a process would be left that nobody ends. */
+        /* Else a process would stay that no event ends. */
         CADRE_ASSERT(core->tasks[i].phase != AGENT_TASK_RUNNING);
     }
 }
@@ -127,9 +127,9 @@ void agent_kill_overdue(struct agent_core *core, struct agent_actions *out)
     }
 }
 
-/* A task that is named and not known gets an answer, so that nobody waits for its end. One that is
- * collected is forgotten: this is how the coordinator says that it has heard of that, or that it
- * does not know the task. */
+/* A stop that names an unknown task is answered, so that the coordinator does not wait for its end.
+ * A collected task is removed: with this stop the coordinator acknowledges its end, or that it has
+ * no record of the task. */
 static void stop_one(
     struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The places and slots of the host: who takes one, who waits for one, and who is forgotten. */
+ * The entries and slots of the host: which task takes one, which waits for one, which is removed.
+ */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -50,7 +51,7 @@ struct agent_task *agent_take_entry(
     if (taken->phase == AGENT_TASK_COLLECTED) {
         agent_forget_task(core, taken, out);
     }
-    /* Nothing is left of who had it before. */
+    /* Nothing is left of the task that had it before. */
     CADRE_ASSERT(taken->phase == AGENT_TASK_NONE);
     CADRE_ASSERT(taken->ref.job.n == 0);
     CADRE_ASSERT(!agent_resend_of(core, taken)->publishing);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Folding: the arrivals of the local members of a generation become one, the least of each
- * watermark; where a run of steps begins is one too, so that each run is told. Members that stand
- * at a minimum are counted, so that the table is walked only when the last of them moves on. What
- * was fed is that of the member that has applied least: the tasks tell of all tasks. Of the
- * steps that programs want, the most is told, and as soon as it is known: the member that holds the
- * minimum may have finished, and would hide it for ever. */
+ * watermark. The begin of a run is a watermark too, so that each run is reported. Members at a
+ * minimum are counted, so that the table is walked only when the last of them moves on. The
+ * consumption is that of the member that has applied least, because each task reports the sums of
+ * all tasks. Of `wanted` the most is sent, at once: the member that holds the minimum may have
+ * finished, and would hide it for ever. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct gen
             free_entry = i;
         }
     }
-    /* As many places as tasks, and the one that joins has left its own. */
+    /* As many groups as tasks, and the joining one has left its own. */
     CADRE_ASSERT(free_entry != GROUP_NONE);
     core->groups[free_entry] =
         (struct agent_group){.job = job, .generation = generation, .members = 1};
@@ -51,8 +51,8 @@ void agent_group_remove(struct agent_core *core, struct agent_task *task)
     memset(&core->groups[group], 0, sizeof(core->groups[group]));
 }
 
-/* The others may have arrived already: what was folded without it does not count. The coordinator
- * knows how many members are here, and takes no arrival of fewer. */
+/* The others may have arrived already: what was folded without it does not count, because the
+ * coordinator drops an arrival of fewer members than the roster has here. */
 void agent_group_rejoin(
     struct agent_core *core, struct agent_task *task, struct generation generation)
 {
@@ -111,8 +111,8 @@ void agent_send_arrived(
     }
 }
 
-/* The minima over the members, and who stands at them. What was fed is told by the member that has
- * applied least; of those the one that stands in the earliest run, whose epoch is the cursor's. */
+/* The minima over the members, and how many are at them. The consumption is that of the member that
+ * has applied least; of those, of the one in the earliest run, whose epoch is the cursor's. */
 static void agent_fold_fold(struct agent_core *core, uint32_t index)
 {
     struct agent_group *group = &core->groups[index];
@@ -159,7 +159,7 @@ static void agent_fold_fold(struct agent_core *core, uint32_t index)
     group->consumption = least->consumption;
 }
 
-/* Where the member stands at a minimum and moves on, it is one fewer that does. */
+/* A member at a minimum that moves on is counted off there. */
 static void remove_from_minima(
     struct agent_group *group, const struct agent_task *task, const struct task_arrive *arrive)
 {
@@ -178,7 +178,7 @@ static void remove_from_minima(
     }
 }
 
-/* Whether it is of a newer position than is known. */
+/* Whether its position is newer than the recorded one. */
 static bool take_verified(struct agent_group *group, const struct verified *verified)
 {
     bool newer = group->verified.digest == 0 || verified->position > group->verified.position;
@@ -197,7 +197,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     CADRE_ASSERT(task->connected);
     if (task->arrived && (arrive->up_to < task->up_to || arrive->applied < task->applied ||
                              arrive->cursor.begin < task->cursor.begin)) {
-        return; /* watermarks are not taken back */
+        return; /* watermarks never decrease */
     }
     if (!task->arrived) {
         task->arrived = true;
@@ -223,7 +223,7 @@ void agent_arrive(struct agent_core *core, struct agent_task *task,
     if (due && !group->broken) {
         agent_fold_fold(core, task->group);
     }
-    /* Where nobody moves on, as when all save, nothing else would tell it. */
+    /* If no member moves on, as when all of them save, no other message reports it. */
     if ((due || wants_more || (compared && group->folded)) && !group->broken) {
         agent_send_arrived(core, group, out);
     }

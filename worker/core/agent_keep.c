@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks have that outlives a link and a generation: checkpoints that are being published, and
- * the datasets of their jobs. */
+ * What outlives a link and a generation of a task: checkpoints that are being published, and the
+ * datasets of its job. agent_relay.c calls it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static void send_part(struct agent_core *core, struct agent_task *task,
     agent_send_relay(core, task->ref, &up, out);
 }
 
-/* A task says its part again on each connection and in each generation; it is published once. */
+/* A task sends its part again on each connection and in each generation; it is published once. */
 void agent_on_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out)
 {
@@ -53,7 +53,7 @@ void agent_on_part(struct agent_core *core, struct agent_task *task, const struc
     }
 }
 
-/* One whose generation is over is said when the task says it again in its new one. */
+/* If its generation is over, it is sent when the task sends its part again in the new one. */
 void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out)
 {
@@ -80,26 +80,26 @@ void agent_published(
 
 void agent_keep_stream(struct agent_core *core, struct job_id job, const struct task_stream *stream)
 {
-    CADRE_ASSERT(job.n != 0); /* a place of job 0 is free */
-    struct agent_stream *place = NULL;
+    CADRE_ASSERT(job.n != 0); /* an entry of job 0 is free */
+    struct agent_stream *entry = NULL;
     uint32_t of_job = 0;
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {
         struct agent_stream *kept = &core->streams[i];
         if (kept->job.n == job.n && kept->stream.stream == stream->stream) {
-            place = kept;
+            entry = kept;
             of_job = 0;
             break;
         }
         of_job += kept->job.n == job.n ? 1 : 0;
-        place = place == NULL && kept->job.n == 0 ? kept : place;
+        entry = entry == NULL && kept->job.n == 0 ? kept : entry;
     }
     CADRE_ASSERT(of_job <= LIMIT_STREAMS);
-    if (place != NULL && of_job < LIMIT_STREAMS) {
-        CADRE_ASSERT(place->job.n == 0 || place->job.n == job.n);
-        place->job = job;
-        place->stream = *stream;
-        agent_copy_text(place->name, sizeof(place->name), stream->name);
-        place->stream.name = place->name;
+    if (entry != NULL && of_job < LIMIT_STREAMS) {
+        CADRE_ASSERT(entry->job.n == 0 || entry->job.n == job.n);
+        entry->job = job;
+        entry->stream = *stream;
+        agent_copy_text(entry->name, sizeof(entry->name), stream->name);
+        entry->stream.name = entry->name;
     }
 }
 
@@ -115,7 +115,7 @@ static const struct agent_task *agent_keep_speaker(const struct agent_core *core
     return NULL;
 }
 
-/* Whoever is not connected says them again itself when it is. */
+/* A task that is not connected sends its streams itself when it connects. */
 void agent_send_streams(const struct agent_core *core, struct agent_actions *out)
 {
     for (uint32_t i = 0; i < AGENT_STREAMS(core->options.slots); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between the local tasks and the coordinator: frames up, messages down, and what was said last. */
+ * Between the local tasks and the coordinator: frames up, messages down, and what a task last sent.
+ * agent_core.c calls it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -24,7 +25,7 @@ static void keep_hello(struct agent_resend *resend, const struct task_hello *hel
     agent_copy_text(resend->mesh_address, sizeof(resend->mesh_address), hello->mesh_address);
     resend->hello.library_version = resend->library_version;
     resend->hello.mesh_address = resend->mesh_address;
-    /* A task says its join, report, part and notice again behind its hello, if it has any. */
+    /* A task sends its join, report, part and notice again behind its hello, if it has any. */
     resend->has_join = false;
     resend->has_report = false;
     resend->has_part = false;
@@ -46,7 +47,7 @@ static void keep_report(struct agent_resend *resend, const struct task_report *r
     CADRE_ASSERT(resend->report.text != report->text);
 }
 
-/* A failure is final, in whatever generation. */
+/* A failure is final, in any generation. */
 static bool has_failed(const struct agent_resend *resend)
 {
     return resend->has_report && resend->report.reason == REPORT_FAILED;
@@ -56,7 +57,7 @@ void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
     if (!task->connected) {
-        return; /* its hello comes when it does */
+        return; /* its hello follows */
     }
     const struct agent_resend *resend = agent_resend_of(core, task);
     CADRE_ASSERT(resend->hello.library_version == resend->library_version);
@@ -85,8 +86,8 @@ void agent_resend_task(
     }
 }
 
-/* Of one that has ended: its exit tells neither that the program failed nor of what. Who has not
- * heard of the task since it was started again itself has to hear of it first. */
+/* Of a task that has ended, because its exit does not report the program's failure. A coordinator
+ * that has not received a hello of the task since its own start gets the hello first. */
 void agent_send_failure(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out)
 {
@@ -107,13 +108,13 @@ static void on_task_hello(struct agent_core *core, struct agent_task *task,
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING && task->phase <= AGENT_TASK_KILLED);
     CADRE_ASSERT(!task->adopted || !task->connected);
     if (task->connected) {
-        agent_relay_refuse(out, task->ref, "the task said hello twice on one connection");
+        agent_relay_refuse(out, task->ref, "the task sent hello twice on one connection");
         task->connected = false;
         return;
     }
     if (up->hello.frame_version != TASK_FRAME_VERSION) {
         agent_relay_refuse(out, task->ref,
-            "the program's libcadre speaks another version than this worker: rebuild it");
+            "the program's libcadre has another protocol version than this worker: rebuild it");
         return;
     }
     task->connected = true;
@@ -126,7 +127,7 @@ static void on_task_hello(struct agent_core *core, struct agent_task *task,
     agent_send_relay(core, task->ref, up, out);
 }
 
-/* One that has heard a plan since is no joiner any more. */
+/* A task that has received a plan since is no joiner any more. */
 static void on_task_join(struct agent_core *core, const struct agent_task *task,
     const struct task_up *up, struct agent_actions *out)
 {
@@ -148,10 +149,10 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
         return;
     }
     if (task->phase >= AGENT_TASK_GONE) {
-        return; /* left in its socket; how it ended is told already */
+        return; /* left in its socket; its end is sent already */
     }
     if (up->type != TASK_UP_HELLO && !task->connected) {
-        agent_relay_refuse(out, ref, "the task has to say hello before anything else");
+        agent_relay_refuse(out, ref, "the task must send hello first");
         return;
     }
     CADRE_ASSERT(task->connected || up->type == TASK_UP_HELLO);
@@ -187,7 +188,7 @@ void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct
         break;
     case TASK_UP_PROGRESS:
     case TASK_UP_SHARDS:
-    case TASK_UP_BACKED: /* said until it is recorded: nothing of it is kept here */
+    case TASK_UP_BACKED: /* sent until it is recorded: the agent keeps no copy */
         agent_send_relay(core, ref, up, out);
         break;
     case TASK_UP_JOIN:
@@ -222,7 +223,7 @@ static void pass_on(const struct agent_task *task, struct agent_actions *out)
     CADRE_ASSERT(!task->connected || !task->adopted);
 }
 
-/* It hears the plan: what it said before was of an older generation, but for a failure. */
+/* It receives the plan: what it sent before was of an older generation, except a failure. */
 static void move_on(struct agent_resend *resend, const struct task_plan *plan)
 {
     struct task_hello *hello = &resend->hello;
@@ -238,13 +239,13 @@ static void move_on(struct agent_resend *resend, const struct task_plan *plan)
     CADRE_ASSERT(generation_equal(hello->generation, plan->generation));
 }
 
-/* Whether the plan counts the task in, or already has; false: it is in a newer generation. */
+/* Whether the plan enlists the task, or already has; false: it is in a newer generation. */
 static bool agent_relay_enlist(
     struct agent_core *core, struct agent_task *task, const struct task_plan *plan)
 {
     CADRE_ASSERT(task->phase >= AGENT_TASK_RUNNING);
     if (agent_is_current(core, task, plan->generation)) {
-        return true; /* said twice, or to one after the other */
+        return true; /* the plan was sent twice, or to one member after the other */
     }
     if (task->group != GROUP_NONE &&
         agent_group_of(core, task)->generation.number >= plan->generation.number) {
@@ -275,8 +276,8 @@ static bool is_in_roster(const struct task_plan *plan, struct task_ref ref)
 }
 
 /* The tasks that the roster names here become members of the generation, also those that are not
- * connected now: the others' arrivals do not count without theirs. Who is left out of it is in none
- * any more. */
+ * connected now, because the others' arrivals do not count without theirs. A task that is not in
+ * the roster is in no generation any more. */
 static void relay_plan(struct agent_core *core, struct job_id job, const struct task_plan *plan,
     const struct task_ref *one, struct agent_actions *out)
 {
@@ -285,7 +286,7 @@ static void relay_plan(struct agent_core *core, struct job_id job, const struct 
         if (task->phase < AGENT_TASK_RUNNING || task->ref.job.n != job.n) {
             continue;
         }
-        task->adopted = false; /* the plan says it */
+        task->adopted = false; /* the plan gives its generation */
         if (!is_in_roster(plan, task->ref)) {
             bool older = task->group != GROUP_NONE &&
                          agent_group_of(core, task)->generation.number < plan->generation.number;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a local task begins: prepared, spawned, or taken over from an earlier life of the daemon. */
+ * How a local task begins: prepared, spawned, or adopted from an earlier incarnation of the daemon.
+ * agent_core.c calls it. */
 #include "worker/core/agent_table.h"
 
 #include "common/pure/assert.h"
@@ -41,7 +42,7 @@ static bool agent_start_supersede(
         if (!agent_is_of_slot(older, ref)) {
             continue;
         }
-        CADRE_ASSERT(older->ref.incarnation < ref.incarnation); /* an equal one is known */
+        CADRE_ASSERT(older->ref.incarnation < ref.incarnation); /* an equal one has an entry */
         if (older->phase == AGENT_TASK_COLLECTED) {
             agent_forget_task(core, older, out);
         } else {
@@ -61,7 +62,7 @@ static const char *start_fault(
     }
     CADRE_ASSERT(!core->left);
     if (!agent_start_supersede(core, ref, out)) {
-        return "a newer incarnation of this task is on this worker already";
+        return "a newer incarnation of this task runs on this worker already";
     }
     return NULL;
 }
@@ -73,7 +74,7 @@ void agent_start(
     struct task_ref ref = start->task;
     const struct agent_task *known = agent_find(core, ref);
     if (known != NULL) {
-        /* Said twice. If it is over, so is how it ended. */
+        /* Sent twice. If the task has ended, its end is sent again. */
         if (known->phase >= AGENT_TASK_GONE) {
             agent_send_gone(core, known, out);
         }
@@ -85,7 +86,8 @@ void agent_start(
     const char *fault = start_fault(core, ref, out);
     struct agent_task *task = fault == NULL ? agent_take_entry(core, ref, out) : NULL;
     if (task == NULL) {
-        refuse_start(core, ref, fault != NULL ? fault : "every place of this worker is taken", out);
+        refuse_start(
+            core, ref, fault != NULL ? fault : "all task entries of this worker are taken", out);
         return;
     }
     task->phase = AGENT_TASK_PREPARING;
@@ -94,7 +96,7 @@ void agent_start(
     CADRE_ASSERT(!task->prepared && !task->spawning);
 }
 
-/* One that was stopped while it was being prepared is over: what comes of that comes late. */
+/* A task that was stopped while it was being prepared has ended: late results are ignored. */
 static bool was_stopped(const struct agent_task *task)
 {
     return task == NULL || task->phase >= AGENT_TASK_GONE;
@@ -133,7 +135,7 @@ void agent_spawned(
     CADRE_ASSERT(task->phase == AGENT_TASK_PREPARING);
     CADRE_ASSERT(task->prepared);
     CADRE_ASSERT(task->spawning);
-    CADRE_ASSERT(!task->connected); /* SPAWNED goes before any frame of it */
+    CADRE_ASSERT(!task->connected); /* SPAWNED comes before its first frame */
     task->phase = AGENT_TASK_RUNNING;
     task->pid = pid;
     agent_send_started(core, task, out);
@@ -142,7 +144,7 @@ void agent_spawned(
     }
 }
 
-/* In no generation as far as this life knows; the coordinator may be away for good. */
+/* In no generation until its hello names one; the orphan limit runs until the first welcome. */
 void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
     bool ended, struct agent_actions *out)
 {

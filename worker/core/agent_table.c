@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all parts of the agent core stand on: the places of the table, and how an action and a
- * message are appended. */
+ * The entries of the table, and how an action and a message are appended. All files of the agent
+ * core call it. */
 #include "worker/core/agent_table.h"
 
 #include <string.h>
@@ -46,7 +46,7 @@ bool agent_is_current(
            generation_equal(agent_group_of(core, task)->generation, generation);
 }
 
-/* ---- what is done and said ---- */
+/* ---- actions and messages ---- */
 
 struct agent_action *agent_append(
     struct agent_actions *out, enum agent_action_type type, struct task_ref ref)
@@ -67,7 +67,7 @@ struct agent_action *agent_append(
 struct agent_up *agent_send(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref)
 {
-    /* A hello goes before the welcome, and the log is the shell's. */
+    /* A hello comes before the welcome, and the shell sends the log. */
     CADRE_ASSERT(type > AGENT_UP_HELLO && type < AGENT_UP_LOG);
     if (!core->linked) {
         return NULL;

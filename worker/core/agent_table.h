@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of agent_core: the table of local tasks and of their generations, and what its parts
- * share. */
+ * Internal to agent_core: the table of local tasks and of their generations, and the functions that
+ * its files share. */
 #ifndef CADRE_WORKER_AGENT_TABLE_H
 #define CADRE_WORKER_AGENT_TABLE_H
 
@@ -13,13 +13,13 @@ struct agent_part {
     char path[LIMIT_FILE_NAME_BYTES];
 };
 
-/* What a task last said, kept to be said again on a new link. Apart from struct agent_task, which
+/* What a task last sent, kept to be sent again on a new link. Apart from struct agent_task, which
  * is walked often. */
 struct agent_resend {
     struct task_exit exit;
     cadre_status collected_code;
     char collected_text[LIMIT_TEXT_BYTES];
-    struct task_hello hello; /* brought up to date by what it said and was told since */
+    struct task_hello hello; /* updated by what it sent and received since */
     char library_version[LIMIT_NAME_BYTES];
     char mesh_address[LIMIT_ADDRESS_BYTES];
     bool has_report;
@@ -29,15 +29,15 @@ struct agent_resend {
     struct task_join join;
     bool has_preempt;
     struct task_preempt preempt;
-    bool has_part;          /* `part` is to be said again */
+    bool has_part;          /* `part` is to be sent again */
     struct agent_part part; /* the newest that is published */
     bool publishing;
     struct agent_part next; /* it is being published */
 };
 
-/* A dataset of a job. Every task tells the same: it is kept once. */
+/* A dataset of a job. Every task reports the same: it is kept once. */
 struct agent_stream {
-    struct job_id job; /* 0: this place is free */
+    struct job_id job; /* 0: this entry is free */
     struct task_stream stream;
     char name[LIMIT_NAME_BYTES];
 };
@@ -47,25 +47,26 @@ struct agent_task {
     struct task_ref ref;
     uint32_t pid;
     uint32_t group;      /* its generation here, or GROUP_NONE */
-    bool prepared;       /* files stand; the spawn waits until an older incarnation is gone */
-    bool spawning;       /* the spawn was asked for */
+    bool prepared;       /* files are ready; the spawn waits until an older incarnation has exited
+                          */
+    bool spawning;       /* AGENT_ACTION_SPAWN was appended */
     bool stopping;       /* to be stopped as soon as it runs */
-    bool adopted;        /* an earlier life of the daemon knew in which generation it is; its next
-                            hello tells */
-    bool over;           /* adopted after its end: what it wrote last is being read */
-    bool connected;      /* it said hello on the connection it has */
-    bool is_ps_task;     /* of a crew and not its chief: in no roster, told by name */
+    bool adopted;        /* an earlier incarnation of the daemon recorded its generation; its next
+                          * hello reports it */
+    bool over;           /* adopted after its end: its last output is being read */
+    bool connected;      /* it sent hello on its present connection */
+    bool is_ps_task;     /* of a ps job and not its chief: in no roster, addressed by name */
     bool arrived;        /* at least once in its generation */
     uint64_t grace_us;   /* of `stopping` */
     uint64_t kill_at_us; /* of TERMINATING */
-    uint64_t ended;      /* serial of the end; the oldest is forgotten first */
+    uint64_t ended;      /* serial of the end; the oldest is removed first */
     uint64_t up_to;
     uint64_t applied;
     struct cursor cursor;
     struct consumption consumption;
 };
 
-/* What an epoch that a member left was fed, in its steps below `applied`. */
+/* What an epoch that a member left has consumed, in its steps below `applied`. */
 struct agent_consumed {
     struct cursor cursor;
     uint64_t applied;
@@ -74,22 +75,22 @@ struct agent_consumed {
 
 /* The local members of one generation. */
 struct agent_group {
-    struct job_id job; /* 0: this place is free */
+    struct job_id job; /* 0: this entry is free */
     struct generation generation;
     uint32_t members;      /* of the roster, here */
     uint32_t arrived;      /* of them, at least once */
-    uint32_t behind_up_to; /* members that stand at the folded minimum */
+    uint32_t behind_up_to; /* members at the folded minimum */
     uint32_t behind_applied;
-    uint32_t behind_begin; /* that stand in the run of `cursor` */
-    bool folded;           /* the minimum was told */
-    bool broken;           /* a member was forgotten: where it stood nobody gets past any more */
+    uint32_t behind_begin; /* in the run of `cursor` */
+    bool folded;           /* the minimum was sent */
+    bool broken;           /* a member was removed: the minima stay at its position */
     uint64_t up_to;
     uint64_t applied;
-    uint64_t wanted; /* the most that a member wants */
+    uint64_t wanted; /* the largest `wanted` of a member */
     uint32_t wanted_slot;
     struct cursor cursor;
     struct consumption consumption; /* of the member that has applied least */
-    struct verified verified;       /* the newest that a member tells */
+    struct verified verified;       /* the newest that a member reports */
     struct agent_consumed consumed[AGENT_CONSUMED_MAX];
     uint32_t consumed_count; /* the newest is the last */
 };
@@ -114,88 +115,112 @@ struct agent_core {
 };
 
 /* agent_table.c */
+/* NULL: no entry of this incarnation. */
 struct agent_task *agent_find(struct agent_core *core, struct task_ref ref);
+/* What the task last sent; beside its entry, never NULL. */
 struct agent_resend *agent_resend_of(const struct agent_core *core, const struct agent_task *task);
 /* Of a task that is in a generation. */
 struct agent_group *agent_group_of(const struct agent_core *core, const struct agent_task *task);
-/* Of the generation that it is in here, or of one that this daemon does not know (rule 13). */
+/* Of the generation that it is in here, or of one that this daemon has no group of (rule 13). */
 bool agent_is_current(
     const struct agent_core *core, const struct agent_task *task, struct generation generation);
+/* Appends an action for the task; the rest of it is zero. Valid until the next append. */
 struct agent_action *agent_append(
     struct agent_actions *out, enum agent_action_type type, struct task_ref ref);
-/* NULL while there is no welcomed link: what it was about is told after the next welcome. */
+/* NULL while there is no welcomed link: the state behind it is sent after the next welcome. */
 struct agent_up *agent_send(const struct agent_core *core, struct agent_actions *out,
     enum agent_up_type type, struct task_ref ref);
+/* Sends a task's frame on to the coordinator, unless no link is welcomed. */
 void agent_send_relay(const struct agent_core *core, struct task_ref ref,
     const struct task_up *relay_up, struct agent_actions *out);
+/* Copies up to a whole UTF-8 character that fits in `size` bytes; NULL is "". */
 void agent_copy_text(char *to, size_t size, const char *from);
 
 /* agent_entries.c */
+/* Frees the entry, its place in a generation, and the streams of its job if it was the last. */
 void agent_forget_task(struct agent_core *core, struct agent_task *task, struct agent_actions *out);
 /* Tasks that have a process, or are about to. */
 uint32_t agent_slots_used(const struct agent_core *core);
-/* A free place; else that of the task which was collected longest ago: the coordinator would not
- * start another one here if it had not heard of that. NULL: there is none. */
+/* A free entry; else that of the task which was collected longest ago, because the coordinator
+ * starts no other task here before it has received that. NULL: there is none. */
 struct agent_task *agent_take_entry(
     struct agent_core *core, struct task_ref ref, struct agent_actions *out);
-/* Whether it is a life of the slot that `ref` is one of. */
+/* Whether it is an incarnation of the slot that `ref` names. */
 bool agent_is_of_slot(const struct agent_task *task, struct task_ref ref);
-/* Whoever is prepared and has a slot free is spawned. A start may come while tasks that the
- * coordinator has given up are still being killed: it waits for them. */
+/* Each prepared task with a free slot is spawned. A start may come while tasks that the coordinator
+ * has given up are still being killed: it waits for them. */
 void agent_spawn_ready(struct agent_core *core, struct agent_actions *out);
 
 /* agent_start.c */
+/* A START: takes an entry and prepares the task, or answers why not. */
 void agent_start(
     struct agent_core *core, const struct agent_start *start, struct agent_actions *out);
+/* PREPARED: spawned as soon as a slot is free. */
 void agent_prepared(struct agent_core *core, struct task_ref ref, struct agent_actions *out);
+/* FAILED: the task has ended without a process. */
 void agent_failed(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
     struct agent_actions *out);
+/* SPAWNED: the task runs as `pid`; a stop that came before takes effect. */
 void agent_spawned(
     struct agent_core *core, struct task_ref ref, uint32_t pid, struct agent_actions *out);
+/* ADOPTED, before the first link. */
 void agent_adopted(struct agent_core *core, const struct agent_start *start, uint32_t pid,
     bool ended, struct agent_actions *out);
+/* Sends that the task runs, and its pid. */
 void agent_send_started(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 /* agent_end.c */
+/* A STOP: of one task, or of all local tasks of a job. */
 void agent_stop(struct agent_core *core, const struct agent_stop *stop, struct agent_actions *out);
-/* SIGTERM, and SIGKILL after the grace; sooner when a stop that runs already says so. */
+/* SIGTERM, and SIGKILL after the grace; sooner when an earlier stop has an earlier deadline. */
 void agent_end_task(
     struct agent_core *core, struct agent_task *task, uint64_t grace_us, struct agent_actions *out);
+/* SIGTERM to all local tasks, for an orphaned or a drained daemon. */
 void agent_end_all(struct agent_core *core, struct agent_actions *out);
+/* SIGKILL to each task whose grace has ended. */
 void agent_kill_overdue(struct agent_core *core, struct agent_actions *out);
-/* Nothing of it runs any more: its end is told, and what it left is collected. */
+/* Its last process has exited: the end is sent, and its log and outputs are collected. */
 void agent_become_gone(struct agent_core *core, struct agent_task *task,
     const struct task_exit *exit, struct agent_actions *out);
+/* EXITED. */
 void agent_gone(struct agent_core *core, struct task_ref ref, const struct task_exit *exit,
     struct agent_actions *out);
+/* COLLECTED: sends it; the entry stays until it is acknowledged. */
 void agent_collected(struct agent_core *core, struct task_ref ref, cadre_status code,
     const char *text, struct agent_actions *out);
+/* Sends how the task ended. */
 void agent_send_gone(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
+/* Sends that all of its log and outputs are at the coordinator, or why not. */
 void agent_send_collected(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
-/* For a task that has no place here. */
+/* For a task that has no entry here. */
 void agent_send_not_here(
     const struct agent_core *core, struct task_ref ref, const char *why, struct agent_actions *out);
 
 /* agent_relay.c */
+/* TASK_UP: a frame from a local task. */
 void agent_on_task_up(struct agent_core *core, struct task_ref ref, const struct task_up *up,
     struct agent_actions *out);
+/* A message for one local task, or for all of a generation. */
 void agent_relay_down(
     struct agent_core *core, const struct agent_relay_down *relay_down, struct agent_actions *out);
 /* Hello, join, report and part of a connected task once more. */
 void agent_resend_task(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
-/* What the program of a task that has ended failed with, if it said so. */
+/* Sends the failure of the program of a task that has ended, if the task reported one. */
 void agent_send_failure(
     const struct agent_core *core, const struct agent_task *task, struct agent_actions *out);
 
 /* agent_keep.c */
+/* A part: published once, then sent; a shared one is sent at once. */
 void agent_on_part(struct agent_core *core, struct agent_task *task, const struct task_part *part,
     struct agent_actions *out);
+/* PUBLISHED: sends the part, if the task's generation is still the part's. */
 void agent_published(
     struct agent_core *core, struct task_ref ref, cadre_status code, struct agent_actions *out);
+/* Keeps a dataset of a job, once; if none of the entries is free, it is not sent again. */
 void agent_keep_stream(
     struct agent_core *core, struct job_id job, const struct task_stream *stream);
 /* All that are kept once more, each through a connected task of its job. */
@@ -204,16 +229,19 @@ void agent_send_streams(const struct agent_core *core, struct agent_actions *out
 void agent_drop_streams(struct agent_core *core, struct job_id job);
 
 /* agent_fold.c */
-/* The group of a generation, made when it is not there; every group that no task is in is free. */
+/* The group of a generation, made when it does not exist; each group without a task is free. */
 uint32_t agent_group_join(struct agent_core *core, struct job_id job, struct generation generation);
+/* The task leaves its generation; the minima stay at its position. */
 void agent_group_remove(struct agent_core *core, struct agent_task *task);
-/* An adopted task is a member of the generation that it says it is in. */
+/* An adopted task is a member of the generation that its hello names. */
 void agent_group_rejoin(
     struct agent_core *core, struct agent_task *task, struct generation generation);
-/* The local members changed: the fold starts anew. */
+/* The local members changed: the fold starts again. */
 void agent_group_reset(struct agent_core *core, uint32_t group);
+/* An arrival of a local task; sends the folded one when a minimum rises. */
 void agent_arrive(struct agent_core *core, struct agent_task *task,
     const struct task_arrive *arrive, struct agent_actions *out);
+/* Sends the folded arrival of a generation. */
 void agent_send_arrived(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
 
@@ -221,10 +249,10 @@ void agent_send_arrived(
 /* Before the task's arrival of the run `to` is taken: it may leave an epoch. */
 void agent_consumed_keep(
     struct agent_group *group, const struct agent_task *task, const struct cursor *to);
-/* From the generation before: what is on the plan's line, which goes on at `resume`. */
+/* From the previous generation: what is on the plan's timeline, which continues at `resume`. */
 void agent_consumed_inherit(
     struct agent_group *group, const struct agent_group *before, uint64_t resume);
-/* Behind an arrival that says where the members stand now. */
+/* Behind an arrival that reports the positions of the members. */
 void agent_consumed_send(
     const struct agent_core *core, const struct agent_group *group, struct agent_actions *out);
 

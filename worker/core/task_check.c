@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What has to be true of a task core after each step. */
+ * The invariants of a task core, checked after each step by its shell, the tests and the simulator.
+ */
 #include "worker/core/task_internal.h"
 
 static const char *running_invariant(const struct task_core *core)
@@ -8,11 +9,11 @@ static const char *running_invariant(const struct task_core *core)
         return "applied steps were released in this generation";
     }
     if (core->sent_applied > core->position) {
-        return "only applied steps are told as applied";
+        return "only applied steps are reported as applied";
     }
     if (core->wanted > core->released + 1 || core->wanted > core->position + 1 ||
         core->wanted_sent > core->wanted) {
-        return "a program wants no step beyond the one where it stands";
+        return "a program wants no step beyond the one that it is at";
     }
     if (!core->clean && !core->applying) {
         return "a running task is clean between its steps";
@@ -25,10 +26,10 @@ static const char *running_invariant(const struct task_core *core)
     }
     if (core->wanted > core->resume &&
         (core->cursor.begin < core->resume || core->cursor.begin > core->position)) {
-        return "the run that the program stands in began in this generation";
+        return "the run of the program began in this generation";
     }
     if (!core->applying && (core->position > core->halt_at || core->finished)) {
-        return "who is beyond the halt, or has finished, is frozen";
+        return "a task beyond the halt, or that has finished, is frozen";
     }
     return NULL;
 }
@@ -45,11 +46,11 @@ const char *task_core_invariant(const struct task_core *core)
         return "a task is in a generation unless it joins";
     }
     if (core->joins && !core->warm) {
-        return "only a task that came later joins";
+        return "only a task that received WARM joins";
     }
     if (core->code != CADRE_OK && core->phase != TASK_JOIN &&
         (core->phase != TASK_FROZEN || core->reason != REPORT_FAILED)) {
-        return "who has failed goes on with nothing";
+        return "a task that has failed stays frozen";
     }
     if (core->released > core->arrived) {
         return "nothing is released that has not arrived";
@@ -58,7 +59,7 @@ const char *task_core_invariant(const struct task_core *core)
         return "a report waits only for a running apply";
     }
     if (core->staged && (core->phase != TASK_SYNC || core->clean)) {
-        return "who receives beside its state is in no generation yet";
+        return "a task that receives beside its state is in SYNC";
     }
     if (core->applying && core->clean) {
         return "a state that is being written is not clean";

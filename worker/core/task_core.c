@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The task core's step: what the program does; what it is told and what it says are beside it. */
+ * The task core's step: events of the program (protocol, section 3, "Task"). Messages from the
+ * coordinator are in task_down.c, those to it in task_send.c. The runtime (worker/library/runtime)
+ * and the simulator call it. */
 #include "worker/core/task_internal.h"
 
 #include <string.h>
 
 #include "common/pure/assert.h"
 
-/* ---- what the program does ---- */
+/* ---- events of the program ---- */
 
 static void task_core_connect(struct task_core *core, struct task_actions *out)
 {
@@ -20,28 +22,28 @@ static void task_core_connect(struct task_core *core, struct task_actions *out)
     if (core->phase != TASK_RUN && core->phase != TASK_FROZEN) {
         return;
     }
-    /* One that told nothing but that it stands where the generation began tells it again. */
+    /* A task that reported only the position where its generation began reports it again. */
     if (core->claimed || core->arrived > core->resume || core->position > core->resume ||
         core->wanted > core->resume) {
         task_send_consumed(core, out);
         task_send_arrive(core, out);
     }
-    task_send_part(core, out); /* rule 19; one that is known already does no harm */
+    task_send_part(core, out); /* rule 19: sent again on each connection; a duplicate is ignored */
     if (core->phase == TASK_FROZEN && !core->report_due) {
         task_send_report(core, out);
     }
 }
 
-/* Who received another position than its own has the step it stood in from others: its program is
- * done with it. A joiner's waits for its first one. */
+/* A task that received another position than its own has the begun step from others: its program is
+ * done with it. A joiner's program waits for its first step. */
 static void become_synced(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_SYNC) {
-        return; /* aborted while it formed */
+        return; /* aborted while the mesh was formed */
     }
     CADRE_ASSERT(!core->applying);
-    CADRE_ASSERT(!core->clean || core->position == core->resume); /* who keeps its state */
+    CADRE_ASSERT(!core->clean || core->position == core->resume); /* it keeps its state */
     /* Of the new generation nothing is claimed before it runs. */
     CADRE_ASSERT(core->arrived == core->resume);
     CADRE_ASSERT(core->released == core->resume);
@@ -54,7 +56,7 @@ static void become_synced(
         CADRE_ASSERT(core->warm);
         core->begun = true;
         core->begun_stream = core->join_stream;
-        core->begun_nested = false; /* no joiner is let in at such a step */
+        core->begun_nested = false; /* no joiner enters at a nested step */
     } else if (core->position != core->resume) {
         core->begun = false;
     }
@@ -72,7 +74,7 @@ static void become_synced(
 static void peer_error(struct task_core *core, const char *text, struct task_actions *out)
 {
     CADRE_ASSERT(!core->applying || !core->clean);
-    core->applying = false; /* when it was: torn, and clean stays false */
+    core->applying = false; /* if it was applying, the state is torn: clean stays false (rule 9) */
     if (core->phase == TASK_SYNC || core->phase == TASK_RUN) {
         task_freeze(core, REPORT_PEER_ERROR, text, out);
     } else if (core->report_due) {
@@ -80,8 +82,7 @@ static void peer_error(struct task_core *core, const char *text, struct task_act
     }
 }
 
-/* A checkpoint that waits for what is verified, and perhaps the program for it, does not wait for
- * the next arrival too. */
+/* A checkpoint that waits for the verified position does not wait for the next arrival too. */
 static void send_awaited(struct task_core *core, struct task_actions *out)
 {
     const struct task_part *part = &core->part;
@@ -110,7 +111,7 @@ static void keep_part(
     task_append(out, TASK_ACTION_CHANGED);
 }
 
-/* Whatever was being done has failed for good. */
+/* The program has failed, finally. */
 static void task_core_fail(
     struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
@@ -120,7 +121,7 @@ static void task_core_fail(
     }
     CADRE_ASSERT(core->phase != TASK_FROZEN || core->reason != REPORT_FAILED);
     core->code = event->code;
-    core->applying = false; /* when it was: torn, and clean stays false */
+    core->applying = false; /* if it was applying, the state is torn: clean stays false (rule 9) */
     core->report_due = false;
     if (core->phase == TASK_JOIN) {
         task_copy_text(core->text, sizeof(core->text), event->text);
@@ -170,8 +171,7 @@ static void task_core_preempt(
     task_send_preempt(core, out);
 }
 
-/* Of another generation than this one nothing is known: the shell says it under the lock in which
- * it saw which one it is in. */
+/* Of this generation: the shell sends it under the lock under which it read the generation. */
 static void task_core_verify(
     struct task_core *core, const struct verified *verified, struct task_actions *out)
 {
@@ -213,7 +213,7 @@ static void task_core_finish(struct task_core *core, uint64_t digest, struct tas
     task_settle(core, out);
 }
 
-/* One that is done waits for those that are not. */
+/* A task that is done waits for the others. */
 static void task_core_stall(
     const struct task_core *core, const struct task_stall *reported, struct task_actions *out)
 {
@@ -331,6 +331,7 @@ void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation,
     task_copy_text(core->mesh_address, sizeof(core->mesh_address), mesh_address);
 }
 
+/* Rule 1: entered only when released > position. Rule 20: not at a halt. */
 bool task_core_may_enter(const struct task_core *core, uint64_t position)
 {
     CADRE_ASSERT(core->phase != TASK_RUN || core->clean || core->applying);
@@ -338,12 +339,14 @@ bool task_core_may_enter(const struct task_core *core, uint64_t position)
            core->released > position && position < core->halt_at;
 }
 
+/* Rule 17: a stop freezes the task at S; it then reports and waits for bye. */
 bool task_core_stops_next(const struct task_core *core)
 {
     return core->phase == TASK_RUN && !core->applying && core->halt_kind == HALT_STOP &&
            core->position == core->halt_at;
 }
 
+/* Rule 20: a regroup takes effect at step S of its stream, not inside a nested run. */
 bool task_core_halts_next(const struct task_core *core)
 {
     if (core->phase != TASK_RUN || core->applying || core->halt_kind != HALT_REGROUP ||

@@ -9,23 +9,23 @@
 
 #include "common/model/task_message.h"
 
-/* The admission window of a fresh task. It doubles when the program had to wait for a release, and
- * when half of it takes less than SHORT: messages then cost more than they are worth. It halves
- * again when half of it takes more than LONG: halts would take effect late. */
+/* The admission window of a fresh task, in steps. It doubles when the program had to wait for a
+ * release, and when half of it takes less than SHORT, because messages then cost more than steps.
+ * It halves again when half of it takes more than LONG, because halts would take effect late. */
 #define TASK_WINDOW_START_STEPS   2
 #define TASK_WINDOW_HALF_SHORT_US 5000
 #define TASK_WINDOW_HALF_LONG_US  100000
 
 enum task_phase {
     TASK_JOIN = 1, /* in no generation yet */
-    TASK_SYNC,     /* a plan came: the mesh is formed and state is taken over */
+    TASK_SYNC,     /* a plan arrived: the mesh is formed and state is received */
     TASK_RUN,
     TASK_FROZEN, /* enters nothing and applies nothing until the next plan, or bye */
-    TASK_EXIT    /* told to end; nothing is said or heard any more */
+    TASK_EXIT    /* ended: it sends and accepts nothing any more */
 };
 
-/* Epochs that the program left in this generation: what they were fed is said again on each
- * connection, for a daemon that was started anew and a coordinator that did not hear it. */
+/* Epochs that the program left in this generation: their consumption is sent again on each
+ * connection, because the daemon or the coordinator may have been restarted. */
 #define TASK_CONSUMED_MAX 6
 
 struct task_consumed {
@@ -46,13 +46,13 @@ struct task_core {
     uint64_t resume;
     uint64_t position; /* applied */
     bool clean;
-    bool staged;           /* in SYNC: not clean only since it receives beside what it has */
+    bool staged;           /* in SYNC: not clean only because it receives beside its own state */
     bool applying;         /* between the last confirmed collective and APPLIED */
-    uint64_t ready;        /* batches below it are in hand, or will be without asking anybody */
+    uint64_t ready;        /* batches under it are in hand, or need no message to be had */
     uint64_t arrived;      /* what was last sent as up_to */
     uint64_t sent_applied; /* what was last sent as applied */
-    uint64_t ticked;       /* where it stood at the last tick */
-    bool claimed;          /* something was, in this generation */
+    uint64_t ticked;       /* its position at the last tick */
+    bool claimed;          /* steps were claimed in this generation */
     /* The program has begun step wanted - 1 in this generation; the resume position: none yet. */
     uint64_t wanted;
     uint64_t wanted_sent; /* what was last sent of it */
@@ -66,97 +66,100 @@ struct task_core {
     bool finished;         /* the program called cadre_finish in this generation */
     uint32_t window_steps; /* admission window, adapts between 1 and LIMIT_WINDOW_STEPS */
     uint32_t
-        window_least; /* what waits for releases made it: time alone does not narrow it further */
+        window_least; /* the widest that waits for releases made: time alone does not narrow it
+                       * further */
     uint64_t now_us;
     uint64_t half_over_us; /* when half a window was last over; 0: never yet */
     uint32_t halt_stream;
-    struct cursor cursor;           /* of the run of steps that the program stands in */
+    struct cursor cursor;           /* of the run of steps that the program is in */
     struct consumption consumption; /* of the cursor's epoch, over the steps that are applied */
     struct task_consumed consumed[TASK_CONSUMED_MAX]; /* the newest is the last */
     uint32_t consumed_count;
-    bool warm;  /* until its first SYNCED: the job was under way before it, it prepares alone */
+    bool warm;  /* until its first SYNCED: the job ran before it, it prepares alone */
     bool joins; /* warm, and its program has come to a step of join_stream */
     uint32_t join_stream;
-    uint64_t join_epoch;      /* the newest of that stream that it was told of; or 0 */
+    uint64_t join_epoch;      /* the newest epoch of that stream that a WARM named; or 0 */
     bool begun;               /* the program waits for step `position`, or is inside it: */
     uint32_t begun_stream;    /* of this stream, */
     bool begun_nested;        /* in a run that is nested. All three outlive a generation. */
-    uint64_t published;       /* newest published checkpoint that it knows of, or POSITION_NONE */
+    uint64_t published;       /* newest published checkpoint that it was notified of, or
+                               * POSITION_NONE */
     cadre_status code;        /* not OK: the program failed, finally; of REPORT_FAILED */
     struct verified verified; /* the newest in this generation */
-    bool verified_sent;       /* an arrival told it */
+    bool verified_sent;       /* an arrival reported it */
     uint64_t digest;          /* of the state at `position`, of an orderly report; 0: not known */
     bool verifies_losses;     /* set by the shell: the job is to go on from what is verified when a
                                  member is lost */
     struct divergence divergence; /* of REPORT_DIVERGED */
     struct task_part part;        /* the newest; its path is part_path */
     char part_path[LIMIT_FILE_NAME_BYTES];
-    bool preempted; /* it was told to leave, or to save: */
+    bool preempted; /* it has to leave, or to save: */
     struct task_preempt preempt;
     char text[LIMIT_TEXT_BYTES]; /* why it froze; "" when in order */
 };
 
 enum task_event_type {
     TASK_EVENT_CONNECTED =
-        1, /* (again): says hello with the values of now, then what may have been lost */
+        1, /* (again): sends hello with its present values, then what may have been lost */
     TASK_EVENT_DISCONNECTED,
     TASK_EVENT_DOWN, /* a message from the coordinator */
     /* The mesh of the plan's generation is formed and the state is at `resume`, clean. `cursor` and
-     * `feed` are those of the state that was received; who kept its own (`clean` is true before)
-     * need not give them. Whose program had begun the step before `resume` has it done by this. */
+     * `consumption` are those of the received state; a task that kept its own (`clean` was true
+     * before) need not give them. If its program had begun the step before `resume`, this completes
+     * it. */
     TASK_EVENT_SYNCED,
-    /* The mesh did not form or the state did not come: text. Who held a whole state before has it
-     * still: the shell writes what it receives beside it until SYNCED (rule 11). */
+    /* The mesh did not form or the state did not arrive: text. A task that held a whole state
+     * before still has it, because the shell writes what it receives beside it until SYNCED (rule
+     * 11). */
     TASK_EVENT_SYNC_FAILED,
-    /* The program begins the step where it stands. It is of the run `cursor`, whose input can be
-     * had below `position`; `feed` of its epoch so far counts when the program turns to another
-     * epoch. Needed at the first step of each run, at the first of each generation (after SYNCED,
-     * also when the program begins anew a step that it was inside of: nothing is claimed before)
-     * and when `position` has risen. Given at every step it costs no message, and what a report
-     * says of `begun` is exact. A step without a batch is a run of stream 0 with one step. */
+    /* The program begins the step at its position. It is of the run `cursor`, whose input can be
+     * had up to `position`; `consumption` of its epoch so far counts when the program turns to
+     * another epoch. Required at the first step of each run, at the first of each generation (after
+     * SYNCED, also when the program begins again a step that it was inside of: no step is claimed
+     * before) and when `position` has risen. Given at every step it costs no message, and `begun`
+     * in reports is exact. A step without a batch is a run of stream 0 with one step. */
     TASK_EVENT_READY,
     /* The last collective of step `position` is confirmed on the host: about to write variables.
      * The shell writes them only when `applying` is true afterwards; it stays false when the task
      * was frozen meanwhile (rule 10). */
     TASK_EVENT_APPLY,
-    TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `feed` of the
-                           cursor's epoch, that step in it */
-    TASK_EVENT_STALLED, /* the program waits for the release of step `position`, where it stands:
-                           widen the window if that helps, and see that the wait is known. After
-                           a READY of this generation. */
-    /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying it
-     * means that the apply was torn: the state is dirty. */
+    TASK_EVENT_APPLIED, /* step `position` is applied: position is now one more; `consumption` of
+                         * the cursor's epoch, that step in it */
+    TASK_EVENT_STALLED, /* the program waits for the release of step `position`: widen the window if
+                         * that helps, and report the wait. After a READY of this generation. */
+    /* A collective failed with ABORTED, UNAVAILABLE or DEADLINE_EXCEEDED: text. While applying, the
+     * apply was torn: the state is dirty. */
     TASK_EVENT_PEER_ERROR,
-    /* The program itself failed: code, text. Final, in whatever phase: the next generation hears of
-     * it too. While applying it means that the apply was torn. */
+    /* The program itself failed: code, text. Final, in any phase: it is reported in the next
+     * generation too. While applying, the apply was torn. */
     TASK_EVENT_FAILED,
-    /* A warm task's program has come to its first step, of `cursor.stream`; the newest epoch of
-     * that which it was told of is `cursor.epoch`, or 0. */
+    /* A warm task's program has reached its first step, of `cursor.stream`; the newest epoch of it
+     * that a WARM named is `cursor.epoch`, or 0. */
     TASK_EVENT_JOIN,
-    TASK_EVENT_STREAM, /* a dataset was distributed: stream. Kept by the shell, which says all of
-                          them again after CONNECTED */
-    TASK_EVENT_STALL,  /* a thread waits for long: stall, whose generation the core fills in */
-    TASK_EVENT_FLUSH,  /* how far it has come is to be told now: a checkpoint waits for it */
-    /* A second or so has passed since the last one: who took no step meanwhile tells how far it has
-     * come, if that was not worth a message before. */
+    TASK_EVENT_STREAM, /* a dataset was distributed: stream. Kept by the shell, which sends all of
+                        * them again after CONNECTED */
+    TASK_EVENT_STALL,  /* a thread has waited for long: stall, whose generation the core fills in */
+    TASK_EVENT_FLUSH,  /* its position is to be reported now: a checkpoint waits for it */
+    /* About a second has passed since the last one: a task that took no step meanwhile reports its
+     * position, if no message has carried it yet. */
     TASK_EVENT_TICK,
     /* The program found the end of the epoch of `cursor`, whose length was not known before: it has
-     * cursor.steps steps. Nothing when the program stands in another epoch. */
+     * cursor.steps steps. Ignored when the program is in another epoch. */
     TASK_EVENT_END,
-    /* The program begins the step where it stands: all that it does between two is done, and
-     * nothing of the step. Needed where a halt takes effect only. `digest` of its state, for the
+    /* The program begins the step at its position: all that it does between two steps is done, and
+     * no part of the step. Required only where a halt takes effect. `digest` of its state, for the
      * report; 0: not known. */
     TASK_EVENT_PAUSE_POINT,
     TASK_EVENT_PREEMPT, /* the task has to leave its machine, or its program wants that: preempt */
     TASK_EVENT_PART,    /* a checkpoint part is durable: part, whose generation the core fills in */
-    /* The program is done with its last step, and in this generation with its last checkpoint: said
-     * again in the next one. `digest` as of EDGE. */
+    /* The program is done with its last step, and in this generation with its last checkpoint:
+     * given again in the next one. `digest` as of PAUSE_POINT. */
     TASK_EVENT_FINISH,
-    /* The replicas' states at verified.position were found equal. Told with the next arrival; at
+    /* The replicas' states at verified.position were found equal. Sent with the next arrival; at
      * once when a checkpoint waits for it. */
     TASK_EVENT_VERIFIED,
-    /* They were found not to be the same: divergence, text. Whatever step was under way is not
-     * applied. Also one that is frozen already, and not in order, says so. */
+    /* They were found not to be the same: divergence, text. A step that is under way is not
+     * applied. A task that is frozen already, and not in order, reports it too. */
     TASK_EVENT_DIVERGED
 };
 
@@ -182,11 +185,11 @@ enum task_action_type {
     TASK_ACTION_SEND = 1, /* to the coordinator, through the daemon */
     TASK_ACTION_FORM,     /* form the mesh of the plan in the event, take over state if not clean at
                              resume */
-    TASK_ACTION_ABORT_MESH, /* wake everybody out of collectives; text is the reason */
-    TASK_ACTION_CHANGED,    /* somebody may wait for released, phase or halt: wake them */
+    TASK_ACTION_ABORT_MESH, /* wake all threads out of collectives; text is the reason */
+    TASK_ACTION_CHANGED,    /* released, phase or halt changed: wake the threads that wait */
     /* Prepare alone; the streams' positions are in the event's down.warm. Once more, with newer
-     * ones, after a reconnect, and when the stream that it waits for has come to its end: then its
-     * program may go on and JOIN at another one. */
+     * ones, after a reconnect, and when the stream that it waits for has ended: then its program
+     * may continue and JOIN at another one. */
     TASK_ACTION_WARM,
     TASK_ACTION_EXIT_OK,  /* bye: the program may end */
     TASK_ACTION_EXIT_VOID /* reset, superseded or refused: end without running the user's code after
@@ -206,27 +209,28 @@ struct task_actions {
     size_t count;
 };
 
+/* In JOIN, with the widest strings copied. The struct is the caller's; it needs no closing. */
 void task_core_init(struct task_core *core, uint32_t slot, uint64_t incarnation, uint32_t replicas,
     uint32_t pid, const char *mesh_address);
 /* `out` is emptied first. Asserts on events that only a bug of the shell can make (a step applied
- * that was not about to be); whatever comes in `down` is checked and never trusted. */
+ * that was not about to be); what comes in `down` is checked. */
 void task_core_step(
     struct task_core *core, const struct task_event *event, struct task_actions *out);
 
 /* Whether a replica may enter the first collective of step `position` now (rule 1): RUN, released >
- * position, position < halt_at, nothing frozen. The shell has saved what is asked for at
- * checkpoint_at by then: that is known before the step before it is entered. */
+ * position, position < halt_at, not frozen. The shell has saved the checkpoint of checkpoint_at by
+ * then, because that is known before the step before it is entered. */
 bool task_core_may_enter(const struct task_core *core, uint64_t position);
 
-/* Whether it stands where its job is to stop: at the edge of the next step it says EDGE. */
+/* Whether it is where its job is to stop: before the next step its shell gives PAUSE_POINT. */
 bool task_core_stops_next(const struct task_core *core);
-/* Whether it stands before the step where its generation is to stand still for who joins or leaves,
- * and has begun it: as soon as nothing of that step is left it says EDGE. */
+/* Whether it is before the step at which its generation pauses for a joiner or a leaving task, and
+ * has begun it: as soon as no part of that step is left its shell gives PAUSE_POINT. */
 bool task_core_halts_next(const struct task_core *core);
-/* Whether it has: the state is saved there, and it waits for bye. */
+/* Whether it has stopped: the state is saved there, and it waits for bye. */
 bool task_core_stops(const struct task_core *core);
 
-/* NULL, or the broken invariant in words. */
+/* NULL, or the text of the broken invariant. */
 const char *task_core_invariant(const struct task_core *core);
 
 #endif

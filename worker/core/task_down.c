@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task is told: warm, plans, releases, aborts, bye; and how it freezes. */
+ * Messages from the coordinator to a task: warm, plans, releases, aborts, bye; and how the task
+ * freezes. task_core.c calls it. */
 #include "worker/core/task_internal.h"
 
 #include <string.h>
@@ -9,19 +10,20 @@
 
 /* ---- freezing ---- */
 
-/* An orderly freeze leaves the mesh open: a peer may still be inside its last collective (rule 17).
- */
+/* Rule 17: an orderly freeze leaves the mesh open, because a peer may still be inside its last
+ * collective. */
 void task_freeze(
     struct task_core *core, enum report_reason reason, const char *text, struct task_actions *out)
 {
-    /* Only a failure is told beyond another reason. */
+    /* A frozen task freezes again only for a failure. */
     CADRE_ASSERT(core->phase != TASK_JOIN && core->phase != TASK_EXIT);
     CADRE_ASSERT(core->phase != TASK_FROZEN || reason == REPORT_FAILED);
     if (core->staged) {
         CADRE_ASSERT(core->phase == TASK_SYNC);
         CADRE_ASSERT(!core->clean);
         core->staged = false;
-        core->clean = true; /* nothing of what was received is kept: it stands where it stood */
+        core->clean = true; /* rule 11: what was received beside it is dropped, its own state is
+                             * still whole */
     }
     core->phase = TASK_FROZEN;
     core->reason = reason;
@@ -34,16 +36,14 @@ void task_freeze(
     }
     task_append(out, TASK_ACTION_CHANGED);
     if (core->applying) {
-        core->report_due =
-            true; /* a running apply is let end, and the report says where it ended */
+        core->report_due = true; /* rule 6: a running apply ends first, then it reports */
     } else {
         task_send_report(core, out);
     }
 }
 
-/* Finishes when it stands where that is due. A halt takes effect where the program says that it
- * stands still (EDGE), so that all that programs do between steps is done by all, and its state can
- * be hashed. */
+/* Freezes at the end of the program. A halt takes effect only at the program's PAUSE_POINT, so that
+ * all tasks have done the same between steps, and the state can be hashed. */
 void task_settle(struct task_core *core, struct task_actions *out)
 {
     if (core->phase != TASK_RUN || core->applying) {
@@ -51,13 +51,13 @@ void task_settle(struct task_core *core, struct task_actions *out)
     }
     CADRE_ASSERT(core->clean);
     if (core->position > core->halt_at) {
-        /* Rule 3 forbids it. Not orderly (rule 31): what the others have at halt_at is not what
-         * this one has. */
+        /* Rule 3 excludes it. Not orderly (rule 31): its state is not what the others have at
+         * halt_at. */
         char text[LIMIT_TEXT_BYTES];
         struct text builder = text_begin(text, sizeof(text));
-        text_add(&builder, "told to halt at step ");
+        text_add(&builder, "the coordinator halts the job at step ");
         text_add_u64(&builder, core->halt_at);
-        text_add(&builder, ", but stands at step ");
+        text_add(&builder, ", and this task is at step ");
         text_add_u64(&builder, core->position);
         task_freeze(core, REPORT_ABORT, text, out);
     } else if (core->finished) {
@@ -65,6 +65,8 @@ void task_settle(struct task_core *core, struct task_actions *out)
     }
 }
 
+/* Rules 7 and 16: without bye (EXIT_VOID) the shell ends the program before its code after the
+ * loop. */
 static void task_down_leave(
     struct task_core *core, enum task_action_type how, const char *text, struct task_actions *out)
 {
@@ -80,7 +82,7 @@ static void task_down_leave(
     task_append(out, TASK_ACTION_CHANGED);
 }
 
-/* ---- what it is told ---- */
+/* ---- messages from the coordinator ---- */
 
 /* UINT32_MAX: this incarnation is not in the roster (rule 12). */
 static uint32_t rank_of(const struct task_core *core, const struct task_plan *plan)
@@ -107,10 +109,10 @@ static const char *plan_fault(
         return "the plan resumes at an impossible step";
     }
     if (plan->source == SOURCE_NONE && (core->generation.number != 0 || core->warm)) {
-        return "the plan begins anew, and this task has begun already";
+        return "the plan starts from the beginning, and this task has begun already";
     }
     if (core->warm && core->generation.number == 0 && !core->joins) {
-        return "the plan counts on this task, which has not come to a step yet";
+        return "the plan names this task, which has not reached a step yet";
     }
     bool has_state = core->clean || (core->generation.number == 0 && !core->warm);
     if (plan->source == rank && (core->position != plan->resume || !has_state)) {
@@ -119,8 +121,8 @@ static const char *plan_fault(
     return NULL;
 }
 
-/* Whether its state is that of the plan's first step: then it receives nothing. A joiner's is
- * whatever its program started with: it counts for the source only. */
+/* Whether its state is that of the plan's first step: then it receives nothing (rule 11). A
+ * joiner's is its program's initial state: it counts for the source only. */
 static bool keeps_state(const struct task_core *core, const struct task_plan *plan, uint32_t rank)
 {
     CADRE_ASSERT(plan->source != rank || core->position == plan->resume);
@@ -128,8 +130,8 @@ static bool keeps_state(const struct task_core *core, const struct task_plan *pl
     return plan->source != SOURCE_NONE && (plan->source == rank || there);
 }
 
-/* Nothing of the older generation is left but the program itself and its window. What was claimed
- * of input and of steps is claimed anew, by the program's next READY. */
+/* Of the older generation only the program itself and its window stay (rule 13). Input and steps
+ * are claimed again by the program's next READY. */
 static void enter_generation(struct task_core *core, const struct task_plan *plan)
 {
     CADRE_ASSERT(plan->generation.number > core->generation.number);
@@ -152,8 +154,10 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
     core->halt_stream = plan->halt_stream;
     core->verified = (struct verified){0};
     core->digest = 0;
-    core->finished = false; /* its program says so again: there may be another chief, who saves */
-    /* A part on the plan's line is still one, and nobody else can say it; one beyond is void. */
+    core->finished = false; /* its program finishes again: there may be another chief, which saves
+                             */
+    /* A part on the plan's timeline stays valid, and no other task has it; one beyond `resume` is
+     * void (rule 18). */
     if (core->part.path != NULL && core->part.position <= plan->resume) {
         core->part.generation = plan->generation;
     } else {
@@ -164,14 +168,14 @@ static void enter_generation(struct task_core *core, const struct task_plan *pla
 static void on_plan(struct task_core *core, const struct task_plan *plan, struct task_actions *out)
 {
     if (plan->generation.number <= core->generation.number || core->report_due) {
-        return; /* older, or the same once more */
+        return; /* rule 13: older, or a duplicate */
     }
     uint32_t rank = rank_of(core, plan);
     if (rank == UINT32_MAX) {
-        return;
+        return; /* rule 12: it names another incarnation */
     }
     if (core->phase == TASK_SYNC || core->phase == TASK_RUN) {
-        /* Who did not report was not asked for (rule 6): where it stands is said first. */
+        /* Rule 6: no report of this task chose the source: it freezes and reports first. */
         task_freeze(
             core, REPORT_ABORT, "a new generation was planned while this task was running", out);
         return;
@@ -188,7 +192,7 @@ static void on_plan(struct task_core *core, const struct task_plan *plan, struct
     enter_generation(core, plan);
     core->phase = TASK_SYNC;
     if (core->code != CADRE_OK) {
-        /* Its program failed and has said so to a generation that was over, or to none. */
+        /* Its program failed, and reported that to a generation that had ended, or to none. */
         task_freeze(core, REPORT_FAILED, core->text, out);
         return;
     }
@@ -197,7 +201,7 @@ static void on_plan(struct task_core *core, const struct task_plan *plan, struct
     task_append(out, TASK_ACTION_CHANGED);
 }
 
-/* One that waits for its plan already hears that the others went on. */
+/* A task that waits for its plan receives it too, so that its program can continue. */
 static void on_warm(struct task_core *core, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN) {
@@ -211,11 +215,10 @@ static void on_release(
     struct task_core *core, const struct task_release *release, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN || !generation_equal(release->generation, core->generation)) {
-        return;
+        return; /* rule 13 */
     }
     if (release->up_to < core->released || release->up_to > core->arrived) {
-        return; /* an older one that was overtaken; or one that no honest minimum over the roster
-                   can give */
+        return; /* rule 2: an older release, or one beyond what this task has arrived at */
     }
     CADRE_ASSERT(release->up_to >= core->released);
     core->released = release->up_to;
@@ -231,6 +234,7 @@ static void on_release(
     task_settle(core, out);
 }
 
+/* Rule 13: only of its own generation. */
 static void on_abort(struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
     if (core->phase == TASK_JOIN || !generation_equal(down->generation, core->generation)) {
@@ -240,7 +244,7 @@ static void on_abort(struct task_core *core, const struct task_down *down, struc
         task_freeze(core, REPORT_ABORT, down->reason, out);
     } else if (task_is_orderly(core->reason) && core->text[0] == '\0') {
         CADRE_ASSERT(core->phase == TASK_FROZEN);
-        /* It has reported already. The mesh goes, and the reason is kept for the program. */
+        /* It has reported already. The mesh is closed, and the reason is kept for the program. */
         task_copy_text(core->text, sizeof(core->text), down->reason);
         task_copy_text(
             task_append(out, TASK_ACTION_ABORT_MESH)->text, LIMIT_TEXT_BYTES, down->reason);
@@ -248,6 +252,7 @@ static void on_abort(struct task_core *core, const struct task_down *down, struc
     }
 }
 
+/* Rules 16 and 17: bye counts only for a task that ended in order in the final generation. */
 static void on_goodbye(
     struct task_core *core, const struct task_down *down, struct task_actions *out)
 {
@@ -272,14 +277,14 @@ void task_on_down(struct task_core *core, const struct task_down *down, struct t
     case TASK_DOWN_ABORT:
         on_abort(core, down, out);
         break;
-    case TASK_DOWN_RESET:
+    case TASK_DOWN_RESET: /* rule 7 */
         task_down_leave(
             core, TASK_ACTION_EXIT_VOID, "its state is void: a new incarnation takes over", out);
         break;
     case TASK_DOWN_GOODBYE:
         on_goodbye(core, down, out);
         break;
-    case TASK_DOWN_SUPERSEDED:
+    case TASK_DOWN_SUPERSEDED: /* rule 16 */
         task_down_leave(
             core, TASK_ACTION_EXIT_VOID, "the job goes on or has ended without this task", out);
         break;
@@ -290,6 +295,6 @@ void task_on_down(struct task_core *core, const struct task_down *down, struct t
         on_warm(core, out);
         break;
     case TASK_DOWN_MEMBERS:
-        break; /* not the ledger's: the shell's */
+        break; /* the shell handles it */
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task says: hello, join, streams, arrivals, stalls, parts, reports; and when an arrival is
- * worth a message. */
+ * Messages from a task: hello, join, streams, arrivals, stalls, parts, reports; and when an arrival
+ * is worth a message. The other files of the task core call it. */
 #include "worker/core/task_internal.h"
 
 #include <string.h>
@@ -27,9 +27,9 @@ void task_copy_text(char *to, size_t size, const char *from)
     text_add(&text, from == NULL ? "" : from);
 }
 
-/* ---- what it says ---- */
+/* ---- messages ---- */
 
-/* A task without a connection says nothing: what it would have said is in its next hello. */
+/* A task without a connection sends nothing: its next hello carries the values. */
 static struct task_up *task_send_say(
     const struct task_core *core, struct task_actions *out, enum task_up_type type)
 {
@@ -45,7 +45,7 @@ static struct task_up *task_send_say(
 void task_send_hello(const struct task_core *core, struct task_actions *out)
 {
     struct task_up *up = task_send_say(core, out, TASK_UP_HELLO);
-    CADRE_ASSERT(up != NULL); /* it is what a connection begins with */
+    CADRE_ASSERT(up != NULL); /* hello is the first message of a connection */
     up->hello = (struct task_hello){
         .frame_version = TASK_FRAME_VERSION,
         .library_version = CADRE_VERSION,
@@ -66,7 +66,7 @@ void task_send_arrive(struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->generation.number > 0);
     CADRE_ASSERT(core->arrived >= core->released);
-    CADRE_ASSERT(core->sent_applied <= core->position); /* watermarks are not taken back */
+    CADRE_ASSERT(core->sent_applied <= core->position); /* watermarks never decrease */
     CADRE_ASSERT(core->wanted_sent <= core->wanted);
     core->claimed = true;
     core->sent_applied = core->position;
@@ -156,13 +156,12 @@ void task_send_stall(
     }
 }
 
-/* The applied steps that were not told yet go first, so that what is committed is whole when the
- * report is read; and one that is done, or stops, tells of its generation by nothing else, perhaps.
- */
+/* The applied steps that were not reported yet go first, so that what is committed is whole when
+ * the report is read; a task that finishes or stops may report its generation by nothing else. */
 void task_send_report(struct task_core *core, struct task_actions *out)
 {
     CADRE_ASSERT(core->phase == TASK_FROZEN);
-    CADRE_ASSERT(!core->applying); /* where it stands is not known before that has ended */
+    CADRE_ASSERT(!core->applying); /* its position is not known before the apply has ended */
     CADRE_ASSERT((core->reason == REPORT_FAILED) == (core->code != CADRE_OK));
     core->report_due = false;
     bool unreported = task_is_orderly(core->reason) && task_is_silent(core);
@@ -194,7 +193,7 @@ void task_send_report(struct task_core *core, struct task_actions *out)
 
 /* ---- arrivals ---- */
 
-/* The end of the epoch that the program stands in, as far as it is known. */
+/* The end of the epoch that the program is in, as far as it is known. */
 static uint64_t epoch_end(const struct task_core *core)
 {
     if (core->cursor.steps == 0 || core->cursor.steps > POSITION_MAX - core->cursor.first) {
@@ -203,8 +202,7 @@ static uint64_t epoch_end(const struct task_core *core)
     return core->cursor.first + core->cursor.steps;
 }
 
-/* How far batches can be claimed now. Never less than was claimed: a watermark is not taken back.
- */
+/* How far batches can be claimed now. Never less than was claimed: a watermark never decreases. */
 static uint64_t task_send_reachable(const struct task_core *core)
 {
     CADRE_ASSERT(core->position <= core->released);
@@ -220,7 +218,7 @@ static uint64_t task_send_reachable(const struct task_core *core)
     return up_to > core->arrived ? up_to : core->arrived;
 }
 
-/* Half a window is over: how long it took says whether the window should be another. */
+/* Half a window is over: its duration decides the next window. */
 static void adapt_window(struct task_core *core)
 {
     CADRE_ASSERT(core->half_over_us <= core->now_us);
@@ -239,13 +237,13 @@ static void adapt_window(struct task_core *core)
     CADRE_ASSERT(core->window_steps <= LIMIT_WINDOW_STEPS);
 }
 
-/* Says how far it has come when that is worth a message: each half window, when nothing is left in
- * hand, at the end of what is ready; and at once when `asked`. So the control plane costs two
- * messages a window at most. */
+/* Sends an arrival when it is worth a message: each half window, when nothing is left in hand, at
+ * the end of what is ready; and at once when `asked`. So the control plane costs two messages a
+ * window at most. */
 bool task_arrive(struct task_core *core, bool asked, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
-        return false; /* rule 2: one that is not in step with its generation claims nothing */
+        return false; /* rule 2: only a task in RUN claims steps */
     }
     uint64_t half = core->window_steps > 2 ? core->window_steps / 2 : 1;
     bool unsent = core->position > core->sent_applied;

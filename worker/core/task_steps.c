@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The steps of the program: it begins one, waits for one, applies one; and the runs and epochs that
- * they are of. */
+ * The steps of the program: begun, waited for, applied; and the runs and epochs that they are of.
+ * task_core.c calls it. */
 #include "worker/core/task_internal.h"
 
 #include <string.h>
@@ -10,6 +10,7 @@
 void task_on_apply(struct task_core *core, uint64_t position)
 {
     CADRE_ASSERT(!core->applying);
+    /* Rule 10: a frozen task does not apply: `applying` stays false. */
     if (core->phase != TASK_RUN) {
         return;
     }
@@ -33,7 +34,7 @@ void task_on_applied(
     CADRE_ASSERT(core->applying);
     CADRE_ASSERT(event->position == core->position);
     CADRE_ASSERT(!core->clean);
-    CADRE_ASSERT(core->position < core->released); /* it was, and that is not taken back */
+    CADRE_ASSERT(core->position < core->released); /* a release is never taken back */
     core->applying = false;
     core->clean = true;
     core->position++;
@@ -47,8 +48,8 @@ void task_on_applied(
     task_arrive(core, false, out);
 }
 
-/* It takes the step where it stands. Frozen, it says so once more: whether a joiner can begin where
- * the survivors stand is decided by it, and nobody else can tell. */
+/* The program takes the step at its position. A frozen task reports it once more, because it
+ * decides whether a joiner can begin at the survivors' position, and no other message has it. */
 static void begin_step(
     struct task_core *core, const struct cursor *cursor, struct task_actions *out)
 {
@@ -67,9 +68,9 @@ static void begin_step(
     }
 }
 
-/* A stall at the first step of an epoch or generation cannot be helped: nothing could be asked for
- * earlier. The wait itself has to be known even when there is nothing to ask for: perhaps another
- * task has finished, and the step can never be released. */
+/* A stall at the first step of an epoch or generation is unavoidable, because no step could be
+ * claimed earlier. The wait is reported even when there is nothing to claim, because another task
+ * may have finished, and the step can then never be released. */
 void task_on_stalled(struct task_core *core, uint64_t position, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
@@ -92,7 +93,7 @@ void task_on_stalled(struct task_core *core, uint64_t position, struct task_acti
     }
 }
 
-/* The epoch is left: its arrival was the last that tells of it. */
+/* The epoch is left: no later arrival reports it. */
 static void keep_consumed(struct task_core *core)
 {
     if (core->consumption.steps == 0 || core->cursor.stream == 0 ||
@@ -110,10 +111,10 @@ static void keep_consumed(struct task_core *core)
         .cursor = core->cursor, .applied = core->position, .consumption = core->consumption};
 }
 
-/* Each run is told before any step of it is: a program that left an epoch early has claimed steps
- * of it that belong to others, and only the tasks know which. A plan begins all runs anew: a joiner
- * cannot know where the one that it comes into began. Frozen, or before SYNCED, nothing of it is
- * taken but that the program is there: where the task will stand is not known. */
+/* Each run is reported before any step of it: a program that left an epoch early has claimed steps
+ * of it that belong to the following runs, and only the tasks have that information. A plan begins
+ * all runs again, because a joiner has no record of where its run began. Frozen, or before SYNCED,
+ * only `begun` is taken, because the position may still change. */
 void task_on_ready(struct task_core *core, const struct task_event *event, struct task_actions *out)
 {
     if (core->phase != TASK_RUN) {
@@ -126,7 +127,7 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
     CADRE_ASSERT(cursor.begin <= core->position);
     bool turned = core->wanted == core->resume || cursor.begin != core->cursor.begin;
     if (cursor.stream != core->cursor.stream || cursor.epoch != core->cursor.epoch) {
-        /* Of an epoch that is left early, or was before the plan: what it was fed to its end. */
+        /* Of an epoch that is left early, or was before the plan: what it consumed to its end. */
         bool unsent = core->position > core->sent_applied || core->wanted == core->resume;
         if (unsent && core->consumption.steps > 0) {
             task_send_arrive(core, out);
@@ -147,9 +148,9 @@ void task_on_ready(struct task_core *core, const struct task_event *event, struc
     }
 }
 
-/* Where it stands is told, whether that would be worth a message or not: a checkpoint is published
- * when all members have told of their generation that they hold its position, and one that takes no
- * further step says so by nothing else. */
+/* Sends its position even if that alone is not worth a message: a checkpoint is published when all
+ * members have reported its position in their generation, and a task that takes no further step has
+ * no other message for it. */
 void task_on_flush(struct task_core *core, struct task_actions *out)
 {
     bool compared = core->verified.digest != 0 && !core->verified_sent;
@@ -160,8 +161,8 @@ void task_on_flush(struct task_core *core, struct task_actions *out)
     }
 }
 
-/* The steps behind its last arrival are told with a later step, and a program that takes none for
- * long would keep them to itself. One that steps on is left alone: it tells by its steps. */
+/* The steps after its last arrival are reported with a later step; a program that takes none for
+ * long would never report them. A task that takes steps needs no tick. */
 void task_on_tick(struct task_core *core, struct task_actions *out)
 {
     bool is_idle = core->position == core->ticked;
@@ -172,8 +173,8 @@ void task_on_tick(struct task_core *core, struct task_actions *out)
     }
 }
 
-/* Told at once: no step follows with which it could be, and joiners that wait for a step of this
- * epoch are to go on. */
+/* Sent at once: no later step carries it, and joiners that wait for a step of this epoch wait for
+ * it. */
 void task_on_end(struct task_core *core, const struct cursor *ended, struct task_actions *out)
 {
     struct cursor *cursor = &core->cursor;

@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Whether a halt is to be set or lifted. */
+/* Sets or lifts a halt, as the facts require. */
 void control_decide(struct core *core, struct job *job);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The generation is over and nobody goes on from it. */
+ * The end of a generation that no task goes on from. */
 #include "coordinator/core/decide/disband.h"
 
 #include "coordinator/core/facts/ps_job.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How jobs end: who is told, what is waited for, and the last record. */
+ * How jobs end: which tasks are stopped, what the job waits for, and its last record. turn/ calls
+ * this once a turn for each job with an outcome. */
 #include "coordinator/core/decide/ending.h"
 
 #include "coordinator/core/decide/preempted.h"
@@ -40,7 +41,8 @@ void ending_finish(struct core *core, struct job *job)
     CADRE_ASSERT(job->finished == job->roster);
     CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(!job->diverged);
-    if (job->halt_kind == HALT_STOP) { /* it was quicker */
+    /* Rule 17: all members reported the same position with equal states, so bye is sent. */
+    if (job->halt_kind == HALT_STOP) { /* the programs finished before the stop */
         halt_drop(job);
         job_due(core, job, DUE_HALT);
     }
@@ -108,7 +110,7 @@ void ending_settle(struct core *core, struct job *job)
     job_forget(core, job);
 }
 
-/* It has no place that it could lose. */
+/* It holds no slot. */
 static void ending_of_queued(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outcome != 0);

@@ -5,17 +5,17 @@
 
 #include "coordinator/core/state/state.h"
 
-/* It has an outcome: its tasks are told to end, whatever they do. */
+/* The job has an outcome: its members freeze and all its tasks are stopped. */
 void ending_stop(struct core *core, struct job *job);
-/* All have called cadre_finish at one position: bye. Who is no member leaves too. */
+/* All members called cadre_finish at one position: sends bye, and dismisses joiners. */
 void ending_finish(struct core *core, struct job *job);
-/* If all is over: it ends as it may. */
+/* When no task is left: sets the outcome if there is none, and waits for logs and outputs. */
 void ending_decide(struct core *core, struct job *job);
-/* Nothing is left of it, or of its logs and outputs, that is waited for. */
+/* Whether all its tasks have exited and are collected, or the wait for that is over. */
 bool ending_complete(const struct job *job);
-/* Its last records; then it is forgotten. */
+/* Appends its last records and removes it. */
 void ending_settle(struct core *core, struct job *job);
-/* Its time is over while it waits to go on. */
+/* Ends a queued job whose time limit is over. */
 void ending_time_limit(struct core *core, struct job *job);
 
 #endif

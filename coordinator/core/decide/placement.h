@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Places empty slots and the queue's head as long as there is room to say so. */
+/* Fills empty slots, then places jobs from the queue, while both are possible. */
 void placement_run(struct core *core);
 
 #endif

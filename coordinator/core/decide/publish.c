@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints. The chief's part is the whole of one: mirrored state is equal everywhere. It is
- * published when every member has applied what it holds, so that the newest checkpoint is never
- * ahead of a survivor (rule 18), and when that was found to be equal everywhere, where states are
- * compared; one that a plan finds unpublished is dropped (rule 15). */
+ * Checkpoints. The chief's part is a whole one, because mirrored state is equal on all tasks. It is
+ * published when every member has applied its position, so that the newest checkpoint is never
+ * ahead of a survivor (protocol, rule 18), and, where states are compared, when its state was found
+ * equal on all. A part that a plan finds unpublished is dropped (rule 15). */
 #include "coordinator/core/decide/publish.h"
 
 #include "coordinator/core/facts/divergence.h"
@@ -18,11 +18,12 @@ void publish_decide(struct core *core, struct job *job)
     uint64_t applied = done ? job->finished_position : job->applied.least;
     if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster &&
         !job_task(core, job, core->members[job->first])->finished) {
-        /* All but the chief, which waits for this, have said that they are done: one that is gone
-         * since holds back what its worker tells. */
+        /* All but the chief, which waits for this, have finished; an exited one counts in its
+         * worker's arrivals with its last position, which may be lower. */
         runs = true;
         applied = job->finished_position;
     }
+    /* Rule 18. */
     if (!job->has_part || !(done || runs) || job->part.position > applied ||
         !(verified_covers(core, job, &job->part) || divergence_excluded(core, job))) {
         return;

@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Publishes what all have applied. */
+/* Publishes the part if all members have applied its position and it is verified. */
 void publish_decide(struct core *core, struct job *job);
 
 #endif

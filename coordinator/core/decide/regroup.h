@@ -5,11 +5,11 @@
 
 #include "coordinator/core/state/state.h"
 
-/* A generation that ran lacks a member: the rest freeze and report. */
+/* A running generation lacks a member: the others freeze and report. */
 void regroup_break(struct core *core, struct job *job);
-/* Nothing of the state is left, or nobody who could stay: all tasks are started again. */
+/* No state is left: dismisses all tasks, which are started again (protocol, rules 9 and 29). */
 void regroup_restart(struct core *core, struct job *job);
-/* What follows from who is there. */
+/* Forms the next generation, or waits, depending on the tasks that are there. */
 void regroup_decide(struct core *core, struct job *job);
 
 #endif

@@ -5,10 +5,11 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Gives places to so many empty slots, for which there is room; `placed` may be NULL. */
+/* Places so many empty slots, for which slots are free; `placed` may be NULL. */
 void placement_spread(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot));
-/* Servers whose last worker has a slot go there, at most `count`; returns how many. */
+/* Places at most `count` servers on their last workers, if these have a free slot; returns how
+ * many. */
 uint32_t placement_return_servers(struct core *core, struct job *job, uint32_t count,
     void (*placed)(struct core *core, struct job *job, uint32_t slot));
 

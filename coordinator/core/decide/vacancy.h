@@ -5,9 +5,9 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Fills empty slots: those that jobs need to go on, or also those that make them larger. */
+/* Fills empty slots: those that jobs need to go on; with `grow` all. */
 void vacancy_run(struct core *core, bool grow);
-/* Nothing that is needed is free: what is held in vain is given back, a part at a time. */
+/* When no needed slot is free: frees slots of one job that begins for another one. */
 void vacancy_concentrate(struct core *core);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* The job's tasks on the worker arrived. */
+/* An arrival of a job's tasks on the worker (protocol, rule 2). */
 void arrival_handle(struct core *core, uint32_t worker, const struct agent_arrived *arrived);
 
 #endif

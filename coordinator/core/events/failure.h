@@ -5,14 +5,14 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Some joined and some exited with status 0 without. */
+/* Some tasks joined and one exited with status 0 without joining: the job fails. */
 void failure_silent(struct core *core, struct job *job);
-/* A task left with status 0 before cadre_finish, and the others did not follow. */
+/* A task exited with status 0 before cadre_finish, and the others did not follow in time. */
 void failure_early(struct core *core, struct job *job);
-/* A task is gone: what follows for the job. */
+/* A task exited: applies the consequences for its job. */
 void failure_exited(
     struct core *core, struct job *job, uint32_t slot, const struct task_exit *exit);
-/* It is lost with its worker. */
+/* A task was lost with its worker; `how` as in task_lose(). */
 void failure_lost(struct core *core, struct job *job, uint32_t slot, const char *how);
 
 #endif

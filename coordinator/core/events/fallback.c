@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A published checkpoint turns out to be damaged: the one before it is what counts. Whoever was
- * started with the damaged one is started again. */
+ * A published checkpoint was found damaged: the one before it counts. Tasks that were started with
+ * the damaged one are started again. */
 #include "coordinator/core/events/fallback.h"
 
 #include "coordinator/core/facts/outcome.h"
@@ -84,7 +84,7 @@ static void origin_falls_back(
     CADRE_ASSERT(job->checkpoint.position < damaged->position);
 }
 
-/* Where nobody waits for it, it stays the one that is named: who needs it finds this out again. */
+/* If no task waits for it, it stays the job's origin: a later restart finds it damaged again. */
 static void origin_damaged(
     struct core *core, struct job *job, const struct core_checkpoint_damaged *damaged)
 {

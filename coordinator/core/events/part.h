@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* The chief saved a checkpoint. */
+/* The chief reports a durable checkpoint. */
 void part_handle(struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
 
 #endif

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What clients ask for. */
+ * Requests of clients. */
 #ifndef CADRE_COORDINATOR_CORE_EVENTS_REQUESTS_H
 #define CADRE_COORDINATOR_CORE_EVENTS_REQUESTS_H
 
 #include "coordinator/core/state/state.h"
 
-/* What a client wants: a job, its end, that a worker is empty. */
+/* Queues a job, or refuses its spec or its size. */
 void job_submit(struct core *core, const struct core_submit *submit);
+/* Stops a job; answered when its end is recorded. */
 void job_cancel(struct core *core, const struct core_cancel *cancel);
-/* A client wants a checkpoint, and the training to go on. */
+/* Saves a checkpoint at the next possible step; the training goes on. */
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked);
+/* Begins or ends a client's drain of a worker. */
 void worker_drain(struct core *core, const struct core_drain *drain);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "coordinator/core/state/state.h"
 
-/* All that are over now, as far as there is room for what they say. */
+/* Handles all that are over now, as far as the action list has room. */
 void deadlines_run(struct core *core);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "coordinator/core/state/state.h"
 
-/* A task in this slot of the job did, once more. The second time its worker drains. */
+/* Counts the worker of a task that had another state; the second time the worker drains. */
 void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint32_t worker);
-/* After a start of the coordinator. */
+/* After a start of the coordinator: an entry of the store. */
 void culprit_restore(struct core *core, const struct core_culprit *culprit);
 
 #endif

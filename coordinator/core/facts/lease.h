@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who is heard. */
+ * Which workers are alive. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_LEASE_H
 #define CADRE_COORDINATOR_CORE_FACTS_LEASE_H
 
 #include "coordinator/core/state/state.h"
 
-/* Time goes on to that of the next event. */
+/* Sets the time of the next event, and notes a pause of this process. */
 void lease_clock(struct core *core, uint64_t now_us);
-/* Until when those whose words may lie unread are given time, since this process stood still; 0: it
- * did not, of late. */
+/* Until when messages may be unread because this process was suspended; 0: it was not, of late. */
 uint64_t lease_unread_us(const struct core *core);
-/* Whether it is known to live now. */
+/* Whether the worker is connected and sent something within half a lease. */
 bool lease_is_alive(const struct core *core, uint32_t worker);
-/* Whether somebody who can carry it on is heard, and the others had a lease to come back since
- * nobody was. */
+/* Whether a live worker can continue the job, and the others had a lease to come back since none
+ * could. */
 bool job_can_continue(struct core *core, struct job *job);
-/* Whether nobody is heard who can carry the job on, and somebody is silent who might. */
+/* Whether no live worker can continue the job, and a silent one might. */
 bool lease_cut_off(const struct core *core, const struct job *job);
-/* A worker that was away is about to be heard again. */
+/* A worker that was away is about to be connected again. */
 void lease_returns(struct core *core, uint32_t worker);
 
 #endif

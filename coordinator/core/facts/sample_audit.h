@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ledger can prove. */
+ * The sample audit: which samples were consumed in committed steps. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_SAMPLE_AUDIT_H
 #define CADRE_COORDINATOR_CORE_FACTS_SAMPLE_AUDIT_H
 
@@ -8,13 +8,13 @@
 /* Whether all steps of the stream's newest epoch are applied, as far as is known. */
 bool sample_audit_stream_ended(const struct job *job, uint32_t stream);
 
-/* Whether the stream has come to an epoch behind this one. */
+/* Whether the stream is in a later epoch than this one. */
 bool sample_audit_stream_is_past(const struct job *job, uint32_t stream, uint64_t epoch);
-/* What an arrival tells of its epoch's samples. */
+/* Takes an arrival's sums of its epoch. */
 void sample_audit_arrived(struct core *core, struct job *job, const struct agent_arrived *arrived);
-/* A task has a dataset. */
+/* A task reports a dataset. */
 void sample_audit_stream(struct core *core, struct job *job, const struct task_stream *stream);
-/* Records what is committed and not recorded: all of it, or what is complete. */
+/* Records the sums up to `applied` that are not recorded; unless `all`, of complete epochs only. */
 void sample_audit_record(struct core *core, struct job *job, bool all, uint64_t applied);
 /* The plan cuts the ledger at job->resume. */
 void sample_audit_cut(struct job *job);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parties. */
+ * Task groups: the tasks of one job on one worker. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_TASK_GROUP_H
 #define CADRE_COORDINATOR_CORE_FACTS_TASK_GROUP_H
 
 #include "coordinator/core/state/state.h"
 
-/* The task is placed there. */
+/* Adds a placed task to the job's task group on the worker. */
 void task_group_add(struct core *core, struct job *job, uint32_t slot, uint32_t worker);
-/* The task has no place any more; a party without tasks is gone. */
+/* Removes the task; a task group without tasks is removed, too. */
 void task_group_remove(struct core *core, struct job *job, uint32_t slot);
-/* The slots of the job's party on a worker, one after the other until NONE, while what is done with
- * each may empty slots: then it begins anew, and those left are met again. */
+/* The first slot of the job's task group on a worker, or NONE. */
 uint32_t task_group_first(const struct core *core, const struct job *job, uint32_t worker);
+/* The slot after `slot`, or NONE. If `slot` was removed meanwhile, the walk starts again, so slots
+ * that are left may be visited twice. */
 uint32_t task_group_next(
     const struct core *core, const struct job *job, uint32_t worker, uint32_t slot);
-/* Its worker is lost: it keeps its tasks, and nobody hears of it. */
+/* Its worker is lost: it keeps its tasks, and belongs to no worker. */
 void task_group_orphan(struct core *core, struct job *job, uint32_t number);
-/* Its worker is to be told to start those of its tasks that it does not have. */
+/* The starts of its STARTING tasks are to be sent to its worker again. */
 void task_group_restart(struct core *core, struct job *job, uint32_t number);
 
 #endif

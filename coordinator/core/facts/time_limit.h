@@ -5,13 +5,13 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Its time runs, and ran so long before. */
+/* Arms the deadline; the job ran `ran_us` before. */
 void time_limit_arm(struct core *core, struct job *job, uint64_t ran_us);
-/* Nobody is left of it: it fails. */
+/* No task is left: the job fails. */
 void time_limit_fail(struct core *core, struct job *job);
-/* Its deadline. */
+/* DEADLINE_LIMIT. */
 void time_limit_timeout(struct core *core, struct job *job);
-/* It is over while the job waits to go on. */
+/* Whether it is over and the job is queued. */
 bool time_limit_in_queue(const struct job *job);
 
 #endif

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which placed jobs want places. */
+ * Placed jobs with slots to fill. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_UNDERFILLED_H
 #define CADRE_COORDINATOR_CORE_FACTS_UNDERFILLED_H
 
 #include "coordinator/core/state/state.h"
 
-/* How many places the job could use now. */
+/* How many slots of the job can be filled now. */
 uint32_t underfilled_count(const struct job *job);
 /* How many more tasks it needs to go on. */
 uint32_t underfilled_lack(const struct core *core, const struct job *job);
-/* Whether the job has empty slots that could be filled now is looked at anew. */
+/* Puts the job into core.underfilled, or removes it, as its slots require. */
 void underfilled_note(struct core *core, struct job *job);
-/* Slots that were left alone, because a joiner found nothing to do, are looked at again. */
+/* Slots that stayed empty, because a joiner found nothing to do, may be filled again. */
 void underfilled_reopen(struct core *core, struct job *job);
 
 #endif

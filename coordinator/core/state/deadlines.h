@@ -5,11 +5,13 @@
 
 #include "coordinator/core/state/state.h"
 
-/* One of a job's. */
+/* Whether this deadline of the job is set. */
 bool deadline_armed(const struct job *job, enum deadline deadline);
+/* Sets it to `due_us`, whatever it was before. */
 void deadline_set(struct core *core, struct job *job, enum deadline deadline, uint64_t due_us);
+/* Clears it; one that is not set stays so. */
 void deadline_clear(struct core *core, struct job *job, enum deadline deadline);
-/* All that are void when a generation ends, or the job does. */
+/* Clears all that are void when a generation, or the job, ends. */
 void deadlines_clear(struct core *core, struct job *job);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job still has to decide and to say is noted here, and nowhere else. */
+ * What of a job is still to be decided and sent is noted by this function alone. */
 #ifndef CADRE_COORDINATOR_CORE_STATE_DUE_H
 #define CADRE_COORDINATOR_CORE_STATE_DUE_H
 
 #include "coordinator/core/state/state.h"
 
-/* Notes what is to be said. */
+/* Adds bits of enum due; 0 only puts the job into core.touched. */
 void job_due(struct core *core, struct job *job, uint32_t due);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names of Linux signals as people know them: the core may not ask libc. */
+ * The names of Linux signals as strsignal() has them; the core may not call libc. */
 #include "coordinator/core/state/signals.h"
 
 static const char *const names[] = {

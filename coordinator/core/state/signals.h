@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The names of Linux signals as people know them. */
+ * The names of Linux signals as strsignal() has them. */
 #ifndef CADRE_COORDINATOR_CORE_STATE_SIGNALS_H
 #define CADRE_COORDINATOR_CORE_STATE_SIGNALS_H
 

@@ -206,7 +206,7 @@ static void another_version_is_told_ours(void **state)
     client_send(&client, other, sizeof other);
     until_ended(stage, &client);
     assert_true(client.greeted); /* so that the program can say what is wrong */
-    assert_non_null(strstr(stage->notices, "program speaks version 77"));
+    assert_non_null(strstr(stage->notices, "program has version 77"));
     client_close(&client);
     assert_serves(stage);
     stage_close(stage);
@@ -220,7 +220,7 @@ static void who_is_no_cadre_program_is_dropped(void **state)
     struct client client = client_open(stage);
     client_send(&client, request, sizeof request - 1);
     until_ended(stage, &client);
-    assert_non_null(strstr(stage->notices, "does not speak Cadre's frames"));
+    assert_non_null(strstr(stage->notices, "sends no frames of Cadre"));
     client_close(&client);
     assert_serves(stage);
     stage_close(stage);
@@ -264,7 +264,7 @@ static void the_order_of_messages_is_kept(void **state)
     client_greet(&client);
     client_progress(&client, 1);
     client_progress(&client, 2); /* in hand when the connection ends */
-    assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "hello before anything else");
+    assert_refused(stage, &client, CADRE_FAILED_PRECONDITION, "must send hello first");
     client = client_open(stage);
     client_greet(&client);
     client_send_up(&client, &client_hello);

@@ -118,7 +118,7 @@ static void a_ps_job_has_to_fit(void **state)
             2, "", "--workers 1:3: a job with parameter servers has a fixed number");
         assert_run(
             WORDS(verb, "--strategy", "parameter_server", "--ps", "1", "--ps-backups", "/bin/true"),
-            2, "", "nobody can hold a copy of");
+            2, "", "no other server can hold a copy of");
         assert_run(WORDS(verb, "--evaluators", "1", "/bin/true"), 2, "", "so it has no evaluator");
     }
     assert_run(WORDS("run", "-n", "2", "--ps", "1", "--strategy", "parameter_server", "/bin/true"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A step that does not end although nobody died. */
+ * A step that does not end although no task died. */
 #include <stdio.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static void hangs(
                 .hang = *hang}});
 }
 
-/* Also where no other task is there to wait for it. It has taken steps that it has not told of. */
+/* Also where no other task is there to wait for it. It has taken steps that it has not reported. */
 static void a_replica_that_hangs_is_named(void **state)
 {
     static const struct core_job_spec alone = {.tasks = 1, .tasks_min = 1, .max_restarts = 3};
@@ -158,7 +158,7 @@ static void a_replica_that_hangs_is_named(void **state)
         script_skip(s);
         hangs(s, 1, 0, 3, &cases[i].hang);
         pass(s, 1);
-        expect_output(s, "changed job 1\n"); /* the job's watchers are told, once */
+        expect_output(s, "changed job 1\n"); /* the job's watchers are notified, once */
         snprintf(expected, sizeof expected, "step 3 has not ended for 11 s (median 0 ms): %s",
             cases[i].notified);
         assert_string_equal(script_job_text(s, 1), expected);
@@ -218,8 +218,8 @@ static void who_hangs_no_longer_is_not_named(void **state)
     script_close(s);
 }
 
-/* Nobody can be named: the generation is formed anew, once for the steps that it did, then as often
- * as the job may be restarted. */
+/* No task can be named: the generation is formed again, once for the steps that it did, then as
+ * often as the job may be restarted. */
 static void a_ring_of_waits_is_broken_and_counted(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
     script_close(s);
 }
 
-/* In a collective of GPUs nobody can tell whose is missing, but who it is does not wait. */
+/* In a collective of GPUs it is not known which is missing, but that task does not wait. */
 static void who_holds_a_released_step_is_named(void **state)
 {
     (void)state;

@@ -136,7 +136,7 @@ static void who_does_not_come_is_ended(void **state)
     arrived(s, 2, 1, 1, 6, 4);
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    /* That nothing is saved is on record before they are told. */
+    /* That nothing is saved is recorded before they are dismissed. */
     expect_output(s,
         "record! job 1: halt at 0 of stream 0\n"
         "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"

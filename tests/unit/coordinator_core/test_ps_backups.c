@@ -82,14 +82,14 @@ static void a_copy_that_is_gone_is_not_recorded(void **state)
     script_close(s);
 }
 
-/* A hello is the first message of a task; an odd program speaks of its copy before it. */
+/* A hello is the first message of a task; a faulty program reports its copy before it. */
 static void a_server_may_report_its_copy_before_its_hello(void **state)
 {
     (void)state;
     struct script *s = stage_ps_job_placed(&ps_job_spec_backups);
     sends_backed(s, 2, 4, 1, 5);
     expect_output(
-        s, "record! job 1: task 3#4 backed by #5\n"); /* there is no plan: nothing to be told */
+        s, "record! job 1: task 3#4 backed by #5\n"); /* there is no plan: nothing to be sent */
     script_close(s);
 
     s = stage_ps_job(&ps_job_spec_backups);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks are told is published: one waits in cadre_save until it hears what its peers heard,
- * also when the checkpoint turns out to be damaged meanwhile. */
+ * The published position in releases: a task waits in cadre_save until it receives what its peers
+ * received, also when the checkpoint is found damaged meanwhile. */
 #include "tests/unit/coordinator_core/script.h"
 
 static void assert_reported(const struct script *s, uint64_t position)
@@ -34,7 +34,7 @@ static struct script *stage_saved(void)
     return s;
 }
 
-/* The link of the second breaks before the release comes; what was told of is lost meanwhile. */
+/* The link of the second breaks before the release comes; the published one is lost meanwhile. */
 static void all_receive_what_one_has_received(void **state)
 {
     (void)state;
@@ -109,11 +109,11 @@ static void what_was_reported_is_recorded_when_it_is_lost(void **state)
     (void)state;
     struct script *s = stage_saved();
     damaged(s, 4, 2, false);
-    damaged(s, 2, 0, false); /* the latest that was told counts */
+    damaged(s, 2, 0, false); /* the latest that was sent counts */
     expect_output(s, "record! job 1: checkpoint at 4 is lost\n"
-                     "record! job 1: was told of 4 in g1\n"
+                     "record! job 1: published 4 in g1\n"
                      "record! job 1: checkpoint at 2 is lost\n"
-                     "record! job 1: was told of 4 in g1\n");
+                     "record! job 1: published 4 in g1\n");
     script_close(s);
 }
 

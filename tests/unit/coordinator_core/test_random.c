@@ -93,7 +93,7 @@ static void letter(struct stage *stage, uint8_t which)
         stage_drain(stage, "a");
         break;
     case 25:
-        stage->boots[1]++; /* the daemon of b is started anew */
+        stage->boots[1]++; /* the daemon of b is started again */
         stage_link_down(stage, 1);
         stage_hello(stage, 1, 1, NULL, 0);
         break;
@@ -381,7 +381,7 @@ static uint64_t run_seed(struct stage *stage, uint64_t seed, uint32_t events)
 static void kept_seeds_hold(void **state)
 {
     (void)state;
-    /* Who was told to end fails: a server whose plain chief has ended, one that left a drain. */
+    /* A stopped task fails: a server whose plain chief has ended, one that left a drain. */
     static const uint64_t kept[] = {102, 1127, 1523};
     struct stage stage;
     stage_open(&stage);

@@ -6,7 +6,7 @@
 static const struct core_job_spec elastic = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
 static const struct core_job_spec fixed = {.tasks = 2, .tasks_min = 2, .max_restarts = 3};
 
-/* Time passes for workers that are heard on links 1 to this one. */
+/* Time passes for workers that are alive on links 1 to this one. */
 static void beat(struct script *s, uint64_t links, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -30,7 +30,7 @@ static void the_first_death_is_the_reason(void **state)
     script_close(s);
 }
 
-/* Where nobody has a state the members are given the lease, in each generation anew. */
+/* Where no member has a state they get the lease, in each generation again. */
 static void without_a_state_the_silent_are_given_a_lease(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void without_a_state_the_silent_are_given_a_lease(void **state)
     script_close(s);
 }
 
-/* A member that is heard and hangs is given up, one whose worker is silent may have the state. */
+/* A live member that hangs is lost, one whose worker is silent may have the state. */
 static void of_the_stateless_the_cut_off_are_waited_for(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void a_failure_is_counted_once(void **state)
     script_close(s);
 }
 
-/* When all stood still and too few are left, that is nobody's failure, also without a step. */
+/* When all were at a halt and too few are left, no failure is counted, also without a step. */
 static void a_drain_without_a_step_is_no_failure(void **state)
 {
     (void)state;

@@ -143,8 +143,8 @@ static void a_part_that_is_not_what_was_compared_is_not_published(void **state)
     script_close(s);
 }
 
-/* Its position was compared, and the coordinator has only heard of a later one; or the program
- * changed what no step writes, and that was compared there, too. The chief has seen both. */
+/* Its position was compared, and only a later one has arrived; or the program changed variables
+ * between steps, and these were compared there, too. The chief has seen both. */
 static void a_part_whose_digest_was_compared_before_is_published(void **state)
 {
     (void)state;
@@ -208,7 +208,7 @@ static void a_part_without_a_digest_does_not(void **state)
     script_close(s);
 }
 
-/* It has nobody to compare with. */
+/* It has no other task to compare with. */
 static void one_task_is_equal_to_itself(void **state)
 {
     (void)state;

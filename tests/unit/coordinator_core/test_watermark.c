@@ -81,7 +81,7 @@ static void who_wants_a_step_was_released_the_one_before(void **state)
     assert_released(23, 30, 22, RELEASED("23"), 23);
 }
 
-/* Nobody is ready for more than a window of steps beyond what was released. */
+/* No task has batches for more than a window of steps beyond what was released. */
 static void who_is_ahead_was_released_all_but_a_window(void **state)
 {
     (void)state;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A small cluster of tasks and daemons that keep to the protocol, around one core and one job, and
- * what a store would have of it. What one says is heard at once; who acts next is the test's
- * choice.
- */
+ * what a store would have of it. A message is received at once; the test chooses the next event. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_WORLD_H
 #define CADRE_TESTS_COORDINATOR_CORE_WORLD_H
 

@@ -208,7 +208,7 @@ static void a_shared_folder_must_be_named(void **state)
         "commit!: job 3, started 3\n"
         "answer 3: job 3, 0 before\n"
         "link 2: start 3/0#1 of 1 program from step 40 (c-40.json, 0 bytes, 00, shared)\n"
-        "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 lie in the shared folder "
+        "answer 4: FAILED_PRECONDITION: the checkpoints of job 2 are in the shared folder "
         "/shared/a: submit with --checkpoint-folder /shared/a to go on from them\n"
         "changed 3: starting\n");
     stage_close(stage);

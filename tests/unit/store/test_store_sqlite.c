@@ -211,7 +211,7 @@ static void another_version_is_refused(void **state)
     meddle(fixture->path, "UPDATE meta SET version = 5, secret = x'00ff'");
     assert_refused(fixture, CADRE_DATA_LOSS, "is damaged (its version, its secret");
     meddle(fixture->path, "DELETE FROM meta");
-    assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
+    assert_refused(fixture, CADRE_DATA_LOSS, "does not give its version");
 }
 
 static void somebody_elses_database_is_refused(void **state)
@@ -220,7 +220,7 @@ static void somebody_elses_database_is_refused(void **state)
     meddle(fixture->path, "CREATE TABLE recipes(name TEXT)");
     assert_refused(fixture, CADRE_FAILED_PRECONDITION, "of another program");
     meddle(fixture->path, "CREATE TABLE meta(name TEXT)");
-    assert_refused(fixture, CADRE_DATA_LOSS, "does not tell its version");
+    assert_refused(fixture, CADRE_DATA_LOSS, "does not give its version");
 }
 
 static void a_row_that_cannot_be_is_found(void **state)
@@ -298,7 +298,7 @@ static void a_changed_row_is_named(void **state)
     } damages[] = {{"UPDATE plan SET resume = 5 WHERE job = 1 AND number = 2",
                        "its generations (generation 2)"},
         {"UPDATE feed SET samples = samples + 1 WHERE job = 1 AND stream = 1",
-            "which samples it was fed (dataset 1, epoch 0)"},
+            "which samples it consumed (dataset 1, epoch 0)"},
         {"UPDATE checkpoint SET path = 'other' WHERE job = 1", "its checkpoints (step 4)"},
         {"UPDATE done SET position = 7", "at which step it was done"},
         {"UPDATE task_exit SET text = 'no'", "how its tasks ended (task 0)"},

@@ -443,13 +443,13 @@ static void a_bomb_meets_the_budget(void **state)
     }
     uint64_t start_us = clock_monotonic_us();
     assert_error(wire_unpack_list_jobs_response(bytes, size, arena, &jobs, &error),
-        CADRE_RESOURCE_EXHAUSTED, &error, "ListJobsResponse of 4194304 bytes unfolds to more than");
+        CADRE_RESOURCE_EXHAUSTED, &error, "ListJobsResponse of 4194304 bytes unpacks to more than");
     for (size_t i = 0; i < size; i += 2) {
         bytes[i] = 0x78; /* field 15 as a number: unknown, and kept by protobuf-c */
     }
     wire_arena_reset(arena);
     assert_error(wire_unpack_agent_up(bytes, size, arena, &up, &error), CADRE_RESOURCE_EXHAUSTED,
-        &error, "unfolds to more than");
+        &error, "unpacks to more than");
     assert_true(clock_monotonic_us() - start_us < 2000000);
     /* The arena is good for the next message. */
     wire_arena_reset(arena);

@@ -21,11 +21,11 @@ static void preambles(void **state)
     assert_ok(frame_preamble_check(preamble, "the daemon", &error), &error);
     preamble[7] = 2;
     assert_error(frame_preamble_check(preamble, "the daemon", &error), CADRE_FAILED_PRECONDITION,
-        &error, "the daemon speaks version 517 of the frames");
+        &error, "the daemon has version 517 of the frames");
     assert_non_null(strstr(error.text, "version 5;"));
     assert_non_null(strstr(error.text, "rebuild the program"));
     assert_error(frame_preamble_check((const uint8_t *)"GET / HT", "the program", &error),
-        CADRE_INVALID_ARGUMENT, &error, "the program does not speak Cadre's frames");
+        CADRE_INVALID_ARGUMENT, &error, "the program sends no frames of Cadre");
 }
 
 static void consumption(struct frame_reader *reader, const uint8_t *bytes, size_t size)

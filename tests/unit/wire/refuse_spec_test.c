@@ -85,7 +85,7 @@ static void job_spec_ps_job(void **state)
     assert_error(send_job_spec(&spec), INVALID, &error, "PsJob.evaluators is 2; it must be from 0");
     spec = ps_job_spec(1, 1);
     spec.ps_job.backups = true;
-    assert_error(send_job_spec(&spec), INVALID, &error, "one parameter server, which nobody can");
+    assert_error(send_job_spec(&spec), INVALID, &error, "one parameter server, which no other");
     spec = ps_job_spec(1, 1);
     spec.workers_min = 2;
     assert_error(send_job_spec(&spec), INVALID, &error,

@@ -441,7 +441,7 @@ static void missing_parts(void **state)
     struct agent_up agent;
     struct agent_down agent_down;
     assert_error(wire_unpack_task_up("", 0, arena, &up, &error), INVALID, &error,
-        "TaskUp has no message that this version knows");
+        "TaskUp has no message of this version");
     assert_error(wire_unpack_task_down("", 0, arena, &down, &error), INVALID, &error, "TaskDown");
     assert_error(wire_unpack_agent_up("", 0, arena, &agent, &error), INVALID, &error, "AgentUp");
     assert_error(

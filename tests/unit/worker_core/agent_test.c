@@ -129,7 +129,8 @@ static void test_start_waits_for_a_slot(void **state)
     start(fixture, task_of(2, 1, 2));
     start(fixture, task_of(3, 0, 1));
     expect(fixture, "j2.1.2 prepare\n"
-                    "j3.0.1 send gone code 126 signal 0 (every place of this worker is taken)\n"
+                    "j3.0.1 send gone code 126 signal 0 (all task entries of this worker are "
+                    "taken)\n"
                     "j3.0.1 send collected 0\n");
     step(fixture, (struct agent_event){.type = AGENT_EVENT_FAILED,
                       .task = task_of(2, 1, 2),
@@ -218,7 +219,7 @@ static void test_newer_incarnation_waits_for_the_older_one(void **state)
     happens(fixture, AGENT_EVENT_PREPARED, task_of(1, 0, 5));
     expect(fixture, "");
     start(fixture, task_of(1, 0, 4));
-    expect(fixture, "j1.0.4 send gone code 126 signal 0 (a newer incarnation of this task is on "
+    expect(fixture, "j1.0.4 send gone code 126 signal 0 (a newer incarnation of this task runs on "
                     "this worker already)\n"
                     "j1.0.4 send collected 0\n");
     exits(fixture, task_of(1, 0, 1), 0);
@@ -260,14 +261,14 @@ static void test_frames_out_of_order_are_refused(void **state)
     happens(fixture, AGENT_EVENT_SPAWNED, task);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));
     arrives(fixture, task, 2, 0);
-    expect(fixture, "j1.0.1 refuse: the task has to say hello before anything else\n");
+    expect(fixture, "j1.0.1 refuse: the task must send hello first\n");
     sends_hello(fixture, task);
     sends_hello(fixture, task);
     expect(fixture, "j1.0.1 send said hello g0 at 0 dirty released 0 arrived 0\n"
-                    "j1.0.1 refuse: the task said hello twice on one connection\n");
+                    "j1.0.1 refuse: the task sent hello twice on one connection\n");
     expect_output(
         fixture, task, &(struct task_up){.type = TASK_UP_HELLO, .hello = {.frame_version = 99}});
-    expect(fixture, "j1.0.1 refuse: the program's libcadre speaks another version than this "
+    expect(fixture, "j1.0.1 refuse: the program's libcadre has another protocol version than this "
                     "worker: rebuild it\n");
     sends_hello(fixture, task);
     memset(&fixture->transcript, 0, sizeof(fixture->transcript));

@@ -122,10 +122,11 @@ static void test_regroup_that_was_passed(void **state)
     forget(&fixture);
     release_halt(&fixture, FIRST, 2, 0, HALT_REGROUP, 1);
     expect(&fixture, "changed\n"
-                     "abort mesh: told to halt at step 0, but stands at step 1\n"
+                     "abort mesh: the coordinator halts the job at step 0, and this task is at "
+                     "step 1\n"
                      "changed\n"
-                     "send report g1 at 1 clean: abort (told to halt at step 0, but stands at "
-                     "step 1)\n");
+                     "send report g1 at 1 clean: abort (the coordinator halts the job at step 0, "
+                     "and this task is at step 1)\n");
 }
 
 int main(void)

@@ -115,11 +115,13 @@ static void test_joiner_is_never_the_source(void **state)
     joins(&alone, 1);
     forget(&alone);
     plan_from(&alone, SECOND, 0, SOURCE_NONE);
-    expect(&alone, "exit void: the plan begins anew, and this task has begun already\nchanged\n");
+    expect(&alone, "exit void: the plan starts from the beginning, and this task has begun "
+                   "already\n"
+                   "changed\n");
     struct fixture busy = fixture_warm();
     forget(&busy);
     plan_from(&busy, SECOND, 20, 0);
-    expect(&busy, "exit void: the plan counts on this task, which has not come to a step yet\n"
+    expect(&busy, "exit void: the plan names this task, which has not reached a step yet\n"
                   "changed\n");
 }
 

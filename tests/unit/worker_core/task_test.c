@@ -314,9 +314,11 @@ static void test_halt_that_was_passed_is_not_orderly(void **state)
     forget(&fixture);
     release_halt(&fixture, FIRST, 2, 1, HALT_STOP, 0);
     expect(&fixture, "changed\n"
-                     "abort mesh: told to halt at step 1, but stands at step 2\n"
+                     "abort mesh: the coordinator halts the job at step 1, and this task is at "
+                     "step 2\n"
                      "changed\n"
-                     "send report g1 at 2 clean: abort (told to halt at step 1, but stands at step "
+                     "send report g1 at 2 clean: abort (the coordinator halts the job at step 1, "
+                     "and this task is at step "
                      "2)\n");
     sent(&fixture, TASK_DOWN_GOODBYE, FIRST);
     expect(&fixture, ""); /* rule 31: never bye */
