@@ -6,7 +6,7 @@
 
 #include "common/pure/prng.h"
 #include "gpu_training.h"
-#include "worker/library/device/device_hash.h"
+#include "worker/library/device/memory_hash.h"
 #include "worker/library/runtime/state/layout/state_hash.h"
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"

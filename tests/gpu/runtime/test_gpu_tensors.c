@@ -6,7 +6,7 @@
 #include "cadre/preprocessing.h"
 #include "gpu_training.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 
 static struct device *device_at(uint32_t index)
 {

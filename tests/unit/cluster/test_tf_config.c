@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/library/cluster/tf_config.h"
+#include "worker/library/cluster/resolver.h"
 
 static void a_whole_document(void **state)
 {

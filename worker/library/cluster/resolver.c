@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "worker/library/cluster/slurm.h"
-#include "worker/library/cluster/tf_config.h"
 
 /* A copy of `text`; NULL stays NULL. The old one is freed once there is a new one. */
 static cadre_status resolver_keep(char **kept, const char *text, struct cadre_error *error)

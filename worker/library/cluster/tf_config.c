@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reading TF_CONFIG and specs in JSON, with jansson; for resolver.c. */
-#include "worker/library/cluster/tf_config.h"
+#include "worker/library/cluster/resolver.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Counting and describing GPUs, and the versions of driver and runtime, for plugin_cuda.c. */
-#include "worker/library/cuda/devices_cuda.h"
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <stdio.h>
 #include <string.h>

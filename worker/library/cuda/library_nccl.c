@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening NCCL's library once; see library_nccl.h. */
-#include "worker/library/cuda/library_nccl.h"
+ * Opening NCCL's library once; see calls_nccl.h. */
+#include "worker/library/cuda/calls_nccl.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

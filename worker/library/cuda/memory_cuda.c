@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Memory of devices from CUDA's pools, and page-locked memory of the host, for plugin_cuda.c. */
-#include "worker/library/cuda/memory_cuda.h"
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <pthread.h>
 #include <stdbool.h>

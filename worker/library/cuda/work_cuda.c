@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies, and launches of the plugin's kernels, for plugin_cuda.c. */
-#include "worker/library/cuda/work_cuda.h"
+#include "worker/library/cuda/plugin_cuda.h"
 
 #include <stdbool.h>
 

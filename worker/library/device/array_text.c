@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * numpy's array2string: one pass over the elements for the width of a column, then the text lines.
  * tensor_text.c calls it for tensors on the host. */
-#include "worker/library/device/array_text.h"
+#include "worker/library/device/tensor_text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See control_groups.h; proc(5) "/proc/pid/cgroup". */
-#include "worker/library/device/control_groups.h"
+ * See machine_memory.h; proc(5) "/proc/pid/cgroup". */
+#include "worker/library/device/machine_memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -98,4 +98,18 @@ cadre_status tensor_copy_to(struct device *device, const cadre_tensor *tensor,
 cadre_status tensor_require_host(
     const cadre_tensor *tensor, const char *function, struct cadre_error *error);
 
+/* --- Tensors on devices beyond device.h: copies that are not waited for. --- */
+
+/* A copy of `tensor`, from any memory, in the memory of `device`; in the order of its compute
+ * stream. A tensor of the host must not be written to before the copy is done; a reference of it is
+ * kept as long as it is read. One of another device is read in the order of that one's compute
+ * stream too, independently of other work of `device`. */
+cadre_status tensor_copy_begin(struct device *device, const cadre_tensor *tensor,
+    cadre_tensor **ret_tensor, struct cadre_error *error);
+
+/* The tensor itself, with one reference more, or a copy in the host's memory, which is waited for.
+ */
+cadre_status tensor_on_host(
+    const cadre_tensor *tensor, cadre_tensor **ret_tensor, struct cadre_error *error);
+
 #endif

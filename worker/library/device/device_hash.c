@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Hashing memory of a device: full chunks by a kernel of the device, shorter ones on the host after
  * a copy. The runtime calls device_hash for digests of variables. */
-#include "worker/library/device/device_hash.h"
+#include "worker/library/device/memory_hash.h"
 
 #include <stdlib.h>
 

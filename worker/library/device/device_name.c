@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Parsing and writing device names, and the functions of cadre/device.h. */
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/pure/assert.h"
-#include "worker/library/device/device_name.h"
 
 /* Names are made at their first use, and keep their addresses. */
 static struct {

@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+#include "cadre/device.h"
+#include "common/base/error.h"
+
 #define LOCAL_DEVICE_MAX 256 /* of a type */
 
 /* The task of this process. */
@@ -37,5 +40,17 @@ uint8_t local_device_processor_of(const char *name);
 uint8_t local_device_prefer(uint8_t processor);
 /* That processor. */
 uint8_t local_device_preferred(void);
+
+/* --- cadre/device.h with an error: names of devices, parsed and written. --- */
+
+/* INVALID_ARGUMENT names the field that is wrong. What the name leaves open is "" or -1. */
+cadre_status device_name_parse(
+    const char *name, cadre_device_spec *ret_spec, struct cadre_error *error);
+
+/* Sets what `spec` leaves open as in `from`. */
+void device_name_fill(cadre_device_spec *spec, const cadre_device_spec *from);
+
+/* Writes the canonical name, with the defaults for what is open. */
+void device_name_text(const cadre_device_spec *spec, char ret_name[CADRE_DEVICE_NAME_BYTES]);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
+#include "worker/library/device/device.h"
 #include "worker/library/device/device_ops.h"
 
 #define HASH_CHUNK_BYTES ((size_t)DEVICE_CHUNK_BYTES)
@@ -35,5 +37,21 @@ size_t hash_chunks(const void *bytes, size_t size, struct hash_turn turn, uint64
 
 /* The hash of memory of so many chunks. */
 uint64_t hash_join(const uint64_t chunks[], size_t count);
+
+/* --- The hashes of memory_hash.h of memory on a device, by a kernel of its own: only the hashes,
+ * and chunks that are shorter than others, are copied to the host. --- */
+
+/* One piece of a device's memory, and which of its chunks are hashed. */
+struct device_hashed {
+    const void *data;
+    size_t size;
+    struct hash_turn turn;
+    uint64_t *chunks; /* [hash_chunk_count(size)], on the host; set where their turn is */
+};
+
+/* Waits until all are hashed, in the order of the compute stream. Adds how many bytes they had to
+ * *hashed. Any thread. */
+cadre_status device_hash(struct device *device, const struct device_hashed pieces[], size_t count,
+    size_t *hashed, struct cadre_error *error);
 
 #endif

@@ -13,9 +13,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor_memory.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 #include "worker/library/device/tensor_references.h"
-#include "worker/library/device/tensor_strings.h"
 #include "worker/library/device/tensor_struct.h"
 
 #define BYTES_MAX (INT64_C(1) << 62)

@@ -7,7 +7,6 @@
 #include "common/pure/assert.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/tensor.h"
-#include "worker/library/device/tensor_strings.h"
 
 /* Joins the elements of all tensors, one after the other, as a tensor of shape `dims`. */
 static cadre_status tensor_join_join(cadre_tensor *const tensors[], size_t count, uint32_t rank,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors whose elements are in a device's memory; the header is in the host's. device.h and
- * tensor_on_device.h declare them. */
+ * Tensors whose elements are in a device's memory; the header is in the host's. device.h
+ * declares them. */
 #include <string.h>
 
 #include "worker/library/device/argument.h"
 #include "worker/library/device/device.h"
 #include "worker/library/device/device_open.h"
-#include "worker/library/device/tensor_on_device.h"
 #include "worker/library/device/tensor_struct.h"
 
 struct device *tensor_device(const cadre_tensor *tensor)

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "worker/library/device/argument.h"
-#include "worker/library/device/array_text.h"
-#include "worker/library/device/tensor_on_device.h"
+#include "worker/library/device/device.h"
 
 static const char *const numpy_names[] = {
     [CADRE_DTYPE_NONE] = "none",

@@ -25,4 +25,22 @@ typedef cadre_status (*text_writer)(const void *of, FILE *to, struct cadre_error
  * to `file`. The error of `write`; else the system's for the file. */
 cadre_status text_print(text_writer write, const void *of, FILE *file, struct cadre_error *error);
 
+/* --- The elements of a tensor as numpy writes those of an array: in columns, lines of 75
+ * characters, and of more than 1000 the first and last three along each dimension. --- */
+
+#define ARRAY_TEXT_COLUMNS 75
+
+/* The text around the elements. */
+struct array_margins {
+    const char *separator; /* between elements: " " or ", " */
+    size_t before;         /* columns in front of the first "[" */
+    size_t after;          /* that are needed behind the last "]" */
+};
+
+/* Writes the elements, which are on the host, and returns the columns of the last line of text. */
+size_t array_text(const cadre_tensor *tensor, const struct array_margins *margins, FILE *to);
+
+/* Writes element `at`, in row-major order, as it is written alone: 1.0, True, b'a'. */
+void element_text(const cadre_tensor *tensor, int64_t at, FILE *to);
+
 #endif
