@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The coordinator's brain: a pure, deterministic state machine. One event in, a bounded list of
- * actions out. It never reads a clock, draws no randomness but from the seed it was given,
- * allocates nothing after core_init, and calls nobody. The shell (coordinator/engine) carries
- * actions out in this order: first all records of the turn are made durable, then everything is
- * spoken (persist, then speak).
+ * The coordinator's core: a pure, deterministic state machine. core_step() takes one event and
+ * appends a bounded list of actions. It reads no clock, draws no randomness but from the seed in
+ * its options, allocates nothing after core_init() and makes no system calls. The engine
+ * (coordinator/engine) carries the actions out in this order: it makes all records of a turn
+ * durable, then it sends the messages and answers (protocol, section 4).
  *
- * Jobs that ended are forgotten by the core at once; listing them is the shell's business.
+ * The core removes a job when it ends; the engine keeps the list of ended jobs.
  *
- * Streams break. On a new stream of the same daemon (same boot nonce) each side says its newest
+ * Streams break. On a new stream of the same daemon (same boot nonce) both sides send their newest
  * state again: the agent lists every task it still holds and, after the welcome, repeats what was
- * not acknowledged, the hellos of its connected tasks among it; the core repeats start and stop,
- * and answers a repeated hello with what the task has to know. Everything is cumulative or carries
- * an incarnation, so a repetition is harmless.
+ * not acknowledged, among it the hellos of its connected tasks; the core repeats start and stop,
+ * and answers a repeated hello with the task's current state. All messages are cumulative or carry
+ * an incarnation, so a repetition changes nothing (protocol, rule 19).
  *
  * Strings in events are borrowed for the call. No action points into the core or into the event. */
 #ifndef CADRE_COORDINATOR_CORE_H
@@ -21,12 +21,12 @@
 
 #include "common/model/agent_message.h"
 
-/* One stream of one agent. Numbered by the shell from 1, never used again. */
+/* One stream of one agent. Numbered by the engine from 1, never used again. */
 struct link_id {
     uint64_t n;
 };
 
-/* A client's pending call. The shell's number; comes back in the one answer. 0: nobody waits. */
+/* A client's pending call. The engine's number; returned in the one answer. 0: no call waits. */
 struct call_id {
     uint64_t n;
 };
@@ -40,40 +40,40 @@ struct core_limits {
 struct core_options {
     struct core_limits limits;
     uint64_t seed; /* nonces of generations are drawn from it */
-    /* A worker that is silent for so long is lost, with its tasks: those of jobs that somebody who
-     * is heard can carry on. */
+    /* A worker that sends nothing for so long is lost, with those of its tasks whose jobs a worker
+     * that still sends can continue. */
     uint64_t lease_us;
-    /* The others are lost after so long, but when their worker ends them by itself before that
-     * (agent_hello.orphan_us); less than the lease counts as that. */
+    /* The other tasks are lost after this time, or after agent_hello.orphan_us if that is less,
+     * because then their worker ends them itself; a value below the lease counts as the lease. */
     uint64_t rewind_us;
     /* SIGTERM to SIGKILL when a job is stopped. Also how long the other tasks of a job have to
      * follow one that exited with status 0 before cadre_finish; then the job fails. */
     uint64_t grace_us;
-    uint64_t collect_us; /* after the last task is gone: longest wait for logs and outputs */
+    uint64_t collect_us; /* after the last task has exited: longest wait for logs and outputs */
     /* From when all tasks run and one has said hello until all have said it; then the job fails and
      * names the missing. */
     uint64_t form_us;
-    /* From an abort until all members have reported where they stand; the silent are lost, and
-     * their processes are ended. */
+    /* From an abort until all members have reported their positions; those that have not are lost,
+     * and their processes are ended (protocol, rule 21). */
     uint64_t report_us;
-    uint64_t wait_us;  /* of jobs that do not say: how long with fewer than the fewest tasks */
-    uint64_t stall_us; /* of jobs that do not say: when a task that all wait for is replaced */
-    /* A step that takes so many times the median of the job's steps, and at least slow_us, is told
-     * to people as slow. */
+    uint64_t wait_us;  /* default of jobs: how long with fewer than the fewest tasks */
+    uint64_t stall_us; /* default of jobs: when a task that all wait for is replaced */
+    /* A step that takes this many times the median of the job's steps, and at least slow_us, is
+     * shown as slow. */
     uint32_t slow_factor;
     uint64_t slow_us;
-    /* Who is told of all tasks of a crew is told again after so long for each of them, at the
-     * soonest: what changed meanwhile is told together. A new generation is told at once. */
+    /* Shortest time between two MEMBERS messages of a ps job, for each of its tasks: changes in
+     * between are sent together. A new generation is sent at once. */
     uint64_t members_us;
-    /* Jobs are forgotten when they end: nobody can be told to go on from one by its number. */
+    /* Jobs are removed when they end: texts do not suggest `--restore` with their number. */
     bool forgets_jobs;
 };
 
 /* Bytes that core_init needs for these limits; alignment of max_align_t. */
 size_t core_bytes(const struct core_limits *limits);
 
-/* In memory that the caller owns and keeps; the core needs no closing. */
 struct core;
+/* Builds a core in `memory` of core_bytes(), which the caller owns and keeps; nothing to close. */
 struct core *core_init(void *memory, const struct core_options *options);
 
 /* ---- what events and records share ---- */
@@ -103,27 +103,27 @@ enum core_event_type {
     CORE_EVENT_TICK = 1, /* time passed: deadlines, work left over from a full action list */
     CORE_EVENT_SUBMIT,   /* answered with the job's id, or RESOURCE_EXHAUSTED */
     CORE_EVENT_CANCEL,   /* answered at once: OK, NOT_FOUND, FAILED_PRECONDITION (ended already) */
-    /* The state is saved at the next step that nobody has begun, and the training goes on. Answered
-     * at once: OK; NOT_FOUND; FAILED_PRECONDITION (nothing trains now). As a drain, it is not
+    /* The state is saved at the next step that no task has begun, and the training goes on.
+     * Answered at once: OK; NOT_FOUND; FAILED_PRECONDITION (no generation runs now). It is not
      * recorded. */
     CORE_EVENT_CHECKPOINT,
     CORE_EVENT_CHECKPOINT_DAMAGED, /* a published one cannot be read any more */
-    /* A client's: the worker of this name gets no tasks, as with AGENT_UP_DRAINING, but its daemon
-     * stays; or that ends. It is recorded, and holds for every daemon of the name until it ends.
-     * Answered at once: OK, NOT_FOUND, RESOURCE_EXHAUSTED. */
+    /* A client's: the worker of this name gets no tasks, as after AGENT_UP_DRAINING, but its daemon
+     * stays; or the end of such a drain. It is recorded, and applies to every daemon of the name
+     * until it ends. Answered at once: OK, NOT_FOUND, RESOURCE_EXHAUSTED. */
     CORE_EVENT_DRAIN,
-    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the shell keeps for itself. A hello
+    CORE_EVENT_AGENT_UP,  /* anything but AGENT_UP_LOG, which the engine handles itself. A hello
                              opens the link. */
     CORE_EVENT_LINK_DOWN, /* the stream ended; the lease runs on, the agent may come back with the
                              same boot nonce */
     CORE_EVENT_RESTORE_DRAIN,   /* at start, before anything else: a drain found in the store */
     CORE_EVENT_RESTORE_CULPRIT, /* likewise */
     CORE_EVENT_RESTORE_JOB,     /* then: a live job found in the store */
-    CORE_EVENT_RESTORE_DONE     /* the last of them was given */
+    CORE_EVENT_RESTORE_DONE     /* no more follow */
 };
 
-/* What the core needs of a job_spec; 0 where that says so has been replaced by the default but for
- * wait_us and stall_us. */
+/* What the core uses of a job_spec. Where 0 stands for a default, the default is filled in, except
+ * in wait_us and stall_us. */
 struct core_job_spec {
     uint32_t tasks;     /* at most */
     uint32_t tasks_min; /* 1 to tasks */
@@ -141,23 +141,22 @@ struct core_submit {
     struct core_job_spec spec;
     bool restores; /* goes on from this checkpoint of another job: */
     struct core_checkpoint checkpoint;
-    const char *note; /* for the answer, and for the job until it has something else to say; NULL:
-                         none */
+    const char *note; /* for the answer, and for the job's text until there is another; or NULL */
 };
 
-/* That a worker is to be empty. */
+/* A drain of a worker, as a client ordered it. */
 struct core_drained {
     char worker[LIMIT_NAME_BYTES];
-    char who[LIMIT_NAME_BYTES]; /* asked for it */
-    char why[LIMIT_NAME_BYTES]; /* "": they did not say */
+    char who[LIMIT_NAME_BYTES]; /* ordered it */
+    char why[LIMIT_NAME_BYTES]; /* "": no reason was given */
 };
 
 struct core_culprit {
     char worker[LIMIT_NAME_BYTES];
-    uint32_t times; /* that a task on it had another state than most; in a record 0 forgets it */
+    uint32_t times; /* that a task on it had another state than most; in a record 0 removes it */
 };
 
-struct core_position { /* of the line of one generation */
+struct core_position { /* on the timeline of one generation */
     uint64_t number;   /* of the generation; 0: none */
     uint64_t position;
 };
@@ -178,23 +177,23 @@ struct core_checkpoint_now {
     struct job_id job;
 };
 
-/* One task that was given a place, as the store knows it. */
+/* One task that was placed, as recorded in the store. */
 struct core_restore_task {
     uint32_t slot;
     uint64_t incarnation; /* its newest */
     uint32_t rank;        /* in the newest plan; UINT32_MAX: not in it */
-    bool gone;            /* how it ended is recorded */
-    bool lost;            /* it is gone with its worker: recorded as LOST */
-    uint32_t attempts;    /* of a crew: how often the slot was started in the generation ... */
+    bool gone;            /* its exit is recorded */
+    bool lost;            /* its worker was lost: recorded as LOST */
+    uint32_t attempts;    /* of a ps job: how often the slot was started in the generation ... */
     uint64_t attempts_generation; /* ... of this number */
     struct task_backed backed;
     char worker[LIMIT_NAME_BYTES];
 };
 
-/* What the store knows of a live job; given in ascending order of ids. A queued one is queued
- * again. One that had started goes on: its tasks compute meanwhile, and are adopted as their agents
- * say hello; those that nobody has listed after a lease are lost, and the job regroups. One that no
- * longer fits the limits ends as FAILED with that reason. Pointers are borrowed. */
+/* A live job of the store; given in ascending order of ids. A queued job is queued again. A started
+ * one goes on: its tasks compute meanwhile, and are adopted when their agents say hello; those that
+ * no agent has listed after a lease are lost, and the job regroups. A job that no longer fits the
+ * limits ends as FAILED with that reason. Pointers are borrowed. */
 struct core_restore_job {
     struct job_id job;
     struct core_job_spec spec;
@@ -211,13 +210,13 @@ struct core_restore_job {
     uint64_t halt_at;
     enum halt_kind halt_kind;
     uint32_t halt_stream;
-    bool done; /* bye was said, at: */
+    bool done; /* bye was sent, at: */
     uint64_t done_position;
     bool ending; /* it was being stopped: */
     struct core_ending ending_as;
     bool has_checkpoint;
     struct core_checkpoint checkpoint;
-    struct core_position published; /* when what members were told of was lost last */
+    struct core_position published; /* sent as published, and lost later */
     struct verified verified;       /* as recorded last */
     struct core_position diverged;  /* where states were found to differ last */
     const struct core_restore_task *tasks;
@@ -226,13 +225,13 @@ struct core_restore_job {
     size_t stream_count;
 };
 
-/* Found by the shell, which keeps the lists of checkpoints. The one before it counts at once; those
- * that were started to go on from it are started again. */
+/* Found by the engine, which keeps the lists of checkpoints. The previous checkpoint counts at
+ * once; tasks that were started to go on from the damaged one are started again. */
 struct core_checkpoint_damaged {
     struct job_id job;
     uint64_t position;
     bool is_origin;       /* another job's, which this one goes on from */
-    struct job_id source; /* that one; 0: nobody knows */
+    struct job_id source; /* that one; 0: not known */
     bool has_previous;    /* the newest of the same job that is older: */
     struct core_checkpoint previous;
     const char *why;
@@ -273,8 +272,8 @@ struct core_event {
 /* ---- actions ---- */
 
 enum core_record_type {
-    CORE_RECORD_JOB = 1, /* submitted; the shell adds the spec */
-    CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; the shell
+    CORE_RECORD_JOB = 1, /* submitted; the engine adds the spec */
+    CORE_RECORD_STARTED, /* placed: incarnations up to `incarnation_max` are given out; the engine
                             adds each task's slot, incarnation and worker by core_job_task; before
                             start is sent */
     CORE_RECORD_TASK,    /* one task is placed (again), before its start is sent */
@@ -289,23 +288,23 @@ enum core_record_type {
     CORE_RECORD_CHECKPOINT,  /* published */
     CORE_RECORD_DONE,        /* final generation and position; before bye */
     CORE_RECORD_TASK_EXIT,   /* how a task ended */
-    CORE_RECORD_ENDING,  /* it is being stopped: what it will have ended as, unless done first */
-    CORE_RECORD_ENDED,   /* final state, code, exit code and text of the job */
-    CORE_RECORD_QUEUED,  /* again: nothing that was placed is left, nor a halt or an end */
-    CORE_RECORD_BACKED,  /* whose copy of a server's variables counts, before the server hears it */
-    CORE_RECORD_DRAINED, /* a client's drain of a worker; of no job */
-    CORE_RECORD_UNDRAINED,       /* it is over */
+    CORE_RECORD_ENDING,    /* it is being stopped: what it will have ended as, unless done first */
+    CORE_RECORD_ENDED,     /* final state, code, exit code and text of the job */
+    CORE_RECORD_QUEUED,    /* again: nothing that was placed is left, nor a halt or an end */
+    CORE_RECORD_BACKED,    /* which copy of a server's variables counts; before MEMBERS */
+    CORE_RECORD_DRAINED,   /* a client's drain of a worker; of no job */
+    CORE_RECORD_UNDRAINED, /* it is over */
     CORE_RECORD_CHECKPOINT_LOST, /* a published one is damaged: the one before it counts */
     CORE_RECORD_ORIGIN, /* the checkpoint of another job that it goes on from is another one now */
-    CORE_RECORD_PUBLISHED, /* what members were told is, and may be lost */
-    CORE_RECORD_DIVERGED,  /* the states differ, before the generation ends for it */
+    CORE_RECORD_PUBLISHED, /* sent as published, and may be lost */
+    CORE_RECORD_DIVERGED,  /* the states differ, before the generation ends because of it */
     CORE_RECORD_CULPRIT,   /* how often a worker was one that had another state; of no job */
     CORE_RECORD_VERIFIED   /* newest position found equal; its fsync may lag; a plan may void it */
 };
 
 struct core_record {
     enum core_record_type type;
-    bool sync; /* fsync before anything of this turn is spoken */
+    bool sync; /* fsync before any message of this turn is sent */
     struct job_id job;
     union {
         struct {
@@ -367,7 +366,7 @@ struct core_record {
         struct {
             uint32_t slot;
             uint64_t incarnation;
-            enum task_state state; /* EXITED, or LOST: then exit says only why, in its text */
+            enum task_state state; /* EXITED, or LOST: then only its text is set */
             struct task_exit exit;
         } task_exit;
         struct core_ending ended; /* of ENDING and ENDED */
@@ -381,32 +380,31 @@ enum core_message {
     CORE_MESSAGE_RELEASE,
     CORE_MESSAGE_ABORT,
     CORE_MESSAGE_GOODBYE,
-    CORE_MESSAGE_MEMBERS,         /* to each task of the crew that is here */
-    CORE_MESSAGE_GOODBYE_WORKERS, /* the chief is done: to the workers and the evaluator that are
-                                     here */
-    CORE_MESSAGE_GOODBYE_SERVERS  /* and all of these are gone: to the servers */
+    CORE_MESSAGE_MEMBERS,         /* to each connected task of the ps job */
+    CORE_MESSAGE_GOODBYE_WORKERS, /* the chief is done: to connected workers and evaluators */
+    CORE_MESSAGE_GOODBYE_SERVERS  /* and all of these have exited: to the servers */
 };
 
 enum core_action_type {
     CORE_ACTION_RECORD = 1,
     CORE_ACTION_ANSWER,    /* to the client's call */
     CORE_ACTION_WELCOME,   /* to an agent */
-    CORE_ACTION_REFUSE,    /* to an agent; then the shell ends its stream */
+    CORE_ACTION_REFUSE,    /* to an agent; then the engine ends its stream */
     CORE_ACTION_START_JOB, /* start every task of the job, each through its agent's link */
     CORE_ACTION_STOP_JOB,  /* end every task of the job on every link that has one */
     /* End one that is not wanted (any more). It is also the answer to AGENT_UP_TASK_COLLECTED: the
      * agent may forget the task. */
     CORE_ACTION_STOP_TASK,
-    CORE_ACTION_NOTIFY_JOB,  /* to members of the generation: content by core_job_* when spoken */
+    CORE_ACTION_NOTIFY_JOB,  /* to members of the generation: content by core_job_* when sent */
     CORE_ACTION_NOTIFY_TASK, /* RESET, SUPERSEDED, REFUSED or WARM to one task; the content of WARM
-                              by core_job_stream when spoken */
-    CORE_ACTION_JOB_CHANGED, /* watchers may want to look */
-    /* The core has forgotten it; everything final is in the records of this step. */
+                              by core_job_stream when sent */
+    CORE_ACTION_JOB_CHANGED, /* watchers may read it again */
+    /* The core has removed it; all final values are in the records of this step. */
     CORE_ACTION_JOB_ENDED,
     /* Start the job's tasks on this link that are STARTING, as in START_JOB: replacements, and on
      * the link of an agent that came back. An agent ignores those that it has. */
     CORE_ACTION_START_TASKS,
-    /* The job needs nothing that workers keep of its tasks: on this link, or (0) on all. */
+    /* The job uses nothing any more that workers keep of its tasks: on this link, or (0) on all. */
     CORE_ACTION_FORGET_JOB
 };
 
@@ -462,7 +460,7 @@ struct core_action {
     };
 };
 
-/* A step appends at most this many actions; when more is due, core_wake_us() says "now". */
+/* A step appends at most this many actions; when more is due, core_wake_us() returns now_us. */
 #define CORE_ACTIONS_PER_STEP_MAX 66
 
 struct core_actions {
@@ -471,36 +469,37 @@ struct core_actions {
     size_t count;
 };
 
-/* Cannot fail: a refusal is an action like any other. */
+/* Handles one event and appends its actions. Cannot fail: a refusal is an action like any other. */
 void core_step(struct core *core, const struct core_event *event, struct core_actions *out);
 
-/* When the core next wants a TICK: a time that has passed means now, UINT64_MAX never. */
+/* When the core is to get the next TICK: a time that has passed means now, UINT64_MAX never. */
 uint64_t core_wake_us(const struct core *core);
 
-/* ---- what the shell reads to carry actions out, and to show people ---- */
+/* ---- what the engine reads to carry actions out, and to show jobs and workers ---- */
 
 struct core_task_view {
     uint32_t slot;
     uint64_t incarnation;
     enum task_state state;
-    bool starts;             /* it is STARTING: its start is said, perhaps again */
+    bool starts;             /* it is STARTING: its start is sent, perhaps again */
     struct worker_id worker; /* 0: not placed */
     const char *worker_name; /* until the next step; "": not placed, or its worker is not known */
     struct link_id link;     /* 0: its agent is not connected */
     uint32_t pid;
     bool has_exit;
-    struct task_exit exit; /* without its text, which is in its record */
+    struct task_exit exit; /* without its text, which is only in the record */
     bool sent_hello;
     bool collected;
     uint32_t rank; /* UINT32_MAX: not in the roster */
     uint32_t replicas;
     char mesh_address[LIMIT_ADDRESS_BYTES];
-    bool here;         /* it said hello, and is not known to be gone or to go */
+    bool here;         /* it said hello, is not dismissed and has not exited, as far as is known */
     uint32_t attempts; /* how often the slot was started in this generation; its last task: */
     uint64_t attempts_generation; /* in the one of this number */
-    /* Of a parameter server: whose memory it takes over, if the worker has that; 0: nobody's. */
+    /* Of a parameter server: the incarnation whose memory it takes over, if that worker has it, or
+     * 0. */
     uint64_t predecessor;
-    struct task_backed backed; /* and as in task_member */
+    struct task_backed backed; /* as in task_member */
 };
 
 struct core_job_view {
@@ -524,24 +523,23 @@ struct core_job_view {
     uint32_t halt_stream;
     bool has_checkpoint; /* the newest published one */
     struct core_checkpoint checkpoint;
-    uint64_t
-        published; /* what releases say of it, also when it is damaged since; or POSITION_NONE */
-    struct verified
-        verified; /* the newest position whose states were found equal; digest 0: none */
-    /* Its tasks that are started now go on from that checkpoint, not from a peer. */
+    uint64_t published; /* position in releases, also if it is damaged since; or POSITION_NONE */
+    struct verified verified; /* newest position whose states were found equal; digest 0: none */
+    /* Tasks that are started now go on from that checkpoint, not from a peer. */
     bool restores;
     struct ps_job ps_job;
-    bool formed; /* its tasks are in `generation`; else that is over, and the next not planned */
+    bool formed; /* its tasks are in `generation`; else that has ended, with no plan since */
 };
 
-bool core_job(const struct core *core, struct job_id job,
-    struct core_job_view *ret_view); /* false: not live */
-/* What it waits for, or why it is ending, in a sentence; false: not live. */
+/* The job's state for showing; false: not live. */
+bool core_job(const struct core *core, struct job_id job, struct core_job_view *ret_view);
+/* What the job waits for, or why it ends, in a sentence; false: not live. */
 bool core_job_text(const struct core *core, struct job_id job, char ret_text[LIMIT_TEXT_BYTES]);
 /* JOB_QUEUED to JOB_ENDING; false: not live. */
 bool core_job_state(const struct core *core, struct job_id job, enum job_state *ret_state);
 /* As core_job_view.committed; false: not live. */
 bool core_job_committed(const struct core *core, struct job_id job, uint64_t *ret_committed);
+/* The task of a slot of a live job. */
 void core_job_task(
     const struct core *core, struct job_id job, uint32_t slot, struct core_task_view *ret_view);
 /* The slot of rank `rank` of the job's generation. */
@@ -551,7 +549,7 @@ uint32_t core_job_member(const struct core *core, struct job_id job, uint32_t ra
 void core_job_worker(const struct core *core, struct job_id job, uint32_t i,
     struct worker_id *ret_worker, struct link_id *ret_link, uint32_t *ret_members);
 
-/* Where the streams of a job stand, as far as is known: i from 0 until false. */
+/* The positions of a job's streams, as far as is known: i from 0 until false. */
 bool core_job_stream(
     const struct core *core, struct job_id job, uint32_t i, struct stream_position *ret_stream);
 
@@ -565,16 +563,16 @@ struct core_worker_view {
     bool draining;
     const char *drained_by; /* of a client's drain, until the next step; NULL: there is none */
     const char *drained_why;
-    bool expected; /* it had tasks when the coordinator was started, and has not come back since */
+    bool expected; /* it had tasks when the coordinator was started, and has not said hello since */
     char name[LIMIT_NAME_BYTES];
 };
 
-/* The known workers: connected, within their lease, or waited for. */
+/* The known workers: connected, within their lease, or expected. */
 uint32_t core_worker_count(const struct core *core);
-/* How many were given up since they were silent, since core_init. */
+/* How many were lost by silence since core_init. */
 uint64_t core_workers_lost(const struct core *core);
-/* Each in the order in which they joined, which is that of their ids, until false. *cursor is 0 at
- * first, and good until the next step. */
+/* The known workers in the order of their ids; false: no more. *cursor is 0 at first, and valid
+ * until the next step. */
 bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view);
 
 /* A client's drain of a worker of this name; NULL: there is none. Until the next step. */
@@ -586,12 +584,12 @@ bool core_worker_named(
 
 /* ---- for tests and the simulator ---- */
 
-/* The worker of this id; false: it is not known (any more). Looks at all before it. */
+/* The worker of this id; false: it is not known (any more). Reads all before it. */
 bool core_worker_find(
     const struct core *core, struct worker_id worker, struct core_worker_view *ret_view);
 
-/* NULL when all invariants hold, else the broken one in words. Only the objects touched by the last
- * step unless `whole`. */
+/* NULL when all invariants hold, else a sentence about the broken one. Only the objects touched by
+ * the last step unless `whole`. */
 const char *core_invariant(const struct core *core, bool whole);
 
 /* A hash of the whole state: equal for equal seeds and events, on every machine and compiler. */

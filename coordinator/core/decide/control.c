@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a halt is set or lifted, by which joiners come in and draining tasks go out without an abort
- * (rules 3, 4, 20). It takes effect when programs
- * begin step S of the joiner's stream; when it turns out that they begin a step of another one
- * there, or one in the middle of a turn, it is lifted, and tried again later. */
-#include "coordinator/core/decide/control.h"
+ * Sets and lifts halts, at which joiners enter and draining tasks leave without an abort (protocol,
+ * rules 3, 4 and 20). A halt takes effect when programs begin step S of the joiner's stream; it is
+ * lifted when they begin a step of another stream there, or one in the middle of an epoch of
+ * another, and set again at a later step. */
+#include "coordinator/core/decide/decide.h"
 
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 
-/* Whether it can still be met, as far as is known. */
+/* Whether the tasks can still reach the halt, as far as is known. */
 static bool control_is_pending(const struct job *job)
 {
     struct cursor cursor;
@@ -32,7 +31,7 @@ static void control_lift(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->unconfirmed == 0);
     if (job->reported > 0) {
-        return; /* somebody is frozen, which only a plan ends */
+        return; /* a member is frozen, which only a plan ends */
     }
     deadline_clear(core, job, DEADLINE_DRAIN);
     halt_drop(job);
@@ -47,8 +46,9 @@ void control_decide(struct core *core, struct job *job)
     if (job->phase != PHASE_RUN || job->outcome != 0) {
         return;
     }
+    /* Rule 4; and it is not known which members are at a halt, and for which joiners. */
     if (job->unconfirmed > 0) {
-        return; /* rule 4; nor is it known who stands at a halt, and whom that is for */
+        return;
     }
     if (job->halt_kind == HALT_REGROUP) {
         if (!control_is_pending(job)) {
@@ -57,8 +57,9 @@ void control_decide(struct core *core, struct job *job)
         return;
     }
     preempt_control(core, job);
+    /* Rule 20: joins and drains are halts, and the joiner is warm; a drain has a deadline. */
     if (job->halt_kind != HALT_NONE || job->present < job->roster || job->finished > 0) {
-        return; /* who is done begins no step */
+        return; /* a program that has finished begins no step */
     }
     if (job->draining && drain_possible(core, job, &stuck)) {
         halt_set(core, job, STREAM_ANY);

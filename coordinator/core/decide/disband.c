@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The generation is over and nobody goes on from it. */
-#include "coordinator/core/decide/disband.h"
+ * The end of a generation that no task goes on from. */
+#include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -18,7 +17,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     if (job->phase != PHASE_JOIN) {
         phase_move(job, PHASE_JOIN);
     }
-    job->restart_all = job->generation.number > 0;
+    job->restart_all = job->generation.number > 0; /* Rule 29: all processes are started again. */
     ps_job_restart(core, job);
     deadlines_clear(core, job);
     halt_drop(job);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How jobs end: who is told, what is waited for, and the last record. */
-#include "coordinator/core/decide/ending.h"
+ * How jobs end: which tasks are stopped, what the job waits for, and its last record. turn/ calls
+ * this once a turn for each job with an outcome. */
+#include "coordinator/core/decide/decide.h"
 
-#include "coordinator/core/decide/preempted.h"
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/decide/regroup.h"
+#include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
@@ -40,7 +39,8 @@ void ending_finish(struct core *core, struct job *job)
     CADRE_ASSERT(job->finished == job->roster);
     CADRE_ASSERT(job->outcome == 0);
     CADRE_ASSERT(!job->diverged);
-    if (job->halt_kind == HALT_STOP) { /* it was quicker */
+    /* Rule 17: all members reported the same position with equal states, so bye is sent. */
+    if (job->halt_kind == HALT_STOP) { /* the programs finished before the stop */
         halt_drop(job);
         job_due(core, job, DUE_HALT);
     }
@@ -108,7 +108,7 @@ void ending_settle(struct core *core, struct job *job)
     job_forget(core, job);
 }
 
-/* It has no place that it could lose. */
+/* It holds no slot. */
 static void ending_of_queued(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outcome != 0);

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The queue and gang placement: the fewest tasks that a job can do with or none, and as many more
- * as there is room for, in strict order (priority, then first come). A job at the head keeps all
- * behind it waiting, so nobody starves. Only a job that asks for more than all slots of the cluster
- * is passed over until enough workers have joined: nobody could tell how long the others would wait
- * for it. Slots are those that have the GPUs which the job asks for; one that asks for none takes
- * any. */
+ * The queue and gang placement: the fewest tasks of a job are placed or none, and as many more as
+ * there are free slots for, in strict order (priority, then first come). The job at the head keeps
+ * all behind it waiting, so no job starves. Only a job that asks for more than all slots of the
+ * cluster is passed over until enough workers have joined, because the wait for it has no bound.
+ * Slots count that have the GPUs which the job asks for; a job that asks for none takes any. */
 #include "coordinator/core/decide/placement.h"
 
-#include "coordinator/core/decide/spread.h"
-#include "coordinator/core/decide/vacancy.h"
-#include "coordinator/core/facts/time_limit.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
 
-static void decide_placement_place(struct core *core, struct job *job)
+static void placement_start_job(struct core *core, struct job *job)
 {
     uint32_t room = offers_free(core, job);
     uint32_t tasks = job->tasks < room ? job->tasks : room;
@@ -35,7 +31,7 @@ static void decide_placement_place(struct core *core, struct job *job)
     CADRE_ASSERT(job->alive == job->initial && job->initial >= job->tasks_min);
 }
 
-/* Jobs whose tasks have to go elsewhere may find room now. */
+/* Jobs with tasks on draining workers may find free slots now. */
 static void ask_draining(struct core *core)
 {
     const struct list *drained = &core->drained;
@@ -58,12 +54,12 @@ void placement_run(struct core *core)
         queue_settle_head(core);
         head = queue_head(core);
         if (core->end_unrecorded > 0) {
-            core->placement_due = true; /* their slots of running jobs come before the queue */
+            core->placement_due = true; /* slots of running jobs are filled before the queue */
             break;
         }
         if (head != LIST_NONE &&
             core->jobs[head].tasks_min <= offers_free(core, &core->jobs[head])) {
-            decide_placement_place(core, &core->jobs[head]);
+            placement_start_job(core, &core->jobs[head]);
         } else if (head == LIST_NONE) {
             vacancy_run(core, true);
         }
@@ -76,7 +72,7 @@ void placement_run(struct core *core)
     }
     queue_settle(core);
     if (core->queue.first != LIST_NONE) {
-        /* What it waits for changed. */
+        /* Its text has changed. */
         job_due(core, &core->jobs[head != LIST_NONE ? head : core->queue.first], DUE_CHANGED);
     }
     CADRE_ASSERT(core->queue_numbered && core->queue_head_known);

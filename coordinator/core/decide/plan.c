@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The next generation: who is in it, in which order, and where it begins. Ranks are 0 to n-1
- * without gaps. Who stays keeps its rank where that is possible; gaps are filled from the highest,
- * and what is then left goes to joiners. Rank 0, the chief, is nobody who comes anew when one who
- * stays is there. */
-#include "coordinator/core/decide/plan.h"
+ * The next generation: its members, their ranks, and its first position. Ranks are 0 to n-1 without
+ * gaps. A member that stays keeps its rank where possible; gaps are filled from the highest rank,
+ * then with joiners. Rank 0, the chief, is a joiner only when no member stays. regroup.c chooses
+ * the position and the source, and calls plan_make(). */
+#include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/sample_audit.h"
-#include "coordinator/core/facts/published.h"
-#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -50,9 +47,9 @@ static uint32_t next_free_rank(const uint32_t *members, uint32_t rank)
     return rank;
 }
 
-/* Those who stay, in members[0..count): NONE where a joiner is to be put. Of the old ranks only
- * those that are read later are still needed, and these lie higher. */
-static void seat_old(const struct core *core, const struct job *job,
+/* Members that stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are
+ * read after being written lie higher, so they are still intact. */
+static void ranks_keep(const struct core *core, const struct job *job,
     const struct plan_choice *choice, uint32_t count)
 {
     uint32_t *members = core->members + job->first;
@@ -80,8 +77,9 @@ static void seat_old(const struct core *core, const struct job *job,
     CADRE_ASSERT(choice->first || members[0] != NONE);
 }
 
-/* Puts everybody in its place; returns how many. */
-static uint32_t seat_all(struct core *core, const struct job *job, const struct plan_choice *choice)
+/* Assigns the ranks of all members; returns how many. */
+static uint32_t ranks_assign(
+    struct core *core, const struct job *job, const struct plan_choice *choice)
 {
     uint32_t *members = core->members + job->first;
     uint32_t count = 0;
@@ -90,7 +88,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
         const struct task *task = job_task(core, job, slot);
         count += plan_stays(core, job, task, choice) || plan_comes(core, job, task, choice);
     }
-    seat_old(core, job, choice, count);
+    ranks_keep(core, job, choice, count);
     uint32_t free_rank = 0;
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         if (plan_comes(core, job, job_task(core, job, slot), choice)) {
@@ -105,7 +103,7 @@ static uint32_t seat_all(struct core *core, const struct job *job, const struct 
 static void roster_form(struct core *core, struct job *job, const struct plan_choice *choice)
 {
     const uint32_t *members = core->members + job->first;
-    uint32_t count = seat_all(core, job, choice);
+    uint32_t count = ranks_assign(core, job, choice);
     CADRE_ASSERT(count > 0);
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
@@ -128,15 +126,18 @@ static void roster_form(struct core *core, struct job *job, const struct plan_ch
     CADRE_ASSERT(job->reported == 0);
 }
 
-/* What was true of the last generation only. */
+/* Clears what belongs to the last generation. */
 static void forget_last(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->finished == 0);
     deadlines_clear(core, job);
+    /* Rule 15: a halt for joiners is dropped, because they are in the plan; a part that is not
+     * published is dropped, and the chief sends it again if its position is still on the timeline.
+     */
     halt_drop(job);
     job->due &= ~(uint32_t)(DUE_ABORT | DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND);
     job->early_slot = NONE;
-    job->has_part = false; /* the chief says it again if it is still on the line */
+    job->has_part = false;
     job->counted = false;
     job->excused = false;
     job->followed.code = CADRE_OK;
@@ -153,11 +154,14 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     roster_form(core, job, choice);
     forget_last(core, job);
     job->parent = job->generation;
+    /* Rule 13: each generation has a new number and a nonce. */
     job->generation.number++;
     do {
         job->generation.nonce = prng_next(&core->prng);
     } while (job->generation.nonce == 0);
     job->resume = choice->resume;
+    /* Section 1.3: the plan truncates the ledger at `resume`. Rule 15: it sets pending controls
+     * again in the same transaction. */
     preempt_plan(core, job);
     job->source = choice->source == NONE ? SOURCE_NONE : job_task(core, job, choice->source)->rank;
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);
@@ -174,7 +178,7 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
     job_due(core, job, DUE_PLAN | DUE_CONTROL | DUE_CHANGED);
     ps_job_planned(core, job);
     if (job->published != POSITION_NONE) {
-        job_due(core, job, DUE_RELEASE_RESEND); /* a plan does not say what is published */
+        job_due(core, job, DUE_RELEASE_RESEND); /* a plan does not carry what is published */
     }
     CADRE_ASSERT(job->roster == job->present && job->roster > 0);
     CADRE_ASSERT(job->released == job->resume);

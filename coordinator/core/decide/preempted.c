@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A preempted job that is done with its step, or with its tasks. */
-#include "coordinator/core/decide/preempted.h"
+ * A preempted job that has reached its step, or whose tasks have exited. */
+#include "coordinator/core/decide/regroup.h"
 
-#include "coordinator/core/decide/disband.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
@@ -87,7 +84,7 @@ void preempted_requeue(struct core *core, struct job *job)
     CADRE_ASSERT(job->state == JOB_QUEUED && !job->underfilled && !job->draining);
 }
 
-/* All stand at the step. */
+/* Rule 17: bye when all reported S and the checkpoint of S is published. */
 void preempted_halted(struct core *core, struct job *job)
 {
     if (job->phase != PHASE_RUN || job->halt_kind != HALT_STOP || job->reported < job->roster ||
@@ -98,7 +95,8 @@ void preempted_halted(struct core *core, struct job *job)
         uint64_t due_us = core->now_us + core->options.collect_us;
         if (job->deadlines[DEADLINE_PREEMPT] < due_us && !job->saves) {
             job->saves = true;
-            preempt_ends_by(core, job, due_us); /* what they came for may take its time */
+            /* Saving may take longer than the steps until the stop. */
+            preempt_ends_by(core, job, due_us);
         }
         return;
     }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a crew does once a turn: whom it waits for, and how it leaves when its chief is done. */
-#include "coordinator/core/decide/ps_job_decide.h"
+ * What a ps job does once a turn: which tasks it waits for, and how they end when its chief is
+ * done. */
+#include "coordinator/core/decide/decide.h"
 
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-/* All that ran before the coordinator was started again have said who they are, or are gone. */
+/* Whether all ps tasks from before a start of the coordinator said hello, or exited. */
 static bool ps_job_decide_recalled(const struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->recalls);
@@ -24,7 +23,7 @@ static bool ps_job_decide_recalled(const struct core *core, struct job *job)
     return true;
 }
 
-/* Who said no hello yet has nothing to end in order. */
+/* Tasks that have not said hello are dismissed, because bye cannot reach them. */
 static void ps_job_decide_leave(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_DONE);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Checkpoints. The chief's part is the whole of one: mirrored state is equal everywhere. It is
- * published when every member has applied what it holds, so that the newest checkpoint is never
- * ahead of a survivor (rule 18), and when that was found to be equal everywhere, where states are
- * compared; one that a plan finds unpublished is dropped (rule 15). */
-#include "coordinator/core/decide/publish.h"
+ * Checkpoints. The chief's part is a whole one, because mirrored state is equal on all tasks. It is
+ * published when every member has applied its position, so that the newest checkpoint is never
+ * ahead of a survivor (protocol, rule 18), and, where states are compared, when its state was found
+ * equal on all. A part that a plan finds unpublished is dropped (rule 15). */
+#include "coordinator/core/decide/decide.h"
 
 #include "coordinator/core/facts/divergence.h"
-#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
@@ -18,11 +17,12 @@ void publish_decide(struct core *core, struct job *job)
     uint64_t applied = done ? job->finished_position : job->applied.least;
     if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster &&
         !job_task(core, job, core->members[job->first])->finished) {
-        /* All but the chief, which waits for this, have said that they are done: one that is gone
-         * since holds back what its worker tells. */
+        /* All but the chief, which waits for this, have finished. One that exited since holds
+         * back the arrivals of its worker. */
         runs = true;
         applied = job->finished_position;
     }
+    /* Rule 18. */
     if (!job->has_part || !(done || runs) || job->part.position > applied ||
         !(verified_covers(core, job, &job->part) || divergence_excluded(core, job))) {
         return;

@@ -1,32 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A generation that cannot go on: its members freeze and say where they stand, then it is decided
- * who forms the next one and where it begins, or what is waited for.
+ * A generation that cannot go on: its members freeze and report, then this decides which tasks form
+ * the next one and at which position, or what is waited for. turn/ calls it once a turn.
  *
- *     RUN --a member is gone--> COLLECT --all reported--> enough: plan
+ *     RUN --a member is lost--> REGROUP --all reported--> enough: plan
  *                                                         too few: wait for joiners
  *                                                         no state is left: JOIN, all begin again
  */
 #include "coordinator/core/decide/regroup.h"
 
-#include "coordinator/core/decide/disband.h"
-#include "coordinator/core/decide/preempted.h"
-#include "coordinator/core/decide/plan.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/resume_point.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-/* Those that left in order and cannot be asked. */
+/* Removes members that exited in order and cannot report. */
 static void remove_gone(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
@@ -47,7 +42,7 @@ void regroup_break(struct core *core, struct job *job)
     }
     phase_move(job, PHASE_REGROUP);
     remove_gone(core, job);
-    job_due(core, job, DUE_ABORT);
+    job_due(core, job, DUE_ABORT); /* Rule 31: from now on only a plan ends this phase. */
     underfilled_reopen(core, job);
     underfilled_note(core, job);
     CADRE_ASSERT(job->phase == PHASE_REGROUP);
@@ -101,17 +96,18 @@ void regroup_restart(struct core *core, struct job *job)
     decide_regroup_restart(core, job, "");
 }
 
-/* All that there will be for now have said hello. */
+/* Forms the first generation when all usable tasks have said hello. */
 static void decide_forming(struct core *core, struct job *job)
 {
     bool complete = job->usable > 0 && job->ready == job->usable && job->silent == 0 &&
                     job->early_slot == NONE &&
-                    (job->gone == job->owed || ps_job_is_set(&job->ps_job));
+                    (job->gone == job->refilled || ps_job_is_set(&job->ps_job));
     CADRE_ASSERT(job->phase == PHASE_JOIN);
     CADRE_ASSERT(job->ready <= job->usable);
     if (job->generation.number > 0) {
         complete = job->usable > 0 && job->ready == job->usable;
     }
+    /* Rules 9 and 29: no task has the state, so all processes begin from the newest checkpoint. */
     if (complete && job->ready >= job_members_min(job)) {
         struct plan_choice choice = {.resume = job->has_checkpoint ? job->checkpoint.position : 0,
             .source = NONE,
@@ -121,7 +117,7 @@ static void decide_forming(struct core *core, struct job *job)
                (job->silent == 0 || !ps_job_is_set(&job->ps_job))) {
         abort_arm_wait(core, job);
         core->placement_due |=
-            job->ready == job->usable; /* perhaps another can use what it holds */
+            job->ready == job->usable; /* another job may use the slots that it holds */
     } else {
         deadline_clear(core, job, DEADLINE_WAIT);
     }
@@ -155,7 +151,7 @@ static void plan_on(
     plan_make(core, job, &choice);
 }
 
-/* Of a job that is preempted: whoever is left saves where it stands, and nobody is waited for. */
+/* A preempted job: the members that are left save at their position; it waits for no joiner. */
 static void plan_last(struct core *core, struct job *job, const struct resume_point *resume_point)
 {
     CADRE_ASSERT(preempt_stops(job));
@@ -164,7 +160,7 @@ static void plan_last(struct core *core, struct job *job, const struct resume_po
     }
 }
 
-/* All members stand before step halt_at. */
+/* All members are at the halt (protocol, rule 20). */
 static void decide_halted(struct core *core, struct job *job)
 {
     struct resume_point resume_point = resume_point_find(core, job);
@@ -193,7 +189,7 @@ static void decide_halted(struct core *core, struct job *job)
         return;
     }
     job->excused = true;
-    /* Too few would be left: the others wait, as they stand, for those that come instead. */
+    /* Too few would be left: the others stay frozen until replacements have joined. */
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task_is_usable(task) && task->rank != NONE && task_drains(core, job, task)) {
@@ -207,7 +203,7 @@ static void decide_halted(struct core *core, struct job *job)
     CADRE_ASSERT(job->phase == PHASE_REGROUP);
 }
 
-/* Whether something of what the generation did is left. */
+/* Whether a step of this generation is kept. */
 static bool has_progressed(
     const struct job *job, const struct resume_point *resume_point, bool unsure)
 {
@@ -215,8 +211,8 @@ static bool has_progressed(
                   : resume_point->source != NONE && resume_point->position > job->resume;
 }
 
-/* Counts the failure that ended the generation, if one did. False: it was one too many. A worker
- * that was lost is nobody's failure, and whoever gave up because of it only followed. */
+/* Counts the failure that ended the generation, if one did. False: there was no restart left. A
+ * lost worker is not the job's failure, nor is an exit that only followed another one. */
 static bool decide_regroup_account(struct core *core, struct job *job, bool progressed)
 {
     bool allowed = true;
@@ -236,9 +232,9 @@ static bool decide_regroup_account(struct core *core, struct job *job, bool prog
     return allowed;
 }
 
-/* All that had applied the last step are lost, so it is undone, and the line is cut before it. Who
- * was about to receive what is lost and has nothing of its own was let in for a later step than
- * that: its program cannot begin there. */
+/* All members that had applied the last step are lost, so it is undone, and the timeline is cut
+ * before it. Members that had no state of their own and were to receive the lost one were admitted
+ * for the later step: their programs cannot begin at this one. */
 static void step_back(struct core *core, struct job *job, const struct resume_point *resume_point)
 {
     CADRE_ASSERT(resume_point->position < job->resume);
@@ -262,8 +258,9 @@ static void decide_reported(struct core *core, struct job *job)
         return;
     }
     deadline_clear(core, job, DEADLINE_REPORT);
-    /* Nobody knows which of the states that differ is right, or whether what a member that is gone
-     * gave to all was, where that is to be known; attendants are of one generation. */
+    /* Rule 9: without a whole state all begin from the newest checkpoint. So they do when states
+     * differ, since it is not known which is right; when the state was to be compared and can no
+     * longer be; and in a ps job, whose servers belong to one generation. */
     if (resume_point.source == NONE || job->diverged || ps_job_is_set(&job->ps_job) || unsure) {
         bool voided = job->diverged || ps_job_is_set(&job->ps_job);
         decide_regroup_restart(

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which slots a job's tasks get: one after another from the worker with most free ones. */
-#include "coordinator/core/decide/spread.h"
+ * Which slots a job's tasks get: one after another from the worker with most free ones. placement.c
+ * and vacancy.c call this; `placed` is called for each slot. */
+#include "coordinator/core/decide/placement.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 
-/* So few are placed one after another; for more, what looking at all workers costs is little for
- * each. */
+/* Up to so many are placed one by one; for more, reading all workers costs little per task. */
 #define FEW_TASKS 32
 
-/* Free slots of the worker that the job's tasks may have. */
+/* Free slots of the worker that the job's tasks may be placed on. */
 static uint32_t room_on(const struct core *core, uint32_t worker, const struct job *job)
 {
     CADRE_ASSERT(core->workers[worker].counted_free <= core->workers[worker].slots);
@@ -18,8 +18,8 @@ static uint32_t room_on(const struct core *core, uint32_t worker, const struct j
 }
 
 /* Taking one slot after another from the worker with most free ones (the oldest worker first among
- * equals) fills from the top: it takes all slots above some level from everybody, and the rest one
- * each at that level. The level is the lowest at which not more than `tasks` are taken. */
+ * equals) fills from the top: it takes all slots above some level from all workers, and the rest
+ * one each at that level. The level is the lowest at which not more than `tasks` are taken. */
 static uint32_t fill_level(const struct core *core, const struct job *job, uint32_t tasks)
 {
     const struct list *live = &core->workers_live;
@@ -54,7 +54,7 @@ static uint32_t next_empty(const struct core *core, const struct job *job, uint3
     return slot;
 }
 
-/* So many slots of one worker. */
+/* So many slots on one worker. */
 struct share {
     uint32_t worker;
     uint32_t slots;
@@ -66,14 +66,14 @@ static void hand_out(struct core *core, struct job *job, const struct share *sha
     CADRE_ASSERT(share->slots <= core->workers[share->worker].counted_free);
     for (uint32_t i = 0; i < share->slots; i++) {
         *slot = next_empty(core, job, *slot);
-        task_place(core, job, *slot, share->worker, job->incarnation_max + 1);
+        task_assign(core, job, *slot, share->worker, job->incarnation_max + 1);
         if (placed != NULL) {
             placed(core, job, *slot);
         }
     }
 }
 
-/* Of as many tasks as there are workers, or so: all workers are looked at. */
+/* For many tasks: reads all workers. */
 static void spread_many(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
@@ -103,7 +103,7 @@ static void spread_many(struct core *core, struct job *job, uint32_t tasks,
     CADRE_ASSERT(singles == 0);
 }
 
-/* The worker of the next slot; it is found, or put, in its place among the shares. */
+/* Takes a slot of the best worker and adds it to that worker's share; returns the share count. */
 static uint32_t spread_pick(
     struct core *core, const struct job *job, struct share shares[FEW_TASKS], uint32_t count)
 {
@@ -127,7 +127,7 @@ static uint32_t spread_pick(
     return count + 1;
 }
 
-/* The same, slot by slot: no other worker is looked at. */
+/* The same for few tasks: reads no worker that gets none. */
 static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     void (*placed)(struct core *core, struct job *job, uint32_t slot))
 {
@@ -138,7 +138,7 @@ static void spread_few(struct core *core, struct job *job, uint32_t tasks,
     for (uint32_t i = 0; i < tasks; i++) {
         count = spread_pick(core, job, shares, count);
     }
-    for (uint32_t i = 0; i < count; i++) { /* task_place() takes them */
+    for (uint32_t i = 0; i < count; i++) { /* task_assign() takes them */
         core->workers[shares[i].worker].counted_free += shares[i].slots;
         offers_changed(core, shares[i].worker);
     }
@@ -184,7 +184,7 @@ uint32_t placement_return_servers(struct core *core, struct job *job, uint32_t c
         bool waits = task->state == TASK_WAITING && task->home.n != 0;
         uint32_t worker = waits ? home_of(core, job, task) : NONE;
         if (worker != NONE) {
-            task_place(core, job, first + i, worker, job->incarnation_max + 1);
+            task_assign(core, job, first + i, worker, job->incarnation_max + 1);
             placed(core, job, first + i);
             gone++;
         }

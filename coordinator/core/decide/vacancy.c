@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Empty slots of jobs that were placed before: of tasks that were lost, and of those for which
- * there was no room at first. What a job needs to go on comes before the queue; what only makes it
- * larger comes after it.
- * Jobs of which each holds a part of what it needs would wait for each other for ever: so of those
- * that have nothing to lose yet the last gives back what the first lacks. */
-#include "coordinator/core/decide/vacancy.h"
+ * Empty slots of jobs that were placed before: of lost tasks, and of those for which no slot was
+ * free at first. placement.c fills what a job needs to go on before the queue, and what makes it
+ * larger after the queue. Jobs that each hold a part of what they need would wait for each other
+ * for ever: so of those without a state the last one frees what the first one lacks. */
+#include "coordinator/core/decide/placement.h"
 
-#include "coordinator/core/decide/spread.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -31,7 +28,7 @@ static void fresh_add(struct core *core, struct job *job, uint32_t slot)
     CADRE_ASSERT(job->fresh != NONE);
 }
 
-/* It begins, or begins again: none of its tasks has a state that would be lost with its place. */
+/* It begins, or begins again: no state is lost with its slots. */
 static bool vacancy_begins(const struct job *job)
 {
     return job->phase == PHASE_JOIN;
@@ -55,7 +52,7 @@ static void vacancy_fill(struct core *core, struct job *job, bool grow)
     uint32_t room = offers_free(core, job);
     count = count < room ? count : room;
     if (count > 0) {
-        deadline_clear(core, job, DEADLINE_FORM); /* it is for those that run; not all do now */
+        deadline_clear(core, job, DEADLINE_FORM); /* it is for running tasks; some are not now */
         count -= placement_return_servers(core, job, count, fresh_add);
         placement_spread(core, job, count, fresh_add);
         underfilled_note(core, job);
@@ -63,7 +60,7 @@ static void vacancy_fill(struct core *core, struct job *job, bool grow)
     }
 }
 
-/* Those first whose tasks have states. */
+/* Jobs whose tasks have states come first. */
 void vacancy_run(struct core *core, bool grow)
 {
     CADRE_ASSERT(core->slots_free[0] <= core->slots_total[0]);
@@ -79,9 +76,9 @@ void vacancy_run(struct core *core, bool grow)
     }
 }
 
-/* ---- what is held in vain ---- */
+/* ---- slots held while none is free ---- */
 
-/* Slots of it that come free by themselves. */
+/* Its slots that will be freed anyway. */
 static uint32_t becomes_free(const struct job *job)
 {
     uint32_t usable = job->usable;
@@ -92,8 +89,7 @@ static uint32_t becomes_free(const struct job *job)
     return job->alive - usable + (job->gone - job->collected);
 }
 
-/* The tasks that have come to where they wait for the others, as far as another job could have
- * their slots. */
+/* Dismisses up to `count` tasks that wait for the others and whose slots `other` could use. */
 static uint32_t give_back(
     struct core *core, struct job *job, const struct job *other, uint32_t count)
 {
@@ -109,14 +105,14 @@ static uint32_t give_back(
         }
     }
     if (given > 0) {
-        deadline_clear(core, job, DEADLINE_WAIT); /* it holds less than it waited with */
+        deadline_clear(core, job, DEADLINE_WAIT); /* its wait begins again */
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
     }
     return given;
 }
 
-/* The last in the order in which slots are filled that begins, and lacks some itself, gives; up to
- * the one that is to have them. */
+/* The last underfilled job that begins and lacks slots itself frees some for `job`, down to `job`
+ * in the list; false: no job could. */
 static bool take_for(struct core *core, struct job *job, uint32_t count)
 {
     uint32_t end = vacancy_begins(job) ? job_index(core, job) : LIST_NONE;
@@ -134,7 +130,7 @@ static bool take_for(struct core *core, struct job *job, uint32_t count)
 void vacancy_concentrate(struct core *core)
 {
     uint32_t coming = 0;
-    uint32_t gpus_least = LIMIT_GPUS_PER_WORKER + 1; /* of those that nobody has anything for */
+    uint32_t gpus_least = LIMIT_GPUS_PER_WORKER + 1; /* of jobs for which nothing could be freed */
     for (uint32_t i = core->underfilled.first; i != LIST_NONE;
          i = core->underfilled.nodes[i].next) {
         coming += becomes_free(&core->jobs[i]);

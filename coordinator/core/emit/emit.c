@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Turns what a job has to say into actions, in a fixed order. */
+ * Turns what is due of a job into records and messages, in a fixed order. turn/ calls it once a
+ * turn for each job. Records with `sync` are durable before any message is sent (section 4 of the
+ * protocol). */
 #include "coordinator/core/emit/emit.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/timeline.h"
-#include "coordinator/core/facts/sample_audit.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
 static void emit_start(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->state == JOB_STARTING || job->outcome != 0);
     CADRE_ASSERT(job->initial > 0);
+    /* Section 4: incarnations are durable before start is sent. */
     record_add(core, job, CORE_RECORD_STARTED, true)->incarnation_max = job->incarnation_max;
     action_add(core, CORE_ACTION_START_JOB)->job = job->id;
 }
@@ -28,7 +29,8 @@ static void emit_queued(struct core *core, struct job *job)
     }
 }
 
-/* Its tasks are told to end because of this, which is no failure of theirs. */
+/* A stop at position 0: its tasks are ended without being saved, and their exits are no failures.
+ */
 static void emit_unsaved(struct core *core, struct job *job)
 {
     struct core_record *record = record_add(core, job, CORE_RECORD_CONTROL, true);
@@ -52,6 +54,7 @@ static void emit_published(struct core *core, struct job *job)
 
 static void send_plan(struct core *core, struct job *job)
 {
+    /* Section 4: the plan is durable before it is sent, with the truncation. */
     struct core_record *record = record_add(core, job, CORE_RECORD_PLAN, true);
     CADRE_ASSERT(job->generation.number > 0);
     CADRE_ASSERT(job->roster > 0 || job->phase == PHASE_JOIN);
@@ -65,6 +68,7 @@ static void send_plan(struct core *core, struct job *job)
 
 static void emit_halt(struct core *core, struct job *job)
 {
+    /* Section 4: a control is durable before the first release that carries it. */
     struct core_record *record = record_add(core, job, CORE_RECORD_CONTROL, true);
     CADRE_ASSERT((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE));
     record->control.generation = job->generation;
@@ -73,9 +77,9 @@ static void emit_halt(struct core *core, struct job *job)
     record->control.halt_stream = job->halt_stream;
 }
 
-/* The release is recorded and said in the same breath; its fsync may lag, because reports outrank
- * it. Nothing is released beyond a halt. It is the full state: said again when any part of it
- * changed. */
+/* Rule 2: the release is the lowest arrival of the whole roster. Rule 3: it is the full state, sent
+ * whenever a part of it changed, and not beyond a halt. Its record is written before it is sent;
+ * the fsync may lag, because reports outrank it. */
 static void send_release(struct core *core, struct job *job)
 {
     uint64_t up_to = job->arrived.least < job->halt_at ? job->arrived.least : job->halt_at;
@@ -99,16 +103,17 @@ static void send_release(struct core *core, struct job *job)
     CADRE_ASSERT(job->released >= job->resume);
 }
 
-/* Behind the release that it lies within. */
+/* After the release that covers it. */
 static void emit_verified(struct core *core, struct job *job)
 {
-    if (job->verified.digest != 0) { /* else a plan cut it off meanwhile */
+    if (job->verified.digest != 0) { /* else a plan has cut it off */
         record_add(core, job, CORE_RECORD_VERIFIED, false)->verified = job->verified;
     }
 }
 
 static void emit_done(struct core *core, struct job *job)
 {
+    /* Section 4: done is durable before bye. Rules 16 and 17: bye goes to members only. */
     struct core_record *record = record_add(core, job, CORE_RECORD_DONE, true);
     CADRE_ASSERT(job->phase == PHASE_DONE || job->outcome != 0);
     CADRE_ASSERT(job->finished > 0 || job->outcome != 0);
@@ -130,7 +135,7 @@ static void emit_members(struct core *core, struct job *job)
     uint32_t worker = task_is_usable(chief) && chief->joined
                           ? job_task_group(core, job, chief->task_group)->worker
                           : NONE;
-    if (worker != NONE && core->workers[worker].link.n != 0) { /* else its next hello is answered */
+    if (worker != NONE && core->workers[worker].link.n != 0) { /* else after its next hello */
         ps_job_send_members(core, job, 0);
     }
 }
@@ -179,8 +184,8 @@ static void emit_changed(struct core *core, struct job *job)
 
 static const struct {
     uint32_t due;
-    void (*say)(struct core *core, struct job *job);
-} sayings[] = {
+    void (*emit)(struct core *core, struct job *job);
+} emissions[] = {
     {DUE_UNSAVED, emit_unsaved},
     {DUE_QUEUED, emit_queued},
     {DUE_START, emit_start},
@@ -203,10 +208,10 @@ _Static_assert(
 void emit_due(struct core *core, struct job *job)
 {
     CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
-    for (size_t i = 0; i < CADRE_COUNT_OF(sayings); i++) {
-        if ((job->due & sayings[i].due) != 0) {
-            sayings[i].say(core, job);
-            job->due &= ~sayings[i].due;
+    for (size_t i = 0; i < CADRE_COUNT_OF(emissions); i++) {
+        if ((job->due & emissions[i].due) != 0) {
+            emissions[i].emit(core, job);
+            job->due &= ~emissions[i].due;
         }
     }
 }
@@ -214,7 +219,7 @@ void emit_due(struct core *core, struct job *job)
 void emit_last(struct core *core, struct job *job)
 {
     CADRE_ASSERT((job->due & DUE_OUTCOMES) == 0);
-    /* A worker must have been told to start a task before it is told to end it. */
+    /* The start of a task is sent before its stop. */
     if ((job->due & DUE_STOP) != 0 && job->fresh == NONE && job->agains == 0) {
         emit_stop(core, job);
         job->due &= ~(uint32_t)DUE_STOP;

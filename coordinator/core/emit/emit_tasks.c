@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is said task by task, as there is room. */
-#include "coordinator/core/emit/emit_tasks.h"
+ * Actions of single tasks, as far as the step's list has room. */
+#include "coordinator/core/emit/emit.h"
 
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
-/* The place that a task was given; then its worker may be told to start it. */
+/* Records where a task is placed, after which its start may be sent. */
 static void record_fresh(struct core *core, struct job *job)
 {
     uint32_t slot = job->fresh;
@@ -43,7 +41,7 @@ static void record_lost(struct core *core, struct job *job)
     record->task_exit.incarnation = task->incarnation;
     record->task_exit.state = TASK_LOST;
     text_add(&text, task->dismissed == DISMISSED_NOT ? "" : "it was not wanted any more, and ");
-    text_add(&text, "its worker was lost: nobody knows how it ended");
+    text_add(&text, "its worker was lost: how it ended is not known");
     job->lost = task->next_lost;
     task->end_unrecorded = false;
     CADRE_ASSERT(core->end_unrecorded > 0);
@@ -51,7 +49,7 @@ static void record_lost(struct core *core, struct job *job)
     task_vacate(core, job, slot);
 }
 
-/* One that is away hears it when it says hello. */
+/* A worker that is away receives it after its next hello. */
 static void stop_dismissed(struct core *core, struct job *job)
 {
     uint32_t slot = job->dismissed;
@@ -76,7 +74,7 @@ static void stop_dismissed(struct core *core, struct job *job)
     action->stop_task.task = job_task_ref(core, job, slot);
 }
 
-/* To a worker that may not have got the start of all its tasks. */
+/* Sends the starts again to a worker that may not have received them. */
 static void start_tasks(struct core *core, struct job *job, struct task_group *task_group)
 {
     const struct worker *worker = &core->workers[task_group->worker];
@@ -84,16 +82,15 @@ static void start_tasks(struct core *core, struct job *job, struct task_group *t
     CADRE_ASSERT(job->agains > 0);
     task_group->again = false;
     job->agains--;
-    if (worker->state == WORKER_CONNECTED) { /* else its next hello brings it up */
+    if (worker->state == WORKER_CONNECTED) { /* else they are sent after its next hello */
         struct core_action *action = action_add(core, CORE_ACTION_START_TASKS);
         action->start_tasks.job = job->id;
         action->start_tasks.link = worker->link;
     }
 }
 
-/* Whether all that wait for steps of a stream that is over are told. Who is away is when it is
- * back.
- */
+/* Sends WARM to all joiners whose stream is outdated; false: the list is full. A worker that is
+ * away receives it after its next hello. */
 static bool warm_again(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outdated);
@@ -116,9 +113,8 @@ static bool warm_again(struct core *core, struct job *job)
     return true;
 }
 
-/* Whether all of it is said. In this order: a place is recorded before its task is started, a task
- * is started before it is told to end, and a slot is empty again only when nothing is left to be
- * said of its last task. */
+/* In this order: a placement is recorded before the start is sent, a start is sent before the stop,
+ * and a slot is empty again only when nothing of its last task is left to be sent. */
 bool emit_tasks(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->agains <= job->task_groups);

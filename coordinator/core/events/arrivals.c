@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Arrivals: what the tasks of a job on one worker have in hand and have applied. */
-#include "coordinator/core/events/arrivals.h"
+ * Arrivals: up to which step the tasks of a job on one worker have batches, and what they applied.
+ */
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/sample_audit.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 
-/* After a start of the coordinator, the watermark is not known until all members have said hello.
- * Nobody can be farther than what had been released. */
+/* Rule 4: after a start of the coordinator the watermark is not known until all members have said
+ * hello. No task can be farther than what had been released. */
 static void raise_by_arrival(
     struct core *core, struct job *job, const struct agent_arrived *arrived)
 {
@@ -33,8 +32,8 @@ static void raise_by_arrival(
     }
 }
 
-/* What an agent may say at all; a breach is a bug of a program or a daemon, and the job cannot go
- * on. */
+/* What an agent can have at all; a violation is a bug of a program or a daemon, and the job fails.
+ */
 static bool arrival_possible(struct core *core, struct job *job,
     const struct task_group *task_group, const struct agent_arrived *arrived)
 {
@@ -68,7 +67,7 @@ static bool arrival_possible(struct core *core, struct job *job,
     return false;
 }
 
-/* Whether the slot that an arrival names is one of the party's members. */
+/* Whether the slot that an arrival names is one of the task group's members. */
 static bool is_member(
     const struct core *core, const struct job *job, uint32_t slot, uint32_t task_group)
 {
@@ -92,6 +91,7 @@ static void applied_rose(struct core *core, struct job *job, uint64_t before)
 
 void arrival_handle(struct core *core, uint32_t worker, const struct agent_arrived *arrived)
 {
+    /* Rules 2 and 13: only arrivals of this generation count. */
     struct job *job = job_find(core, arrived->job);
     if (job == NULL || job->phase != PHASE_RUN ||
         !generation_equal(arrived->generation, job->generation)) {
@@ -103,7 +103,7 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
     }
     struct task_group *task_group = job_task_group(core, job, number);
     if (task_group->members == 0 || arrived->tasks != task_group->members) {
-        return;
+        return; /* Rule 2: an arrival counts for all members on the worker together. */
     }
     raise_by_arrival(core, job, arrived);
     if (!arrival_possible(core, job, task_group, arrived) ||
@@ -111,7 +111,7 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
         return;
     }
     uint64_t applied_before = job->applied.least;
-    if (arrived->up_to >= job->resume) { /* else it tells only of what one of them wants */
+    if (arrived->up_to >= job->resume) { /* else it only carries a step that is waited for */
         job->unarrived -= !task_group->arrived;
         task_group->arrived = true;
     }

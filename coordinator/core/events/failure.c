@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tasks that end before their job does: who they were, how they ended, and whether the job may go
- * on without them. */
+ * Tasks that end before their job does: which task, how it ended, and whether the job goes on
+ * without it. task_lifecycle.c calls this for exits and losses, timers.c for deadlines. */
 #include "coordinator/core/events/failure.h"
 
-#include "coordinator/core/events/ps_failure.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
-#include "coordinator/core/state/signals.h"
-#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
+#include "coordinator/core/state/states.h"
 
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 
@@ -22,10 +18,10 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
     const struct task_exit *exit, struct death *ret_death)
 {
     const struct task *task = job_task(core, job, slot);
-    bool unborn = task->pid == 0 && exit->signal == 0;
+    bool never_started = task->pid == 0 && exit->signal == 0;
     struct text text = text_begin(ret_death->text, sizeof(ret_death->text));
     CADRE_ASSERT(task->state == TASK_EXITED);
-    ret_death->code = unborn ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
+    ret_death->code = never_started ? CADRE_FAILED_PRECONDITION : CADRE_ABORTED;
     ret_death->exit_code = exit->signal > 0  ? EXIT_CODE_SIGNAL + (exit->signal & 127)
                            : exit->code != 0 ? exit->code
                                              : 1;
@@ -37,7 +33,7 @@ static void death_make(const struct core *core, const struct job *job, uint32_t 
         text_add(&text, " (");
         text_add(&text, name == NULL ? "unknown" : name);
         text_add(&text, ")");
-    } else if (unborn) {
+    } else if (never_started) {
         text_add(&text, " did not start");
     } else {
         text_add(&text, " exited with status ");
@@ -94,19 +90,19 @@ void failure_early(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
-/* It gets another place. The others wait for that one's hello as long as for their own. */
-static void owe_again(struct core *core, struct job *job, struct task *task, const char *why)
+/* The task is placed again. The deadline for hellos begins again with its replacement. */
+static void replace_task(struct core *core, struct job *job, struct task *task, const char *why)
 {
     struct text reason = text_begin(job->reason, sizeof(job->reason));
     CADRE_ASSERT(job->generation.number == 0);
     text_add(&reason, why);
     deadline_clear(core, job, DEADLINE_FORM);
-    task_owe(job, task);
+    task_refill_now(job, task);
     CADRE_ASSERT(task->refill == REFILL_NOW);
 }
 
-/* Before the first plan. A status is how the program is, and starting it again would change
- * nothing; a worker that goes, or a signal, is not. */
+/* A task exited before the first plan. An exit status is the program's own, and a restart would not
+ * change it; a lost worker or a signal is not. */
 static void exited_new(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
@@ -114,13 +110,13 @@ static void exited_new(struct core *core, struct job *job, uint32_t slot,
     CADRE_ASSERT(job->phase == PHASE_JOIN && job->generation.number == 0);
     CADRE_ASSERT(task->rank == NONE);
     if (task_drains(core, job, task)) {
-        owe_again(core, job, task, death->text);
+        replace_task(core, job, task, death->text);
     } else if (exit->signal != 0) {
         if (restarts_count(core, job, death->code, death->exit_code, death->text)) {
             struct text note = text_begin(job->note, sizeof(job->note));
             text_add(&note, death->text);
             text_add(&note, "; it is started again");
-            owe_again(core, job, task, death->text);
+            replace_task(core, job, task, death->text);
         }
     } else if (exit->code != 0) {
         job_fail(core, job, death->code, death->exit_code, death->text);
@@ -137,7 +133,7 @@ static void exited_new(struct core *core, struct job *job, uint32_t slot,
     }
 }
 
-/* It was to become a member, of a job that has or had some. */
+/* A joiner exited. */
 static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     const struct task_exit *exit, const struct death *death)
 {
@@ -145,7 +141,7 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     CADRE_ASSERT(task->rank == NONE);
     CADRE_ASSERT(job->phase != PHASE_DONE);
     if (task_drains(core, job, task) || (task->adopted && !task->joined)) {
-        return; /* the latter may have been told to end before the coordinator was started again */
+        return; /* an adopted one may have been dismissed by the last coordinator */
     }
     if (job->phase == PHASE_RUN && exit->code == 0 && exit->signal == 0) {
         refill_move(job, task, REFILL_NEXT_PLAN); /* nothing is left to do for it */
@@ -157,9 +153,9 @@ static void exited_joiner(struct core *core, struct job *job, uint32_t slot,
     }
 }
 
-/* Its end may overtake that of the one who died first, which is still awaited: a task that lost its
- * peers, reported that, and then gave up in order only followed others. Nor is one that went while
- * it waited for them at the end what began it, if anything else is. */
+/* A member's exit may be reported before the exit that caused it: a task that lost its peers,
+ * reported that and exited with a status only followed another. So did one that exited while it
+ * waited in cadre_finish, if another task ended. */
 static void member_followed(struct job *job, const struct death *death)
 {
     if (job->followed.code == CADRE_OK) {
@@ -175,13 +171,13 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
 {
     struct task *task = job_task(core, job, slot);
     bool clean = exit->code == 0 && exit->signal == 0;
-    bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine goes, perhaps */
+    bool preempted = preempt_stops(job) && exit->signal != 0; /* its machine may be gone */
     bool drained = (task_drains(core, job, task) && !task->finished) || preempted;
     bool froze = job->phase == PHASE_REGROUP && task->reported;
     CADRE_ASSERT(task->rank != NONE);
     CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);
-    if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
-        member_followed(job, death); /* between its report and bye: if the others come, no harm */
+    if (clean && !drained && task->finished && job->phase == PHASE_RUN) { /* Rule 17. */
+        member_followed(job, death); /* before bye: no failure if the others finish too */
         return;
     }
     if (clean && !drained && job->phase == PHASE_RUN) {
@@ -211,11 +207,12 @@ void failure_exited(struct core *core, struct job *job, uint32_t slot, const str
     struct death death;
     char sentence[LIMIT_TEXT_BYTES];
     const struct task *task = job_task(core, job, slot);
+    /* Rule 7: the exit of a dismissed task counts as nothing. */
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
     bool again = job->outcome == 0 && task->dismissed == DISMISSED_RESET;
     CADRE_ASSERT(task->state == TASK_EXITED);
     if (again && job->generation.number == 0 && !task_is_ps_task(task)) {
-        task_owe(job, job_task(core, job, slot));
+        task_refill_now(job, job_task(core, job, slot));
     } else if (counts) {
         death_make(core, job, slot, exit, &death);
         if (task_is_ps_task(task)) {
@@ -252,6 +249,7 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     text_add(&text, core->workers[task_group->worker].name);
     text_add(&text, ", ");
     text_add(&text, how);
+    /* Rule 7. */
     bool counts = job->outcome == 0 && task->dismissed == DISMISSED_NOT && !generation_is_void(job);
     if (counts && task_is_ps_task(task)) {
         ps_failure_lost(core, job, slot, sentence);
@@ -269,11 +267,11 @@ void failure_lost(struct core *core, struct job *job, uint32_t slot, const char 
     }
     bool silent = task->dismissed == DISMISSED_SILENT && generation_is_broken(job);
     if (silent && job->outcome == 0) {
-        memcpy(job->reason, sentence, sizeof(job->reason)); /* now it is known why */
+        memcpy(job->reason, sentence, sizeof(job->reason)); /* now the cause is known */
     }
     if (job->generation.number == 0 && !task_is_ps_task(task)) {
         deadline_clear(core, job, DEADLINE_FORM);
-        task_owe(job, task);
+        task_refill_now(job, task);
     }
     job_due(core, job, DUE_TASK_GONE);
 }

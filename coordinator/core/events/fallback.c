@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A published checkpoint turns out to be damaged: the one before it is what counts. Whoever was
- * started with the damaged one is started again. */
-#include "coordinator/core/events/fallback.h"
+ * A published checkpoint was found damaged: the one before it counts. Tasks that were started with
+ * the damaged one are started again. */
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/published.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
@@ -84,7 +84,7 @@ static void origin_falls_back(
     CADRE_ASSERT(job->checkpoint.position < damaged->position);
 }
 
-/* Where nobody waits for it, it stays the one that is named: who needs it finds this out again. */
+/* If no task waits for it, it stays the job's origin: a later restart finds it damaged again. */
 static void origin_damaged(
     struct core *core, struct job *job, const struct core_checkpoint_damaged *damaged)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks of a job say of themselves when they come: hellos, and that they would join. Whatever
- * names another generation than the job's is dropped (rule 13). */
+ * Hellos and joins of tasks. A message that names another generation than the job's is dropped
+ * (protocol, rule 13). task_lifecycle.c calls this for each relayed hello and join. */
 #include "coordinator/core/events/generation.h"
 
 #include "coordinator/core/events/failure.h"
@@ -8,13 +8,12 @@
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/sample_audit.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
+#include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/text_format.h"
 
 void generation_await(struct core *core, struct job *job)
@@ -50,11 +49,11 @@ void generation_form_timeout(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0);
 }
 
-/* The daemon has checked the frame's version by its preamble already; here it is checked again. */
+/* The daemon has checked the frame version by the preamble; this checks it again. */
 static cadre_status hello_check(const struct task_hello *hello, struct text *text)
 {
     if (hello->frame_version != TASK_FRAME_VERSION) {
-        text_add(text, " speaks task frame version ");
+        text_add(text, " has task frame version ");
         text_add_u64(text, hello->frame_version);
         text_add(text, ", the coordinator ");
         text_add_u64(text, TASK_FRAME_VERSION);
@@ -91,7 +90,7 @@ static void hello_accepted(
     CADRE_ASSERT(task->joined && task->pid == hello->pid);
 }
 
-/* Before a plan: the roster forms. */
+/* Before a plan: a task of the roster to be formed. */
 static void hello_forms(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_JOIN);
@@ -107,9 +106,9 @@ static void hello_forms(struct core *core, struct job *job)
     job_due(core, job, DUE_REGROUP);
 }
 
-/* A member is back on a new connection, or the plan is still on its way to it. What it knows of the
- * watermark outranks what is recorded (rule 4); a hello is not a report, but from one that is
- * frozen it tells that the generation is at its end. */
+/* A member has a new connection, or has not received the plan yet. Rules 4 and 5: its watermark
+ * outranks the recorded one, and a raised one is sent to the whole roster. Rule 6: a hello is not a
+ * report, but a frozen member's shows that the generation has ended. */
 static void hello_member(
     struct core *core, struct job *job, uint32_t slot, const struct task_hello *hello, bool ours)
 {
@@ -159,14 +158,15 @@ void generation_hello(
     if (job->phase == PHASE_JOIN && joiner) {
         hello_accepted(core, job, task, hello);
         hello_forms(core, job);
-    } else if (task->rank != NONE && (ours || (older && runs))) {
+    } else if (task->rank != NONE && (ours || (older && runs))) { /* Rule 13. */
         hello_accepted(core, job, task, hello);
         hello_member(core, job, slot, hello, ours);
-    } else if (task->rank == NONE && joiner && runs) {
+    } else if (task->rank == NONE && joiner && runs) { /* Rule 20: it is warmed up first. */
         hello_accepted(core, job, task, hello);
         notify_task_status(core, job, slot, TASK_DOWN_WARM, CADRE_OK, "");
     } else {
-        /* Rule 16: it must not run on as if it had seen the end. */
+        /* Rule 16: superseded, so that it does not run the code behind the loop. Rule 30 is not
+         * built: a task of a generation newer than the store's is superseded, too. */
         notify_task_status(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "this task is not of the job's current generation");
         if (task_is_usable(task) && task->rank == NONE && runs && job->outcome == 0) {
@@ -188,7 +188,7 @@ void generation_join(
     task_waits_to_join(job, task, join->stream);
     if (sample_audit_stream_ended(job, join->stream) ||
         sample_audit_stream_is_past(job, join->stream, join->epoch)) {
-        joiners_outdate(core, job, join->stream); /* it went on while this one prepared */
+        joiners_outdate(core, job, join->stream); /* the stream advanced while the task warmed up */
     }
     job_due(core, job,
         DUE_CHANGED | DUE_CONTROL | (job->phase == PHASE_REGROUP ? (uint32_t)DUE_REGROUP : 0));

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Membership: hello and loss of worker daemons. A worker is one life of a daemon,
- * told apart by its boot nonce; declared lost is lost for good (rule 7), the daemon comes back as
- * another worker. */
+ * Membership: hellos and losses of worker daemons. A worker is one incarnation of a daemon, known
+ * by its boot nonce; declared lost is lost for good (protocol, rule 7), and the daemon comes back
+ * as another worker. turn/core.c and silence.c call this. */
 #include "coordinator/core/events/membership.h"
 
 #include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/task_group.h"
-#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/workers.h"
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
 
-/* Whether this hello is well formed; else `text` says what is wrong and how to mend it. */
+/* Whether this hello is well formed; else `sentence` names the fault and the remedy. */
 static cadre_status hello_check(
     const struct core *core, const struct agent_hello *hello, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (hello->protocol_version != AGENT_PROTOCOL_VERSION) {
-        text_add(&text, "the worker speaks agent protocol ");
+        text_add(&text, "the worker has agent protocol ");
         text_add_u64(&text, hello->protocol_version);
         text_add(&text, ", this coordinator ");
         text_add_u64(&text, AGENT_PROTOCOL_VERSION);
@@ -65,7 +63,7 @@ static cadre_status hello_check(
     return CADRE_OK;
 }
 
-/* Binds the worker to the stream. An older stream of it is told to end. */
+/* Binds the worker to the stream. An older stream of it is refused. */
 static void worker_bind(
     struct core *core, uint32_t worker, struct link_id link, const struct agent_hello *hello)
 {
@@ -86,7 +84,7 @@ static void worker_bind(
     w->slots = hello->slots;
     w->slot_gpus = gpus_per_slot(hello->gpus.usable, hello->slots);
     w->last_seen_us = core->now_us;
-    if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks of that one */
+    if (w->leaves && !hello->draining) { /* a new daemon, which took over the tasks */
         w->leaves = false;
         drain_ends(core, worker);
     }
@@ -100,8 +98,8 @@ static void worker_bind(
     CADRE_ASSERT(worker_by_link(core, link) == worker);
 }
 
-/* What the agent holds: those not wanted are ended. Those of nobody take places until they are
- * collected. */
+/* The tasks that the agent holds: unwanted ones are stopped. Tasks of no known job take entries
+ * until they are collected. */
 static void tasks_listed(struct core *core, uint32_t worker, const struct agent_hello *hello)
 {
     struct worker *w = &core->workers[worker];
@@ -125,15 +123,15 @@ static void tasks_listed(struct core *core, uint32_t worker, const struct agent_
     CADRE_ASSERT(core->stray_count <= STRAYS_MAX);
 }
 
-/* A returning worker may have missed what was said to its old stream. A task that ran and that it
- * no longer holds is lost; one that it never got is started (again), if there is a place for it:
- * what was collected may be there once more, because its daemon was started anew before it heard
- * that. The rest it asks for itself: it repeats the hellos of its tasks. */
+/* Rule 19: a returning worker may have missed messages to its old stream. A task that ran and is
+ * not listed is lost; one that was never started there is started (again), if the worker has an
+ * entry for it: a collected task may still have its entry, because its daemon was started again
+ * before it received STOP_TASK. The other messages are repeated when the tasks' hellos are. */
 static void task_group_resume(struct core *core, struct job *job, uint32_t worker, bool expected)
 {
     CADRE_ASSERT(core->workers[worker].state == WORKER_CONNECTED);
-    /* After a start of the coordinator nobody knows whether this daemon ever had what it does not
-     * list. Before the first plan its task has no state, and is started (again). */
+    /* After a start of the coordinator it is not known whether this daemon ever had a task that it
+     * does not list. Before the first plan such a task has no state, and is started (again). */
     bool known = !expected || job->generation.number == 0;
     bool again = false;
     for (uint32_t slot = task_group_first(core, job, worker); slot != NONE;
@@ -214,8 +212,8 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
         stream_refuse(core, link, CADRE_ALREADY_EXISTS, sentence);
         return;
     }
-    if (worker != NONE) {
-        worker_lose(core, worker, "which was started anew");
+    if (worker != NONE) { /* Rule 7: another incarnation of the daemon. */
+        worker_lose(core, worker, "which was started again");
     }
     if (core->workers_free.count == 0) {
         text_add(&text, "the coordinator knows ");
@@ -228,7 +226,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
 }
 
 /* Members that had reported may have died with their daemon just now: a plan with them would cost a
- * lease. Their reports are said again when the worker is back. */
+ * lease. They report again when the worker is back. */
 static void reports_lapse(struct core *core, uint32_t worker)
 {
     struct task_group_ref at = core->workers[worker].task_groups;
@@ -298,7 +296,7 @@ void worker_lose(struct core *core, uint32_t worker, const char *how)
             task_lose(core, job, slot, how);
         }
         uint32_t number = task_group_find(core, job, worker);
-        if (number != NONE) { /* else nothing of its tasks is left to be said */
+        if (number != NONE) { /* else its tasks have been removed */
             task_group_orphan(core, job, number);
         }
     }

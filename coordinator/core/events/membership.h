@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Membership. */
+ * Hellos, silence and losses of worker daemons. */
 #ifndef CADRE_COORDINATOR_CORE_EVENTS_MEMBERSHIP_H
 #define CADRE_COORDINATOR_CORE_EVENTS_MEMBERSHIP_H
 
 #include "coordinator/core/state/state.h"
 
-/* The first word on a stream, or a newer one of it. */
+/* ---- membership.c ---- */
+
+/* An agent's hello, on a new stream or repeated on its own. */
 void member_hello(struct core *core, struct link_id link, const struct agent_hello *hello);
-/* Its stream is ended, and is told why; it is away. */
+/* Ends its stream with this reason; the worker is away. */
 void worker_disconnect(struct core *core, uint32_t worker, const char *sentence);
-/* Its stream ended. */
+/* The stream of a worker ended. */
 void member_link_down(struct core *core, struct link_id link);
-/* For good: its tasks are lost, it is forgotten. `how` continues "was lost with worker b, which
- * ...". */
+/* Rule 7: for good. Its tasks are lost and the worker is removed. `how` continues "was lost with
+ * worker b, which ...". */
 void worker_lose(struct core *core, uint32_t worker, const char *how);
+
+/* ---- silence.c ---- */
+
+/* The worker's deadline, which was due at `due_us`: loses it or its tasks if it is still silent. */
+void lease_expired(struct core *core, uint32_t worker, uint64_t due_us);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The chief's part of a checkpoint is durable. It is the whole of one: mirrored state is equal
- * everywhere. */
-#include "coordinator/core/events/part.h"
+ * The chief's part of a checkpoint is durable. It is a whole checkpoint, because mirrored state is
+ * equal on all tasks. */
+#include "coordinator/core/events/generation.h"
 
 #include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/outcome.h"
@@ -16,6 +16,7 @@ void part_handle(struct core *core, struct job *job, uint32_t slot, const struct
     bool known = job->has_checkpoint && part->position <= job->checkpoint.position;
     bool named =
         part->path != NULL && part->path[0] != '\0' && strlen(part->path) < LIMIT_FILE_NAME_BYTES;
+    /* Rules 13 and 18: of this generation, by its chief. */
     if (!open || !named || known || !generation_equal(part->generation, job->generation) ||
         job_task(core, job, slot)->rank != 0 || job->outcome != 0) {
         return;
@@ -24,7 +25,7 @@ void part_handle(struct core *core, struct job *job, uint32_t slot, const struct
         char sentence[LIMIT_TEXT_BYTES];
         struct text text = text_begin(sentence, sizeof(sentence));
         if (job->unconfirmed > 0) {
-            return; /* what was released is not known again yet; it is said again */
+            return; /* the watermark is not known again yet; the part is sent again */
         }
         task_name(core, job, slot, &text);
         text_add(&text, " saved a checkpoint of position ");

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attendants that end before the chief: their slots are filled again, and no generation ends by it.
- */
-#include "coordinator/core/events/ps_failure.h"
+ * Ps tasks that end before the chief: their slots are filled again, and no generation ends. */
+#include "coordinator/core/events/failure.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -32,7 +30,7 @@ void ps_failure_exited(struct core *core, struct job *job, uint32_t slot,
     bool excused = task_drains(core, job, task) || (task->adopted && !task->joined) ||
                    (preempt_stops(job) && exit->signal != 0);
     if (task->joined) {
-        job->restarts_without_step = 0; /* it had come as far as it can */
+        job->restarts_without_step = 0; /* it got as far as a ps task can */
     }
     if (!excused && !restarts_count(core, job, death->code, death->exit_code, death->text)) {
         return;
@@ -51,7 +49,7 @@ void ps_failure_lost(struct core *core, struct job *job, uint32_t slot, const ch
     struct text note = text_begin(job->note, sizeof(job->note));
     text_add(&note, sentence);
     text_add(&note, "; it is started again");
-    if (!generation_is_broken(job)) { /* else it is known why all begin again */
+    if (!generation_is_broken(job)) { /* else there is a reason already */
         struct text reason = text_begin(job->reason, sizeof(job->reason));
         text_add(&reason, sentence);
     }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where frozen members say that they stand, and why they froze. Whatever names another generation
- * than the job's is dropped (rule 13). */
-#include "coordinator/core/events/reports.h"
+ * Reports of frozen members: their position, and why they froze. A report that names another
+ * generation than the job's is dropped (protocol, rules 6 and 13). task_lifecycle.c calls this. */
+#include "coordinator/core/events/generation.h"
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/divergence.h"
-#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/preempt.h"
@@ -55,13 +54,14 @@ static void report_finished(
         barrier_raise(core, job, report->position);
     }
     if (job->roster == 1 && job->wanted > report->position) {
-        job->wanted =
-            report->position; /* the step that it began has failed; nobody else wants it */
+        /* The step that it began has failed, and no other task waits for it. */
+        job->wanted = report->position;
     }
     if (job->finished == 0) {
         job->finished_slot = slot;
         job->finished_position = report->position;
     }
+    /* Rule 17: bye needs the report of every member at one position. */
     task->finished = true;
     job->finished++;
     CADRE_ASSERT(job->finished <= job->roster);
@@ -73,9 +73,9 @@ static void report_finished(
     CADRE_ASSERT(job->finished > 0 && job->finished <= job->roster);
 }
 
-/* It froze, and not because a halt asks for it: a member lost its peers and nobody is known to have
- * died, or it was told to abort by a coordinator that was started again since (rule 31). One that
- * came to a halt before it heard that this was lifted is nobody's failure. */
+/* Rule 31: a report that is not of the pending halt is not orderly. Either the member lost its
+ * peers and no death is known, or an earlier coordinator sent abort. A member that came to a halt
+ * before it received that it was lifted is not a failure of the job. */
 static void report_unordered(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
@@ -102,22 +102,22 @@ static void report_unordered(
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
-/* The program's own function failed, or the programs disagree: no regroup mends that. */
+/* The program's function failed, or the programs differ: a regroup would not help. */
 static void report_failed(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report)
 {
     bool is_ps_task = task_is_ps_task(job_task(core, job, slot));
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    bool says = report->text != NULL && report->text[0] != '\0';
+    bool has_text = report->text != NULL && report->text[0] != '\0';
     CADRE_ASSERT(report->reason == REPORT_FAILED);
     task_name(core, job, slot, &text);
     text_add(&text, is_ps_task ? " failed" : " failed in step ");
     if (!is_ps_task) {
         text_add_u64(&text, report->position);
     }
-    text_add(&text, says ? ": " : "");
-    text_add(&text, says ? report->text : "");
+    text_add(&text, has_text ? ": " : "");
+    text_add(&text, has_text ? report->text : "");
     job_fail(core, job, report->code == CADRE_OK ? CADRE_INTERNAL : report->code, 1, sentence);
 }
 
@@ -134,15 +134,15 @@ void report_handle(
         }
         return;
     }
-    /* A program that failed has failed, also where its peers' reports were quicker and the next
-     * generation is planned: it may be gone before it could fail in that one, too. */
+    /* Rules 6 and 13. But a program that failed ends the job also when the next generation is
+     * planned already, because it may have exited before it could fail in that one. */
     if ((!current && report->reason != REPORT_FAILED) || task->rank == NONE || !runs ||
         !task->joined || job->outcome != 0) {
         return;
     }
     if (report->reason == REPORT_FAILED && current && job->halt_kind == HALT_STOP &&
         report->position == job->halt_at) {
-        preempt_unsaved(core, job, report->text); /* of saving: the job is as it was */
+        preempt_unsaved(core, job, report->text); /* saving failed, nothing else */
         return;
     }
     if (report->reason == REPORT_FAILED) {
@@ -153,16 +153,16 @@ void report_handle(
     if (report->reason == REPORT_DIVERGED) {
         divergence_reported(core, job, slot, report);
         job_due(core, job, DUE_REGROUP);
-    } else if (job->phase == PHASE_REGROUP) {
+    } else if (job->phase == PHASE_REGROUP) { /* Rule 31: a plan follows, whatever the reason. */
         job_due(core, job, DUE_REGROUP);
     } else if (report->reason == REPORT_FINISHED) {
         report_finished(core, job, slot, report);
-    } else if (!halt_met(job, report)) {
+    } else if (!halt_met(job, report)) { /* Rule 31. */
         report_unordered(core, job, slot, report);
-    } else if (job->halt_kind == HALT_STOP) {
+    } else if (job->halt_kind == HALT_STOP) { /* Rule 17: bye when all are there and it is saved. */
         (void)divergence_compare(core, job);
         job_due(core, job, DUE_REGROUP | DUE_CHANGED);
-    } else {
+    } else { /* Rule 20: a plan with the joiners when all are there. */
         barrier_wants(core, job, slot, report->position + 1);
         health_halted(core, job);
         (void)divergence_compare(core, job);

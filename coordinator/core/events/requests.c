@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What clients ask for: jobs, their end, a checkpoint, drains. Each is answered at once. */
-#include "coordinator/core/events/requests.h"
+ * Requests of clients: submit, cancel, checkpoint, drain. turn/core.c calls one for each such
+ * event, and each is answered in the same step. */
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
@@ -15,13 +16,13 @@
 
 #define EXIT_CODE_CANCELLED 130 /* as after an interrupt */
 
-/* "a job has 1 to 16384 tasks, not 0"; false: nothing is wrong. */
+/* "a job has 1 to 16384 tasks, not 0"; false: the spec is valid. */
 static bool spec_is_wrong(const struct core_job_spec *spec, char sentence[LIMIT_TEXT_BYTES])
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     CADRE_ASSERT(spec->gpus <= LIMIT_GPUS_PER_WORKER);
     if (!ps_job_fits(spec)) {
-        text_add(&text, "a job with parameter servers has as many tasks as its crew, which are ");
+        text_add(&text, "a job with parameter servers has one task for each role, which are ");
         text_add_u64(&text, ps_job_task_count(&spec->ps_job));
         text_add(&text, ", and at least one worker");
         return true;
@@ -101,7 +102,7 @@ void job_cancel(struct core *core, const struct core_cancel *cancel)
         job_stops(core, job);
     }
     CADRE_ASSERT(core->cancel.call.n == 0);
-    core->cancel = *cancel; /* answered behind the record of the end */
+    core->cancel = *cancel; /* answered after the record of the end */
 }
 
 void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
@@ -118,11 +119,11 @@ void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
             asked->job, 0, sentence);
         return;
     }
-    if (job->phase == PHASE_RUN && job->unconfirmed == 0) {
+    if (job->phase == PHASE_RUN && job->unconfirmed == 0) { /* Rule 4. */
         job->checkpoint_asked |= job->checkpoint_at == POSITION_NONE;
         preempt_control(core, job);
     }
-    bool stops = job->phase == PHASE_RUN && job->halt_kind == HALT_STOP; /* it is saved there */
+    bool stops = job->phase == PHASE_RUN && job->halt_kind == HALT_STOP; /* the stop saves it */
     if (!stops && job->checkpoint_at == POSITION_NONE) {
         text_add(&text, " is between two generations, or at its end: try again in a moment");
         job->checkpoint_asked = false;
@@ -145,7 +146,7 @@ static void worker_undrain(struct core *core, const struct core_drain *drain)
         bool leaves = worker != NONE && core->workers[worker].leaves;
         text_add(&text, "no client drained a worker named ");
         text_add(&text, name);
-        text_add(&text, leaves ? ": its daemon was told to end, and takes tasks when it is started"
+        text_add(&text, leaves ? ": its daemon is ending, and takes tasks when it is started again"
                                : ": `cadre workers` lists those that are drained");
         call_answer(core, drain->call, CADRE_NOT_FOUND, none, 0, sentence);
         return;

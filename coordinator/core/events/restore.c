@@ -1,34 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * After a start of the coordinator: what the store knows of live jobs. Tasks compute meanwhile.
- * Each worker that has some is expected, by its name and for a lease; what it lists when it says
- * hello is adopted, the rest is lost, and so is all of one that does not come. */
-#include "coordinator/core/events/restore.h"
+ * A start of the coordinator: live jobs from the store. Tasks compute meanwhile (protocol, rule
+ * 22). Each worker that has some is expected, by its name and for a lease; tasks that its hello
+ * lists are adopted, the others are lost, and so are all tasks of a worker that does not come back.
+ */
+#include "coordinator/core/events/events.h"
 
-#include "coordinator/core/events/fallback.h"
-#include "coordinator/core/facts/ps_tasks.h"
+#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/abort.h"
-#include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/jobs.h"
-#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/published.h"
-#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-/* It ends without ever having been in the core. */
+/* Ends a job that does not fit the core. */
 static void restore_end(struct core *core, struct job_id job, const char *sentence)
 {
     struct core_record *record = &action_add(core, CORE_ACTION_RECORD)->record;
@@ -51,8 +46,8 @@ static uint32_t expected_worker(struct core *core, const char *name)
     return worker != NONE ? worker : worker_expect(core, name);
 }
 
-/* Puts the task where it was. Of one that is gone nobody knows yet whether it is collected: its
- * worker lists it if it is not. One whose worker is unknown is as good as lost. */
+/* Puts the task in its slot. It is not known whether an exited one is collected: its worker lists
+ * it if it is not. One whose worker does not fit counts as lost. */
 static void restore_task(
     struct core *core, struct job *job, const struct core_restore_task *restore)
 {
@@ -65,7 +60,7 @@ static void restore_task(
         return;
     }
     core->workers[worker].slots++;
-    task_place(core, job, restore->slot, worker, restore->incarnation);
+    task_assign(core, job, restore->slot, worker, restore->incarnation);
     ps_job_restore_attempts(job, task, restore);
     task->adopted = true;
     if (restore->rank != NONE && !restore->gone) {
@@ -80,8 +75,8 @@ static void restore_task(
     CADRE_ASSERT(task->task_group != NONE);
 }
 
-/* Ranks whose member is gone get slots that are not in the generation, each its own: nobody finds
- * itself in the wrong place of a plan that is said once more. */
+/* Ranks whose member is gone get slots outside the generation, each its own, so that no task finds
+ * itself at another rank of a plan that is sent again. */
 static void restore_empty_slots(const struct core *core, struct job *job)
 {
     uint32_t *members = core->members + job->first;
@@ -98,8 +93,8 @@ static void restore_empty_slots(const struct core *core, struct job *job)
     }
 }
 
-/* The roster of the newest plan, as far as its members may still live. After bye they may as well
- * have gone. */
+/* The roster of the newest plan, as far as its members may still run. After bye exited members
+ * count too. */
 static void restore_roster(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
@@ -122,7 +117,7 @@ static void restore_roster(
             members[from->rank] = from->slot;
             task_add_to_roster(core, job, from->slot, from->rank);
         }
-        if (from->rank != NONE && restore->done) { /* also who was lost since */
+        if (from->rank != NONE && restore->done) { /* also tasks that were lost since */
             task->finished = true;
             job->finished++;
         }
@@ -140,7 +135,7 @@ static void restore_ledger(
     barrier_raise(core, job, restore->released);
     job->raised = false;
     job->due &= ~(uint32_t)DUE_RELEASE_RESEND;
-    if (restore->has_control && !restore->ending) { /* who is being stopped comes to no halt */
+    if (restore->has_control && !restore->ending) { /* else it reaches no halt */
         job->halt_at = restore->halt_at;
         job->halt_kind = restore->halt_kind;
         job->halt_stream = restore->halt_stream;
@@ -155,7 +150,7 @@ static void restore_ledger(
     CADRE_ASSERT(job->released >= job->resume);
 }
 
-/* It was being stopped, or had failed after its end: so it ends. */
+/* It was being stopped, or failed after bye: it ends so. */
 static void restore_ending(
     struct core *core, struct job *job, const struct core_restore_job *restore)
 {
@@ -176,7 +171,7 @@ static void restore_ending(
     CADRE_ASSERT(job_state_is_final(job->outcome));
 }
 
-/* Members ended while nobody looked, or before: the generation cannot go on. */
+/* Members ended while the coordinator was down, or before: the generation cannot go on. */
 static void restore_regroup(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];
@@ -193,7 +188,7 @@ static void restore_regroup(struct core *core, struct job *job)
     CADRE_ASSERT(generation_is_broken(job));
 }
 
-/* Nobody of the generation is left, so who was to join it has nobody to join. */
+/* No member is left, so joiners have no generation to join: all are started again. */
 static void restore_restart(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_JOIN);
@@ -242,7 +237,7 @@ static void restore_started(
         if (job->present > 0) {
             restore_ledger(core, job, restore);
         } else {
-            job->released = restore->released; /* done, and all have gone */
+            job->released = restore->released; /* done, and all have exited */
         }
     }
     if (restore->done) {
@@ -297,7 +292,7 @@ void restore_job(struct core *core, const struct core_restore_job *restore)
     job->diverged_last = restore->diverged;
     if (restore->started) {
         restore_started(core, job, restore);
-    } else if (restore->incarnation_max > 0) { /* it is in the queue again */
+    } else if (restore->incarnation_max > 0) { /* it was queued again */
         job->incarnation_max = restore->incarnation_max;
         job->restarts = restore->restarts;
         job->generation = restore->generation;

@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Workers that are silent for a lease. Each job decides for its own tasks:
+ * Workers that send nothing for a lease (protocol, rule 21). Each job decides for its own tasks:
  *
- *     somebody who is heard can carry the job on    the silent tasks are lost, the others go on
- *     nobody can, who is heard                      perhaps it is the coordinator that is cut off:
- *                                                   they are waited for, up to the rewind patience
+ *     a worker that can continue the job is alive    the silent tasks are lost, the others go on
+ *     no such worker is alive                        perhaps the coordinator is cut off: the job
+ *                                                    waits for them, up to the rewind patience
  *
- * So a cut of the coordinator costs no job its state, and a host that died costs a job of which
- * others live no more than the lease. A worker of which such tasks are left is overdue: it is away,
- * its slots are nobody's, and it is looked at again each quarter of a lease. What was declared lost
- * stays lost (rule 7), also when the rest of its worker comes back. */
-#include "coordinator/core/events/silence.h"
+ * So a cut of the coordinator costs no job its state, and a dead host costs a job with live members
+ * no more than the lease. A worker of which tasks are waited for is overdue: it is away, its slots
+ * are not offered, and it is checked again each quarter of a lease. Declared lost stays lost
+ * (rule 7), also when the rest of its worker comes back. */
+#include "coordinator/core/events/membership.h"
 
 #include "coordinator/core/events/task_lifecycle.h"
-#include "coordinator/core/events/membership.h"
-#include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/workers.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-#define LATE_PART 4 /* of a lease: how late is late, and the time that is given then */
+#define LATE_PART 4 /* of a lease: from then on a deadline is late, and as much is added */
 
-/* Whether the server that has a copy of this one's memory is heard. */
+/* Whether the worker of the server with a copy of this one's memory is alive. */
 static bool copy_is_alive(const struct core *core, const struct job *job, uint32_t slot)
 {
     uint32_t first = ps_job_first_slot(&job->ps_job, ROLE_SERVER);
@@ -35,8 +33,9 @@ static bool copy_is_alive(const struct core *core, const struct job *job, uint32
            lease_is_alive(core, job_task_group(core, job, copy->task_group)->worker);
 }
 
-/* What nobody else has is waited for. Before the first plan of a program that has not said hello it
- * may be anything; after bye it is what the program does behind its training. */
+/* Whether the job waits for the silent task, because no other task has what it holds. Before the
+ * first plan a program without a hello may hold anything; after bye, what it does after training.
+ */
 static bool task_is_spared(
     const struct core *core, const struct job *job, uint32_t slot, bool carried)
 {
@@ -44,7 +43,7 @@ static bool task_is_spared(
     bool plain = job->phase == PHASE_JOIN && job->generation.number == 0 && job->joined == 0;
     CADRE_ASSERT(task->task_group != NONE);
     if (job->outcome != 0 || outcome_is_success(job)) {
-        return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are there */
+        return job->outcome == JOB_SUCCEEDED || job->outcome == 0; /* its outputs are still there */
     }
     if (task->dismissed != DISMISSED_NOT || job->preempt > PREEMPT_STOPS) {
         return false;
@@ -54,7 +53,7 @@ static bool task_is_spared(
     return plain || shard || job->phase == PHASE_DONE || !carried;
 }
 
-/* Of the job's tasks on the worker, those that it can do without. */
+/* Loses those of the job's tasks on the worker that it does not wait for. */
 static void task_group_is_overdue(
     struct core *core, struct job *job, uint32_t worker, const char *how)
 {
@@ -101,7 +100,7 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
         worker_disconnect(core, worker, "the worker was silent for too long: connect again");
     }
     w->overdue = true;
-    w->leaves = false; /* else it would be forgotten with the first of its tasks */
+    w->leaves = false; /* else it would be removed with the first of its tasks */
     struct task_group_ref at = w->task_groups;
     while (at.job != NONE) {
         struct job *job = &core->jobs[at.job];
@@ -120,9 +119,8 @@ static void worker_is_overdue(struct core *core, uint32_t worker)
     CADRE_ASSERT(w->overdue && w->state == WORKER_AWAY);
 }
 
-/* A deadline that comes up late says that this process itself stood still, was starved or
- * suspended, and so does lease_unread_us: then what the worker said meanwhile waits to be read, and
- * it gets the time for that. */
+/* A deadline that is handled late, and lease_unread_us(), show that this process itself was
+ * suspended: messages of the worker may be waiting to be read, so it gets more time. */
 static void lease_was_late(struct core *core, struct worker *w, uint64_t allowed_us)
 {
     uint64_t part_us = core->options.lease_us / LATE_PART;

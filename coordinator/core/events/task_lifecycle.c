@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lives of tasks as their agents report them: started, said, gone, collected, lost. A message
- * about a task that is not known, or of another incarnation or worker, changes nothing (rules 7,
- * 12). */
+ * The messages of agents about their tasks: started, relayed, exited, collected, lost. A message
+ * about an unknown task, or another incarnation or worker, changes nothing (protocol, rules 7 and
+ * 12). turn/core.c calls one function for each message. */
 #include "coordinator/core/events/task_lifecycle.h"
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
-#include "coordinator/core/events/part.h"
-#include "coordinator/core/events/reports.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/sample_audit.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
-/* Its process was seen. */
+/* The task's process runs. */
 static void task_runs(struct core *core, struct job *job, struct task *task, uint32_t pid)
 {
     CADRE_ASSERT(task->task_group != NONE);
@@ -66,7 +63,7 @@ void task_gone(struct core *core, uint32_t worker, const struct agent_task_gone 
     record->task_exit.exit = gone->exit;
     failure_exited(core, job, gone->task.slot, &gone->exit);
     if (task->refill == REFILL_NOW) {
-        record->task_exit.state = TASK_LOST; /* after a start of the coordinator, too */
+        record->task_exit.state = TASK_LOST; /* so that a restarted coordinator places it, too */
     }
     job_due(core, job, DUE_CHANGED | DUE_REGROUP | DUE_PS_JOB);
     CADRE_ASSERT(task->state != TASK_RUNNING);
@@ -112,12 +109,13 @@ void task_lose(struct core *core, struct job *job, uint32_t slot, const char *ho
     task_collect(core, job, slot);
 }
 
+/* Rule 7: of a dismissed task's messages only a hello is answered. */
 static void resend_to_dismissed(
     struct core *core, const struct job *job, uint32_t slot, enum task_up_type type)
 {
     CADRE_ASSERT(job_task(core, job, slot)->dismissed != DISMISSED_NOT);
     if (type == TASK_UP_HELLO) {
-        /* Rule 16: it must not run on as if it had seen the end. */
+        /* Rule 16: superseded, so that it does not run the code behind the loop. */
         notify_task_status(core, job, slot, TASK_DOWN_SUPERSEDED, CADRE_ABORTED,
             "the job goes on without this task");
     }
@@ -134,9 +132,9 @@ void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_u
         return;
     }
     if (task->state == TASK_EXITED) {
-        return; /* its last words came after its end */
+        return; /* its last messages came after its exit */
     }
-    if (task->dismissed != DISMISSED_NOT) {
+    if (task->dismissed != DISMISSED_NOT) { /* Rule 7. */
         resend_to_dismissed(core, job, slot, relay_up->up.type);
         return;
     }

@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deadlines that are over, in the order in which they were due. */
-#include "coordinator/core/events/timers.h"
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
-#include "coordinator/core/events/silence.h"
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/events/membership.h"
 #include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 
-/* What is given up when one of these is over may be missing because nobody of the job is heard. */
-static bool waits_for_hearing(enum deadline deadline)
+/* What these deadlines wait for may be missing only because all workers of the job are silent. */
+static bool waits_for_messages(enum deadline deadline)
 {
     CADRE_ASSERT(deadline < DEADLINES);
     return deadline == DEADLINE_FORM || deadline == DEADLINE_EARLY || deadline == DEADLINE_REPORT ||
@@ -32,11 +29,11 @@ static void job_over(struct core *core, struct job *job, enum deadline deadline)
     CADRE_ASSERT(job->id.n != 0);
     CADRE_ASSERT(job->deadlines[deadline] <= core->now_us);
     deadline_clear(core, job, deadline);
-    if (waits_for_hearing(deadline) && lease_cut_off(core, job)) {
+    if (waits_for_messages(deadline) && lease_cut_off(core, job)) {
         deadline_set(core, job, deadline, core->now_us + core->options.lease_us);
         return;
     }
-    if (waits_for_hearing(deadline) && lease_unread_us(core) > 0) {
+    if (waits_for_messages(deadline) && lease_unread_us(core) > 0) {
         deadline_set(core, job, deadline, lease_unread_us(core));
         return;
     }
@@ -97,7 +94,7 @@ static void jobs_over(struct core *core, struct job *job)
     CADRE_ASSERT(job->deadlines[DEADLINE_FORM] > core->now_us);
 }
 
-/* Each may say one thing at once (a lost worker's stream is ended); the room for turn_run() is
+/* Each may append one action at once (a lost worker's stream is ended); the room for turn_run() is
  * left. */
 void deadlines_run(struct core *core)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A generation at its end: what it came to its end for, until when its members are asked where they
- * stand, and until when others are waited for. */
+ * A generation at its end: the reason, until when its members are asked to report, and until when
+ * the job waits for others. events/ and decide/ call this. */
 #include "coordinator/core/facts/abort.h"
 
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/resume_point.h"
-#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -22,7 +20,7 @@ void abort_set_reason(struct job *job, const char *sentence, bool guess)
     job->guess = guess;
 }
 
-/* After a start of the coordinator, whoever was not heard yet may be on its way for a lease. */
+/* After a start of the coordinator a member without a hello may take a lease to come back. */
 static uint64_t wait_timeout_us(const struct core *core, const struct job *job)
 {
     const struct core_options *options = &core->options;
@@ -31,7 +29,7 @@ static uint64_t wait_timeout_us(const struct core *core, const struct job *job)
     return awaited ? options->lease_us : options->report_us;
 }
 
-/* Until then the members are to say where they stand. */
+/* Members are to report until then. */
 static void abort_ask(struct core *core, struct job *job, uint64_t until_us)
 {
     CADRE_ASSERT(until_us > core->now_us);
@@ -39,9 +37,9 @@ static void abort_ask(struct core *core, struct job *job, uint64_t until_us)
     deadline_set(core, job, DEADLINE_REPORT, until_us);
 }
 
-/* A member that had reported has to say so again. Others may have been asked until earlier: that
- * stands. Where nobody was, as when others are waited for, or are about to be, this one is: for as
- * long as its worker may be away, and as it may take to answer when that is back. */
+/* A member that had reported has to report again. A deadline that is set stays, though it may be
+ * earlier. If none is set, as while the job waits for others, this member gets one: for as long as
+ * its worker may be away, and as it may take to report when that is back. */
 void abort_ask_again(struct core *core, struct job *job)
 {
     CADRE_ASSERT(generation_is_broken(job));
@@ -68,7 +66,7 @@ void generation_abort(struct core *core, struct job *job, const char *sentence, 
     CADRE_ASSERT(generation_is_broken(job) && (job->due & DUE_REGROUP) != 0);
 }
 
-/* Too few tasks: others are waited for, but not for ever. */
+/* Too few tasks: the job waits for others, up to job.wait_us. */
 void abort_arm_wait(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->outcome == 0);
@@ -81,9 +79,9 @@ void abort_arm_wait(struct core *core, struct job *job)
     CADRE_ASSERT(deadline_armed(job, DEADLINE_WAIT));
 }
 
-/* Who has not reported is lost. If that leaves no state, the lease is waited for: it is the last
- * that could be had of work that would be done again. Then who is silent with its worker is waited
- * for as long as that is (events/silence.c). */
+/* Rule 21: members that have not reported are lost. If that leaves no state, it waits out the lease
+ * first, because all work since the checkpoint would be done again. Then it waits for members that
+ * are silent with their worker, as long as silence.c does (rewind patience). */
 void abort_report_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];

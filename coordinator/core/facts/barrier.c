@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The step barrier: a release is the least arrival over the whole roster (rule 2). The parties that
- * stand at the least are counted, so that an arrival costs O(1) and a round one look at all
- * parties. */
+ * The step barrier: a release is the lowest arrival over the whole roster (protocol, rule 2). The
+ * task groups at the lowest value are counted, so an arrival costs O(1), and a round of arrivals
+ * one pass over all task groups. */
 #include "coordinator/core/facts/barrier.h"
 
 #include "coordinator/core/facts/outcome.h"
@@ -9,7 +9,7 @@
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/text_format.h"
 
-/* Looks at all parties: the least value and how many stand there. */
+/* Reads all task groups: the lowest value and how many have it. */
 static struct low_mark mark_count(const struct core *core, const struct job *job, bool applied)
 {
     struct low_mark mark = {.least = UINT64_MAX};
@@ -30,7 +30,6 @@ static struct low_mark mark_count(const struct core *core, const struct job *job
     return mark;
 }
 
-/* A party went up from `old`: when it was the last that stood at the least, the least rises. */
 void barrier_mark_raise(const struct core *core, const struct job *job, struct low_mark *mark,
     bool applied, uint64_t old)
 {
@@ -73,14 +72,15 @@ void barrier_open(struct core *core, struct job *job)
     CADRE_ASSERT(job->unarrived > 0 && job->unarrived <= job->task_groups);
 }
 
-/* Nothing is released beyond a halt, and a halt is set when the watermark is known: who says so is
- * wrong. */
+/* Rule 3: nothing is released beyond a halt, and a halt is set when the watermark is known; so a
+ * higher value is wrong. */
 bool barrier_may_rise(const struct job *job, uint64_t released)
 {
     return released <= job->halt_at && released < LIMIT_POSITION;
 }
 
-/* All had arrived there, for it was released. */
+/* Rule 5: the raised watermark is sent to the whole roster. All had arrived there, because it was
+ * released. */
 void barrier_raise(struct core *core, struct job *job, uint64_t released)
 {
     CADRE_ASSERT(released <= job->released || barrier_may_rise(job, released));
@@ -98,9 +98,9 @@ void barrier_raise(struct core *core, struct job *job, uint64_t released)
     CADRE_ASSERT(job->arrived.least >= job->released);
 }
 
-/* The finished member took part in all steps below its position, so whoever is said to want a step
- * at or beyond it stands there, and its program goes on where the other's ended. No release can
- * mend that, whether it has been said or not. */
+/* The finished member took part in all steps before its position, so a member that waits for a step
+ * at or beyond it is at that position, and its program goes on where the other's ended. No release
+ * can help, whatever the order of the two messages. */
 bool barrier_check_finished(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counted by the worker's name, for one whose memory is bad is that when it comes back, too. There
- * are as many places as workers: of those that are not here any more, one makes room. */
-#include "coordinator/core/facts/culprits.h"
+ * Culprits are counted by the worker's name, because bad memory stays with the host. There are as
+ * many entries as workers; an entry of a worker that is not known any more is reused. */
+#include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/state/actions.h"
@@ -18,7 +18,7 @@ static void culprits_record(struct core *core, const struct core_culprit *culpri
     record->culprit = *culprit;
 }
 
-static struct core_culprit *place_of(struct core *core, const char *name)
+static struct core_culprit *culprit_entry(struct core *core, const char *name)
 {
     uint32_t gone = NONE;
     CADRE_ASSERT(core->culprit_count <= core->options.limits.workers_max);
@@ -63,7 +63,7 @@ static void drain_culprit(
     drain_asked(core, &drained);
 }
 
-/* One for which there is no room is counted, or drained, the next time. */
+/* If the list or the table is full, the worker is counted or drained the next time. */
 void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint32_t worker)
 {
     const struct worker *w = &core->workers[worker];
@@ -71,7 +71,7 @@ void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint3
     if (actions_left(core) <= 2 * ACTIONS_PER_JOB_MAX) {
         return;
     }
-    struct core_culprit *culprit = place_of(core, w->name);
+    struct core_culprit *culprit = culprit_entry(core, w->name);
     if (culprit == NULL) {
         return;
     }

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas that stand at one position and do not hold the same state: found by members, which
- * compare as they run, or here, of those that stand at their end or at a stop. All states of the
- * generation are void, since nobody knows how long they have differed, or of two which is right:
- * all begin again from the newest checkpoint, which is verified. A machine that computes wrong
- * numbers does so elsewhere next time; what differs again before anything later was verified is the
- * program's fault. A worker whose task held another state than most for the second time gets no
- * more. Both are recorded. After a start of the coordinator members say again what they found; of
- * what was found here the record tells. */
+ * Replicas at one position with different states. Members find it when they compare as they run, or
+ * this file does for those that are at their end or at a stop. All states of the generation are
+ * void, because it is not known since when they differ, or of two which is right: all begin again
+ * from the newest checkpoint, which is verified. A machine that computes wrong numbers fails
+ * elsewhere next time; states that differ again before a later position was verified are the
+ * program's fault. A worker that is a culprit twice is drained. Both are recorded; after a start of
+ * the coordinator members repeat what they found, and what was found here is in the record. */
 #include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/abort.h"
-#include "coordinator/core/facts/culprits.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
@@ -20,7 +17,7 @@
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-/* ---- who has another state ---- */
+/* ---- which tasks have another state ---- */
 
 static bool is_member(const struct core *core, const struct job *job, uint32_t slot)
 {
@@ -74,24 +71,24 @@ static void divergence_text(const struct core *core, const struct job *job,
     }
     text_count(text, divergence->position, "step", "steps");
     if (named == NONE) {
-        text_add(text, ", and nobody knows which is right");
+        text_add(text, ", and it is not known which is right");
     }
 }
 
 /* ---- what follows ---- */
 
-/* It is recorded already, and is said again to a coordinator that was started since. */
+/* It is recorded already, and members repeat it after a start of the coordinator. */
 static bool is_known(const struct job *job)
 {
     return job->diverged_last.number == job->generation.number;
 }
 
-/* Whether nothing behind the last divergence was verified since. */
+/* Whether no later position was verified since the last divergence. */
 static bool is_again(const struct job *job, const struct divergence *divergence)
 {
     uint64_t verified = job->verified.position;
     if (divergence->verified > job->resume && divergence->verified > verified) {
-        verified = divergence->verified; /* its arrival is on its way */
+        verified = divergence->verified; /* its arrival has not come yet */
     }
     return job->diverged_last.number != 0 && !is_known(job) &&
            verified < job->diverged_last.position;
@@ -101,12 +98,12 @@ static void note_last(struct core *core, struct job *job, uint64_t position)
 {
     job->diverged_last =
         (struct core_position){.number = job->generation.number, .position = position};
-    if (actions_left(core) > ACTIONS_PER_JOB_MAX) { /* else only this coordinator knows */
+    if (actions_left(core) > ACTIONS_PER_JOB_MAX) { /* else it is not recorded */
         record_add(core, job, CORE_RECORD_DIVERGED, true)->diverged = job->diverged_last;
     }
 }
 
-/* `detail`: what is known besides; "": nothing. */
+/* `detail`: more about it; or "". */
 static void facts_divergence_diverges(
     struct core *core, struct job *job, const struct divergence *divergence, const char *detail)
 {
@@ -140,7 +137,7 @@ static void facts_divergence_diverges(
     job->counted = true;
     job->diverged = true;
     generation_abort(core, job, sentence, false);
-    abort_set_reason(job, sentence, false); /* whatever ended it before */
+    abort_set_reason(job, sentence, false); /* also when it had ended before */
     CADRE_ASSERT(generation_is_broken(job));
 }
 
@@ -151,7 +148,7 @@ void divergence_reported(
     struct text text = text_begin(sentence, sizeof(sentence));
     CADRE_ASSERT(report->reason == REPORT_DIVERGED);
     if (job->diverged || generation_is_void(job)) {
-        return; /* its peers have said it */
+        return; /* another member reported it before */
     }
     if (report->divergence.position > job->released && job->unconfirmed == 0) {
         task_name(core, job, slot, &text);
@@ -177,10 +174,10 @@ void divergence_restored(struct core *core, struct job *job)
     }
 }
 
-/* ---- those that stand still: at their end, at a stop, for who joins or leaves ---- */
+/* ---- frozen members: at their end, at a stop, at a halt for joins and drains ---- */
 
-/* Where all stand that will say so before the part is published; false: not all do yet. The chief
- * says that it is done when its last checkpoint is published. */
+/* The position of all that report before the part is published; false: not all have reported. The
+ * chief finishes only when its last checkpoint is published. */
 static bool all_halted(const struct core *core, const struct job *job, uint64_t *ret_position)
 {
     if (job->phase != PHASE_RUN || generation_is_broken(job)) {
@@ -197,21 +194,21 @@ static bool all_halted(const struct core *core, const struct job *job, uint64_t 
                job->part.position == job->finished_position);
 }
 
-/* No later step compares, and no other part follows. */
+/* Whether no later step compares, and no other part follows. */
 static bool is_last(const struct job *job)
 {
     return job->finished > 0 || job->halt_kind == HALT_STOP;
 }
 
-/* The digests that were told of one position, each with the replicas that it stands for: those of
- * the members by their slots, then that of the part. */
+/* The digests of one position, each with the replicas that have it: first the members' by their
+ * slots, then the part's. */
 struct reported_states {
     const struct core *core;
     const struct job *job;
     uint64_t position;
 };
 
-/* 0: nothing is known of it. */
+/* The i-th of them; 0: not known. */
 static uint64_t reported_digest(const struct reported_states *reported_states, uint32_t i,
     uint32_t *ret_slot, uint64_t *ret_replicas)
 {
@@ -234,12 +231,12 @@ static uint64_t reported_digest(const struct reported_states *reported_states, u
 
 struct tally {
     uint64_t digest;   /* that most may have; 0: none is known */
-    uint64_t replicas; /* that have it, */
-    uint64_t known;    /* of so many of which one is known */
+    uint64_t replicas; /* that have it */
+    uint64_t known;    /* replicas whose digest is known */
     bool differs;
 };
 
-/* If one of them has the majority, it is left over when each is set against another one. */
+/* A majority digest is the one left when each other replica cancels one of its replicas. */
 static struct tally tally_reported(const struct reported_states *reported_states)
 {
     struct tally tally = {0};
@@ -325,8 +322,8 @@ bool divergence_compare(struct core *core, struct job *job)
         .position = reported_states.position, .verified = job->verified.position};
     find_culprits(&reported_states, &tally, &divergence);
     facts_divergence_diverges(core, job, &divergence,
-        job->finished > 0 ? "the digests that they told at their end differ"
-                          : "the digests that they told where they stood still differ");
+        job->finished > 0 ? "the digests that they reported at their end differ"
+                          : "the digests that they reported at a halt differ");
     return true;
 }
 

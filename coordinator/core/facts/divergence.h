@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas that stand at one position and do not hold the same state. */
+ * Replicas at one position with different states, and the workers of those that differ. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
 #define CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
 
 #include "coordinator/core/state/state.h"
 
-/* A member found it where states are compared. */
+/* ---- divergence.c ---- */
+
+/* A member reported that states differ (REPORT_DIVERGED). */
 void divergence_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
-/* The generation goes on from before a start of the coordinator: not if its states differed. */
+/* After a start of the coordinator: ends the generation if its states are recorded as different. */
 void divergence_restored(struct core *core, struct job *job);
-/* When all stand still (at their end, at a stop, for who joins or leaves) and have said so:
- * compares the digests that they told, and at an end or stop that of the chief's part of that
- * position. Whether they differ: then it is noted. */
+/* When all members are frozen and have reported: compares their digests, and at an end or stop that
+ * of the chief's part of that position. True: they differ, and the consequences are noted. */
 bool divergence_compare(struct core *core, struct job *job);
-/* Whether all stand at their end or at a stop, and so does the part, and none differs of those that
- * are known. */
+/* Whether all members and the part are at their end or at a stop, and no known digest differs. */
 bool divergence_excluded(const struct core *core, const struct job *job);
+
+/* ---- culprits.c ---- */
+
+/* Counts the worker of a task that had another state; the second time the worker drains. */
+void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint32_t worker);
+/* After a start of the coordinator: an entry of the store. */
+void culprit_restore(struct core *core, const struct core_culprit *culprit);
 
 #endif

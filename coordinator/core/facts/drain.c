@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Workers that drain: they take no new tasks, and those that they have go elsewhere in order, by a
- * halt before a step. One that does not come to a step's edge in time is lost. A client's drain is
- * of a name, and holds until a client ends it; a daemon's own is of that life of it. */
+ * Workers that drain: they get no new tasks, and their tasks are moved elsewhere by a halt before a
+ * step (protocol, rule 20). Members that do not reach it in time are lost. A client's drain belongs
+ * to a name, until a client ends it; a daemon's own to that incarnation. events/ calls this. */
 #include "coordinator/core/facts/drain.h"
 
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -46,7 +45,7 @@ bool ps_job_drains(const struct core *core, const struct job *job)
     return drains;
 }
 
-/* Its members wait for a halt; those that are none yet go at once. */
+/* Its members wait for a halt; other tasks are dismissed at once. */
 static void task_group_drains(struct core *core, struct job *job, struct task_group *task_group)
 {
     bool ps_job = ps_job_is_set(&job->ps_job);
@@ -71,7 +70,7 @@ static void task_group_drains(struct core *core, struct job *job, struct task_gr
     job_due(core, job, DUE_CONTROL);
 }
 
-/* The worker takes no more tasks, and those that it has are to go elsewhere. */
+/* The worker takes no more tasks, and its tasks are to be moved elsewhere. */
 static void drain_begins(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
@@ -113,7 +112,7 @@ void drain_ends(struct core *core, uint32_t worker)
     }
 }
 
-/* The client's drain of this name is kept; who asked last, and why, counts. */
+/* Keeps the client's drain of this name; a newer one replaces the older. */
 static void drain_keep(struct core *core, const struct core_drained *drained)
 {
     const struct core_drained *known = drain_of(core, drained->worker);
@@ -168,11 +167,11 @@ void drain_restored(struct core *core, struct job *job)
 
 bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
 {
-    uint32_t ps_shutdown = 0;
+    uint32_t leaving = 0;
     CADRE_ASSERT(job->phase == PHASE_RUN);
-    CADRE_ASSERT(ps_shutdown <= job->roster);
+    CADRE_ASSERT(leaving <= job->roster);
     *ret_stuck = false;
-    if (ps_job_is_set(&job->ps_job)) { /* it is one task with its variables: nobody stays */
+    if (ps_job_is_set(&job->ps_job)) { /* all its state is in these tasks: no task stays */
         drain_note(core, job, ps_job_drains(core, job));
         *ret_stuck = job->draining;
         return false;
@@ -180,19 +179,20 @@ bool drain_possible(struct core *core, struct job *job, bool *ret_stuck)
     for (uint32_t i = 0; i < job->task_groups; i++) {
         const struct task_group *task_group = job_task_group(core, job, i);
         bool drains = task_group->worker != NONE && core->workers[task_group->worker].draining;
-        ps_shutdown += drains ? task_group->members : 0;
+        leaving += drains ? task_group->members : 0;
     }
-    if (ps_shutdown == 0) {
+    if (leaving == 0) {
         drain_note(core, job, false);
         return false;
     }
-    uint32_t left = job->roster - ps_shutdown;
+    uint32_t left = job->roster - leaving;
     bool possible =
         left > 0 && (left >= job->tasks_min || job->tasks_min - left <= offers_free(core, job));
-    *ret_stuck = !possible; /* with nobody left the state would be lost */
+    *ret_stuck = !possible; /* with no task left the state would be lost */
     return possible;
 }
 
+/* Rule 20: the drain's deadline is over, so its members are lost. */
 void drain_timeout(struct core *core, struct job *job)
 {
     char sentence[LIMIT_TEXT_BYTES];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The halt that is pending, if any: the step before which members stand still (rules 3, 4, 20). S
- * is the watermark: whoever may enter S has been told. */
-#include "coordinator/core/facts/halt.h"
+ * The pending halt: the step before which members freeze (protocol, rules 3, 4 and 20). */
+#include "coordinator/core/facts/barrier.h"
 
 #include "coordinator/core/state/due.h"
 
@@ -15,14 +14,16 @@ void halt_drop(struct job *job)
 void halt_set(struct core *core, struct job *job, uint32_t stream)
 {
     CADRE_ASSERT(job->halt_kind == HALT_NONE);
-    CADRE_ASSERT(job->unconfirmed == 0);
+    CADRE_ASSERT(job->unconfirmed == 0); /* Rule 4. */
     CADRE_ASSERT(stream == STREAM_ANY || job->joiners_of[stream] > 0);
     job->halt_kind = HALT_REGROUP;
+    /* Rule 3: S is the highest watermark ever sent, so each task that may enter S receives it. */
     job->halt_at = job->released;
     job->halt_stream = stream;
     job_due(core, job, DUE_HALT | DUE_RELEASE_RESEND | DUE_CHANGED);
 }
 
+/* Rule 31: only a report with the reason "halt at this S" is orderly. */
 bool halt_met(const struct job *job, const struct task_report *report)
 {
     bool there = report->reason == REPORT_HALT && report->clean && report->position == job->halt_at;

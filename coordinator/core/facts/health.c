@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Health means progress: a step that does not end although nobody died. Tasks that wait for long
- * say for whom; who is waited for most, and waits for nobody, is named to people, and replaced when
- * it lasts too long. What was said counts until all have applied the step that tasks wait in; that
- * replicas of a task wait for one of their own is said by that task, as long as it is so. */
+ * Stalls: a step that does not end although no task died. Tasks that wait for long report for which
+ * task; the one that most wait for, and that waits for none, is shown, and replaced after
+ * job.stall_us. Such reports count until all have applied the step in question; a hang of a task's
+ * own replicas is reported by that task while it lasts. task_lifecycle.c, reports.c and timers.c
+ * call this. */
 #include "coordinator/core/facts/health.h"
 
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
 #define CHAIN_MAX        64                 /* of tasks that wait for one another */
-#define HANG_REPORTED_US UINT64_C(20000000) /* a hang is said each 5 s */
+#define HANG_REPORTED_US UINT64_C(20000000) /* a hang is reported each 5 s */
 
 void health_progress(struct core *core, struct job *job, uint64_t steps)
 {
@@ -33,7 +33,7 @@ void health_progress(struct core *core, struct job *job, uint64_t steps)
     job->progress_us = core->now_us;
     bool earlier = steps > 0 && job->applied.least <= job->stall_position;
     if (!job->stalled || earlier) {
-        return; /* steps before the one that tasks wait in, told late */
+        return; /* late reports of steps before the one that tasks wait in */
     }
     job->stall_stamp++;
     job->stall_slot = NONE;
@@ -85,7 +85,7 @@ static void stall_begins(struct core *core, struct job *job)
     CADRE_ASSERT(deadline_armed(job, DEADLINE_SLOW));
 }
 
-/* Whether some task says that one of its own replicas holds it up. */
+/* Whether a task reports that it waits for one of its own replicas. */
 static bool facts_health_hangs(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->hang_reported_us <= core->now_us);
@@ -97,7 +97,7 @@ static bool facts_health_hangs(const struct core *core, const struct job *job)
     return task->rank != NONE && task_is_usable(task);
 }
 
-/* The first task that says so counts, while it does. */
+/* The first task that reports a hang counts, while it does. */
 static void hang_reported(
     struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
@@ -119,12 +119,13 @@ static void hang_reported(
 void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     struct task *task = job_task(core, job, slot);
+    /* Rule 13. */
     if (job->phase != PHASE_RUN || job->outcome != 0 || task->rank == NONE ||
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
         return;
     }
     if (ps_job_is_set(&job->ps_job) && stall->slot != slot) {
-        return; /* an attendant takes part in no step */
+        return; /* a ps task takes part in no step */
     }
     if (stall->position < job->applied.least) {
         return; /* that wait is over */
@@ -133,7 +134,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
         job->stall_stamp++;
         stall_begins(core, job);
     } else if (stall->position > job->stall_position) {
-        /* It got further than was told: what was waited for before is over. */
+        /* The job got further: older reports are void. */
         job->stall_stamp++;
         job->stall_slot = NONE;
     }
@@ -155,7 +156,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     }
     task->waits_for = stall->slot;
     if (stall->slot == slot) {
-        return; /* for the release */
+        return; /* it waits for the release */
     }
     other->waited_by++;
     const struct task *most = job->stall_slot == NONE ? NULL : job_task(core, job, job->stall_slot);
@@ -170,7 +171,7 @@ void health_stall(struct core *core, struct job *job, uint32_t slot, const struc
     CADRE_ASSERT(other->waited_by > 0 && other->waited_by <= job->roster);
 }
 
-/* One whose worker has not said that it is ready for the next step. */
+/* A member whose worker has not arrived for the next step. */
 static uint32_t holds_release(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;
@@ -191,8 +192,8 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
     return found;
 }
 
-/* In a step that is released, where tasks wait for others and cannot tell for whom (in a collective
- * of their GPUs): one that does not say so. */
+/* A member that reports no wait, in a released step where others wait in a collective of their GPUs
+ * so that it is not known for which task. */
 static uint32_t holds_step(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;
@@ -209,7 +210,7 @@ static uint32_t holds_step(const struct core *core, const struct job *job)
     return waited ? found : NONE;
 }
 
-/* Who is waited for in the end; NONE: that cannot be told. */
+/* The task at the end of the chain of waits; NONE: not known. */
 static uint32_t facts_health_culprit(const struct core *core, const struct job *job)
 {
     uint32_t slot = job->stall_slot;
@@ -237,9 +238,9 @@ static uint32_t facts_health_culprit(const struct core *core, const struct job *
     return slot == NONE && job->stall_slot == NONE ? holds_step(core, job) : slot;
 }
 
-/* All members said that they wait: those for one another, or for a release that they hold back
- * themselves. Nothing comes of that by itself; but when others are done, it is its last checkpoint
- * that one waits for. */
+/* All members report that they wait: for one another, or for a release that they hold back
+ * themselves. That does not end by itself; but a member that waits while others have finished may
+ * wait for its last checkpoint. */
 static bool all_wait(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->roster > 0);
@@ -288,7 +289,7 @@ void health_halted(struct core *core, struct job *job)
     }
 }
 
-/* The first member that others, which are frozen and say nothing more, wait for at a halt. */
+/* The first member that has not reached a halt at which others are frozen. */
 static uint32_t misses_halt(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->halt_kind == HALT_REGROUP);
@@ -301,13 +302,13 @@ static uint32_t misses_halt(const struct core *core, const struct job *job)
     return NONE;
 }
 
-/* The first step that has not ended. A task takes part in all steps before the one that it hangs
- * in, and tells of them later. */
+/* The first step that has not ended. A hanging task took part in all steps before its own, but
+ * their arrivals may still be missing. */
 static uint64_t step_of(const struct core *core, const struct job *job)
 {
-    bool later = facts_health_hangs(core, job) && job->hang_position > job->applied.least;
+    bool ahead = facts_health_hangs(core, job) && job->hang_position > job->applied.least;
     CADRE_ASSERT(job->phase == PHASE_RUN);
-    return later ? job->hang_position : job->applied.least;
+    return ahead ? job->hang_position : job->applied.least;
 }
 
 /* "replica 3 of task 1 on worker b and 1 other of its replicas have not come to collective 2" */
@@ -381,7 +382,7 @@ void health_stall_timeout(struct core *core, struct job *job)
     CADRE_ASSERT(job->outcome != 0 || generation_is_broken(job));
 }
 
-/* Who holds up the step, and how many wait for it. */
+/* Adds which task holds up the step, and how many wait for it. */
 static void text_blame(
     const struct core *core, const struct job *job, uint32_t slot, struct text *text)
 {

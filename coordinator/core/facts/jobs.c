@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The places of jobs in memory. The tasks of a job are contiguous; when the arrays are used up to
- * their end but have room, they are moved together. */
+ * The memory of jobs. The tasks of a job are contiguous; when the arrays are used up to their end
+ * but have free slots between jobs, all jobs are moved to the front. requests.c, restore.c and
+ * ending.c call this. */
 #include "coordinator/core/facts/jobs.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"
@@ -122,9 +122,9 @@ struct job *job_create(struct core *core, struct job_id id, const struct core_jo
     return job;
 }
 
-/* Gives up what is left of its places; tasks that were not collected in time give their slots back
- * too, but are on their worker yet. */
-static void job_exits(struct core *core, struct job *job)
+/* Removes the job's tasks from their workers. Tasks that were not collected in time free their
+ * slots too, but stay in their agents' entries. */
+static void job_release_slots(struct core *core, struct job *job)
 {
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         struct task *task = job_task(core, job, slot);
@@ -149,7 +149,7 @@ void job_forget(struct core *core, struct job *job)
     CADRE_ASSERT(core->jobs_live.count == core->jobs_by_id.count);
     CADRE_ASSERT(job->state != JOB_QUEUED);
     CADRE_ASSERT(job_state_is_final(job->state));
-    job_exits(core, job);
+    job_release_slots(core, job);
     deadlines_clear(core, job);
     CADRE_ASSERT(!job->underfilled);
     drain_note(core, job, false);
@@ -162,7 +162,7 @@ void job_forget(struct core *core, struct job *job)
     }
     map_remove(&core->jobs_by_id, job->id.n, index);
     list_remove(&core->jobs_live, index);
-    list_insert(&core->jobs_free, core->jobs_free.first, index); /* its memory is used already */
+    list_insert(&core->jobs_free, core->jobs_free.first, index); /* its memory is mapped already */
     CADRE_ASSERT(core->tasks_live >= job->tasks);
     core->tasks_live -= job->tasks;
     if (job->first + job->tasks == core->tasks_used) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who is heard, and which jobs nobody can carry on who is. */
-#include "coordinator/core/facts/lease.h"
+ * Which workers are alive, and which jobs no live worker can continue. */
+#include "coordinator/core/facts/workers.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 
-#define ALIVE_LEASE_PART  2 /* of a lease: who says nothing for so long may be cut off as well */
-#define UNREAD_LEASE_PART 4 /* of a lease: for what was said while this process stood still */
+#define ALIVE_LEASE_PART  2 /* of a lease: a worker that is silent for so long may be cut off */
+#define UNREAD_LEASE_PART 4 /* of a lease: to read what came while this process was suspended */
 
-/* Nothing came for so long, and something was due meanwhile: then it was not the others. One
- * deadline alone does not tell: it may come up right behind the stand. */
+/* If no event came for so long although a deadline was due, this process was suspended. A late
+ * deadline alone does not show it: it may be handled right after the pause. */
 void lease_clock(struct core *core, uint64_t now_us)
 {
     struct heap_entry next;
@@ -38,8 +38,8 @@ bool lease_is_alive(const struct core *core, uint32_t worker)
            core->now_us - w->last_seen_us <= core->options.lease_us / ALIVE_LEASE_PART;
 }
 
-/* Whether the state of the whole job is with one of these tasks. Before a plan there is none that
- * only one of them has; nor is there when all began from the same and no step was released. */
+/* Whether one of these tasks has the state of the whole job. Before a plan no task has a state of
+ * its own; nor if all began from the same state and no step was released. */
 static bool task_group_can_continue(
     const struct core *core, const struct job *job, const struct task_group *task_group)
 {
@@ -61,26 +61,26 @@ static bool task_group_can_continue(
 
 static bool job_is_alive(const struct core *core, const struct job *job)
 {
-    bool heard = false;
+    bool alive = false;
     CADRE_ASSERT(job->task_groups <= job->tasks);
-    bool wanted = !generation_is_void(job); /* else its tasks are about to be told to end */
-    for (uint32_t i = 0; i < job->task_groups && wanted && !heard; i++) {
+    bool wanted = !generation_is_void(job); /* else its tasks are about to be dismissed */
+    for (uint32_t i = 0; i < job->task_groups && wanted && !alive; i++) {
         const struct task_group *task_group = job_task_group(core, job, i);
-        heard = task_group->worker != NONE && lease_is_alive(core, task_group->worker) &&
+        alive = task_group->worker != NONE && lease_is_alive(core, task_group->worker) &&
                 task_group_can_continue(core, job, task_group);
     }
-    return heard;
+    return alive;
 }
 
-/* Looks at all workers of a job that is cut off, so not each time when many of them ask. */
+/* Reads all workers of a cut-off job, so the result is kept for a part of the lease. */
 static bool cut_off_lately(const struct core *core, const struct job *job)
 {
     CADRE_ASSERT(job->cut_us <= core->now_us);
     return job->cut_us > 0 && core->now_us - job->cut_us <= core->options.lease_us / 16;
 }
 
-/* Whether somebody who can carry the job on is heard, and the others had a lease to come back since
- * nobody was. */
+/* Whether a live worker can continue the job, and the others had a lease to come back since none
+ * could. */
 bool job_can_continue(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->task_groups > 0);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a job ends, as soon as that is known: the first reason stands. */
+ * How a job ends: the first reason counts. */
 #include "coordinator/core/facts/outcome.h"
 
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/states.h"
 
@@ -14,9 +13,10 @@ bool outcome_all_exited(const struct job *job)
 
 bool outcome_never_joined(const struct job *job)
 {
-    CADRE_ASSERT(job->owed <= job->gone);
+    CADRE_ASSERT(job->refilled <= job->gone);
     return job->phase == PHASE_JOIN && job->generation.number == 0 &&
-           (ps_job_is_set(&job->ps_job) ? job->silent > 0 : job->gone - job->owed == job->initial);
+           (ps_job_is_set(&job->ps_job) ? job->silent > 0
+                                        : job->gone - job->refilled == job->initial);
 }
 
 bool outcome_is_success(const struct job *job)

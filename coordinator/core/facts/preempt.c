@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preemption: a job that has to leave its machines saves its state at one step, and leaves. The
- * step is one more than the watermark, so that all can still come to it and none throws away what
- * it has begun; it is a halt (STOP), recorded before anybody is told.
+ * Preemption: a job that has to leave its machines saves its state at one step, and its tasks exit.
+ * The step is one after the watermark (protocol, rule 3), so all tasks can still reach it and no
+ * begun step is wasted; it is a halt (STOP), recorded before it is sent.
  *
- *     notice, drain --> WANTED --halt at S--> STOPS --all stand at S, and S is published--> SAVED
- *                          |                    | a member dies: the others stop where they stand
+ *     notice, drain --> WANTED --halt at S--> STOPS --all are at S, and S is published--> SAVED
+ *                          |                    | a member dies: the others stop at their position
  *                          |                    | no state is left, or no time: UNSAVED
  *                          '-- no step was begun: UNSAVED
- *     SAVED, UNSAVED --all tasks are gone--> REQUEUES --all are collected--> QUEUED, to go on from
- *                                       '--> the job ends as PREEMPTED       its newest checkpoint
+ *     SAVED, UNSAVED --all tasks exited--> REQUEUES --all are collected--> QUEUED, to go on from
+ *                                     '--> the job ends as PREEMPTED       its newest checkpoint
  *
  * And checkpoints on request: the same step, without a halt. */
 #include "coordinator/core/facts/preempt.h"
 
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-/* What there is to go on from. */
+/* Adds the checkpoint that the job will go on from. */
 static void saved_text(const struct job *job, struct text *text)
 {
     CADRE_ASSERT(job->preempt == PREEMPT_SAVED || job->preempt == PREEMPT_UNSAVED);
@@ -50,7 +49,6 @@ void preempt_note(struct job *job)
     saved_text(job, &text);
 }
 
-/* Its tasks are to be gone by then. */
 void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us)
 {
     CADRE_ASSERT(job->preempt != PREEMPT_NOT);
@@ -100,7 +98,7 @@ void preempt_notice(
         return;
     }
     if (!preempt_possible(job)) {
-        return; /* it is under way */
+        return; /* it is being preempted already */
     }
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
     task_name(core, job, slot, &text);
@@ -119,7 +117,7 @@ void preempt_drained(struct core *core, struct job *job)
     text_add(&text, ps_job_is_set(&job->ps_job)
                         ? "the worker of its chief or of a server drains"
                         : "its worker drains, and there is no room elsewhere");
-    job->requeues = true; /* as always with drains, it is no failure of the job */
+    job->requeues = true; /* a drain is no failure of the job */
     preempt_begin(core, job, 0);
 }
 
@@ -129,7 +127,7 @@ void preempt_time_limit(struct core *core, struct job *job, const char *why)
     CADRE_ASSERT(why[0] != '\0');
     job->requeues = false;
     if (!preempt_possible(job)) {
-        return; /* it is leaving for another reason, which is told */
+        return; /* it is being preempted for another reason, which is shown */
     }
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
     text_add(&text, why);
@@ -141,14 +139,15 @@ static void preempt_stop_set(struct core *core, struct job *job, uint64_t positi
     preempt_move(job, PREEMPT_STOPS);
     job->saves = false;
     halt_stop(job, position);
-    job->checkpoint_at = POSITION_NONE; /* it is saved there */
+    job->checkpoint_at = POSITION_NONE; /* the stop saves it */
     job->checkpoint_asked = false;
     job_due(core, job, DUE_HALT | DUE_RELEASE | DUE_RELEASE_RESEND | DUE_CHANGED);
     CADRE_ASSERT(preempt_stops(job) && job->halt_at == position);
 }
 
-/* A halt for joiners or a drain that is pending ends with a plan, and that stops then. Who is done
- * begins no step. */
+/* Sets a stop or a checkpoint at the watermark and one more (rule 3), when all members have said
+ * hello (rule 4). A pending halt for joins or a drain ends with a plan, which sets the stop. A
+ * program that has finished begins no step. */
 void preempt_control(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->phase == PHASE_RUN);
@@ -165,13 +164,15 @@ void preempt_control(struct core *core, struct job *job)
     CADRE_ASSERT(job->checkpoint_at == POSITION_NONE || job->checkpoint_at > job->resume);
 }
 
+/* Rule 15: a plan sets a pending stop again at its first position, and a checkpoint as soon as all
+ * have said hello. */
 void preempt_plan(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->halt_kind == HALT_NONE);
     if (preempt_stops(job)) {
         preempt_stop_set(core, job, job->resume);
     } else if (job->checkpoint_at != POSITION_NONE) {
-        job->checkpoint_at = POSITION_NONE; /* a new one is set when all are there */
+        job->checkpoint_at = POSITION_NONE; /* a new one is set by preempt_control() */
         job->checkpoint_asked = true;
     }
     CADRE_ASSERT(job->checkpoint_at == POSITION_NONE);
@@ -196,8 +197,8 @@ void preempt_timeout(struct core *core, struct job *job)
     }
 }
 
-/* Why is not recorded, nor whether a drain was the reason. A stop at 0 says that nothing is saved:
- * a real one lies behind a step. */
+/* The reason is not recorded, nor whether it was a drain. A stop at 0 means that nothing is saved:
+ * a real one is behind a step. */
 void preempt_restore(struct job *job, const struct core_restore_job *restore)
 {
     struct text text = text_begin(job->preempt_text, sizeof(job->preempt_text));
@@ -215,7 +216,7 @@ void preempt_restore(struct job *job, const struct core_restore_job *restore)
     }
 }
 
-/* Nobody of the generation is left, or its members are given a lease more to be heard. */
+/* No member is left, or the members get a lease more to say hello. */
 void preempt_resume(struct core *core, struct job *job)
 {
     uint64_t due_us = core->now_us + core->options.lease_us + core->options.grace_us;

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Crews: jobs whose tasks are of types. The chief alone is the roster: plans, steps, checkpoints,
- * preemption and the end are as of a job of one task. All others attend: they are started, watched
- * and started again in their slots, and told where the others are; they never make a generation
- * end, and none is kept from ending by them.
+ * Ps jobs: the tasks have roles. The chief alone is the roster: plans, steps, checkpoints,
+ * preemption and the end are those of a job of one task. The other tasks are started, watched and
+ * started again in their slots, and receive the addresses of each other; their ends do not end a
+ * generation, and no generation waits for them.
  *
- *     MEMBERS    full state, whenever one comes or goes, and behind each plan; of the job's own
- *                generation, so not before the chief has one, nor between two. Who is told of n is
- *                told the less often the larger n is
- *     the end    bye to the chief -> workers, evaluator: bye -> all gone -> servers: bye
+ *     MEMBERS    full state, whenever one comes or goes, and after each plan; of the job's own
+ *                generation, so not before the chief has a plan, nor between two plans. The larger
+ *                the job is, the longer is the shortest time between two
+ *     the end    bye to the chief -> workers, evaluator: bye -> all exited -> servers: bye
  */
 #include "coordinator/core/facts/ps_job.h"
 
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
-/* A wait that is shorter is only that the last task of a slot is collected. */
+/* A shorter wait only means that the last task of a slot is being collected. */
 #define NOTICEABLE_US UINT64_C(1000000)
 
 bool ps_job_fits(const struct core_job_spec *spec)
@@ -156,7 +154,7 @@ void ps_job_task_placed(struct core *core, struct job *job, uint32_t slot, uint3
     task->attempts++;
     task->attempts_generation = job->generation.number + (job->phase == PHASE_JOIN ? 1 : 0);
     task->predecessor = home ? task->kept : 0;
-    task->backed.number = 0; /* the life before says nothing any more */
+    task->backed.number = 0; /* the last incarnation sends nothing any more */
     job_due(core, job, DUE_PS_JOB);
     CADRE_ASSERT(task->attempts > 0);
 }
@@ -180,16 +178,16 @@ void ps_job_restart(struct core *core, struct job *job)
     job->ps_shutdown = PS_SHUTDOWN_NONE;
     for (uint32_t slot = 0; slot < job->tasks && ps_job_is_set(&job->ps_job); slot++) {
         struct task *task = job_task(core, job, slot);
-        /* What was started for the next generation already, in vain, counts for it. */
+        /* Starts for the next generation count, also those that failed. */
         task->attempts =
             task->attempts_generation == job->generation.number + 1 ? task->attempts : 0;
-        task->backed = (struct task_backed){0}; /* nothing of this generation is taken over */
+        task->backed = (struct task_backed){0}; /* no copy of this generation is used */
     }
 }
 
-/* The copy may be taken as long as this is recorded, and no longer: a server that goes on alone,
- * and one in its place that takes the copy, exclude each other, because whoever was replaced or is
- * lost is not heard. */
+/* The copy may be used as long as this is recorded, and no longer: a server that goes on alone, and
+ * its replacement that takes the copy, exclude each other, because messages of a replaced or lost
+ * task are dropped (protocol, rule 7). */
 void ps_job_backed(
     struct core *core, struct job *job, uint32_t slot, const struct task_backed *backed)
 {
@@ -202,7 +200,7 @@ void ps_job_backed(
     const struct task *behind =
         job_task(core, job, first + (slot - first + 1) % job->ps_job.servers);
     if (backed->by != 0 && (behind->incarnation != backed->by || !task_is_usable(behind))) {
-        return; /* it hears that this one is not there, and says something else */
+        return; /* MEMBERS lacks that one, and the server sends another */
     }
     if (backed->number > task->backed.number) {
         task->backed = *backed;
@@ -220,7 +218,7 @@ bool ps_job_only_waits(const struct core *core, const struct job *job)
     return ps_job_is_set(&job->ps_job) && core->now_us - job->waits_us < NOTICEABLE_US;
 }
 
-/* What was started for an older generation is no life of this one, nor of the next. */
+/* Starts for an older generation count neither for this one nor for the next. */
 void ps_job_restore_attempts(
     const struct job *job, struct task *task, const struct core_restore_task *restore)
 {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Attendants of a crew that are told to end together, and that are waited for. */
-#include "coordinator/core/facts/ps_tasks.h"
-
+ * Ps tasks that are ended together, and waits for ps tasks. */
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/lease.h"
+
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -38,7 +36,7 @@ void ps_tasks_dismiss_all(struct core *core, struct job *job)
     CADRE_ASSERT(job->ps_task_counts[ROLE_SERVER] + ps_job_nonserver_count(job) == 0);
 }
 
-/* Who is silent with its worker, and not lost, is not to be told as gone. */
+/* Whether a ps task without a hello is silent with its worker, so that MEMBERS has to wait. */
 static bool recalls_silent(const struct core *core, const struct job *job)
 {
     bool silent = false;
@@ -98,7 +96,7 @@ void ps_tasks_restored(struct core *core, struct job *job)
     if (!ps_job_is_set(&job->ps_job) || !goes_on || job->stopped) {
         return;
     }
-    /* Those of an older generation were told to end, as far as they could be. */
+    /* Tasks of an older generation were dismissed then, if they were connected. */
     for (uint32_t slot = 1; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
         if (task_is_usable(task) && task->attempts_generation != job->generation.number) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest position that members may have been told is published. A checkpoint that turns out to
- * be damaged takes nothing of that back: who heard of it is past its cadre_save, and waits for
- * those that did not hear of it yet, so they hear the same. What a job goes on from is another
- * question (job->checkpoint). */
-#include "coordinator/core/facts/published.h"
+ * The newest position that members may have received as published. A checkpoint that is found
+ * damaged does not lower it: members that received it are past their cadre_save and wait for those
+ * that did not, so these receive the same. What a job goes on from is job->checkpoint. */
+#include "coordinator/core/facts/verified.h"
 
 #include "coordinator/core/state/actions.h"
 
@@ -29,14 +28,14 @@ void published_cut(struct job *job)
 void published_note(struct core *core, struct job *job)
 {
     if (job->published == POSITION_NONE || job->generation.number == 0) {
-        return; /* nobody was told */
+        return; /* no member received one */
     }
     struct core_record *record = record_add(core, job, CORE_RECORD_PUBLISHED, true);
     record->published =
         (struct core_position){.number = job->generation.number, .position = job->published};
 }
 
-/* What is lost was told in this generation, or is of the line that it goes on from. */
+/* The lost one was sent in this generation, or is on the timeline that it goes on from. */
 void published_restore(struct job *job, const struct core_restore_job *restore)
 {
     CADRE_ASSERT(job->published == POSITION_NONE);
@@ -49,6 +48,6 @@ void published_restore(struct job *job, const struct core_restore_job *restore)
         published_raise(job, lost->position);
     }
     if (restore->generation.number == 1 && restore->resume > 0) {
-        published_raise(job, restore->resume); /* another job's, which it went on from */
+        published_raise(job, restore->resume); /* another job's, which the job went on from */
     }
 }

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Failures that a job survives: they are counted, and those that bring nothing are spaced out. */
-#include "coordinator/core/facts/restarts.h"
-
+ * Failures that a job survives: they are counted, and restarts without a step are delayed. */
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/text_format.h"
 
-/* Between restarts that bring nothing: doubled each time. */
+/* The pause before a restart without a step between: doubled each time. */
 #define BACKOFF_MIN_US        UINT64_C(100000)
 #define BACKOFF_MAX_US        UINT64_C(10000000)
 #define BACKOFF_DOUBLINGS_MAX 8
 
-/* What fails before it takes a step fails again: each time it is given longer. The first restart is
- * at once, and so is each after a step, or after as long as the longest pause. */
+/* A program that fails before it takes a step fails again: each pause is longer. The first restart
+ * is at once, and so is each after a step, or after running as long as the longest pause. */
 static void back_off(struct core *core, struct job *job)
 {
     CADRE_ASSERT(job->restarts > 0 && job->restarts <= job->max_restarts);
     if (job->formed && core->now_us - job->progress_us >= BACKOFF_MAX_US) {
-        job->restarts_without_step = 0; /* its steps are long, or it is a crew that takes none */
+        job->restarts_without_step = 0; /* its steps are long, or it is a ps job that takes none */
     }
     job->formed = false;
     if (job->restarts_without_step++ == 0) {

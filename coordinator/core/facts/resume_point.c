@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the members of a generation stand that are frozen and reported. */
-#include "coordinator/core/facts/resume_point.h"
+ * Positions of the frozen members that reported: where the next generation begins. */
+#include "coordinator/core/facts/abort.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
@@ -12,6 +12,7 @@ static void resume_point_see(struct resume_point *resume_point, const struct cor
     bool drains = task_drains(core, job, task);
     CADRE_ASSERT(task->reported && task->rank != NONE);
     resume_point->draining += drains;
+    /* Rules 8 and 9: the highest clean position, and the lowest rank that has it. */
     if (!task_holds_state(job, task) ||
         (resume_point->source != NONE && task->position < resume_point->position)) {
         return;
@@ -40,6 +41,7 @@ struct resume_point resume_point_find(const struct core *core, const struct job 
     struct resume_point resume_point = {.source = NONE, .staying = NONE};
     for (uint32_t slot = 0; slot < job->tasks; slot++) {
         const struct task *task = job_task(core, job, slot);
+        /* Rule 6: only reports of frozen, usable members of the newest plan choose. */
         if (task_is_usable(task) && task->rank != NONE && task->reported) {
             resume_point_see(&resume_point, core, job, slot, task);
         }

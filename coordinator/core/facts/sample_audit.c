@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the ledger can prove: how many samples of an epoch were fed in steps that are committed. The
- * state itself carries these sums, arrivals tell them. What all have applied is recorded when an
- * epoch is complete, when another run begins, at a plan and at the end. Beside it, where each
- * stream stands, for those that come later. */
-#include "coordinator/core/facts/sample_audit.h"
+ * The sample audit: how many samples of an epoch were consumed in committed steps. The state itself
+ * carries these sums, and arrivals report them. What all have applied is recorded when an epoch is
+ * complete, when another begins, at a plan and at the end; beside it the positions of the streams,
+ * for joiners. arrivals.c, plan.c and emit.c call this. */
+#include "coordinator/core/facts/timeline.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
@@ -28,7 +28,7 @@ static void sample_audit_emit(struct core *core, struct job *job, struct sample_
     CADRE_ASSERT(sample_audit->recorded != POSITION_NONE);
 }
 
-/* What was told ahead of the others holds as soon as they have applied as much. */
+/* A value that arrived early counts as soon as all have applied its position. */
 static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t applied)
 {
     if (sample_audit->ahead_at > sample_audit->at && sample_audit->ahead_at <= applied) {
@@ -38,8 +38,8 @@ static void sample_audit_settle(struct sample_audit *sample_audit, uint64_t appl
     CADRE_ASSERT(sample_audit->ahead_at <= sample_audit->at || sample_audit->ahead_at > applied);
 }
 
-/* The entry of the cursor's epoch; another makes room for it: a free one, or that which was told
- * longest ago. */
+/* The entry of the cursor's epoch; if there is none, a free one or the one that arrived longest ago
+ * is reused. */
 static struct sample_audit *sample_audit_of(
     struct core *core, struct job *job, const struct cursor *cursor)
 {
@@ -57,7 +57,7 @@ static struct sample_audit *sample_audit_of(
     sample_audit_settle(oldest, job->applied.least);
     sample_audit_emit(core, job, oldest);
     *oldest = (struct sample_audit){.cursor = *cursor, .recorded = POSITION_NONE};
-    job_due(core, job, DUE_CONSUMED); /* another run has begun */
+    job_due(core, job, DUE_CONSUMED); /* another epoch has begun */
     CADRE_ASSERT(sample_audit_is_of(oldest, cursor));
     return oldest;
 }
@@ -102,7 +102,7 @@ static void stream_advance(struct core *core, struct job *job, const struct agen
     }
 }
 
-/* How far it stands is told again. */
+/* Arrivals will report the stream's position again. */
 static void stream_undo(struct job *job, const struct cursor *cursor)
 {
     CADRE_ASSERT(cursor->stream <= LIMIT_STREAMS);
@@ -173,11 +173,12 @@ void sample_audit_record(struct core *core, struct job *job, bool all, uint64_t 
     }
 }
 
-/* What was told of steps that are not in the line any more is void. After a regroup in place all
- * that all had applied is in it, but for a step whose holders were all lost: then arrivals tell the
- * feed without it. From a checkpoint nothing is known to be. */
+/* Removes what arrived of steps that are not on the timeline any more. After a regroup in place all
+ * steps that all had applied are on it, except a step whose holders were all lost: then arrivals
+ * report the sums without it. After a restart from a checkpoint nothing is known. */
 void sample_audit_cut(struct job *job)
 {
+    /* Section 1.3: the plan truncates the ledger at its first position. */
     if (job->restarted) {
         memset(job->streams, 0, sizeof(job->streams));
     }

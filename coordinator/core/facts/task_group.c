@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parties: the tasks of one job on one worker, which arrive as one. They lie without gaps at the
- * start of the job's array; when one is given up the last takes its place. */
-#include "coordinator/core/facts/task_group.h"
+ * Task groups: the tasks of one job on one worker, which arrive as one. They fill the start of the
+ * job's array; when one is removed the last takes its index. tasks.c calls this for each placement,
+ * membership.c and silence.c walk a worker's tasks with it. */
+#include "coordinator/core/facts/tasks.h"
 
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/workers.h"
@@ -32,7 +33,7 @@ static uint32_t task_group_open(struct core *core, struct job *job, uint32_t wor
     return ref.task_group;
 }
 
-/* Takes it out of its worker's list. */
+/* Removes it from its worker's list. */
 static void task_group_unlink(struct core *core, struct job *job, uint32_t number)
 {
     struct task_group *task_group = job_task_group(core, job, number);
@@ -54,7 +55,7 @@ static void task_group_unlink(struct core *core, struct job *job, uint32_t numbe
     map_remove(&core->task_groups_by_worker, task_group_key(core, job, task_group->worker), number);
 }
 
-/* The last party of the job moves to `number`. */
+/* Moves the job's last task group to `number`. */
 static void task_group_move(struct core *core, struct job *job, uint32_t from, uint32_t number)
 {
     struct task_group *task_group = &core->task_groups[job->first + number];
@@ -103,7 +104,7 @@ static void task_group_close(struct core *core, struct job *job, uint32_t number
     if (worker != NONE) {
         const struct worker *w = &core->workers[worker];
         if (w->leaves && w->state == WORKER_AWAY && w->task_groups.job == NONE) {
-            worker_forget(core, worker); /* which was drained */
+            worker_forget(core, worker); /* it was drained */
         }
     }
 }

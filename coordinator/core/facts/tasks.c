@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is true of a task, and what of it is counted for its job. Whoever changes a task does it
- * here, so that the counts are right. */
+ * The facts of a task, and the counts of its job over them. Every change of a task is made here, so
+ * that the counts are right. events/ and decide/ call this. */
 #include "coordinator/core/facts/tasks.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/task_group.h"
-#include "coordinator/core/facts/underfilled.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -59,7 +58,7 @@ static void count_usable(struct job *job, const struct task *task, uint32_t by)
     }
 }
 
-/* Takes the task out of the counts before it is changed, and puts it back afterwards. */
+/* Removes the task from the counts before a change; facts_tasks_recount() adds it after it. */
 static void facts_tasks_uncount(struct job *job, const struct task *task)
 {
     if (task_is_usable(task)) {
@@ -87,7 +86,7 @@ void task_move(struct job *job, struct task *task, enum task_state state)
     CADRE_ASSERT(job->running <= job->alive);
 }
 
-void task_place(
+void task_assign(
     struct core *core, struct job *job, uint32_t slot, uint32_t worker, uint64_t incarnation)
 {
     struct task *task = job_task(core, job, slot);
@@ -160,9 +159,9 @@ void task_report_again(struct job *job, struct task *task)
     CADRE_ASSERT(job->reported < job->present);
 }
 
-/* Members of a generation are one step apart at most. So whoever was to receive its first position,
- * and did not, stands one before it, with all of its state. Nobody stands behind a checkpoint that
- * is published: who says so has no state that counts. */
+/* Rule 9: dirty is never a source. Members of a generation are one step apart at most, so a member
+ * that was to receive its first position, and did not, is one before it with all of its state. No
+ * member is behind a published checkpoint: such a report counts as without a state. */
 bool task_holds_state(const struct job *job, const struct task *task)
 {
     return task->clean && task->position + 1 >= job->resume &&
@@ -242,7 +241,7 @@ void joiners_dismiss(struct core *core, struct job *job)
     CADRE_ASSERT(job->usable == job->present);
 }
 
-/* Their programs may have something else to do, or be at their end. */
+/* Their programs may go on with another stream, or end. */
 void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
 {
     CADRE_ASSERT(stream <= LIMIT_STREAMS);
@@ -256,15 +255,14 @@ void joiners_outdate(struct core *core, struct job *job, uint32_t stream)
     }
 }
 
-void task_owe(struct job *job, struct task *task)
+void task_refill_now(struct job *job, struct task *task)
 {
     CADRE_ASSERT(!task_is_ps_task(task));
     CADRE_ASSERT(state_is_gone(task->state));
     refill_move(job, task, REFILL_NOW);
-    CADRE_ASSERT(job->owed <= job->gone);
+    CADRE_ASSERT(job->refilled <= job->gone);
 }
 
-/* Nothing of it is left on its worker: its slot is free again. */
 void task_collect(struct core *core, struct job *job, uint32_t slot)
 {
     struct task *task = job_task(core, job, slot);
@@ -297,7 +295,7 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
         return;
     }
     uint64_t incarnation = task->incarnation;
-    bool later = task->refill == REFILL_NEXT_PLAN && job->phase == PHASE_RUN;
+    bool declined = task->refill == REFILL_NEXT_PLAN && job->phase == PHASE_RUN;
     ps_job_task_vacated(core, job, slot);
     task_group_remove(core, job, slot);
     refill_move(job, task, REFILL_AFTER_PLAN);
@@ -306,14 +304,14 @@ void task_vacate(struct core *core, struct job *job, uint32_t slot)
     job->collected--;
     task_clear(task);
     task->incarnation = incarnation;
-    refill_move(job, task, later ? REFILL_NEXT_PLAN : REFILL_AFTER_PLAN);
+    refill_move(job, task, declined ? REFILL_NEXT_PLAN : REFILL_AFTER_PLAN);
     underfilled_note(core, job);
     job_due(core, job, DUE_CHANGED | DUE_REGROUP);
     if (job->preempt == PREEMPT_REQUEUES) {
         job_due(core, job, DUE_REQUEUE);
     }
     CADRE_ASSERT(task->state == TASK_WAITING && task->task_group == NONE);
-    CADRE_ASSERT(job->collected <= job->gone && job->owed <= job->gone);
+    CADRE_ASSERT(job->collected <= job->gone && job->refilled <= job->gone);
 }
 
 void task_clear(struct task *task)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job's time limit. It counts from the job's first placing, over restarts of tasks and of the
- * coordinator and over preemptions, with the wait for other machines. When it is over the job
- * leaves as if it were preempted, with its state saved, and ends as FAILED; one that is at its end
- * already, or has nothing to save, is stopped as it is, and one that waits in the queue to go on
- * leaves that. */
-#include "coordinator/core/facts/time_limit.h"
+ * A job's time limit. It counts from the job's first placement, over restarts of tasks and of the
+ * coordinator and over preemptions, with the wait for other machines. When it is over the job is
+ * preempted, with its state saved, and ends as FAILED. A job that has finished, or has nothing to
+ * save, is stopped as it is, and a queued one is removed from the queue. */
+#include "coordinator/core/facts/preempt.h"
 
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/text_format.h"
 
@@ -59,12 +56,12 @@ void time_limit_timeout(struct core *core, struct job *job)
     job->over_time_limit = true;
     if (job->state == JOB_QUEUED) {
         core->queue_head_known = false;
-        job_due(core, job, DUE_CHANGED); /* it ends when it speaks, and is not placed until then */
+        job_due(core, job, DUE_CHANGED); /* turn/turn.c ends it, and it is not placed until then */
         return;
     }
     if (job->phase == PHASE_DONE && job->preempt == PREEMPT_NOT) {
         time_limit_fail(core, job);
-        job_stops(core, job); /* its programs were done, and did not exit */
+        job_stops(core, job); /* its programs had finished, and did not exit */
         return;
     }
     preempt_time_limit(core, job, sentence);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The line of a generation: which positions are steps of which epoch of which stream. A program
- * steps through runs of steps, each of one epoch; whoever begins a run says so in an arrival, whose
- * cursor is that of the run it stands in. The runs of all parties must fit together.
+ * The timeline of a generation: which positions are steps of which epoch of which stream (protocol,
+ * rule 25). A program steps through ranges of steps, each of one epoch; a task that begins one
+ * claims it by an arrival, whose cursor is that of its current range. The ranges of all task groups
+ * must fit together. arrivals.c calls this.
  *
- *     begin=0             begin=10         begin=12
+ *     begin=0             begin=10            begin=12
  *     | stream 1, epoch 0 | stream 2, epoch 0 | stream 1, epoch 0 again, or another ...
  *
- * A run is claimed as far as the window and its epoch reach. A program may leave it before: then a
- * later run begins inside and cuts it. It is an error only when somebody applied steps beyond the
- * cut as part of the earlier one. What was admitted beyond a cut belongs to the runs that follow,
- * as they are told. */
+ * A range is claimed as far as the window and its epoch reach. A program may leave it earlier: then
+ * a later range begins inside and cuts it. That is an error only if a task applied steps beyond the
+ * cut as part of the earlier range. Steps admitted beyond a cut belong to the ranges that follow.
+ */
 #include "coordinator/core/facts/timeline.h"
 
 #include "coordinator/core/facts/outcome.h"
@@ -37,7 +38,7 @@ static void text_timeline_position(struct text *text, const struct core *core,
     }
 }
 
-/* Two claims for the same position: the job fails with both. */
+/* Rule 25: one position is one step of one epoch. Two claims for it fail the job. */
 static void timeline_conflict(struct core *core, struct job *job,
     const struct step_range *step_range, uint32_t other, uint32_t task_group,
     const struct cursor *cursor, uint64_t position)
@@ -71,7 +72,7 @@ static struct step_range *timeline_insert(
     return &job->step_ranges[at];
 }
 
-/* An epoch's length is recorded as soon as somebody who knows it has begun the epoch (rule 23).
+/* Rule 23: an epoch's length is recorded as soon as a task with that length has begun the epoch.
  * Steps without a batch (stream 0) have no data that could end. */
 static void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
@@ -86,7 +87,7 @@ static void timeline_end(struct core *core, struct job *job, const struct cursor
     record->end_of_data = *cursor;
 }
 
-/* Whether the claim can stand beside an older stretch that begins at another position. */
+/* Whether the claim fits an older range that begins at another position. */
 static bool timeline_adjacent(struct core *core, struct job *job, struct step_range *s,
     uint32_t task_group, const struct agent_arrived *arrived, uint64_t *limit)
 {
@@ -113,8 +114,8 @@ static bool timeline_adjacent(struct core *core, struct job *job, struct step_ra
     return true;
 }
 
-/* Whether a claim is of the very run that an older one began. A run of which nobody has applied a
- * step may be given up by the party that began it: the step failed there and nothing came of it. */
+/* Whether the claim is of the older range that begins at the same position. A range of which no
+ * step was applied may be replaced by the task group that began it: its step failed there. */
 static bool timeline_same(struct core *core, struct job *job, struct step_range *s,
     uint32_t task_group, const struct cursor *cursor)
 {
@@ -136,7 +137,7 @@ static bool timeline_same(struct core *core, struct job *job, struct step_range 
     return true;
 }
 
-/* A cursor is that of a step which is in hand. */
+/* Whether the cursor is that of a step which the task group has the batch of. */
 static bool timeline_possible(
     struct core *core, struct job *job, uint32_t task_group, const struct agent_arrived *arrived)
 {
@@ -166,8 +167,8 @@ static bool timeline_possible(
     return false;
 }
 
-/* Finds the run of the claim among those that are known, and where it stands or would stand. NULL
- * and true: it is a new one. */
+/* Finds the claim's range, and its index or where it is to be inserted. NULL and true: it is new.
+ */
 static bool timeline_find(struct core *core, struct job *job, uint32_t task_group,
     const struct agent_arrived *arrived, uint64_t *limit, uint32_t *ret_at,
     struct step_range **ret_mine)
@@ -192,7 +193,7 @@ static bool timeline_find(struct core *core, struct job *job, uint32_t task_grou
     return true;
 }
 
-/* What all have applied is not asked for again. */
+/* Drops ranges that all have applied. */
 static void timeline_trim(struct job *job)
 {
     uint32_t past = 0;
@@ -220,7 +221,7 @@ bool timeline_claim(
     CADRE_ASSERT(task_group < job->task_groups);
     CADRE_ASSERT(job->phase == PHASE_RUN);
     if (arrived->up_to <= job->resume || arrived->up_to == cursor->begin) {
-        return true; /* nothing is claimed (of this run) yet */
+        return true; /* nothing is claimed (of this range) yet */
     }
     if (!timeline_possible(core, job, task_group, arrived)) {
         return false;

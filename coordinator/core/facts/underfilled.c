@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which placed jobs want places: slots of tasks that were lost, and those for which there was no
- * room at first. They stand in a list, in the order of the queue. */
-#include "coordinator/core/facts/underfilled.h"
+ * Placed jobs with slots to fill: slots of lost tasks, and those for which no slot was free at
+ * first. They are in a list, in the order of the queue. */
+#include "coordinator/core/facts/jobs.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
 
-/* Before the first plan only what was lost is placed again: hellos are awaited from all. */
+/* Before the first plan only lost tasks are placed again, since all others are to say hello. */
 uint32_t underfilled_count(const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
-    bool deserted = job->phase == PHASE_RUN && job->present == 0;
+    bool all_left = job->phase == PHASE_RUN && job->present == 0;
     bool leaves = job->preempt > PREEMPT_STOPS || (ps_job_is_set(&job->ps_job) && job->silent > 0);
     bool pauses = deadline_armed(job, DEADLINE_BACKOFF);
     CADRE_ASSERT(job->declined <= job->waiting);
     CADRE_ASSERT(job->waiting + job->alive + job->gone == job->tasks);
-    if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || deserted ||
+    if (job->state == JOB_QUEUED || job->outcome != 0 || job->phase == PHASE_DONE || all_left ||
         leaves || pauses) {
         return 0;
     }
@@ -32,9 +32,10 @@ uint32_t underfilled_count(const struct job *job)
 uint32_t underfilled_lack(const struct core *core, const struct job *job)
 {
     bool first = job->phase == PHASE_JOIN && job->generation.number == 0;
-    uint32_t held = ps_job_is_set(&job->ps_job) ? ps_job_held_slots(core, job)
-                                                : job->usable + (first ? job->gone - job->owed : 0);
-    CADRE_ASSERT(job->owed <= job->gone);
+    uint32_t held = ps_job_is_set(&job->ps_job)
+                        ? ps_job_held_slots(core, job)
+                        : job->usable + (first ? job->gone - job->refilled : 0);
+    CADRE_ASSERT(job->refilled <= job->gone);
     CADRE_ASSERT(held <= job->tasks);
     return job->tasks_min > held ? job->tasks_min - held : 0;
 }

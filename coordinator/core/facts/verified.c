@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verified position of a job: the newest whose states were found equal on all replicas of its
- * generation, by members that compared them (arrivals), or of which all say the same digest
- * (facts/divergence.c). It lies on the line: positions that a plan cuts off take it along. What is
- * recorded may be older, since a record a minute is enough: a start of the coordinator makes
- * members say again what they know. */
+ * The verified position of a job: the newest at which all replicas of its generation had equal
+ * states, as members found by comparing (arrivals), or as their reports show (divergence.c). A plan
+ * that cuts it off lowers it. The recorded one may be up to a minute older, because members send
+ * theirs again after a start of the coordinator. */
 #include "coordinator/core/facts/verified.h"
 
 #include "coordinator/core/facts/tasks.h"
@@ -45,17 +44,17 @@ bool verified_is_alone(const struct core *core, const struct job *job)
     return job->roster == 1 && job_task(core, job, core->members[job->first])->replicas <= 1;
 }
 
-/* That a later state was equal says that the replicas' were at the part's position, for one that
- * differs goes on differing; it says nothing of the copy that was saved. So its own digest must be
- * one that was compared at its position: the newest told, or one that the chief has seen, since the
- * program may change what no step writes and have it compared again there. */
+/* States that differ stay different, so an equal later state shows that the replicas were equal at
+ * the part's position; it does not show that the saved copy is right. So the part's own digest must
+ * have been compared at its position: it is the newest verified one, or the chief has seen it,
+ * since the program may change variables between steps and have them compared again there. */
 bool verified_covers(
     const struct core *core, const struct job *job, const struct core_checkpoint *part)
 {
     const struct verified *verified = &job->verified;
     CADRE_ASSERT(part->position <= job->released);
     bool alone = verified_is_alone(core, job) && part->position >= job->resume;
-    if (part->digest == 0 || alone) { /* before that it had others to be compared with */
+    if (part->digest == 0 || alone) { /* earlier parts had others to be compared with */
         return true;
     }
     return is_known(verified) &&
@@ -106,7 +105,7 @@ void verified_published(struct job *job)
     }
 }
 
-/* Whoever said it is not known to have been told of more than what is recorded as released. */
+/* A recorded position beyond the recorded watermark does not count. */
 void verified_restore(struct job *job, const struct core_restore_job *restore)
 {
     struct verified saved = of_checkpoint(job);
@@ -133,7 +132,7 @@ bool verified_lacks(const struct core *core, const struct job *job, uint64_t pos
             continue;
         }
         bool known = task->trusts > 0 && task->trusts - 1 > verified &&
-                     task->trusts - 1 <= job->released; /* its arrival is on its way */
+                     task->trusts - 1 <= job->released; /* its arrival has not come yet */
         verified = known ? task->trusts - 1 : verified;
         asked |= task->trusts > 0;
         holders += task_holds_state(job, task) && task->position == position;

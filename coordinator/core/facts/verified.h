@@ -1,33 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest position whose states were found equal on all replicas. */
+ * The newest position with equal states on all replicas, and the published one in releases. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
 #define CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
 
 #include "coordinator/core/state/state.h"
 
-/* Somebody who compared those of all says so. Of an older position than is known, of one that no
- * member of this generation can have compared, or of none: nothing changes. */
+/* ---- verified.c ---- */
+
+/* All replicas had this state. An older position than the known one, one that no member of this
+ * generation can have compared, or none changes nothing. */
 void verified_raise(struct core *core, struct job *job, const struct verified *verified);
-/* Whether the state that this part of this generation holds was compared, or needs not be. */
+/* Whether the state that this part of this generation holds was compared, or cannot be. */
 bool verified_covers(
     const struct core *core, const struct job *job, const struct core_checkpoint *part);
 
-/* The generation is one replica: nobody could be compared with it. */
+/* Whether the generation is one replica, with no other to be compared with. */
 bool verified_is_alone(const struct core *core, const struct job *job);
-/* A generation begins: what lies behind its first position is of a line that is cut off. */
+/* A generation begins: later positions are on a timeline that is cut off. */
 void verified_cut(struct job *job);
-/* All finished: what is known is recorded, however soon after the last. */
+/* All finished: the newest is recorded, however soon after the last. */
 void verified_last(struct core *core, struct job *job);
-/* The newest published checkpoint is recorded, with its digest. Where nobody could contradict it,
- * as in a job whose only task is what is left of many, that counts. */
+/* The newest published checkpoint is recorded with its digest, which counts as verified if nothing
+ * later is, as in a job with only one task left. */
 void verified_published(struct job *job);
-/* After a start of the coordinator. */
+/* After a start of the coordinator: the recorded one. */
 void verified_restore(struct job *job, const struct core_restore_job *restore);
 
-/* Whether a job whose members all reported may not go on from `position`, the highest where one
- * stands: they want it to go on from what is verified, nothing so late is, and a member is gone, or
- * stands elsewhere and would take over another's state, so that nobody will compare what it held.
- */
+/* Whether a job whose members all reported must not go on from `position`, the highest one: the
+ * members ask for verified states, no such late one is verified, and a member was lost or is at
+ * another position, so that its state can no longer be compared. */
 bool verified_lacks(const struct core *core, const struct job *job, uint64_t position);
+
+/* ---- published.c ---- */
+
+/* A checkpoint of this position is published. */
+void published_raise(struct job *job, uint64_t position);
+/* A generation begins: later positions are on a timeline that is cut off. */
+void published_cut(struct job *job);
+/* A checkpoint is lost that members may have received: records the position. */
+void published_note(struct core *core, struct job *job);
+/* After a start of the coordinator: what members may have received. */
+void published_restore(struct job *job, const struct core_restore_job *restore);
 
 #endif

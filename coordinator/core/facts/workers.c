@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker daemons that are known, each one life of a daemon, and until when each is waited for.
- * A lease is moved lazily: hearing from a worker costs nothing, and a deadline that comes up too
- * early is put back to where it belongs. */
+ * The known worker daemons, each one incarnation, and until when the core waits for each. A lease
+ * is moved lazily: a message of a worker costs nothing, and a deadline that comes up too early is
+ * set again. */
 #include "coordinator/core/facts/workers.h"
 
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"
 
-#define AGAIN_PART 4 /* of a lease: the overdue are looked at again */
+#define AGAIN_PART 4 /* of a lease: overdue workers are checked again */
 
 void worker_seen(struct core *core, uint32_t worker)
 {
@@ -20,13 +20,12 @@ void worker_clears(struct core *core, uint32_t worker)
 {
     struct worker *w = &core->workers[worker];
     CADRE_ASSERT(w->state == WORKER_CONNECTED);
-    if (w->leftovers > 0) { /* it may say so more often than it should */
+    if (w->leftovers > 0) { /* an agent may report it more often than it should */
         w->leftovers--;
         worker_offer(core, worker);
     }
 }
 
-/* A new life of a daemon, not connected yet. */
 uint32_t worker_add(struct core *core, const char *name)
 {
     uint32_t worker = list_take(&core->workers_free);
@@ -52,7 +51,7 @@ uint64_t worker_patience_us(const struct core *core, const struct worker *worker
     uint64_t wait_timeout_us = core->options.rewind_us;
     CADRE_ASSERT(worker->state != WORKER_FREE);
     if (worker->orphan_us > 0 && worker->orphan_us < wait_timeout_us) {
-        wait_timeout_us = worker->orphan_us; /* then it has ended them by itself */
+        wait_timeout_us = worker->orphan_us; /* it has ended them itself by then */
     }
     return wait_timeout_us > core->options.lease_us ? wait_timeout_us : core->options.lease_us;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of a step's actions, and the short ones: answers, refusals, the end of a task. */
+ * The list of a step's actions, and functions for the short ones: answers, refusals, stops. */
 #include "coordinator/core/state/actions.h"
 
 struct core_action *action_add(struct core *core, enum core_action_type type)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All deadlines in one heap: the lease of each worker, and the next of each job. */
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -47,7 +47,7 @@ void deadline_clear(struct core *core, struct job *job, enum deadline deadline)
 
 void deadlines_clear(struct core *core, struct job *job)
 {
-    bool stops = job->outcome == 0 && preempt_stops(job); /* whatever becomes of the generation */
+    bool stops = job->outcome == 0 && preempt_stops(job); /* also when the generation ends */
     for (uint32_t i = 0; i < DEADLINES; i++) {
         bool lasts = (i == DEADLINE_PREEMPT && stops) ||
                      ((i == DEADLINE_LIMIT || i == DEADLINE_MEMBERS || i == DEADLINE_BACKOFF) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job still has to decide and to say is noted here, and nowhere else. */
+ * What of a job is still to be decided and sent is noted here, and nowhere else. */
 #include "coordinator/core/state/due.h"
 
 #include "coordinator/core/state/find.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where things are: jobs, their tasks and parties, workers and drains, each found in O(1) but
- * drains. */
+ * Jobs, their tasks and task groups, workers and drains: each is found in O(1) but drains. */
 #include "coordinator/core/state/find.h"
 
 uint32_t job_index(const struct core *core, const struct job *job)
@@ -89,6 +88,8 @@ struct task *task_find(
         return NULL;
     }
     struct task *task = job_task(core, job, ref.slot);
+    /* Rules 7 and 12: a message counts only for the incarnation in the slot, from its worker, and
+     * not for a lost task. */
     if (task->task_group == NONE || task->incarnation != ref.incarnation ||
         task->state == TASK_LOST || job_task_group(core, job, task->task_group)->worker != worker) {
         return NULL;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words to the tasks of a job, and to one of them. */
-#include "coordinator/core/state/notify.h"
-
+ * Messages to the tasks of a job, and to one of them. */
 #include "coordinator/core/state/actions.h"
+
 #include "coordinator/core/state/find.h"
 
 struct core_action *notify_job(struct core *core, const struct job *job, enum core_message what)
@@ -58,13 +57,14 @@ void notify_again(struct core *core, const struct job *job, uint32_t slot, bool 
                     job->published != POSITION_NONE;
     CADRE_ASSERT(worker != NONE && core->workers[worker].state == WORKER_CONNECTED);
     CADRE_ASSERT(job_task(core, job, slot)->rank != NONE);
-    /* What is still due will be said to all of them. */
+    /* What is due will be sent to all members. */
     if (job->phase == PHASE_RUN && (job->due & DUE_PLAN) == 0) {
         if (!knows_plan) {
             messages[count++] = CORE_MESSAGE_PLAN;
         }
         if (has_news) {
             messages[count++] = CORE_MESSAGE_RELEASE;
+            /* Rule 19: full state, because messages to the old connection may be lost. */
         }
     } else if (job->phase == PHASE_REGROUP && (job->due & DUE_ABORT) == 0) {
         if (!knows_plan) {

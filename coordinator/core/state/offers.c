@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which worker has most free slots, the oldest of equals: a tournament over the array of workers. A
- * change costs its way to the root. Who wins below a node may lack the GPUs that a job asks for;
- * then both sides of it are looked into, where any worker has as many. */
+ * Which worker has most free slots, the oldest of equals: a tournament over the array of workers,
+ * called when a worker changes and by decide/. A change costs its path to the root. The winner
+ * beneath a node may have fewer GPUs than a job asks for; then both subtrees are searched, if any
+ * worker there has as many. */
 #include "coordinator/core/state/offers.h"
 
 uint32_t offers_total(const struct core *core, const struct job *job)
@@ -18,7 +19,7 @@ uint32_t offers_free(const struct core *core, const struct job *job)
     return core->slots_free[job->gpus];
 }
 
-/* A way down keeps at most one other way of each level. */
+/* The search keeps at most one other subtree of each level. */
 #define WAYS_MAX 33
 
 static uint32_t offers_leaves(const struct core *core)
@@ -111,8 +112,7 @@ static uint32_t entries_taken(const struct worker *w)
     return w->slots_used + w->leftovers;
 }
 
-/* Slots that nobody uses, as far as there are places left: what is not collected of others takes
- * some. */
+/* Unused slots, as far as the agent has entries left: uncollected tasks of others take some. */
 static uint32_t worker_unused(const struct worker *w)
 {
     uint32_t entries = AGENT_ENTRIES(w->slots);

@@ -5,24 +5,25 @@
 
 #include "coordinator/core/state/state.h"
 
-/* Slots on which the job's tasks may be placed: of the cluster if it were empty, and now. */
+/* Slots of the cluster that the job's tasks may be placed on, used or not. */
 uint32_t offers_total(const struct core *core, const struct job *job);
+/* Those of them that are free now. */
 uint32_t offers_free(const struct core *core, const struct job *job);
-/* Nobody offers anything. */
+/* Starts with no free slot. */
 void offers_open(struct core *core);
 /* The worker's free slots, or their GPUs, changed. */
 void offers_changed(struct core *core, uint32_t worker);
 /* The worker that has most free slots with so many GPUs, the oldest of equals; NONE: none has. */
 uint32_t offers_best(const struct core *core, uint32_t gpus);
-/* For the invariants. */
+/* For the invariants: which one is broken, or NULL. */
 const char *offers_fault(const struct core *core);
-/* Counts what it offers to the queue anew. */
+/* Counts again what the worker has for the queue. */
 void worker_offer(struct core *core, uint32_t worker);
-/* Whether it holds so much that not all that was placed there has a place. */
+/* Whether its agent holds more tasks than it has entries for. */
 bool worker_is_overfull(const struct core *core, uint32_t worker);
-/* Whether its slots have the GPUs that the job's tasks need. */
+/* Whether its slots have the GPUs that the job's tasks ask for. */
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job);
-/* And whether the job could have one that comes free there. */
+/* And whether the job could be placed on one that is freed there. */
 bool worker_lends(const struct core *core, uint32_t worker, const struct job *job);
 
 #endif

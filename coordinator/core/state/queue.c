@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The queue: jobs that wait, in order of placement. Thousands may wait, and each event asks which
- * one is next and how many are before one; so both are kept, each until it may have changed, and
- * found again once for all that ask afterwards. */
+ * The queue: jobs that wait, in order of placement. Thousands may wait, and each event asks for the
+ * next job or the number before one; so both are kept until they may have changed, and are found
+ * again once for all later queries. */
 #include "coordinator/core/state/queue.h"
 
 #include "coordinator/core/state/find.h"
@@ -13,7 +13,7 @@ static bool could_hold(const struct core *core, const struct job *job)
     return !job->over_time_limit && job->tasks_min <= offers_total(core, job);
 }
 
-/* From `index` on. */
+/* The first job from `index` on that the cluster could hold. */
 static uint32_t first_of(const struct core *core, uint32_t index)
 {
     while (index != LIST_NONE && !could_hold(core, &core->jobs[index])) {
@@ -38,7 +38,7 @@ void queue_insert(struct core *core, struct list *list, const struct job *job)
     CADRE_ASSERT(at == LIST_NONE || core->jobs[at].priority <= job->priority);
 }
 
-/* The new last one has a number if the others have. */
+/* Numbers a new last job if the others are numbered. */
 static void number_added(struct core *core, uint32_t index)
 {
     uint32_t before = core->queue.nodes[index].prev;
@@ -71,7 +71,8 @@ void queue_remove(struct core *core, struct job *job)
     CADRE_ASSERT(core->queue.count > 0);
     core->queue_numbered =
         core->queue_numbered && (core->queue.first == index || core->queue.last == index);
-    if (core->queue_head_known && core->queue_head == index) { /* nobody before it is one */
+    if (core->queue_head_known &&
+        core->queue_head == index) { /* no job before it could be the head */
         core->queue_head = first_of(core, core->queue.nodes[index].next);
     }
     list_remove(&core->queue, index);

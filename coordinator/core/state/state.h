@@ -3,8 +3,8 @@
  * are referred to by index; an index never leaves the core.
  *
  * An event changes facts. What follows from them is noted per job in `due`: outcomes are decided at
- * the end of the step (turn.c), the rest is decided and said then as far as the action list has
- * room, or by the next step. */
+ * the end of the step (turn/turn.c), the rest is decided and sent then, as far as the action list
+ * has room, or in the next step. */
 #ifndef CADRE_COORDINATOR_CORE_STATE_H
 #define CADRE_COORDINATOR_CORE_STATE_H
 
@@ -18,34 +18,34 @@
 
 #define NONE UINT32_MAX
 
-/* Runs of steps between the least that is known to be applied and the farthest arrival. Each covers
- * at least one position, and honest tasks are within three windows of each other; of more the
- * oldest are forgotten. */
+/* Step ranges between the lowest position that is known to be applied and the highest arrival. Each
+ * covers at least one position, and tasks are within three windows of each other unless they are
+ * faulty; beyond this count the oldest are dropped. */
 #define STEP_RANGES_MAX (4 * LIMIT_WINDOW_STEPS)
 
-/* Lengths of epochs that are known to be recorded: a program that goes to and fro between epochs
- * does not cost a record each time. One that is forgotten is recorded again, which changes nothing.
+/* Epochs whose recorded length is remembered, so that a program that changes between epochs does
+ * not cost a record each time. One that is dropped is recorded again, which changes nothing.
  */
 #define ENDS_MAX LIMIT_STREAMS
 
-/* Epochs whose feed is followed; one that has to make room is recorded as it stands. */
+/* Epochs whose consumption is counted; one that is dropped for another is recorded as it is. */
 #define SAMPLE_AUDITS_MAX 8
 
-/* Tasks that agents listed and that have to be ended: more are told to come again. */
+/* Tasks that agents listed and that have to be ended: a hello that lists more is refused. */
 #define STRAYS_MAX (4 * LIMIT_SLOTS_PER_WORKER)
 
 #define RECENT_MAX 8
 
-/* An event says at most so much by itself; a job says at most so much per turn. */
+/* Most actions of an event itself, and of a job per turn. */
 #define ACTIONS_PER_EVENT_MAX 8
 #define ACTIONS_PER_JOB_MAX   29
 _Static_assert(ACTIONS_PER_EVENT_MAX + 2 * ACTIONS_PER_JOB_MAX <= CORE_ACTIONS_PER_STEP_MAX,
     "after the event itself there is room for its job and for one that was left over");
 
-/* A plan records what was fed before it, besides what its job says. */
+/* A plan records what was consumed before it, besides the job's other actions. */
 #define ACTIONS_PER_PLAN_MAX (SAMPLE_AUDITS_MAX + ACTIONS_PER_JOB_MAX)
 _Static_assert(ACTIONS_PER_EVENT_MAX + ACTIONS_PER_PLAN_MAX <= CORE_ACTIONS_PER_STEP_MAX,
-    "the first job that speaks in a step may plan");
+    "the first job of a step has room for a plan");
 _Static_assert(
     STRAYS_MAX >= AGENT_ENTRIES(LIMIT_SLOTS_PER_WORKER), "one hello always fits an empty ring");
 _Static_assert(LIMIT_TASKS_PER_JOB < NONE / 2, "slots fit an index");
@@ -56,8 +56,8 @@ enum worker_state { WORKER_FREE = 0, WORKER_CONNECTED, WORKER_AWAY };
 enum absence {
     ABSENCE_NONE = 0, /* it is not */
     ABSENCE_CUT,      /* its stream ended */
-    ABSENCE_SILENT,   /* it was ended, since nothing came */
-    ABSENCE_EXPECTED  /* known from the store alone: whoever comes with its name is it */
+    ABSENCE_SILENT,   /* the core ended its stream, because nothing came on it */
+    ABSENCE_EXPECTED  /* known from the store alone: the next hello with its name is its own */
 };
 
 /* The tasks of one job on one worker: they arrive as one. Named by (index of the job, index in the
@@ -78,20 +78,20 @@ struct worker {
     uint32_t slots_used;
     uint32_t leftovers;     /* tasks that are not collected there, and of no job that is known */
     uint32_t slot_gpus;     /* that each of its slots has at least */
-    uint32_t counted_total; /* its share of core.slots_total, for each number up to: */
-    uint32_t counted_free;  /* its share of core.slots_free, likewise */
+    uint32_t counted_total; /* counted in core.slots_total, for each number up to: */
+    uint32_t counted_free;  /* counted in core.slots_free, likewise */
     uint32_t counted_gpus;  /* slot_gpus as it was counted */
-    bool draining;          /* takes no new tasks, and those that it has go elsewhere */
-    bool leaves;            /* its daemon said so: it goes when the last task is collected */
-    bool drained;           /* a client said so */
-    bool overdue; /* silent for a lease: what is left on it is waited for (events/silence.c) */
-    uint64_t orphan_us; /* without a coordinator it ends its tasks after so long; 0: not known */
+    bool draining;          /* takes no new tasks, and its tasks are moved elsewhere */
+    bool leaves;            /* the daemon drains itself: it exits when the last task is collected */
+    bool drained;           /* a client drains it */
+    bool overdue; /* silent for a lease: its remaining tasks are waited for (events/silence.c) */
+    uint64_t orphan_us; /* it ends its tasks after so long without a coordinator; 0: not known */
     struct task_group_ref task_groups; /* first of its list */
     char name[LIMIT_NAME_BYTES];
 };
 
 struct task_group {
-    uint32_t worker; /* NONE: lost */
+    uint32_t worker; /* NONE: it was lost */
     struct worker_id worker_id;
     uint32_t first; /* slot of the first of its tasks, linked by task.next */
     uint32_t last;
@@ -100,67 +100,67 @@ struct task_group {
     uint64_t up_to;
     uint64_t applied;
     bool arrived; /* in this generation: all its members have the state */
-    bool again;   /* its worker may not have got the start of all of them */
+    bool again;   /* its worker may not have received the start of all of them */
     struct task_group_ref prev;
     struct task_group_ref next;
 };
 
-/* Why a task that runs is not wanted any more; the more pressing one counts. */
+/* Why a running task is to end. */
 enum dismissal {
     DISMISSED_NOT = 0,
     DISMISSED_SUPERSEDED, /* the job goes on, or ended, without it */
     DISMISSED_RESET,      /* its state is void */
-    DISMISSED_SILENT      /* it does not answer */
+    DISMISSED_SILENT      /* it does not report */
 };
 
 /* How far a joiner is: one that is in no roster. */
 enum joining {
     JOINING_NOT = 0,
-    JOINING_WAITS,   /* it has come to a step of join_stream */
-    JOINING_OUTDATED /* that stream has come to its end, or to another epoch: it is to hear that */
+    JOINING_WAITS,   /* it waits at a step of join_stream */
+    JOINING_OUTDATED /* that stream ended, or is in another epoch: WARM is to be sent */
 };
 
-/* When the slot of a task that is gone is filled again. */
+/* When the slot of an exited task is filled again. */
 enum refill {
     REFILL_AFTER_PLAN = 0, /* once the job has a plan */
-    REFILL_NOW,            /* it ended before the first plan through no fault of its own */
+    REFILL_NOW,            /* it ended before the first plan because of its worker or a signal */
     REFILL_NEXT_PLAN       /* it found nothing to do: the slot stays empty until the next plan */
 };
 
 struct task {
     enum task_state state;
     uint32_t task_group; /* NONE: not placed */
-    uint32_t next;       /* of its party */
+    uint32_t next;       /* of its task group */
     uint32_t prev;
     uint64_t incarnation;
     uint32_t pid;
     uint32_t rank; /* NONE: not in the roster */
     uint32_t replicas;
-    uint32_t next_fresh; /* of job.fresh */
-    uint32_t next_lost;  /* of job.lost */
-    uint32_t next_dismissed;
-    uint64_t listed_step; /* the step whose hello listed it */
+    uint32_t next_fresh;     /* next of the list job.fresh */
+    uint32_t next_lost;      /* next of the list job.lost */
+    uint32_t next_dismissed; /* next of the list job.dismissed */
+    uint64_t listed_step;    /* the step whose hello listed it */
     int32_t exit_code;
     int32_t exit_signal;
     enum dismissal dismissed;
     enum joining joining;
     enum refill refill;
-    bool placement_unrecorded; /* in job.fresh: its place is not recorded yet */
-    bool stop_unsent;          /* in job.dismissed: it is not told to end yet */
-    bool end_unrecorded;       /* in job.lost: how it ended is not recorded yet */
+    bool placement_unrecorded; /* in job.fresh: its placement is not recorded yet */
+    bool stop_unsent;          /* in job.dismissed: its stop is not sent yet */
+    bool end_unrecorded;       /* in job.lost: its end is not recorded yet */
     bool joined;               /* it said hello, since the coordinator was started */
     bool adopted;              /* it was placed before that */
     bool finished;             /* it reported that the program is done */
-    bool reported;             /* it is frozen, and said where */
-    bool collected;            /* nothing of it is left on its worker */
-    /* facts/crew.c; what follows outlives the task and is the slot's */
-    enum role role;               /* of a crew; else ROLE_NONE */
+    bool reported;             /* it is frozen, and its position is known */
+    bool collected;            /* its worker holds nothing of it any more */
+    /* facts/ps_job.c; the rest of these outlives the task and belongs to the slot */
+    enum role role;               /* of a ps job; else ROLE_NONE */
     uint32_t attempts;            /* how often it was started in this generation */
     uint64_t attempts_generation; /* the number of that in which its last task was */
-    struct worker_id home;        /* of a server: where its last life was */
-    uint64_t kept;                /* and which it was */
-    uint64_t predecessor;         /* whose memory this life takes over */
-    struct task_backed backed;    /* of a server: `by` is the slot's, the number this life's */
+    struct worker_id home;        /* of a server: the worker of its last incarnation */
+    uint64_t kept;                /* the number of that incarnation */
+    uint64_t predecessor;         /* the incarnation whose memory this one takes over */
+    struct task_backed backed; /* of a server: `by` is the slot's, the number this incarnation's */
     /* of its report */
     bool clean;
     bool begun;
@@ -168,56 +168,56 @@ struct task {
     uint32_t stream;
     bool nested;
     uint64_t position;
-    uint64_t digest; /* of its state there, when it stands there in order; 0: not known */
+    uint64_t digest; /* of its state there, after an orderly report; 0: not known */
     uint64_t trusts; /* as reported (struct task_report) */
     uint32_t join_stream;
-    /* facts/health.c: whom it waits for; valid while the stamp is the job's */
+    /* facts/health.c: which task it waits for; valid while the stamp is the job's */
     uint64_t stall_stamp;
     uint32_t waits_for;
     uint32_t waited_by;
     char mesh_address[LIMIT_ADDRESS_BYTES];
 };
 
-/* Where the generation stands. */
+/* The state of the generation. */
 enum phase {
-    PHASE_JOIN = 1, /* hellos are awaited: of a new job, or of one that begins again */
+    PHASE_JOIN = 1, /* waits for hellos: a new job, or one that begins again */
     PHASE_RUN,
-    PHASE_REGROUP, /* frozen members report; or too few are left and others are awaited */
-    PHASE_DONE     /* bye was said */
+    PHASE_REGROUP, /* frozen members report; or too few are left and it waits for others */
+    PHASE_DONE     /* bye was sent */
 };
 
-/* A run of positions that the tasks agree belongs to one epoch of one stream. */
+/* Positions that all tasks assign to one epoch of one stream. */
 struct step_range {
     struct cursor cursor;
     uint64_t through;    /* positions cursor.begin .. through - 1 */
-    uint64_t applied;    /* a party applied positions below it as part of this stretch */
-    uint32_t task_group; /* that said so first; NONE: it is gone */
+    uint64_t applied;    /* a task group applied positions below it as part of this range */
+    uint32_t task_group; /* that claimed it first; NONE: it was removed */
     uint32_t ahead;      /* that applied most of it */
 };
 
-/* The length of an epoch is recorded. */
+/* An epoch whose length is recorded. */
 struct ended {
     uint32_t stream; /* 0: free */
     uint64_t epoch;
 };
 
-/* What is known of the samples of one epoch. */
+/* The samples of one epoch, as far as they are counted. */
 struct sample_audit {
     struct cursor cursor;           /* stream 0: free */
     struct consumption consumption; /* as of position `at`, which all have applied */
     uint64_t at;
-    struct consumption ahead; /* the farthest that was told, of position ahead_at */
+    struct consumption ahead; /* the highest that arrived, of position ahead_at */
     uint64_t ahead_at;
-    uint64_t recorded; /* feed.at of the newest record; POSITION_NONE: none */
+    uint64_t recorded; /* `at` of the newest record; POSITION_NONE: none */
 };
 
-/* The least of a value over the parties, and how many stand there. */
+/* The least of a value over the task groups, and how many have it. */
 struct low_mark {
     uint64_t least;
     uint32_t holders;
 };
 
-/* A task or more failed by themselves: what the job fails with if it may not go on. */
+/* Tasks failed by themselves: the job fails with this if it has no restart left. */
 struct failure {
     cadre_status code; /* CADRE_OK: none */
     int32_t exit_code;
@@ -227,38 +227,39 @@ struct failure {
 enum deadline {
     DEADLINE_FORM = 0, /* hellos are missing */
     DEADLINE_EARLY,    /* a task left with status 0 before cadre_finish */
-    DEADLINE_REPORT,   /* members are to say where they stand */
+    DEADLINE_REPORT,   /* reports of members are missing (protocol, rule 21) */
     DEADLINE_WAIT,     /* too few tasks */
-    DEADLINE_DRAIN,    /* members are to come to the edge of a step */
-    DEADLINE_PREEMPT,  /* a job that is preempted is to come to its step, to save, to be gone */
-    DEADLINE_SLOW,     /* a step does not end: tell people */
-    DEADLINE_STALL,    /* a step does not end: replace who is waited for */
-    DEADLINE_PS_JOB,   /* attendants are to be heard again, or to be gone */
-    DEADLINE_MEMBERS,  /* members that changed are to be told */
-    DEADLINE_LIMIT,    /* it may run no longer */
+    DEADLINE_DRAIN,    /* members have not reached the halt of a drain (protocol, rule 20) */
+    DEADLINE_PREEMPT,  /* a preempted job has not reached its step, saved, or exited */
+    DEADLINE_SLOW,     /* a step does not end: show it */
+    DEADLINE_STALL,    /* a step does not end: replace the task that others wait for */
+    DEADLINE_PS_JOB,   /* hellos or exits of ps tasks are missing */
+    DEADLINE_MEMBERS,  /* changes of members are to be sent */
+    DEADLINE_LIMIT,    /* the time limit */
     DEADLINE_BACKOFF,  /* its tasks fail again and again: none is placed before */
-    DEADLINE_COLLECT,  /* logs and outputs */
+    DEADLINE_COLLECT,  /* logs and outputs are missing */
     DEADLINES
 };
 
-/* How far a job is that has to leave its machines (facts/preempt.c). */
+/* The state of a preemption (facts/preempt.c). */
 enum preemption {
     PREEMPT_NOT = 0,
-    PREEMPT_WANTED,  /* a step where to stop is to be found */
-    PREEMPT_STOPS,   /* it is, and recorded */
-    PREEMPT_SAVED,   /* bye was said: its tasks leave */
+    PREEMPT_WANTED,  /* a step to stop at is to be found */
+    PREEMPT_STOPS,   /* it is found and recorded */
+    PREEMPT_SAVED,   /* bye was sent: its tasks exit */
     PREEMPT_UNSAVED, /* there was nothing to save, or no time: its tasks are ended */
-    PREEMPT_REQUEUES /* they are gone; it goes back to the queue when all are collected */
+    PREEMPT_REQUEUES /* they have exited; it is queued again when all are collected */
 };
 
-/* How far a crew is whose chief is done (decide/attend.c). */
+/* The end of a ps job whose chief is done (decide/ps_job_decide.c). */
 enum ps_shutdown {
     PS_SHUTDOWN_NONE = 0,
-    PS_SHUTDOWN_WORKERS, /* workers and the evaluator: an evaluator may want to read once more */
+    PS_SHUTDOWN_WORKERS, /* bye to workers and the evaluator, which may read from the servers once
+                            more */
     PS_SHUTDOWN_SERVERS
 };
 
-/* What a job still has to decide and to say; in this order. */
+/* What of a job is to be decided and sent; in this order. */
 enum due {
     DUE_REGROUP = 1 << 0,
     DUE_CONTROL = 1 << 1,
@@ -278,21 +279,21 @@ enum due {
     DUE_UNSAVED = 1 << 15,
     DUE_PS_JOB = 1 << 16,
     DUE_MEMBERS = 1 << 17,
-    DUE_MEMBERS_CHIEF = 1 << 18, /* what changed concerns nobody else */
+    DUE_MEMBERS_CHIEF = 1 << 18, /* only the chief is to receive the change */
     DUE_GOODBYE_WORKERS = 1 << 19,
     DUE_GOODBYE_SERVERS = 1 << 20,
-    /* Outcomes: facts that decide what becomes of the job. All that an event made due are decided
-     * at its end, in this order, before anything is placed or said. */
+    /* Outcomes: facts that decide how the job goes on. All that an event made due are decided at
+     * its end, in this order, before anything is placed or sent. */
     DUE_BREAK = 1 << 21,     /* the generation lacks a member: the others are to freeze */
     DUE_FINISH = 1 << 22,    /* all members finished at one position */
-    DUE_PART = 1 << 23,      /* a part is durable: perhaps all have applied it */
-    DUE_HALTED = 1 << 24,    /* perhaps all stand at the stop, and it is saved */
+    DUE_PART = 1 << 23,      /* a part is durable: perhaps all have applied its position */
+    DUE_HALTED = 1 << 24,    /* perhaps all are at the stop, and it is saved */
     DUE_RESTART = 1 << 25,   /* the state that the tasks began with is void: all begin again */
-    DUE_DISBAND = 1 << 26,   /* the generation is over, and nobody goes on from it */
-    DUE_FAILED = 1 << 27,    /* it has an outcome that its tasks do not know of: they are ended */
-    DUE_TASK_GONE = 1 << 28, /* somebody is gone: perhaps nobody is left */
+    DUE_DISBAND = 1 << 26,   /* the generation is over, and no task goes on from it */
+    DUE_FAILED = 1 << 27,    /* it has an outcome, and its tasks are to be ended */
+    DUE_TASK_GONE = 1 << 28, /* a task exited or was lost: perhaps it was the last */
     DUE_REQUEUE = 1 << 29,   /* a slot of a job that leaves is empty: perhaps all are */
-    DUE_VERIFIED = 1 << 30   /* said like those above */
+    DUE_VERIFIED = 1 << 30   /* sent like those above */
 };
 
 #define DUE_OUTCOMES                                                                               \
@@ -311,14 +312,14 @@ struct job {
     uint64_t wait_us;
     uint64_t stall_us;
     uint64_t time_limit_us; /* 0: none */
-    uint32_t first;         /* index of its slot 0 in core.tasks, core.parties and core.members */
+    uint32_t first; /* index of its slot 0 in core.tasks, core.task_groups and core.members */
     uint32_t task_groups;
     uint32_t initial; /* tasks that it was first placed with */
     uint64_t incarnation_max;
     uint32_t due;     /* bits of enum due */
     bool touched;     /* in core.touched */
     bool undecided;   /* in core.undecided */
-    bool underfilled; /* in core.wanting: it is placed, and could use more places */
+    bool underfilled; /* in core.underfilled: it is placed, and has slots to fill */
     bool draining;    /* some of its tasks may be on workers that drain */
     uint64_t touched_step;
 
@@ -327,8 +328,8 @@ struct job {
     uint32_t alive; /* starting or running */
     uint32_t running;
     uint32_t gone;
-    uint32_t owed;     /* gone, to be placed elsewhere although there is no plan yet */
-    uint32_t declined; /* waiting, and to be left alone until the next plan */
+    uint32_t refilled; /* gone, to be placed again before the first plan */
+    uint32_t declined; /* waiting, and not to be filled before the next plan */
     uint32_t collected;
     uint32_t usable;
     uint32_t joined; /* said hello, gone or not */
@@ -350,28 +351,28 @@ struct job {
     /* Counted over the roster. */
     uint32_t present; /* usable */
     uint32_t reported;
-    uint32_t finished;      /* gone or not */
-    uint32_t unconfirmed;   /* present, and not heard since the coordinator was started */
+    uint32_t finished;      /* also those that have exited */
+    uint32_t unconfirmed;   /* present, without a hello since the coordinator was started */
     uint32_t finished_slot; /* the first that did */
     uint64_t finished_position;
 
     struct low_mark arrived;
     struct low_mark applied;
-    uint32_t unarrived; /* parties with members that have not arrived in this generation */
-    uint64_t wanted;    /* the most steps that a member's program is known to take */
+    uint32_t unarrived; /* task groups with members that have not arrived in this generation */
+    uint64_t wanted;    /* the most steps that a member's program takes, as far as is known */
     uint32_t wanted_slot;
-    uint64_t released; /* as recorded and said */
-    bool raised;       /* as a task said; not recorded yet */
+    uint64_t released; /* as recorded and sent */
+    bool raised;       /* by a task's or agent's message; not recorded yet */
     uint64_t halt_at;
     enum halt_kind halt_kind;
     uint32_t halt_stream;
-    uint64_t checkpoint_at; /* the chief saves before this step; POSITION_NONE: nobody asked */
+    uint64_t checkpoint_at; /* the chief saves before this step; POSITION_NONE: none */
     bool checkpoint_asked;  /* a position for that is to be found */
     enum preemption preempt;
-    bool requeues;                       /* it goes on by itself afterwards */
+    bool requeues;                       /* it is queued again afterwards */
     bool over_time_limit;                /* it ran longer than it may */
-    bool saves;                          /* all stand at the step: it is being saved */
-    char preempt_text[LIMIT_TEXT_BYTES]; /* what for */
+    bool saves;                          /* all are at the step, and it is being saved */
+    char preempt_text[LIMIT_TEXT_BYTES]; /* the reason */
     uint32_t step_range_count;
     struct ended ends[ENDS_MAX]; /* by number of the stream */
     struct sample_audit sample_audits[SAMPLE_AUDITS_MAX];
@@ -379,52 +380,52 @@ struct job {
     uint64_t streams_recorded;                     /* bits */
     bool has_checkpoint;
     struct core_checkpoint checkpoint; /* the newest published one */
-    uint64_t published; /* facts/published.c: tasks are told of it; POSITION_NONE: of none */
+    uint64_t published; /* facts/published.c: the position in releases; or POSITION_NONE */
     bool has_part;
-    struct core_checkpoint part; /* durable, and not applied by all yet, or not verified */
+    struct core_checkpoint part; /* durable, and not applied by all yet or not verified */
     bool part_compared;          /* its digest is what was compared at its position */
     /* facts/verified.c */
     struct verified verified;   /* the newest; position 0 and digest 0: none */
-    uint64_t verified_recorded; /* the position that is recorded; of this line */
+    uint64_t verified_recorded; /* the position that is recorded; of this timeline */
     uint64_t verified_next_us;  /* not to be recorded before */
     /* facts/divergence.c */
     bool diverged;                      /* in this generation: its states are void */
     struct core_position diverged_last; /* as recorded */
 
-    /* facts/crew.c; no servers: the job is none */
+    /* facts/ps_job.c; no servers: it is no ps job */
     struct ps_job ps_job;
-    uint32_t ps_task_counts[ROLE_EVALUATOR + 1]; /* usable attendants, by role: in no count above
-                                               but those of states, and in `joined` */
-    uint32_t members_held;    /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: told later */
-    uint64_t members_next_us; /* not to be told before */
-    bool recalls;             /* the coordinator was started again, and not all of them are heard */
-    uint32_t recalled;        /* all slots below are heard, or need not be */
+    /* Usable ps tasks, by role: in no count above but those of states, and in `joined`. */
+    uint32_t ps_task_counts[ROLE_EVALUATOR + 1];
+    uint32_t members_held;    /* of DUE_MEMBERS and DUE_MEMBERS_CHIEF: deferred */
+    uint64_t members_next_us; /* not to be sent before */
+    bool recalls; /* the coordinator was started again, and hellos of some ps tasks are missing */
+    uint32_t recalled; /* of lower slots no hello is missing */
     enum ps_shutdown ps_shutdown;
 
     /* Of the last or current loss of the generation. */
     bool counted;      /* a failure of this generation is counted */
     bool excused;      /* a worker that was lost or drained explains its end */
     bool guess;        /* `reason` is what was noticed, not what happened */
-    uint64_t waits_us; /* too few are left: since */
+    uint64_t waits_us; /* since when too few are left */
     uint32_t restarts;
-    uint64_t
-        cut_us; /* facts/lease.c: when nobody who could carry it on was heard, last; 0: never */
+    uint64_t cut_us; /* facts/lease.c: when no worker that could continue it was alive; 0: never */
     uint32_t restarts_without_step; /* of them, since a generation last applied a step */
-    bool formed;                    /* a generation, since the last of these */
+    bool formed;                    /* a generation was formed since the last of these */
     uint64_t aborted_us;
     char reason[LIMIT_TEXT_BYTES]; /* why the generation was aborted */
-    char note[LIMIT_TEXT_BYTES];   /* what came of it, for people; "" */
+    char note[LIMIT_TEXT_BYTES];   /* what followed from it, for people; "" */
     struct failure followed;       /* of a task that had lost its peers before */
 
     /* facts/health.c */
     uint64_t progress_us; /* when the last step was applied by all */
     uint64_t median_us;   /* of a step; 0: not known */
     uint64_t stall_stamp;
-    uint32_t stall_slot;     /* who is waited for most; NONE */
-    uint64_t stall_position; /* the highest where somebody waits */
-    bool stalled;            /* somebody waits for long */
-    bool slow;               /* people are told */
-    /* A task whose replicas wait for one of their own, as it said last; NONE: no such task. */
+    uint32_t stall_slot;     /* the task that most others wait for; NONE */
+    uint64_t stall_position; /* the highest position at which a task waits */
+    bool stalled;            /* a task has waited for long */
+    bool slow;               /* it is shown */
+    /* A task whose replicas wait for one of their own, by its newest message; NONE: no such task.
+     */
     uint32_t hang_slot;
     uint64_t hang_position;
     uint64_t hang_reported_us;
@@ -434,17 +435,17 @@ struct job {
     uint32_t fresh;                /* first placed task that is not recorded */
     uint32_t fresh_last;
     uint32_t lost;               /* first lost task whose end is not recorded */
-    uint32_t dismissed;          /* first task that is to be told that it is not wanted */
-    uint32_t agains;             /* parties with `again` */
-    bool stopped;                /* its tasks were told to end */
+    uint32_t dismissed;          /* first task whose stop is to be sent */
+    uint32_t agains;             /* task groups with `again` */
+    bool stopped;                /* its tasks are to end */
     bool uncollected;            /* the wait for logs and outputs is over */
-    char left[LIMIT_TEXT_BYTES]; /* what of the first such task's outputs could not be had; "" */
+    char left[LIMIT_TEXT_BYTES]; /* what of a task's outputs could not be collected; "" */
     enum job_state outcome;      /* 0: open; else SUCCEEDED, FAILED or CANCELLED */
     cadre_status code;
     int32_t exit_code;
     char text[LIMIT_TEXT_BYTES]; /* why it ends */
-    /* By begin, disjoint. Only `step_range_count` are set: these are most of a job, and one that
-     * waits has none. */
+    /* By begin, disjoint. Only `step_range_count` are set, because these are most of a job's memory
+     * and a queued job has none. */
     struct step_range step_ranges[STEP_RANGES_MAX];
 };
 
@@ -456,18 +457,18 @@ struct stray {
 /* Of the workers below a node of the tournament (offers.c). */
 struct offer {
     uint32_t worker;   /* NONE: none of them has a free slot */
-    uint32_t gpus_max; /* that a slot has of any that has free ones */
+    uint32_t gpus_max; /* the most GPUs per slot of any that has free ones */
 };
 
 struct core {
     struct core_options options;
     struct prng prng;
     uint64_t now_us;
-    uint64_t paused_us; /* until then this process stood still; 0: never yet */
+    uint64_t paused_us; /* until then this process was suspended; 0: never yet */
     uint64_t steps;
     uint64_t worker_last;
     uint64_t job_last;
-    uint64_t workers_lost; /* given up since they were silent, since the start; for people */
+    uint64_t workers_lost; /* lost by silence since the start; for people */
     /* By the GPUs that a slot has at least: [0] is of all slots. */
     uint32_t slots_total[LIMIT_GPUS_PER_WORKER + 1]; /* of workers that are not draining, connected
                                                         or away */
@@ -494,14 +495,14 @@ struct core {
     uint32_t queue_head;     /* the first that the cluster could hold if it were empty, or NONE */
     struct list underfilled; /* placed jobs with empty slots, in that order; shares the nodes */
     struct list undecided;   /* jobs with an outcome that is due; none between two steps */
-    struct list touched;     /* jobs that may have something to say */
+    struct list touched;     /* jobs with due bits, or tasks to send something about */
     struct list drained;     /* jobs that are `draining`, in order of id */
     struct map jobs_by_id;
 
     struct task *tasks;
     struct task_group *task_groups;
     uint32_t *members;                /* slot of rank i of the job at `first` */
-    struct map task_groups_by_worker; /* (job index, worker index) -> party index */
+    struct map task_groups_by_worker; /* (job index, worker index) -> task group index */
 
     struct core_drained *drains; /* of clients, whether these workers are known or not */
     uint32_t drain_count;
@@ -514,12 +515,12 @@ struct core {
 
     struct heap deadlines; /* workers by index, then jobs */
 
-    /* Jobs that the last step dealt with; more than fit make the check look at all. */
+    /* Jobs that the last step changed; when they are more than fit, core_invariant() checks all. */
     uint32_t recent[RECENT_MAX];
     uint32_t recent_count;
     uint64_t recent_step;
 
-    struct core_cancel cancel; /* only within a step: one that is carried out */
+    struct core_cancel cancel; /* only within a step: the one to be answered */
     struct core_actions *out;  /* only within a step */
     size_t out_end;
 };

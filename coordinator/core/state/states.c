@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state tables of jobs, generations and workers, and the one function of each that moves. A
- * move that its table does not allow is a bug of ours. */
+ * The state tables of jobs, generations and workers, and the one function of each that moves. */
 #include "coordinator/core/state/states.h"
 
 #include "coordinator/core/state/due.h"
@@ -109,7 +108,7 @@ static const struct {
 static void count_refill(struct job *job, const struct task *task, uint32_t by)
 {
     bool empty = task->state == TASK_WAITING;
-    job->owed += task->refill == REFILL_NOW ? by : 0;
+    job->refilled += task->refill == REFILL_NOW ? by : 0;
     job->declined += task->refill == REFILL_NEXT_PLAN && empty ? by : 0;
 }
 
@@ -120,7 +119,7 @@ void refill_move(struct job *job, struct task *task, enum refill refill)
     count_refill(job, task, UINT32_MAX);
     task->refill = refill;
     count_refill(job, task, 1);
-    CADRE_ASSERT(job->owed <= job->tasks && job->declined <= job->waiting);
+    CADRE_ASSERT(job->refilled <= job->tasks && job->declined <= job->waiting);
 }
 
 bool preempt_stops(const struct job *job)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pieces of the sentences that people read. */
+ * Parts of the sentences in texts of jobs and errors. */
 #include "coordinator/core/state/text_format.h"
 
 #include "coordinator/core/state/find.h"

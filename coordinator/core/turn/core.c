@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one switch over events, and the memory of the core. */
+ * The one switch over events, and the memory of the core. The engine and the simulator call
+ * core_step(). */
 #include "coordinator/core/core.h"
 
 #include <stdalign.h>
 
-#include "coordinator/core/events/arrivals.h"
-#include "coordinator/core/events/fallback.h"
+#include "coordinator/core/events/events.h"
 #include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/events/membership.h"
-#include "coordinator/core/events/requests.h"
-#include "coordinator/core/events/restore.h"
-#include "coordinator/core/events/timers.h"
-#include "coordinator/core/facts/culprits.h"
+#include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
@@ -35,7 +31,7 @@ static void *layout_take(struct layout *layout, size_t size, size_t count)
     return layout->base == NULL ? NULL : layout->base + at;
 }
 
-struct parts {
+struct core_arrays {
     struct core *core;
     struct worker *workers;
     struct list_node *worker_nodes;
@@ -62,13 +58,13 @@ struct parts {
 };
 
 static size_t layout_arrays(
-    unsigned char *base, const struct core_limits *limits, struct parts *ret_parts)
+    unsigned char *base, const struct core_limits *limits, struct core_arrays *ret_arrays)
 {
     size_t workers = limits->workers_max;
     size_t jobs = limits->jobs_max;
     size_t tasks = limits->tasks_max;
     struct layout layout = {.base = base};
-    struct parts p;
+    struct core_arrays p;
     p.core = layout_take(&layout, sizeof(*p.core), 1);
     p.workers = layout_take(&layout, sizeof(*p.workers), workers);
     p.worker_nodes = layout_take(&layout, sizeof(*p.worker_nodes), workers);
@@ -86,29 +82,28 @@ static size_t layout_arrays(
     p.strays = layout_take(&layout, sizeof(*p.strays), STRAYS_MAX);
     p.heap_entries = layout_take(&layout, sizeof(*p.heap_entries), workers + jobs);
     p.heap_positions = layout_take(&layout, sizeof(*p.heap_positions), workers + jobs);
-    /* These are the large ones, and set to zero as they are used: what is never used costs nothing.
-     */
+    /* These are the large ones, and set to zero as they are used: unused ones cost no memory. */
     p.jobs = layout_take(&layout, sizeof(*p.jobs), jobs);
     p.tasks = layout_take(&layout, sizeof(*p.tasks), tasks);
     p.task_groups = layout_take(&layout, sizeof(*p.task_groups), tasks);
     p.members = layout_take(&layout, sizeof(*p.members), tasks);
     p.drains = layout_take(&layout, sizeof(*p.drains), workers);
     p.culprits = layout_take(&layout, sizeof(*p.culprits), workers);
-    *ret_parts = p;
+    *ret_arrays = p;
     return layout.used;
 }
 
 size_t core_bytes(const struct core_limits *limits)
 {
-    struct parts parts;
+    struct core_arrays arrays;
     CADRE_ASSERT(limits->workers_max > 0 && limits->jobs_max > 0 && limits->tasks_max > 0);
-    return layout_arrays(NULL, limits, &parts);
+    return layout_arrays(NULL, limits, &arrays);
 }
 
 struct core *core_init(void *memory, const struct core_options *options)
 {
     const struct core_limits *limits = &options->limits;
-    struct parts p;
+    struct core_arrays p;
     CADRE_ASSERT(limits->workers_max > 0 && limits->workers_max < NONE / 4);
     CADRE_ASSERT(limits->jobs_max > 0 && limits->jobs_max < NONE / 4);
     CADRE_ASSERT(limits->tasks_max > 0 && limits->tasks_max < NONE / 4);
@@ -164,7 +159,7 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
     }
     uint32_t worker = worker_by_link(core, link);
     if (worker == NONE) {
-        return; /* refused, or lost meanwhile: the shell is ending this stream */
+        return; /* Rule 12: refused, or lost meanwhile; the engine is ending this stream */
     }
     worker_seen(core, worker);
     switch (up->type) {

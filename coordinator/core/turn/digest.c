@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A hash of the whole state, field by field and in the order of the lists: no address, padding or
- * hash order gets in. */
+ * hash order is in it. The simulator compares it between runs. */
 #include "coordinator/core/state/state.h"
 
 #include "coordinator/core/state/find.h"
@@ -27,7 +27,7 @@ static uint64_t fold_all(uint64_t digest, const uint64_t *fields, size_t count)
     return digest;
 }
 
-/* What is 0 where states are not compared: there nothing of it gets in. */
+/* Leaves 0 out, which the value is where states are not compared. */
 static uint64_t fold_some(uint64_t digest, uint64_t value)
 {
     return value == 0 ? digest : core_fold(digest, value);

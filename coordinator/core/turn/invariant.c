@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is true between two steps, whatever happened. The counts of a job are compared with each
- * other after every step, and with the tasks themselves when the whole core is checked. */
+ * The invariants between two steps (protocol, section 6). The counts of a job are compared with
+ * each other after every step, and with the tasks themselves when the whole core is checked. Tests
+ * and the simulator call core_invariant(). */
 #include "coordinator/core/state/state.h"
 
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"
@@ -26,7 +27,7 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(!runs || job->arrived.least <= job->released + LIMIT_WINDOW_STEPS,
         "the window is too wide");
     HOLDS(job->wanted <= job->released + 1, "a step is wanted that is out of reach");
-    /* Who was told to stop has not finished: its program may want more. */
+    /* A program that was stopped has not finished: it may have more steps. */
     HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0 ||
               job->preempt == PREEMPT_SAVED,
         "a program waits for a step that another has finished without");
@@ -38,7 +39,7 @@ static const char *barrier_holds(const struct job *job)
         "a checkpoint is ahead of the watermark");
     HOLDS(!runs || !job->has_checkpoint ||
               (job->published != POSITION_NONE && job->published >= job->checkpoint.position),
-        "tasks are not told of the newest checkpoint");
+        "releases lack the newest checkpoint");
     HOLDS(
         !job->has_part || job->part.position <= job->released, "a part is ahead of the watermark");
     HOLDS((job->halt_kind == HALT_NONE) == (job->halt_at == POSITION_NONE), "half a halt");
@@ -46,12 +47,12 @@ static const char *barrier_holds(const struct job *job)
         "a step was released beyond a halt");
     for (uint32_t i = 1; i < job->step_range_count; i++) {
         HOLDS(job->step_ranges[i - 1].through <= job->step_ranges[i].cursor.begin,
-            "two stretches of the line overlap");
+            "two step ranges overlap");
     }
     return NULL;
 }
 
-/* What is published and compared was found equal; what all stand at when bye is said, too. */
+/* A published and compared state was found equal on all; so was the final one before bye. */
 static const char *verified_holds(const struct job *job)
 {
     const struct core_checkpoint *newest = &job->checkpoint;
@@ -59,7 +60,7 @@ static const char *verified_holds(const struct job *job)
                 newest->generation.number == job->generation.number;
     HOLDS(job->verified.digest != 0 || job->verified.position == 0, "half a verified position");
     HOLDS(job->phase != PHASE_RUN || job->verified.position <= job->released,
-        "states were compared that nobody may have");
+        "states were compared that no task may have");
     HOLDS(job->phase != PHASE_RUN || !ours || job->verified.position >= newest->position,
         "a checkpoint was published that is not verified");
     HOLDS(!job->diverged || job->outcome != 0 || generation_is_broken(job),
@@ -76,11 +77,11 @@ static const char *counts_hold(const struct job *job)
     HOLDS(job->present <= job->usable, "more members than usable tasks");
     HOLDS(job->present <= job->roster, "more members are present than there are");
     HOLDS(job->reported <= job->present, "more members reported than there are");
-    HOLDS(job->unconfirmed <= job->present, "more members are unheard than there are");
+    HOLDS(job->unconfirmed <= job->present, "more members are unconfirmed than there are");
     HOLDS(job->joiners <= job->usable - job->present, "a member would join");
     HOLDS(job->collected <= job->gone, "a task was collected before it was gone");
-    HOLDS(job->owed <= job->gone, "more tasks are owed than are gone");
-    HOLDS(job->declined <= job->waiting, "a slot is left alone that is not empty");
+    HOLDS(job->refilled <= job->gone, "more tasks are to be placed again than are gone");
+    HOLDS(job->declined <= job->waiting, "a slot is declined that is not empty");
     return NULL;
 }
 
@@ -100,10 +101,10 @@ static const char *phase_holds(const struct job *job)
             "a running job waits");
         break;
     case PHASE_REGROUP:
-        /* Who is asked reports, or is dismissed; when all have reported it is decided, once. */
+        /* A member reports or is dismissed; when all have reported, regroup_decide() runs once. */
         HOLDS(!open || deadline_armed(job, DEADLINE_REPORT) || (job->due & DUE_REGROUP) != 0 ||
                   (job->reported == job->present && deadline_armed(job, DEADLINE_WAIT)),
-            "a regroup that nothing would end");
+            "a regroup without an end");
         break;
     case PHASE_DONE:
         HOLDS(!preempt_stops(job), "it stops after the end");
@@ -124,7 +125,7 @@ static const char *preempt_holds(const struct job *job)
         "it stops without a deadline");
     HOLDS(!open || job->halt_kind != HALT_STOP || job->preempt == PREEMPT_STOPS ||
               job->preempt == PREEMPT_SAVED,
-        "a stop that nobody asked for");
+        "a stop without a preemption");
     HOLDS(job->preempt != PREEMPT_SAVED || !open || job->phase == PHASE_DONE, "it left too early");
     HOLDS(job->preempt <= PREEMPT_SAVED || !open || job->phase == PHASE_JOIN,
         "it leaves and is still in a generation");
@@ -137,15 +138,16 @@ static const char *ps_job_holds(const struct job *job)
     const uint32_t *ps_task_counts = job->ps_task_counts;
     HOLDS(ps_job_is_set(&job->ps_job) ||
               ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] == 0,
-        "attendants without a crew");
-    HOLDS(ps_task_counts[ROLE_NONE] == 0 && ps_task_counts[ROLE_CHIEF] == 0, "the chief attends");
+        "ps tasks without a ps job");
+    HOLDS(ps_task_counts[ROLE_NONE] == 0 && ps_task_counts[ROLE_CHIEF] == 0,
+        "the chief is a ps task");
     HOLDS(job->usable + ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_SERVER] +
                   ps_task_counts[ROLE_EVALUATOR] <=
               job->alive,
         "more tasks are used than are alive");
-    HOLDS(!ps_job_is_set(&job->ps_job) || job->roster <= 1, "an attendant is in the roster");
+    HOLDS(!ps_job_is_set(&job->ps_job) || job->roster <= 1, "a ps task is in the roster");
     HOLDS(job->ps_shutdown == PS_SHUTDOWN_NONE || job->phase == PHASE_DONE || job->outcome != 0,
-        "the crew leaves too early");
+        "a ps job ends too early");
     HOLDS(job->ps_shutdown != PS_SHUTDOWN_SERVERS ||
               ps_task_counts[ROLE_WORKER] + ps_task_counts[ROLE_EVALUATOR] + job->present == 0,
         "servers leave before the others");
@@ -178,12 +180,12 @@ static const char *job_holds(const struct job *job)
     HOLDS(job->restarts <= job->max_restarts || job->outcome != 0, "restarted too often");
     HOLDS(job->state != JOB_ENDING || job->outcome != 0, "a job is ending without an outcome");
     HOLDS(job->outcome == 0 || job->alive > 0 || job->state == JOB_ENDING || !placed,
-        "all are gone and it goes on");
+        "no task is left and the job goes on");
     HOLDS(!job->stopped || job->outcome != 0, "a job was stopped without a reason");
     HOLDS(job->outcome != JOB_SUCCEEDED || job->alive == 0, "it succeeded too early");
-    HOLDS(job->agains <= job->task_groups, "more parties are started again than there are");
+    HOLDS(job->agains <= job->task_groups, "more task groups are started again than there are");
     HOLDS(!job->underfilled || (placed && job->outcome == 0 && job->waiting > 0),
-        "a job wants places that it has no use for");
+        "a job is underfilled that fills no slot");
     return job->phase == PHASE_JOIN ? NULL : barrier_holds(job);
 }
 
@@ -192,9 +194,9 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
     const struct task *task = job_task(core, job, slot);
     HOLDS((task->task_group == NONE) == (task->state == TASK_WAITING), "a place without a task");
     HOLDS(task->state != TASK_WAITING || task->dismissed == DISMISSED_NOT,
-        "nobody is not wanted any more");
+        "an empty slot is dismissed");
     HOLDS(task->refill != REFILL_NOW || task->state == TASK_EXITED || task->state == TASK_LOST,
-        "the slot of a task that lives is to be filled");
+        "the slot of a running task is to be filled");
     HOLDS(task->rank == NONE ||
               (task->rank < job->roster && core->members[job->first + task->rank] == slot),
         "rank and roster differ");
@@ -202,9 +204,9 @@ static const char *task_holds(const struct core *core, const struct job *job, ui
     HOLDS(task->incarnation <= job->incarnation_max, "an incarnation that was not given out");
     HOLDS(task->state != TASK_LOST || task->collected, "a lost task holds a slot");
     HOLDS(!task_is_ps_task(task) || (task->rank == NONE && task->joining == JOINING_NOT),
-        "an attendant in the ledger");
+        "a ps task in the ledger");
     HOLDS(task->role == ps_job_role(&job->ps_job, slot), "a slot has the role of another");
-    HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is not wanted");
+    HOLDS(task->dismissed == DISMISSED_NOT || task->rank == NONE, "a member is dismissed");
     return NULL;
 }
 
@@ -235,16 +237,16 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
         seen.unconfirmed += member && !task->joined;
         seen.finished += task->finished;
         seen.joiners += task_is_usable(task) && task->joining != JOINING_NOT;
-        seen.owed += task->refill == REFILL_NOW;
+        seen.refilled += task->refill == REFILL_NOW;
         seen.declined += task->state == TASK_WAITING && task->refill == REFILL_NEXT_PLAN;
         if (job->phase == PHASE_DONE && task->rank != NONE && task->digest != 0) {
             HOLDS(common_digest == 0 || common_digest == task->digest,
-                "bye was said to states that differ");
+                "bye was sent to states that differ");
             common_digest = task->digest;
         }
     }
     HOLDS(seen.waiting == job->waiting, "the waiting are miscounted");
-    HOLDS(seen.alive == job->alive, "the living are miscounted");
+    HOLDS(seen.alive == job->alive, "the alive are miscounted");
     HOLDS(seen.running == job->running, "the running are miscounted");
     HOLDS(seen.gone == job->gone, "the gone are miscounted");
     HOLDS(seen.collected == job->collected, "the collected are miscounted");
@@ -253,12 +255,12 @@ static const char *tasks_hold(const struct core *core, const struct job *job)
     HOLDS(seen.ready == job->ready, "the ready are miscounted");
     HOLDS(seen.present == job->present, "the members are miscounted");
     HOLDS(seen.reported == job->reported, "the reports are miscounted");
-    HOLDS(seen.unconfirmed == job->unconfirmed, "the unheard are miscounted");
+    HOLDS(seen.unconfirmed == job->unconfirmed, "the unconfirmed are miscounted");
     HOLDS(seen.finished == job->finished, "the finished are miscounted");
     HOLDS(seen.joiners == job->joiners, "the joiners are miscounted");
-    HOLDS(seen.owed == job->owed, "the owed are miscounted");
+    HOLDS(seen.refilled == job->refilled, "the tasks to be placed again are miscounted");
     HOLDS(memcmp(seen.ps_task_counts, job->ps_task_counts, sizeof(seen.ps_task_counts)) == 0,
-        "the attendants are miscounted");
+        "the ps tasks are miscounted");
     HOLDS(seen.declined == job->declined, "the declined are miscounted");
     return NULL;
 }
@@ -271,23 +273,26 @@ static const char *task_group_holds(const struct core *core, const struct job *j
     uint32_t prev = NONE;
     for (uint32_t slot = task_group->first; slot != NONE; slot = job_task(core, job, slot)->next) {
         const struct task *task = job_task(core, job, slot);
-        HOLDS(task->task_group == number && task->prev == prev, "a task is in another party");
+        HOLDS(task->task_group == number && task->prev == prev, "a task is in another task group");
         prev = slot;
         members += task->rank != NONE;
-        HOLDS(++tasks <= job->tasks, "a party has no end");
+        HOLDS(++tasks <= job->tasks, "a task group has no end");
     }
     HOLDS(task_group->last == prev && tasks == task_group->tasks,
-        "the tasks of a party are miscounted");
-    HOLDS(tasks > 0, "a party without tasks");
-    HOLDS(members == task_group->members, "the members of a party are miscounted");
+        "the tasks of a task group are miscounted");
+    HOLDS(tasks > 0, "a task group without tasks");
+    HOLDS(members == task_group->members, "the members of a task group are miscounted");
     HOLDS(job->phase != PHASE_RUN || members == 0 || task_group->up_to >= job->arrived.least,
-        "a party is overtaken");
+        "a task group is behind the lowest arrival");
     HOLDS(job->phase != PHASE_RUN || members == 0 || task_group->applied <= task_group->up_to,
-        "a party applied what it was not ready for");
+        "a task group applied what it had no batch for");
     if (task_group->worker != NONE) {
-        HOLDS(core->workers[task_group->worker].state != WORKER_FREE, "a party on a lost worker");
-        HOLDS(core->workers[task_group->worker].id.n == task_group->worker_id.n, "a party moved");
-        HOLDS(task_group_find(core, job, task_group->worker) == number, "a party is not found");
+        HOLDS(core->workers[task_group->worker].state != WORKER_FREE,
+            "a task group on a lost worker");
+        HOLDS(core->workers[task_group->worker].id.n == task_group->worker_id.n,
+            "a task group moved");
+        HOLDS(
+            task_group_find(core, job, task_group->worker) == number, "a task group is not found");
     }
     return NULL;
 }
@@ -309,12 +314,12 @@ static const char *task_groups_hold(const struct core *core, const struct job *j
         lowest += task_group->members > 0 && task_group->up_to == job->arrived.least;
         unarrived += task_group->members > 0 && !task_group->arrived;
     }
-    HOLDS(tasks == job->tasks - job->waiting, "not every placed task is in a party");
-    HOLDS(agains == job->agains, "the parties to be started again are miscounted");
+    HOLDS(tasks == job->tasks - job->waiting, "not every placed task is in a task group");
+    HOLDS(agains == job->agains, "the task groups to be started again are miscounted");
     HOLDS(job->phase != PHASE_RUN || lowest == job->arrived.holders,
-        "those at the watermark are miscounted");
+        "the task groups at the lowest arrival are miscounted");
     HOLDS(job->phase != PHASE_RUN || unarrived == job->unarrived,
-        "the parties that have not arrived are miscounted");
+        "the task groups that have not arrived are miscounted");
     return NULL;
 }
 
@@ -348,7 +353,8 @@ static const char *jobs_hold(const struct core *core)
     HOLDS(drained == LIST_NONE, "a job is listed that does not drain");
     const struct list *underfilled = &core->underfilled;
     for (uint32_t i = underfilled->first; i != LIST_NONE; i = underfilled->nodes[i].next) {
-        HOLDS(core->jobs[i].underfilled && core->jobs[i].id.n != 0, "a job wants what it does not");
+        HOLDS(core->jobs[i].underfilled && core->jobs[i].id.n != 0,
+            "a job is listed that is not underfilled");
     }
     return queue_fault(core);
 }
@@ -390,18 +396,17 @@ static const char *workers_hold(const struct core *core)
             "a link without a worker");
         HOLDS((worker->state == WORKER_AWAY) == (worker->absence != ABSENCE_NONE),
             "a worker is away for no reason");
-        HOLDS(!worker->overdue || worker->state == WORKER_AWAY,
-            "a worker is waited for that is here");
+        HOLDS(!worker->overdue || worker->state == WORKER_AWAY, "a connected worker is overdue");
         HOLDS(worker->draining == (worker->leaves || worker->drained), "half a drain");
         HOLDS(worker->drained == (drain_of(core, worker->name) != NULL),
-            "a drain that its worker does not know");
+            "a drain that its worker lacks");
         HOLDS(worker->link.n == 0 || worker_by_link(core, worker->link) == i,
             "a worker is not found by its link");
         HOLDS(core->deadlines.positions[i] != HEAP_NONE, "a worker without a lease");
         for (struct task_group_ref ref = worker->task_groups; ref.job != NONE;) {
             const struct task_group *task_group =
                 job_task_group(core, &core->jobs[ref.job], ref.task_group);
-            HOLDS(task_group->worker == i, "a worker holds a party of another");
+            HOLDS(task_group->worker == i, "a worker has a task group of another");
             for (uint32_t slot = task_group->first; slot != NONE;) {
                 const struct task *task = job_task(core, &core->jobs[ref.job], slot);
                 used += !task->collected;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job waits for, or why it is ending, in a sentence for people. */
+ * What a job waits for, or why it ends, in a sentence for people: the text of core_job_text(). */
 #include "coordinator/core/turn/job_text.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
 
-/* " slot", " free slots with 2 GPUs": what so many of them are called. */
+/* " slot", " free slots with 2 GPUs" */
 static void add_slots(struct text *text, const struct job *job, const char *before, bool one)
 {
     text_add(text, before);
@@ -142,11 +142,11 @@ void job_text(const struct core *core, const struct job *job, char sentence[LIMI
 {
     struct text text = text_begin(sentence, LIMIT_TEXT_BYTES);
     if (job->state == JOB_QUEUED) {
-        char place[LIMIT_TEXT_BYTES];
-        placement_text(core, job, place);
+        char placement[LIMIT_TEXT_BYTES];
+        placement_text(core, job, placement);
         text_add(&text, job->note);
         text_add(&text, job->note[0] == '\0' ? "" : "; ");
-        text_add(&text, place);
+        text_add(&text, placement);
     } else if (job->outcome != 0) {
         text_add(&text, job->text);
     } else if (preempt_stops(job)) {

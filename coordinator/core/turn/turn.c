@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows from an event, once a step: what is decided, in a fixed order, and what is said of
- * it, as far as the step's list has room. What does not fit is said by the next step;
- * core_wake_us() asks for it at once. Jobs take turns, so that one with much to say does not keep
- * the others from their releases. */
+ * The end of a step, which core.c calls: what is decided, in a fixed order, and what is appended of
+ * it, as far as the step's list has room. The next step appends the rest; core_wake_us() asks for
+ * it at once. Jobs take turns, so that a job with many actions does not delay the releases of
+ * others. */
 #include "coordinator/core/turn/turn.h"
 
-#include "coordinator/core/decide/ps_job_decide.h"
-#include "coordinator/core/decide/control.h"
-#include "coordinator/core/decide/disband.h"
-#include "coordinator/core/decide/ending.h"
-#include "coordinator/core/decide/preempted.h"
-#include "coordinator/core/decide/placement.h"
-#include "coordinator/core/decide/publish.h"
+#include "coordinator/core/decide/decide.h"
 #include "coordinator/core/decide/regroup.h"
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/decide/placement.h"
+#include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/emit/emit.h"
-#include "coordinator/core/emit/emit_tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 
-/* What became of the job, by what is known of it now. Each may add some that come behind it. */
+/* How the job goes on, by its facts. Each may note some that come after it in the table. */
 static const struct {
     uint32_t due;
     void (*decide)(struct core *core, struct job *job);
@@ -36,7 +30,7 @@ static const struct {
     {DUE_REQUEUE, preempted_requeue},
 };
 
-/* What the job does next; then what became of it by that. */
+/* What the job does next; each is followed by its outcomes. */
 static const struct {
     uint32_t due;
     void (*decide)(struct core *core, struct job *job);
@@ -84,17 +78,17 @@ static void decide_next(struct core *core, struct job *job)
     }
 }
 
-/* Whether the job has said all. It may be forgotten afterwards. */
+/* Whether all that is due of the job is appended. It may be removed afterwards. */
 static bool emit_job(struct core *core, struct job *job)
 {
     CADRE_ASSERT(actions_left(core) >= ACTIONS_PER_JOB_MAX);
     if ((job->due & DUE_REGROUP) != 0 && actions_left(core) < ACTIONS_PER_PLAN_MAX) {
-        return false; /* in the next step it comes before those that spoke in this one */
+        return false; /* in the next step it comes before the jobs of this one */
     }
     decide_next(core, job);
     emit_due(core, job);
     bool emitted = emit_tasks(core, job);
-    decide_outcomes(core, job); /* with the last that was said of a task its slot may be empty */
+    decide_outcomes(core, job); /* the last action of a task may empty its slot */
     emit_last(core, job);
     if (!emitted) {
         return false;
@@ -133,7 +127,7 @@ void turn_run(struct core *core)
     do {
         placement_run(core);
         emit_jobs(core);
-        /* With so many left each job that speaks comes on. */
+        /* With so much room each job that is due gets a turn. */
     } while (core->placement_due && actions_left(core) >= ACTIONS_PER_PLAN_MAX);
     while (core->stray_count > 0 && actions_left(core) > 0) {
         const struct stray *stray = &core->strays[core->stray_first];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the shell may look at: jobs, their tasks, members and workers, and the worker daemons. */
+ * The views of core.h: jobs, their tasks, members and workers, and the worker daemons. */
 #include "coordinator/core/state/state.h"
 
 #include "coordinator/core/turn/job_text.h"
@@ -100,8 +100,9 @@ bool core_job_stream(
     return false;
 }
 
-/* A task is started before it is told to end. But one that its agent has listed may be over, and be
- * forgotten there when it hears that: the next start would run its program once more. */
+/* A task's start is sent before its stop. But the process of a task that its agent has listed may
+ * have exited, and be removed there by that stop: the next start would run its program once more.
+ */
 static bool task_starts(const struct task *task)
 {
     bool listed = task->listed_step != 0;
@@ -213,7 +214,7 @@ bool core_worker_named(const struct core *core, const char *name, struct core_wo
     return index != NONE;
 }
 
-/* The cursor is one more than the place of the worker that was shown last. */
+/* The cursor is one more than the index of the worker that was shown last. */
 bool core_worker_next(const struct core *core, uint32_t *cursor, struct core_worker_view *ret_view)
 {
     const struct list *live = &core->workers_live;

@@ -32,7 +32,7 @@ void ps_server_receive(struct ps_world *world, uint64_t incarnation, struct task
     }
 }
 
-/* The life of this incarnation, when it is there and of the same generation; NULL. */
+/* The process of this incarnation, if it runs and is of the same generation; or NULL. */
 static struct ps_server *peer(
     struct ps_world *world, const struct attempt *attempt, uint64_t incarnation)
 {
@@ -46,7 +46,7 @@ static struct ps_server *peer(
     return NULL;
 }
 
-/* Who is behind it, as it was told; 0: nobody is there. */
+/* The server behind it, by its newest MEMBERS; 0: none. */
 static uint64_t behind(const struct attempt *attempt)
 {
     uint32_t first = ps_job_first_slot(&ps_world_spec.ps_job, ROLE_SERVER);
@@ -145,7 +145,7 @@ void ps_server_act(struct ps_world *world, struct attempt *attempt)
 {
     struct ps_server *self = server_of(world, attempt->ref.incarnation);
     if (attempt->generation.number == 0) {
-        return; /* it has not heard of anybody */
+        return; /* it has received no MEMBERS */
     }
     if (self->memory == 0) {
         begin(world, attempt);

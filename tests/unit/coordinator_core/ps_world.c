@@ -54,7 +54,7 @@ static uint32_t worker_of(const struct ps_world *world, struct link_id link)
     return WORKERS;
 }
 
-/* ---- what is heard ---- */
+/* ---- what is received ---- */
 
 static void starts(struct ps_world *world, struct link_id only)
 {
@@ -331,7 +331,7 @@ void ps_world_step(struct ps_world *world, struct core_event event)
         }
         for (size_t i = 0; i < world->actions.count; i++) {
             if (world->actions.items[i].type == CORE_ACTION_RECORD) {
-                receive(world, &world->actions.items[i]); /* durable before anything is spoken */
+                receive(world, &world->actions.items[i]); /* durable before anything is sent */
             }
         }
         for (size_t i = 0; i < world->actions.count; i++) {

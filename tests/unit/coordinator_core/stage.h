@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One core with its watch, and what a careless cluster of WORKERS workers might say to it. */
+ * One core with its watch, and what a faulty cluster of WORKERS workers might send. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_STAGE_H
 #define CADRE_TESTS_COORDINATOR_CORE_STAGE_H
 
@@ -8,7 +8,7 @@
 #define SECOND  UINT64_C(1000000)
 #define WORKERS 3
 
-/* One core with its watch and what a careless cluster might say to it. */
+/* One core with its watch and what a faulty cluster might send. */
 struct stage {
     void *memory;
     struct core *core;
@@ -34,7 +34,7 @@ enum task_event {
     HELLO,
     FINISHED,
     WANTS,
-    FREEZES, /* halted when that is asked for, else as after an abort */
+    FREEZES, /* halted when a halt is pending, else as after an abort */
     DIRTY,
     PEER_ERROR,
     DIVERGES,
@@ -46,26 +46,36 @@ enum task_event {
     COLLECTED
 };
 
+/* Allocates the core and its watch, and starts it. */
 void stage_open(struct stage *stage);
-/* From the beginning. */
+/* Starts the core again, empty. */
 void stage_init(struct stage *stage);
+/* Frees them. */
 void stage_close(struct stage *stage);
 
-/* All is again as it was when it was kept last; not after stage_close. */
+/* Keeps the whole state for stage_return(). */
 void stage_keep(struct stage *stage);
+/* Returns to the state of the last stage_keep(). */
 void stage_return(struct stage *stage);
 
+/* One event, checked by the watch. */
 void stage_step(struct stage *stage, struct core_event event);
+/* A message of an agent. */
 void stage_up(struct stage *stage, uint64_t link, const struct agent_up *message);
+/* Time passes, with ticks. */
 void stage_pass_time(struct stage *stage, uint64_t us);
 /* On a new stream, as the same daemon unless its boot nonce was changed. */
 void stage_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
     size_t task_count);
+/* The stream of worker `w` ends. */
 void stage_link_down(struct stage *stage, uint32_t w);
+/* A client submits a job. */
 void stage_submit(struct stage *stage, const struct core_job_spec *spec);
+/* A client cancels the job. */
 void stage_cancel(struct stage *stage, uint64_t job);
+/* A client drains the worker. */
 void stage_drain(struct stage *stage, const char *worker);
-/* What the task's worker says about it; nothing when the task is not placed or its worker is away.
+/* A message of the task's worker about it; none when the task is not placed or its worker is away.
  */
 void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum task_event what);
 /* The i-th worker of the job arrives `ahead` beyond the release. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The step barrier and the line of positions: who holds a release back, and whose claims do not fit
+ * The step barrier and the timeline: which task holds a release back, and which claims do not fit
  * together. */
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void many_workers_one_release_a_round(void **state)
         assert_int_equal(job_view(s, 1).committed, round - 1);
         script_skip(s);
     }
-    arrived(s, 1, 1, 1, 21, 20); /* it speaks for one of its two members: not counted */
+    arrived(s, 1, 1, 1, 21, 20); /* it counts one of its two members: not counted */
     for (uint64_t w = 2; w <= 5; w++) {
         arrived(s, w, 1, 2, 21, 20);
     }
@@ -234,7 +234,7 @@ static void who_waits_for_a_finished_task_is_reported(void **state)
     finished(s, 1, 1, 0, 4);
     expect_output(s, DESERTED);
     script_close(s);
-    /* It speaks for a task of another worker: not heard. */
+    /* It names a task of another worker: dropped. */
     s = stage_released(4);
     wants(s, 2, 1, 0, 5);
     finished(s, 1, 1, 0, 4);
@@ -262,7 +262,7 @@ static void a_short_epoch_within_what_was_admitted_is_recorded(void **state)
     expect_output(s, "record job 1: released to 10, stream 1 epoch 0 from 1\n"
                      "tell job 1: release g1 to 10\n");
     script_close(s);
-    /* Others see a different epoch there: told, although the positions were admitted before. */
+    /* Others are in a different epoch there: reported, although the positions were admitted. */
     s = stage_released(8);
     arrived_at(s, 1, 1, 1, 8, 3, test);
     script_skip(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is recorded of steps that ended: what was fed in them, and their checkpoints. */
+ * What is recorded of steps that ended: what was consumed in them, and their checkpoints. */
 #include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
@@ -49,7 +49,7 @@ static void consumption_are_recorded_when_committed(void **state)
     consumed(s, 2, 3, 2, first, 2);
     expect_output(s, "");
     consumed(s, 2, 3, 3, first, 3);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n");
     consumed(s, 1, 5, 3, second, 0);
     consumed(s, 2, 5, 3, second, 0);
     consumed(s, 1, 5, 4, second, 1);
@@ -63,13 +63,13 @@ static void consumption_are_recorded_when_committed(void **state)
     assert_false(core_job_stream(s->core, (struct job_id){1}, 1, &stream));
     finished(s, 1, 1, 0, 4);
     finished(s, 2, 1, 1, 4);
-    expect_output(s, "record job 1: stream 1 epoch 1 fed 10 in 1 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 1 consumed 10 in 1 steps\n"
                      "record! job 1: done at 4\n"
                      "tell job 1: bye g1\n");
     script_close(s);
 }
 
-/* What all had applied was fed, also when a plan begins anew, where nobody has it any more. */
+/* What all had applied was consumed, also when a plan restarts from a position before it. */
 static void consumption_are_recorded_when_all_begin_again(void **state)
 {
     (void)state;
@@ -85,8 +85,8 @@ static void consumption_are_recorded_when_all_begin_again(void **state)
     collect(s, 2, 1, 1);
     script_skip(s);
     task_hello(s, 2, 1, 1, 0);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
-                     "record! job 1: plan g2 from 0, anew of 1\n"
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
+                     "record! job 1: plan g2 from 0, restarted of 1\n"
                      "tell job 1: plan g2\n");
     script_close(s);
 }
@@ -110,7 +110,7 @@ static void a_joiner_receives_that_its_stream_is_over(void **state)
     consumed(s, 1, 3, 3, first, 3);
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
     consumed(s, 2, 3, 3, first, 3);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n");
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n");
     /* One that was slower to come there. */
     joins(s, 3, 1, 2, 1);
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
@@ -166,13 +166,13 @@ static void what_only_the_dead_had_consumed_is_not_recorded(void **state)
     gone(s, 2, 1, 1, 0, 9, "");
     script_skip(s);
     frozen(s, 1, 1, 0, 2, 1);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 20 in 2 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 20 in 2 steps\n"
                      "record! job 1: plan g2 from 2 of 0, source rank 0\n"
                      "tell job 1: plan g2\n");
     script_close(s);
 }
 
-/* All that had applied the last step die before somebody else has it. */
+/* All that had applied the last step die before another task has it. */
 static void what_is_undone_is_not_consumed(void **state)
 {
     (void)state;
@@ -187,7 +187,7 @@ static void what_is_undone_is_not_consumed(void **state)
     frozen(s, 1, 1, 0, 3, 1);
     script_skip(s);
     frozen(s, 3, 1, 2, 4, 1);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 40 in 4 steps\n"
                      "record! job 1: plan g2 from 4 of 0 2, source rank 1\n"
                      "tell job 1: plan g2\n");
     gone(s, 3, 1, 2, 0, 9, "");
@@ -197,14 +197,14 @@ static void what_is_undone_is_not_consumed(void **state)
                      "tell job 1: plan g3\n");
     struct stream_position stream;
     assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
-    assert_int_equal(stream.applied, 0); /* until it is told */
+    assert_int_equal(stream.applied, 0); /* until an arrival reports it */
     cursor.begin = 3;
     consumed(s, 1, 5, 3, cursor, 3);
     assert_true(core_job_stream(s->core, (struct job_id){1}, 0, &stream));
     assert_int_equal(stream.applied, 3);
     script_skip(s);
     finished(s, 1, 1, 0, 3);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 30 in 3 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 30 in 3 steps\n"
                      "record! job 1: done at 3\n"
                      "tell job 1: bye g3\n");
     script_close(s);
@@ -224,7 +224,7 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     frozen(s, 3, 1, 2, 2, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
                      "tell job 1: plan g2\n");
-    /* The chief says it again in the new one; it waits until all have the state. */
+    /* The chief sends it again in the new one; it waits until all have the state. */
     part(s, 1, 1, 0, 3, "checkpoint-3.json");
     expect_output(s, "");
     arrived(s, 1, 1, 1, 4, 3);
@@ -251,13 +251,13 @@ static void what_is_finished_is_committed(void **state)
     finished(s, 1, 1, 0, 4);
     script_skip(s);
     finished(s, 2, 1, 1, 4);
-    expect_output(s, "record job 1: stream 1 epoch 0 fed 40 in 4 steps\n"
+    expect_output(s, "record job 1: stream 1 epoch 0 consumed 40 in 4 steps\n"
                      "record! job 1: done at 4\n"
                      "tell job 1: bye g1\n");
     script_close(s);
 }
 
-/* Rule 18: of the chief that is done nobody knows that the others have come as far. */
+/* Rule 18: the finished chief has no report of the others' positions. */
 static void a_part_waits_for_those_that_are_behind(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Halts before a step: joiners come in, draining tasks go out, and nobody is aborted. */
+ * Halts before a step: joiners enter, draining tasks leave, and no task is aborted. */
 #include "tests/unit/coordinator_core/script.h"
 
 /* Two of at most four; a third place is free, so the job grows by it. */
@@ -32,7 +32,7 @@ static void a_job_grows_by_a_halt(void **state)
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
     arrived(s, 1, 1, 1, 6, 4);
     joins(s, 3, 1, 2, 1);
-    /* S is the watermark (rule 3); it is durable before it is said. */
+    /* S is the watermark (rule 3); it is durable before it is sent. */
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
                      "tell job 1: release g1 to 4, halt\n");
     arrived(s, 2, 1, 1, 6, 4);
@@ -55,7 +55,7 @@ static void a_halt_is_lifted_when_another_stream_comes(void **state)
     joins(s, 3, 1, 2, 1);
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
                      "tell job 1: release g1 to 4, halt\n");
-    /* The epoch ends there, and an evaluation begins: it is to be done by those who are here. */
+    /* The epoch ends there, and an evaluation begins: the members take its steps. */
     struct cursor evaluation = {.stream = 2, .first = 4, .begin = 4};
     arrived_at(s, 2, 1, 1, 6, 4, evaluation);
     expect_output(s, "record! job 1: no halt\n"
@@ -87,7 +87,7 @@ static void no_task_joins_in_the_middle_of_a_turn(void **state)
                      "tell task 1/2#3 on link 3: warm\n");
     arrived_at(s, 1, 1, 1, 6, 4, nested);
     expect_output(s, "");
-    /* What it asked for when it had not heard of this epoch. */
+    /* Its join from before it received this epoch. */
     joins(s, 3, 1, 2, 1);
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
     /* The other epoch is over: from here on it is the only one. */
@@ -286,14 +286,14 @@ static struct script *stage_halting(void)
     return s;
 }
 
-/* One stood at the halt already when it was lifted: all go on in another generation, and that is
- * nobody's failure. */
+/* One was at the halt already when it was lifted: all go on in another generation, and no failure
+ * is counted. */
 static void a_halt_is_lifted_too_late(void **state)
 {
     (void)state;
     struct script *s = stage_halting();
     link_down(s, 3);
-    hello(s, 4, "c", 77, 1, NULL, 0); /* its daemon was started anew */
+    hello(s, 4, "c", 77, 1, NULL, 0); /* its daemon was started again */
     script_skip(s);
     arrived(s, 2, 1, 1, 2, 0);
     expect_output(s, "record! job 1: no halt\n"
@@ -310,7 +310,7 @@ static void a_halt_is_lifted_too_late(void **state)
     script_close(s);
 }
 
-/* Its daemon was told to end while the stream was down: its hello says it first. */
+/* Its daemon was stopped while the stream was down: its hello reports the drain. */
 static void a_worker_that_comes_back_drains(void **state)
 {
     (void)state;
@@ -342,7 +342,7 @@ static bool drains(const struct script *s, uint64_t worker)
     return view.draining;
 }
 
-/* The daemon that was told to end crashed, and the next one took its task over; a client's drain
+/* The daemon that was draining crashed, and the next one took its task over; a client's drain
  * outlives a stream that breaks. */
 static void a_worker_that_comes_back_stays(void **state)
 {
@@ -365,7 +365,7 @@ static void a_worker_that_comes_back_stays(void **state)
     script_close(s);
 }
 
-/* One that has nothing whole, or that stands there for another reason than this step, cannot go on
+/* One that has nothing whole, or that is there for another reason than this step, cannot go on
  * in the generation that the halt is for. */
 static void only_who_can_go_on_meets_a_halt(void **state)
 {
@@ -387,8 +387,8 @@ static void only_who_can_go_on_meets_a_halt(void **state)
     }
 }
 
-/* Who stands there was told so, and only a plan lets it go on. */
-static void a_halt_that_somebody_met_stays(void **state)
+/* A member at the halt is frozen, and only a plan ends that. */
+static void a_halt_that_a_member_met_stays(void **state)
 {
     (void)state;
     struct script *s = stage_joining();
@@ -411,7 +411,7 @@ static void no_task_halts_for_one_who_comes_at_the_end(void **state)
     struct script *s = stage_joining();
     finished(s, 1, 1, 0, 4);
     joins(s, 3, 1, 2, 1);
-    expect_output(s, ""); /* who is done will not come to the halt */
+    expect_output(s, ""); /* a finished member does not reach the halt */
     finished(s, 2, 1, 1, 4);
     expect_output(s,
         "record! job 1: done at 4\n"
@@ -421,8 +421,8 @@ static void no_task_halts_for_one_who_comes_at_the_end(void **state)
     script_close(s);
 }
 
-/* A halt is set when the watermark is known: a hello that tells of more is wrong, and is not taken.
- * What a task then says to have applied beyond the halt fails the job. */
+/* A halt is set when the watermark is known: a hello with a higher one is wrong, and dropped.
+ * An arrival that applied steps beyond the halt fails the job. */
 static void nothing_is_released_beyond_a_halt(void **state)
 {
     (void)state;
@@ -464,7 +464,7 @@ int main(void)
         cmocka_unit_test(a_drain_has_a_deadline),
         cmocka_unit_test(a_halt_is_lifted_too_late),
         cmocka_unit_test(only_who_can_go_on_meets_a_halt),
-        cmocka_unit_test(a_halt_that_somebody_met_stays),
+        cmocka_unit_test(a_halt_that_a_member_met_stays),
         cmocka_unit_test(no_task_halts_for_one_who_comes_at_the_end),
         cmocka_unit_test(a_worker_that_comes_back_drains),
         cmocka_unit_test(a_worker_that_comes_back_stays),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas at one position that do not hold the same state: who finds it, who is named, and that
+ * Replicas at one position with different states: which task finds it, which is named, and that
  * all begin again, once; what comes again is the program's fault. */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void begin_again(struct script *s, uint64_t up_to)
 static const struct divergence at_6 = {
     .position = 6, .verified = 4, .culprits = {1}, .culprit_count = 1};
 
-/* The others lost their peers; all say where they stand. */
+/* The others lost their peers; all report. */
 static void all_freeze(struct script *s, uint64_t position)
 {
     for (uint32_t slot = 0; slot < 3; slot++) {
@@ -90,7 +90,7 @@ static void all_begin_again_from_the_checkpoint(void **state)
     script_close(s);
 }
 
-/* Its collective failed for who noticed nothing. */
+/* Its collective failed on a member that had found nothing. */
 static void what_is_reported_after_lost_peers_counts(void **state)
 {
     (void)state;
@@ -140,7 +140,7 @@ static void the_same_again_is_the_programs_fault(void **state)
 {
     (void)state;
     const struct divergence again[] = {
-        {.position = 6, .verified = 4}, {.position = 5, .verified = 4}, /* the same stretch */
+        {.position = 6, .verified = 4}, {.position = 5, .verified = 4}, /* the same range */
         {.position = 4, .verified = 4},                                 /* at once */
         {.position = 11, .verified = 4}, /* farther, and nothing in between is verified */
     };
@@ -155,9 +155,10 @@ static void the_same_again_is_the_programs_fault(void **state)
         const char *text = script_job_text(s, 1);
         assert_non_null(strstr(text, "the replicas have different states after "));
         assert_non_null(strstr(text,
-            ", and nobody knows which is right; so it was before, after 6 steps, and nothing later "
-            "was found equal: the step function writes what is no function of the step and its "
-            "samples: look for an uninitialised value, a sum over local rows, a clock, rand(), a "
+            ", and it is not known which is right; so it was before, after 6 steps, and nothing "
+            "later was found equal: the step function writes what is no function of the step and "
+            "its samples: look for an uninitialised value, a sum over local rows, a clock, rand(), "
+            "a "
             "thread: y"));
         script_close(s);
     }
@@ -197,8 +198,8 @@ static void another_one_behind_it_is_another_failure(void **state)
     /* Its arrival may be on its way; what it may not any more is a failure too many. */
     diverged(s, link_of(s, 1), 1, 1, (struct divergence){.position = 12, .verified = 10}, "z");
     assert_string_equal(script_job_text(s, 1),
-        "the replicas have different states after 12 steps, and nobody knows which is right: z; it "
-        "was restarted 2 times before, as often as it may be (--max-restarts)");
+        "the replicas have different states after 12 steps, and it is not known which is right: z; "
+        "it was restarted 2 times before, as often as it may be (--max-restarts)");
     script_close(s);
 }
 
@@ -287,7 +288,7 @@ static void what_differed_before_a_start_counts(void **state)
     script_close(s);
 }
 
-/* Members say to each coordinator what they found: that is the first time still. */
+/* Members report to each coordinator what they found: it counts once. */
 static void what_is_resent_is_the_same(void **state)
 {
     (void)state;
@@ -300,7 +301,7 @@ static void what_is_resent_is_the_same(void **state)
     script_close(s);
 }
 
-/* Who has not heard of it yet may only say where it stands. */
+/* A member that has not found it only reports its position. */
 static void what_differed_before_a_start_is_void(void **state)
 {
     (void)state;
@@ -316,9 +317,9 @@ static void what_differed_before_a_start_is_void(void **state)
                      "tell task 1/0#1 on link 1: reset\n"
                      "stop task 1/0#1 on link 1\n");
     assert_string_equal(script_job_text(s, 1),
-        "the replicas have different states after 6 steps, and nobody knows which is right: that "
-        "was found before the coordinator was started again; waits for 3 more tasks (0 of 3 slots "
-        "are free) for 0 s of at most 60 s");
+        "the replicas have different states after 6 steps, and it is not known which is right: "
+        "that was found before the coordinator was started again; waits for 3 more tasks (0 of 3 "
+        "slots are free) for 0 s of at most 60 s");
     script_close(s);
 }
 
@@ -347,7 +348,7 @@ static void ends_that_differ_are_no_end(void **state)
     begin_again(s, 12);
     assert_string_equal(script_job_text(s, 1),
         "task 2 on worker c has another state than most replicas after 6 steps: the digests that "
-        "they told at their end differ; all tasks began again from the checkpoint of step 4");
+        "they reported at their end differ; all tasks began again from the checkpoint of step 4");
     assert_int_equal(job_view(s, 1).resume, 4);
     assert_int_equal(job_view(s, 1).restarts, 1);
     for (uint32_t slot = 0; slot < 3; slot++) { /* and is, when they do not */
@@ -366,8 +367,7 @@ static void without_a_majority_no_task_is_named(void **state)
     finished_as(s, 1, 1, 0, 6, A);
     finished_as(s, 2, 1, 1, 6, B);
     finished_as(s, 3, 1, 2, 6, C);
-    assert_non_null(strstr(script_job_text(s, 1),
-        "the replicas have different states after 6 steps, and nobody knows which is right: the "));
+    assert_non_null(strstr(script_job_text(s, 1), "6 steps, and it is not known which is right"));
     assert_null(strstr(s->transcript, "bye"));
     script_close(s);
 }
@@ -438,7 +438,7 @@ static void a_stop_whose_states_differ_saves_nothing(void **state)
     script_close(s);
 }
 
-/* Who drains is compared with the others before it is let go. */
+/* A draining task is compared with the others before it is dismissed. */
 static void who_leaves_is_compared_before(void **state)
 {
     (void)state;
@@ -467,7 +467,7 @@ static void who_leaves_is_compared_before(void **state)
                              "stop task 1/0#1 on link 1\n");
             begin_again(s, 12);
             assert_non_null(strstr(script_job_text(s, 1),
-                "the digests that they told where they stood still differ; all tasks began again"));
+                "the digests that they reported at a halt differ; all tasks began again"));
             assert_int_equal(job_view(s, 1).restarts, 1);
         }
         script_close(s);
@@ -519,17 +519,17 @@ static void what_a_lost_task_gave_was_not_compared(void **state)
     (void)state;
     static const struct {
         uint64_t trusts;   /* 4 is verified; of the others' next arrivals some are on their way */
-        uint64_t position; /* of the one; the other one stands at 6 */
-        bool anew;
+        uint64_t position; /* of the one; the other one is at 6 */
+        bool restarts;
     } cases[] = {{0, 6, false}, {5, 6, true}, {1, 6, true}, {7, 6, false}, {7, 5, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct script *s = stage_three(2);
         gone(s, 2, 1, 1, 0, 9, "");
         freezes_trusting(s, 0, 6, cases[i].trusts);
         freezes_trusting(s, 2, cases[i].position, cases[i].trusts);
-        assert_true((strstr(s->transcript, "reset\n") != NULL) == cases[i].anew);
+        assert_true((strstr(s->transcript, "reset\n") != NULL) == cases[i].restarts);
         assert_int_equal(job_view(s, 1).restarts, 1);
-        if (cases[i].anew) {
+        if (cases[i].restarts) {
             collected(s, 2, 1, 1);
             begin_again(s, 12);
             assert_non_null(strstr(script_job_text(s, 1),
@@ -540,7 +540,7 @@ static void what_a_lost_task_gave_was_not_compared(void **state)
     }
 }
 
-/* Nobody is gone: each is compared with the others again. Unless one takes over another's state. */
+/* No member is lost: all are compared again. Unless one takes over another's state. */
 static void who_lost_its_peers_is_compared_later(void **state)
 {
     (void)state;

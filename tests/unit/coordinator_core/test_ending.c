@@ -176,7 +176,7 @@ static void a_peer_error_waits_for_the_culprit(void **state)
         "fault)\n"
         "stop job 1\n");
     script_close(s);
-    /* The one that noticed gives up, and its end overtakes that of the one that died. */
+    /* The one that noticed exits, and its end overtakes that of the one that died. */
     s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);
@@ -193,7 +193,7 @@ static void a_peer_error_waits_for_the_culprit(void **state)
         "(Segmentation fault)\n"
         "ended job 1\n");
     script_close(s);
-    /* Nobody died: they form another generation. When that does no step, it is a failure. */
+    /* No task died: they form another generation. When that does no step, it is a failure. */
     s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);
@@ -261,12 +261,13 @@ static void a_restarted_daemon_has_lost_its_tasks(void **state)
     struct task_ref left = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 5, "b", 77, 1, &left, 1);
-    expect_output(s, "welcome link 5: worker 3\n"
-                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-                     "record job 1: task 1 lost 0/0\n"
-                     "record! job 1: task 1#3 on b\n"
-                     "start again job 1 on link 5\n"
-                     "stop task 1/1#2 on link 5\n");
+    expect_output(s,
+        "welcome link 5: worker 3\n"
+        "tell job 1: abort g1: task 1 was lost with worker b, which was started again\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#3 on b\n"
+        "start again job 1 on link 5\n"
+        "stop task 1/1#2 on link 5\n");
     script_close(s);
 }
 
@@ -281,7 +282,7 @@ static void draining_with_a_task(void **state)
     assert_non_null(strstr(script_job_text(s, 1), "its worker drains"));
     assert_int_equal(job_view(s, 1).restarts, 0);
     script_close(s);
-    /* One that ends in order when it is told to has not done its work. */
+    /* A task that exits with status 0 when it is stopped has not finished. */
     s = stage_released(4);
     draining(s, 2);
     gone(s, 2, 1, 1, 0, 0, "");

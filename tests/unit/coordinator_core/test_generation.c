@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From hello to plan, reports, checkpoint parts and bye; who comes late or back. */
+ * From hello to plan, reports, checkpoint parts and bye; tasks that come late or return. */
 #include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
@@ -40,7 +40,7 @@ static void a_task_that_comes_back_is_resent(void **state)
                      "tell job 1 task 1 on link 2: release g1 to 4\n");
     task_hello(s, 2, 1, 1, 1); /* it only lost its connection */
     expect_output(s, "tell job 1 task 1 on link 2: release g1 to 4\n");
-    task_hello(s, 2, 1, 1, 7); /* nobody knows that generation */
+    task_hello(s, 2, 1, 1, 7); /* no such generation */
     expect_output(s,
         "tell task 1/1 on link 2: superseded ABORTED: this task is not of the job's current "
         "generation\n");
@@ -55,7 +55,7 @@ static void a_hello_of_another_version_is_refused(void **state)
         .type = TASK_UP_HELLO, .hello = {.frame_version = 9, .replicas = 1, .mesh_address = ""}};
     relay_up(s, 1, 1, 0, &message);
     expect_output(s,
-        "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a speaks task "
+        "tell task 1/0 on link 1: refused FAILED_PRECONDITION: task 0 on worker a has task "
         "frame version 9, the coordinator 5: link the program with the libcadre of the same "
         "version\n"
         "stop job 1\n");
@@ -94,7 +94,7 @@ static void a_hello_of_another_version_is_refused(void **state)
     script_close(s);
 }
 
-/* What a member knows: of the job's own generation, and no more than can be. */
+/* The watermark of a member: of the job's own generation, and no more than can be. */
 static struct task_up member_hello(const struct script *s)
 {
     return (struct task_up){.type = TASK_UP_HELLO,
@@ -129,7 +129,7 @@ static void a_watermark_that_cannot_be_is_not_taken(void **state)
     script_close(s);
 }
 
-/* Of a member that lost its peers the hello tells that already; one that stands at a halt goes on
+/* Of a member that lost its peers the hello shows that already; one at a halt goes on
  * by a plan. */
 static void a_hello_reports_lost_peers(void **state)
 {
@@ -177,7 +177,7 @@ static void the_missing_are_named_in_time(void **state)
     script_close(s);
 }
 
-/* Nobody stands still for one that has not given its address. */
+/* No halt is set for a joiner that has not sent its address. */
 static void no_task_joins_before_its_hello(void **state)
 {
     (void)state;
@@ -233,7 +233,7 @@ static void all_finish_at_one_position(void **state)
     (void)state;
     struct script *s = stage_released(4);
     part(s, 1, 1, 0, 4, "checkpoint/4");
-    part(s, 1, 1, 0, 4, "checkpoint/4"); /* said twice */
+    part(s, 1, 1, 0, 4, "checkpoint/4"); /* sent twice */
     part(s, 2, 1, 1, 4, "checkpoint/4"); /* not the chief's */
     expect_output(s, "");
     arrived(s, 1, 1, 1, 4, 4);
@@ -247,7 +247,7 @@ static void all_finish_at_one_position(void **state)
     finished(s, 2, 1, 1, 4);
     expect_output(s, "record! job 1: done at 4\n"
                      "tell job 1: bye g1\n");
-    /* Back after the end: members hear bye again, nobody else does (rule 16). */
+    /* Back after the end: members receive bye again, no other task does (rule 16). */
     task_hello(s, 1, 1, 0, 1);
     task_hello(s, 2, 1, 1, 0);
     expect_output(s,
@@ -289,7 +289,7 @@ static void finishing_at_different_positions_fails(void **state)
     script_close(s);
 }
 
-/* It stands inside of a step that others may have applied. */
+/* It is inside of a step that others may have applied. */
 static void no_task_finishes_inside_a_step(void **state)
 {
     (void)state;
@@ -302,7 +302,7 @@ static void no_task_finishes_inside_a_step(void **state)
     script_close(s);
 }
 
-/* A job of one task, whose last step failed: nobody else wants it. */
+/* A job of one task, whose last step failed: no other task wants it. */
 static void who_is_alone_finishes_at_its_position(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void another_generation_is_ignored(void **state)
     message = (struct task_up){
         .type = TASK_UP_PART, .part = {.generation = {.number = 2}, .position = 4, .path = "x"}};
     relay_up(s, 1, 1, 0, &message);
-    relay_up(s, 2, 1, 0, &message); /* task 0 is not on worker b: it is told to end it */
+    relay_up(s, 2, 1, 0, &message); /* task 0 is not on worker b: it receives STOP_TASK */
     expect_output(s, "stop task 1/0#1 on link 2\n");
     script_close(s);
 }
@@ -392,7 +392,7 @@ static void nonces_come_from_the_seed(void **state)
     script_close(t);
 }
 
-/* Whoever is placed anew has as long as the others had. */
+/* A replacement has as long as the others had. */
 static void the_deadline_for_hellos_restarts(void **state)
 {
     (void)state;
@@ -488,7 +488,7 @@ static void once_more_than_it_may_be_it_fails_and_reports_it(void **state)
     script_close(s);
 }
 
-/* A program that nobody trains with: what it says at its end is how it is, a signal is not. */
+/* A program without a strategy: its exit status is its own, a signal is not. */
 static void a_plain_task_that_is_killed_is_started_again(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A step that does not end although nobody died. */
+ * A step that does not end although no task died. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static struct script *stage_stalled(void)
     }
     pass(s, 1);
     stalls(s, 1, 0, 2);
-    stalls(s, 3, 2, 1); /* who is waited for waits itself */
+    stalls(s, 3, 2, 1); /* the task that is waited for waits itself */
     script_skip(s);
     return s;
 }
@@ -66,7 +66,7 @@ static void a_slow_step_is_reported(void **state)
     script_close(s);
 }
 
-/* A task that takes no step tells the steps before a second or two after it was waited for: that
+/* The steps before a task's missing step arrive a second or two after it was waited for: that
  * ends no wait. */
 static void steps_that_are_reported_late_end_no_wait(void **state)
 {
@@ -125,7 +125,7 @@ static void hangs(
                 .hang = *hang}});
 }
 
-/* Also where no other task is there to wait for it. It has taken steps that it has not told of. */
+/* Also where no other task is there to wait for it. It has taken steps that it has not reported. */
 static void a_replica_that_hangs_is_named(void **state)
 {
     static const struct core_job_spec alone = {.tasks = 1, .tasks_min = 1, .max_restarts = 3};
@@ -158,7 +158,7 @@ static void a_replica_that_hangs_is_named(void **state)
         script_skip(s);
         hangs(s, 1, 0, 3, &cases[i].hang);
         pass(s, 1);
-        expect_output(s, "changed job 1\n"); /* the job's watchers are told, once */
+        expect_output(s, "changed job 1\n"); /* the job's watchers are notified, once */
         snprintf(expected, sizeof expected, "step 3 has not ended for 11 s (median 0 ms): %s",
             cases[i].notified);
         assert_string_equal(script_job_text(s, 1), expected);
@@ -170,7 +170,7 @@ static void a_replica_that_hangs_is_named(void **state)
 
 static const struct task_hang second_of_b = {.at = HANG_COLLECTIVE, .collective = 2, .replica = 3};
 
-/* The task that all wait for says which of its replicas it is, and another says so of itself. */
+/* The task that all wait for reports which of its replicas it is, and another reports itself. */
 static void a_task_whose_replica_hangs_is_replaced(void **state)
 {
     (void)state;
@@ -218,8 +218,8 @@ static void who_hangs_no_longer_is_not_named(void **state)
     script_close(s);
 }
 
-/* Nobody can be named: the generation is formed anew, once for the steps that it did, then as often
- * as the job may be restarted. */
+/* No task can be named: the generation is formed again, once for the steps that it did, then as
+ * often as the job may be restarted. */
 static void a_ring_of_waits_is_broken_and_counted(void **state)
 {
     (void)state;
@@ -251,7 +251,7 @@ static void a_ring_of_waits_is_broken_and_counted(void **state)
     script_close(s);
 }
 
-/* In a collective of GPUs nobody can tell whose is missing, but who it is does not wait. */
+/* In a collective of GPUs it is not known which is missing, but that task does not wait. */
 static void who_holds_a_released_step_is_named(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void gpus_that_wait_for_one_another_are_reported(void **state)
     script_close(s);
 }
 
-/* Two are done. The chief says that it waits for its last checkpoint, or it says nothing. */
+/* Two have finished. The chief reports that it waits for its last checkpoint, or nothing. */
 static void the_last_checkpoint_may_take_long(void **state)
 {
     (void)state;

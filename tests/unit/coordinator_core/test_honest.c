@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Tasks and daemons that keep to the protocol, in random order, while tasks are killed, daemons and
- * the coordinator are started anew, connections break and workers drain: as long as there is a
- * place left, every job comes to its end, all its steps done. */
+ * the coordinator are started again, connections break and workers drain: as long as a slot is
+ * left, every job reaches its end, with all its steps done. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,7 +97,7 @@ static void fault(struct world *world)
         process_exits(process, 0, 9);
     } else if (which < 6) { /* a connection breaks */
         go_down(world, w);
-    } else if (which < 7) { /* a daemon is started anew, its tasks are gone */
+    } else if (which < 7) { /* a daemon is started again, its tasks are lost */
         go_down(world, w);
         world->boots[w] += 10;
         for (size_t i = 0; i < 64; i++) {
@@ -198,7 +198,7 @@ static void jobs_come_to_their_end(void **state)
                 const struct process *process = &world->processes[i];
                 if (process->attempt != NOT_THERE) {
                     print_message(
-                        "task %u#%llu on %u: life %d, generation %llu at %llu, told %lld\n",
+                        "task %u#%llu on %u: state %d, generation %llu at %llu, published %lld\n",
                         process->ref.slot, (unsigned long long)process->ref.incarnation,
                         process->worker, (int)process->attempt,
                         (unsigned long long)process->generation.number,

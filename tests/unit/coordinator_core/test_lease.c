@@ -73,7 +73,7 @@ static void who_does_not_come_back_behind_the_others_is_lost(void **state)
     script_close(s);
 }
 
-/* Its host died, as far as anybody can know. */
+/* Its host died, as far as is known. */
 static void a_job_waits_no_longer_than_the_patience(void **state)
 {
     (void)state;
@@ -120,15 +120,16 @@ static void a_restarted_daemon_ends_the_wait(void **state)
     wait_us(s, 15 * SECOND);
     script_skip(s);
     hello(s, 3, "a", 77, 1, NULL, 0);
-    expect_output(s, "welcome link 3: worker 3\n"
-                     "tell job 1: abort g1: task 0 was lost with worker a, which was started anew\n"
-                     "record job 1: task 0 lost 0/0\n"
-                     "record! job 1: task 0#3 on a\n"
-                     "start again job 1 on link 3\n");
+    expect_output(s,
+        "welcome link 3: worker 3\n"
+        "tell job 1: abort g1: task 0 was lost with worker a, which was started again\n"
+        "record job 1: task 0 lost 0/0\n"
+        "record! job 1: task 0#3 on a\n"
+        "start again job 1 on link 3\n");
     script_close(s);
 }
 
-/* Job 2 has a task on another worker that is heard, job 1 has none. What is lost stays lost. */
+/* Job 2 has a task on another worker that is alive, job 1 has none. What is lost stays lost. */
 static void each_job_decides_for_itself(void **state)
 {
     (void)state;
@@ -154,7 +155,7 @@ static void each_job_decides_for_itself(void **state)
         "tell job 2: abort g1: task 0 was lost with worker a, which was silent for 10 s\n"
         "record job 2: task 0 lost 0/0\n");
     assert_true(job_view(s, 1).formed);
-    submit_spec(s, 3, &one); /* the slots of the silent are nobody's */
+    submit_spec(s, 3, &one); /* slots of silent workers are not offered */
     assert_int_equal(job_view(s, 3).state, JOB_QUEUED);
     script_skip(s);
     const struct task_ref held[2] = {
@@ -166,7 +167,7 @@ static void each_job_decides_for_itself(void **state)
     script_close(s);
 }
 
-/* Who reported lies half a step behind, and the one that may have the state is silent. */
+/* The one that reported has half a step applied, and the one that may have the state is silent. */
 static void the_last_that_may_have_the_state_is_waited_for(void **state)
 {
     (void)state;
@@ -188,7 +189,7 @@ static void the_last_that_may_have_the_state_is_waited_for(void **state)
     script_close(s);
 }
 
-/* Nobody knows what a program holds that says nothing. */
+/* It is not known what a program without a hello holds. */
 static void a_plain_program_is_waited_for(void **state)
 {
     (void)state;
@@ -209,7 +210,7 @@ static void a_plain_program_is_waited_for(void **state)
     script_close(s);
 }
 
-/* What a task does behind bye is its own: its job does not fail because nobody hears it. */
+/* What a task does after bye is its own: its job does not fail because it is silent. */
 static void a_job_at_its_end_is_waited_for(void **state)
 {
     (void)state;
@@ -253,7 +254,7 @@ static void all_beat(struct script *s, uint32_t seconds)
     }
 }
 
-/* The server that has the copy is heard: the lease is enough. */
+/* The server that has the copy is alive: the lease is enough. */
 static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
 {
     (void)state;
@@ -273,8 +274,8 @@ static void a_server_with_a_backup_is_replaced_at_the_lease(void **state)
     script_close(s);
 }
 
-/* Nobody else has what it has, and it is waited for, with all of its job; the others are not told
- * that it is gone. */
+/* No other task has what it has, and it is waited for, with all of its job; the others do not
+ * receive that it is lost. */
 static void a_chief_that_is_silent_is_waited_for(void **state)
 {
     (void)state;
@@ -312,7 +313,7 @@ static void who_is_away_carries_nothing(void **state)
     script_close(s);
 }
 
-/* Who joined and has not arrived has no state of the job yet; the silent one has. */
+/* A joiner that has not arrived has no state of the job yet; the silent one has. */
 static void a_joiner_carries_nothing_before_it_arrives(void **state)
 {
     (void)state;

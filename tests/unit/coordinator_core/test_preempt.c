@@ -107,7 +107,7 @@ static void it_ends_when_it_may_not_start_again(void **state)
     script_close(s);
 }
 
-/* The chief dies while it saves: the other saves where it stands, alone. */
+/* The chief dies while it saves: the other saves at its position, alone. */
 static void a_death_while_it_saves(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void who_does_not_come_is_ended(void **state)
     arrived(s, 2, 1, 1, 6, 4);
     script_skip(s);
     wait_us(s, 5 * SECOND);
-    /* That nothing is saved is on record before they are told. */
+    /* That nothing is saved is recorded before they are dismissed. */
     expect_output(s,
         "record! job 1: halt at 0 of stream 0\n"
         "tell task 1/1 on link 2: superseded ABORTED: the job goes on without this task\n"
@@ -197,7 +197,7 @@ static void a_checkpoint_on_request(void **state)
                      "tell job 1: release g1 to 4\n");
     assert_int_equal(job_view(s, 1).checkpoint_at, 5);
     notice(s, 1, 0, false, 0);
-    expect_output(s, ""); /* it is asked for already */
+    expect_output(s, ""); /* it is pending already */
     arrived(s, 1, 1, 1, 6, 4);
     arrived(s, 2, 1, 1, 6, 4);
     part(s, 1, 1, 0, 5, "checkpoint-5.json");

@@ -95,7 +95,7 @@ static void a_worker_that_leaves_is_started_again(void **state)
     script_close(s);
 }
 
-/* All but "c" are heard. */
+/* All but "c" said hello. */
 static void all_beat(struct script *s, uint32_t seconds)
 {
     for (uint32_t i = 0; i < seconds; i++) {
@@ -125,7 +125,7 @@ static void a_worker_daemon_that_is_lost_is_no_failure(void **state)
                      "record! job 1: task 5#7 on d\n"
                      "start again job 1 on link 4\n");
     all_beat(s, 28);
-    expect_output(s, ""); /* nobody else has what the server has */
+    expect_output(s, ""); /* no other task has what the server has */
     all_beat(s, 2);
     expect_output(s, "tell job 1: members g1\n"
                      "record job 1: task 4 lost 0/0\n"
@@ -144,7 +144,7 @@ static void without_a_slot_for_a_server_it_fails_in_time(void **state)
     spec.wait_us = 3 * SECOND;
     struct script *s = stage_ps_job(&spec);
     link_down(s, 3);
-    hello(s, 5, "c", 77, 1, NULL, 0); /* the daemon was started anew, with one slot */
+    hello(s, 5, "c", 77, 1, NULL, 0); /* the daemon was started again, with one slot */
     script_skip(s);
     assert_int_equal(link_of(s, 4), 5);
     assert_int_equal(link_of(s, 5), 0);
@@ -198,9 +198,9 @@ static void the_chief_takes_all_with_it(void **state)
         started(s, link_of(s, slot), 1, slot);
     }
     task_hello(s, link_of(s, 3), 1, 3, 0);
-    expect_output(s, ""); /* nothing of the old generation is told to the new tasks */
+    expect_output(s, ""); /* nothing of the old generation is sent to the new tasks */
     task_hello(s, link_of(s, 0), 1, 0, 0);
-    expect_output(s, "record! job 1: plan g2 from 0, anew of 0\n"
+    expect_output(s, "record! job 1: plan g2 from 0, restarted of 0\n"
                      "tell job 1: plan g2\n"
                      "tell job 1: members g2\n");
     assert_int_equal(job_view(s, 1).restarts, 2);
@@ -214,7 +214,7 @@ static void servers_leave_last(void **state)
     finished(s, 1, 1, 0, 0);
     expect_output(s, "record! job 1: done at 0\n"
                      "tell job 1: bye g1\n"
-                     "tell job 1: bye to the crew g1\n");
+                     "tell job 1: bye to workers g1\n");
     gone(s, 1, 1, 0, 0, 0, "");
     gone(s, 1, 1, 1, 0, 0, "");
     gone(s, 2, 1, 2, 0, 0, "");
@@ -296,7 +296,7 @@ static void a_failure_of_an_ps_task_ends_the_job(void **state)
     script_close(s);
 }
 
-/* What belongs to the ledger is nothing when an attendant says it. */
+/* Ledger messages of a ps task are dropped. */
 static void ps_tasks_are_in_no_ledger(void **state)
 {
     (void)state;
@@ -314,7 +314,7 @@ static void ps_tasks_are_in_no_ledger(void **state)
             &(struct task_up){
                 .type = TASK_UP_STREAM, .stream = {.stream = 1, .name = "d", .samples = 4}});
     }
-    /* "a" has the chief, which has said so: the arrival is its own. */
+    /* "a" has the chief, which has arrived: the arrival is its own. */
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).roster, 1);
     assert_int_equal(job_view(s, 1).generation.number, 1);
@@ -363,7 +363,7 @@ static void a_drain_of_a_server_preempts(void **state)
     expect_output(s, "record! job 1: checkpoint at 1 in checkpoint-1.json\n"
                      "record! job 1: done at 1\n"
                      "tell job 1: bye g1\n"
-                     "tell job 1: bye to the crew g1\n");
+                     "tell job 1: bye to workers g1\n");
     for (uint32_t slot = 0; slot < 6; slot++) {
         uint64_t link = link_of(s, slot);
         gone(s, link, 1, slot, slot == 0 ? 42 : 0, 0, "");
@@ -394,7 +394,7 @@ static void a_plain_chief_ends_the_job(void **state)
     struct script *s = stage_ps_job_placed(&ps_job_spec);
     gone(s, 1, 1, 0, 0, 0, "");
     for (uint32_t slot = 1; slot < 6; slot++) {
-        bool fails = slot == 3; /* it was told to end, so that is nothing */
+        bool fails = slot == 3; /* it was dismissed, so that counts as nothing */
         gone(s, link_of(s, slot), 1, slot, fails, fails ? 0 : 15, "");
     }
     collected(s, 1, 1, 0);
@@ -420,8 +420,8 @@ static void what_does_not_fit_is_refused(void **state)
     spec.tasks_min = 5;
     submit_spec(s, 1, &spec);
     expect_output(s,
-        "answer 1: INVALID_ARGUMENT: a job with parameter servers has as many tasks as its "
-        "crew, which are 6, and at least one worker\n");
+        "answer 1: INVALID_ARGUMENT: a job with parameter servers has one task for each "
+        "role, which are 6, and at least one worker\n");
     spec.tasks = spec.tasks_min = 7;
     submit_spec(s, 2, &spec);
     script_skip(s);
@@ -479,7 +479,7 @@ static void a_ps_job_goes_on_when_the_coordinator_does(void **state)
     for (uint32_t slot = 1; slot < 5; slot++) {
         task_hello(s, link_of(s, slot), 1, slot, 0);
     }
-    expect_output(s, ""); /* who is not heard yet is not told to be gone */
+    expect_output(s, ""); /* a task without a hello is not sent as lost */
     task_hello(s, 13, 1, 5, 0);
     expect_output(s, "tell job 1: members g3\n");
     for (uint32_t slot = 0; slot < 6; slot++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A crew on a small cluster whose daemons and tasks keep to the protocol, under everything that may
- * befall them: tasks are killed, links break, daemons are started anew and drained, the coordinator
- * is started again. What one says is heard at once; who acts next is drawn. Whatever happened,
- * members are told as the rules say, and a healed cluster trains to its end. */
+ * A ps job on a small cluster whose daemons and tasks keep to the protocol, under all faults: tasks
+ * are killed, links break, daemons are started again and drained, the coordinator is started again.
+ * A message is received at once; the next event is drawn. Whatever happened, MEMBERS follows the
+ * rules, and a healed cluster trains to its end. */
 #include <stdio.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static const struct core_options options = {
     .slow_factor = 10,
     .slow_us = 5 * SECOND};
 
-/* In every other world the chief is told of members after a while only. */
+/* In every other world MEMBERS to the chief is delayed. */
 static struct core_options options_of(uint64_t seed)
 {
     struct core_options some = options;
@@ -178,7 +178,7 @@ static void act(struct ps_world *world, struct attempt *attempt)
     }
 }
 
-/* Meanwhile: each of them changes what it holds, and looks for who is to have a copy. */
+/* Meanwhile: each of them changes what it holds, and chooses the server that is to have a copy. */
 static void servers_act(struct ps_world *world)
 {
     for (size_t i = 0; i < 8 * ATTEMPTS; i++) {
@@ -247,7 +247,7 @@ static bool all_here(const struct ps_world *world)
     return true;
 }
 
-/* Everybody knows what is true. */
+/* All tasks have the current members. */
 static void check_quiet(struct ps_world *world)
 {
     for (uint32_t slot = 0; slot < TASKS; slot++) {

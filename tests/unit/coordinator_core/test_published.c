@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks are told is published: one waits in cadre_save until it hears what its peers heard,
- * also when the checkpoint turns out to be damaged meanwhile. */
+ * The published position in releases: a task waits in cadre_save until it receives what its peers
+ * received, also when the checkpoint is found damaged meanwhile. */
 #include "tests/unit/coordinator_core/script.h"
 
 static void assert_reported(const struct script *s, uint64_t position)
@@ -34,7 +34,7 @@ static struct script *stage_saved(void)
     return s;
 }
 
-/* The link of the second breaks before the release comes; what was told of is lost meanwhile. */
+/* The link of the second breaks before the release comes; the published one is lost meanwhile. */
 static void all_receive_what_one_has_received(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void all_receive_what_one_has_received(void **state)
     peer_error(s, 1, 1, 0, 4);
     peer_error(s, 5, 1, 1, 4);
     assert_int_equal(job_view(s, 1).generation.number, 2);
-    assert_reported(s, 4); /* who survives may wait there yet */
+    assert_reported(s, 4); /* a survivor may still wait there */
     script_close(s);
 }
 
@@ -103,17 +103,17 @@ static struct script *stage_restored(
     return s;
 }
 
-/* With the generation, so that a start of the coordinator knows whether it is of its line. */
+/* With the generation, so that a restarted coordinator can check that it is on its timeline. */
 static void what_was_reported_is_recorded_when_it_is_lost(void **state)
 {
     (void)state;
     struct script *s = stage_saved();
     damaged(s, 4, 2, false);
-    damaged(s, 2, 0, false); /* the latest that was told counts */
+    damaged(s, 2, 0, false); /* the latest that was sent counts */
     expect_output(s, "record! job 1: checkpoint at 4 is lost\n"
-                     "record! job 1: was told of 4 in g1\n"
+                     "record! job 1: published 4 in g1\n"
                      "record! job 1: checkpoint at 2 is lost\n"
-                     "record! job 1: was told of 4 in g1\n");
+                     "record! job 1: published 4 in g1\n");
     script_close(s);
 }
 

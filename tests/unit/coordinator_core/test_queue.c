@@ -135,7 +135,7 @@ static void an_impossible_job_delays_no_job(void **state)
     expect_output(s, "record! job 2: submitted 1 tasks\n"
                      "record! job 2: started, incarnations to 1\n"
                      "start job 2\n");
-    /* As soon as the cluster is large enough it is the head, and nobody overtakes it. */
+    /* As soon as the cluster is large enough it is the head, and no job overtakes it. */
     join(s, 2, "b", 1);
     submit(s, 0, 1, 0);
     assert_string_equal(script_job_text(s, 1), "waits for 2 free slots, 1 of 2 is free");
@@ -332,7 +332,7 @@ static void a_job_waits_for_slots_with_gpus(void **state)
     assert_string_equal(script_job_text(s, 1),
         "waits for more workers: it asks for 2 slots with 1 GPU each, the cluster has none such "
         "among 3 slots");
-    submit(s, 0, 1, 0); /* nobody waits for what no worker has */
+    submit(s, 0, 1, 0); /* no job waits for what no worker has */
     assert_int_equal(job_view(s, 2).state, JOB_STARTING);
     join_gpus(s, 2, "one", 1, 1);
     assert_string_equal(script_job_text(s, 1),

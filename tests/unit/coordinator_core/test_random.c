@@ -93,7 +93,7 @@ static void letter(struct stage *stage, uint8_t which)
         stage_drain(stage, "a");
         break;
     case 25:
-        stage->boots[1]++; /* the daemon of b is started anew */
+        stage->boots[1]++; /* the daemon of b is started again */
         stage_link_down(stage, 1);
         stage_hello(stage, 1, 1, NULL, 0);
         break;
@@ -225,7 +225,7 @@ static void random_hello(struct stage *stage, struct prng *prng, uint32_t w)
     stage_hello(stage, w, 1 + (uint32_t)prng_uniform(prng, 3), held, count);
 }
 
-/* Nonsense of the kind that a broken or older peer might say. */
+/* Messages of the kind that a faulty or older peer might send. */
 static void random_garbage(struct stage *stage, struct prng *prng, uint64_t link)
 {
     /* One draw after the other: the order of evaluation within an expression is the compiler's. */
@@ -381,7 +381,7 @@ static uint64_t run_seed(struct stage *stage, uint64_t seed, uint32_t events)
 static void kept_seeds_hold(void **state)
 {
     (void)state;
-    /* Who was told to end fails: a server whose plain chief has ended, one that left a drain. */
+    /* A stopped task fails: a server whose plain chief has ended, one that left a drain. */
     static const uint64_t kept[] = {102, 1127, 1523};
     struct stage stage;
     stage_open(&stage);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A member is gone: who reports, who forms the next generation, where it begins, what is waited
- * for, and when it is too much. */
+ * A member is lost: which tasks report and form the next generation, where it begins, what is
+ * waited for, and when it is too much. */
 #include "tests/unit/coordinator_core/script.h"
 
 static const struct core_job_spec elastic = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
@@ -30,7 +30,7 @@ static void survivors_go_on_at_once(void **state)
     expect_output(s, "stop task 1/1#2 on link 2\n"
                      "record! job 1: task 1#4 on b\n"
                      "start again job 1 on link 2\n");
-    /* What was said in the old generation is not heard (rule 13). */
+    /* Messages of the old generation are dropped (rule 13). */
     arrived(s, 1, 1, 1, 5, 3);
     arrived(s, 3, 1, 1, 5, 3);
     expect_output(s, "record job 1: released to 5, stream 1 epoch 0 from 0\n"
@@ -59,8 +59,8 @@ static void a_report_lapses_with_the_connection(void **state)
     script_close(s);
 }
 
-/* All stand still to let a task go, and with the last report a link breaks, before it is decided
- * that a replacement is waited for. Whoever is not heard then is given up in the end. */
+/* All are at a halt for a drain, and with the last report a link breaks, before the job waits for a
+ * replacement. A member that does not report again is lost in the end. */
 static void who_stood_still_has_to_answer_again(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void who_stood_still_has_to_answer_again(void **state)
     hello(s, 9, "a", 1001, 1, &held, 1);
     joins(s, 4, 1, 1, 1);
     script_skip(s);
-    /* Its process is stopped and says nothing any more. */
+    /* Its process is stopped and sends nothing any more. */
     for (int i = 0; i < 13; i++) {
         wait_us(s, SECOND);
         heartbeat(s, 9);
@@ -133,7 +133,7 @@ static void a_fixed_job_waits_for_a_slot(void **state)
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "tell task 1/1#3 on link 2: warm\n");
     joins(s, 2, 1, 1, 1);
-    /* The chief is one who has the state. */
+    /* The chief is one that has the state. */
     expect_output(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
                      "tell job 1: plan g2\n");
     script_close(s);
@@ -164,7 +164,7 @@ static void the_silent_are_lost(void **state)
     expect_output(s, "record! job 1: plan g2 from 3 of 0, source rank 0\n"
                      "tell job 1: plan g2\n"
                      "stop task 1/2#3 on link 3\n");
-    /* Rule 7: what it says now is not heard, and it does not run on. */
+    /* Rule 7: its messages are dropped, and it is stopped. */
     frozen(s, 3, 1, 2, 4, 1);
     expect_output(s, "");
     task_hello(s, 3, 1, 2, 2);
@@ -216,7 +216,7 @@ static void a_second_death_while_they_sync(void **state)
     script_close(s);
 }
 
-/* Who was let in for the step that is undone has no state, and stands at another step. */
+/* A joiner of the step that is undone has no state, and is at another step. */
 static void a_joiner_is_not_taken_back(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void a_joiner_is_not_taken_back(void **state)
     script_close(s);
 }
 
-/* One who claims an older state than any can have is none that has it. */
+/* A report of an older state than any can have counts as without a state. */
 static void only_the_last_step_is_undone(void **state)
 {
     (void)state;
@@ -291,10 +291,10 @@ static void no_survivor(const char *plan, uint64_t checkpoint)
 static void without_a_survivor_all_begin_again(void **state)
 {
     (void)state;
-    no_survivor("record! job 1: plan g2 from 0, anew of 0 1\n"
+    no_survivor("record! job 1: plan g2 from 0, restarted of 0 1\n"
                 "tell job 1: plan g2\n",
         0);
-    no_survivor("record! job 1: plan g2 from 2, anew of 0 1\n"
+    no_survivor("record! job 1: plan g2 from 2, restarted of 0 1\n"
                 "tell job 1: plan g2\n"
                 "tell job 1: release g2 to 2\n", /* what is published */
         2);
@@ -313,7 +313,7 @@ static void dirty_survivors_are_started_again(void **state)
         "task 1 on worker b was killed by signal 9 (Killed); waits for 2 more tasks (0 of 2 slots "
         "are free) for 0 s of at most 60 s");
     gone(s, 1, 1, 0, 0, 15, "");
-    assert_int_equal(job_view(s, 1).restarts, 1); /* it was told to */
+    assert_int_equal(job_view(s, 1).restarts, 1); /* it was stopped */
     script_close(s);
 }
 
@@ -346,12 +346,13 @@ static void lost_workers_are_not_counted(void **state)
     struct task_ref held = ref(s, 1, 1);
     link_down(s, 2);
     hello(s, 9, "b", 77, 1, &held, 1);
-    expect_output(s, "welcome link 9: worker 4\n"
-                     "tell job 1: abort g1: task 1 was lost with worker b, which was started anew\n"
-                     "record job 1: task 1 lost 0/0\n"
-                     "record! job 1: task 1#4 on b\n"
-                     "start again job 1 on link 9\n"
-                     "stop task 1/1#2 on link 9\n");
+    expect_output(s,
+        "welcome link 9: worker 4\n"
+        "tell job 1: abort g1: task 1 was lost with worker b, which was started again\n"
+        "record job 1: task 1 lost 0/0\n"
+        "record! job 1: task 1#4 on b\n"
+        "start again job 1 on link 9\n"
+        "stop task 1/1#2 on link 9\n");
     frozen(s, 1, 1, 0, 3, 1);
     frozen(s, 3, 1, 2, 3, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
@@ -377,7 +378,7 @@ static void who_gives_up_for_a_lost_worker_is_not_counted(void **state)
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).restarts, 0);
     assert_string_equal(script_job_text(s, 1),
-        "task 1 was lost with worker b, which was started anew; waits for 1 more task (0 of 2 "
+        "task 1 was lost with worker b, which was started again; waits for 1 more task (0 of 2 "
         "slots are free) for 0 s of at most 60 s");
     script_close(s);
 }
@@ -412,7 +413,7 @@ static void the_programs_own_failure_is_final(void **state)
     script_close(s);
 }
 
-/* Its peers told of the broken mesh first, it was told to abort, and then its failure came up. */
+/* Its peers reported the broken mesh first, it received abort, and then its failure came up. */
 static void a_failure_that_a_plan_overtook_is_final(void **state)
 {
     (void)state;

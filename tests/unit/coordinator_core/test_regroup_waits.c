@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A generation ends: for how long who is waited for, who is left out of the next one, and what is
+ * A generation ends: how long members are waited for, which are not in the next one, and what is
  * counted. */
 #include "tests/unit/coordinator_core/script.h"
 
 static const struct core_job_spec elastic = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
 static const struct core_job_spec fixed = {.tasks = 2, .tasks_min = 2, .max_restarts = 3};
 
-/* Time passes for workers that are heard on links 1 to this one. */
+/* Time passes for workers that are alive on links 1 to this one. */
 static void beat(struct script *s, uint64_t links, int seconds)
 {
     for (int i = 0; i < seconds; i++) {
@@ -30,7 +30,7 @@ static void the_first_death_is_the_reason(void **state)
     script_close(s);
 }
 
-/* Where nobody has a state the members are given the lease, in each generation anew. */
+/* Where no member has a state they get the lease, in each generation again. */
 static void without_a_state_the_silent_are_given_a_lease(void **state)
 {
     (void)state;
@@ -52,7 +52,7 @@ static void without_a_state_the_silent_are_given_a_lease(void **state)
     script_close(s);
 }
 
-/* A member that is heard and hangs is given up, one whose worker is silent may have the state. */
+/* A live member that hangs is lost, one whose worker is silent may have the state. */
 static void of_the_stateless_the_cut_off_are_waited_for(void **state)
 {
     (void)state;
@@ -102,7 +102,7 @@ static void who_reported_may_be_away_for_a_lease(void **state)
     script_close(s);
 }
 
-/* Joiners come in at the step of their stream only, and all who stand there have begun it. */
+/* Joiners come in at the step of their stream only, and all members there have begun it. */
 static void who_is_at_other_steps_takes_no_joiner(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void who_is_at_other_steps_takes_no_joiner(void **state)
     script_close(s);
 }
 
-/* The one that drains stands behind: it is left out all the same, since enough are there. */
+/* The one that drains is behind: it is left out all the same, since enough are there. */
 static void a_regroup_leaves_out_who_drains(void **state)
 {
     (void)state;
@@ -154,7 +154,7 @@ static void a_failure_is_counted_once(void **state)
     script_close(s);
 }
 
-/* When all stood still and too few are left, that is nobody's failure, also without a step. */
+/* When all were at a halt and too few are left, no failure is counted, also without a step. */
 static void a_drain_without_a_step_is_no_failure(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void a_slot_ends_the_wait_for_it(void **state)
     script_close(s);
 }
 
-/* The first step is undone: who never had a state has none at the beginning either. */
+/* The first step is undone: a joiner without a state has none at the beginning either. */
 static void a_joiner_is_not_taken_back_to_the_beginning(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A start of the coordinator from its store: the queue comes back, tasks that compute meanwhile are
- * adopted, and what nobody lists is lost. */
+ * adopted, and what no agent lists is lost. */
 #include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
@@ -135,7 +135,7 @@ static void tasks_are_adopted(void **state)
                      "welcome link 2: worker 2\n");
     sends_hello(s, 1, 0, 20);
     expect_output(s, "tell job 1 task 0 on link 1: release g2 to 20\n");
-    /* The tail of the watermark was lost: the task knows better, and all are told (rules 4, 5). */
+    /* The tail of the watermark was lost: the task has it, and all receive it (rules 4, 5). */
     sends_hello(s, 2, 1, 23);
     expect_output(s, "tell job 1 task 1 on link 2: release g2 to 23\n"
                      "record job 1: released to 23, stream 0 epoch 0 from 0\n"
@@ -282,7 +282,7 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
     script_close(s);
 }
 
-/* The abort was said, and nothing of it is durable: the frozen tell. */
+/* Abort was sent, and no record of it is durable: the frozen members report. */
 static void frozen_members_are_a_regroup(void **state)
 {
     (void)state;
@@ -323,9 +323,9 @@ static void a_job_that_restarts_does_so_again(void **state)
     script_skip(s);
     task_hello(s, 1, 1, 0, 0);
     task_hello(s, 2, 1, 1, 0);
-    expect_output(s, "record! job 1: plan g3 from 15, anew of 0 1\n"
+    expect_output(s, "record! job 1: plan g3 from 15, restarted of 0 1\n"
                      "tell job 1: plan g3\n"
-                     "tell job 1: release g3 to 15\n"); /* it tells what is published */
+                     "tell job 1: release g3 to 15\n"); /* it carries what is published */
     script_close(s);
 }
 
@@ -452,7 +452,7 @@ static struct core_restore_job with_a_third(struct core_restore_task tasks[3])
     return job;
 }
 
-/* Whom it is for has not been heard yet, and those who stand at it are about to say so. */
+/* The joiner has not said hello yet, and members at the halt are about to report. */
 static void a_halt_for_a_joiner_stays_pending(void **state)
 {
     (void)state;
@@ -484,7 +484,7 @@ static void a_halt_for_a_joiner_stays_pending(void **state)
     script_close(s);
 }
 
-/* The coordinator that was told it to end is gone: its end is no failure of it. */
+/* The coordinator that stopped it was restarted: its exit is no failure. */
 static void who_was_left_out_may_end(void **state)
 {
     (void)state;

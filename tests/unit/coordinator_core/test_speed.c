@@ -235,7 +235,7 @@ static void ten_thousand_workers(void **state)
     stage.now_us += options.lease_us;
     uint64_t since_us = clock_monotonic_us();
     settle(&stage);
-    stage.now_us += 1; /* the wait for outputs that nobody will send */
+    stage.now_us += 1; /* the wait for outputs that no agent will send */
     settle(&stage);
     print_rate("loss of a worker", WORKERS, since_us);
     assert_int_equal(core_worker_count(stage.core), 0);
@@ -259,7 +259,7 @@ static uint32_t tellings(const struct stage *stage)
     return count;
 }
 
-/* The workers of a crew come one after another, for a second: the chief is told of all of them, but
+/* The workers of a ps job come one after another, for a second: the chief receives all of them, but
  * not at each. */
 static void ps_job_starts(uint32_t tasks, uint64_t members_us)
 {
@@ -304,7 +304,7 @@ static void ps_job_starts(uint32_t tasks, uint64_t members_us)
     stage.now_us += members_us * tasks;
     step(&stage, &(struct core_event){.type = CORE_EVENT_TICK});
     notified += tellings(&stage);
-    print_message("a crew of %u starts: its chief is told %u times, of %llu members together\n",
+    print_message("a ps job of %u starts: its chief gets %u messages, of %llu members together\n",
         tasks, notified, (unsigned long long)notified * tasks);
     struct core_task_view task;
     core_job_task(stage.core, (struct job_id){1}, tasks - 1, &task);

@@ -68,7 +68,7 @@ static void it_leaves_already(void **state)
     script_close(s);
 }
 
-/* A program that never joins is told to end; how it does counts as nothing. */
+/* A program that never joins is stopped; its exit counts as nothing. */
 static void one_without_steps(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the watermark stands after a start of the coordinator: the tail of the record may be lost,
- * and what arrivals say proves that so many steps were released, and not one more. */
+ * The watermark after a start of the coordinator: the tail of the record may be lost,
+ * and arrivals prove that so many steps were released, and not one more. */
 #include "common/model/limits.h"
 #include "tests/unit/coordinator_core/script.h"
 
@@ -81,7 +81,7 @@ static void who_wants_a_step_was_released_the_one_before(void **state)
     assert_released(23, 30, 22, RELEASED("23"), 23);
 }
 
-/* Nobody is ready for more than a window of steps beyond what was released. */
+/* No task has batches for more than a window of steps beyond what was released. */
 static void who_is_ahead_was_released_all_but_a_window(void **state)
 {
     (void)state;

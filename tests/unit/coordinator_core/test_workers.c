@@ -40,7 +40,7 @@ static void refuses_bad_hellos(void **state)
         .hello = {.protocol_version = 9, .name = "a", .boot_nonce = 1, .slots = 1}};
     step(s,
         &(struct core_event){.type = CORE_EVENT_AGENT_UP, .agent = {.link = {1}, .up = &message}});
-    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker speaks agent protocol 9, this "
+    expect_output(s, "refuse link 1: FAILED_PRECONDITION: the worker has agent protocol 9, this "
                      "coordinator 4: install the same version of both\n");
     join(s, 1, "", 1);
     expect_output(s,
@@ -75,7 +75,8 @@ static void names_are_unique(void **state)
         "welcome link 1: worker 1\n"
         "refuse link 2: ALREADY_EXISTS: a worker named a is connected already: give this one "
         "another name with --name\n");
-    /* Once the first one's stream is down, another life of the daemon takes the name over. */
+    /* Once the first one's stream is down, another incarnation of the daemon takes the name over.
+     */
     link_down(s, 1);
     hello(s, 3, "a", 22, 1, NULL, 0);
     expect_output(s, "welcome link 3: worker 2\n");
@@ -136,7 +137,7 @@ static void a_lease_runs_out(void **state)
     script_close(s);
 }
 
-/* Nobody knows what was said while this process stood still: it waits to be read. */
+/* Messages that came while this process was suspended are still to be read. */
 static void who_was_paused_itself_loses_no_task(void **state)
 {
     (void)state;
@@ -157,7 +158,7 @@ static void who_was_paused_itself_loses_no_task(void **state)
 }
 
 /* The same when its deadlines come up in time, or hardly late, and when one of two is read first:
- * what the other one said lies there as well. */
+ * the other one's messages are unread, too. */
 static void no_task_is_given_up_unread(void **state)
 {
     (void)state;
@@ -241,7 +242,7 @@ static void a_draining_worker_gets_no_tasks(void **state)
                      "record! job 1: started, incarnations to 1\n"
                      "start job 1\n");
     script_close(s);
-    /* Its hello tells a coordinator that was started anew and has a queue. */
+    /* Its hello reports it to a coordinator that was started again and has a queue. */
     s = script_open(NULL);
     submit(s, 0, 1, 0);
     script_skip(s);
@@ -261,7 +262,7 @@ static void unknown_tasks_are_ended(void **state)
     expect_output(s, "welcome link 1: worker 1\n"
                      "stop task 5/0#1 on link 1\n"
                      "stop task 5/3#4 on link 1\n");
-    /* Whatever it says about them is answered, so that it can forget them. */
+    /* Each message about them is answered, so that it can remove them. */
     started(s, 1, 5, 0);
     gone(s, 1, 5, 0, 0, 15, "");
     collected(s, 1, 5, 0);
@@ -282,7 +283,7 @@ static void what_is_not_collected_takes_entries(void **state)
     submit(s, 0, 1, 0);
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
     assert_string_equal(script_job_text(s, 1), "waits for 1 free slot, 0 of 1 are free");
-    /* Said anew, it is listed anew. */
+    /* Sent again, it is listed again. */
     link_down(s, 1);
     hello(s, 2, "a", 11, 1, leftovers, 2);
     assert_int_equal(job_view(s, 1).state, JOB_QUEUED);
@@ -360,8 +361,8 @@ static void a_start_that_was_missed_is_resent(void **state)
     script_close(s);
 }
 
-/* It was placed there when what had ended was collected; then the daemon was started anew, and has
- * that once more. */
+/* It was placed there when the exited task was collected; then the daemon was started again, and
+ * lists that task once more. */
 static void a_start_that_finds_no_slot_is_lost(void **state)
 {
     (void)state;
@@ -424,7 +425,7 @@ static bool drains(const struct script *s, const char *name)
     return view.draining;
 }
 
-/* It is of the name: also of a daemon that comes anew, and of one that is not here. */
+/* It belongs to the name: also of a daemon that is started again, or is not connected. */
 static void a_drain_lasts_until_it_is_ended(void **state)
 {
     (void)state;

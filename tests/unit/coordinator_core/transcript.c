@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the core said, one line each. */
+ * The actions of the core, one line each. */
 #include "common/pure/assert.h"
 #include "tests/unit/coordinator_core/script.h"
 
@@ -73,7 +73,7 @@ static void show_position(struct script *s, const char *head, const struct core_
         line(s, "%s verified at %" PRIu64 " (%" PRIx64 ")", head, r->verified.position,
             r->verified.digest);
     } else if (r->type == CORE_RECORD_PUBLISHED) {
-        line(s, "%s was told of %" PRIu64 " in g%" PRIu64, head, r->published.position,
+        line(s, "%s published %" PRIu64 " in g%" PRIu64, head, r->published.position,
             r->published.number);
     } else {
         line(s, "%s differs at %" PRIu64 " in g%" PRIu64, head, r->diverged.position,
@@ -117,14 +117,14 @@ static void show_record(struct script *s, const struct core_record *r)
         break;
     case CORE_RECORD_PLAN:
         line(s, "%s plan g%" PRIu64 " from %" PRIu64 "%s%s", head, r->plan.generation.number,
-            r->plan.resume, r->plan.restarted ? ", anew" : "", members(s, r));
+            r->plan.resume, r->plan.restarted ? ", restarted" : "", members(s, r));
         assert_follows(s, r);
         break;
     case CORE_RECORD_CONTROL:
         show_control(s, head, r);
         break;
     case CORE_RECORD_CONSUMED:
-        line(s, "%s stream %u epoch %" PRIu64 " fed %" PRIu64 " in %" PRIu64 " steps", head,
+        line(s, "%s stream %u epoch %" PRIu64 " consumed %" PRIu64 " in %" PRIu64 " steps", head,
             c->stream, c->epoch, r->consumption.consumption.samples,
             r->consumption.consumption.steps);
         break;
@@ -188,7 +188,7 @@ static void show_notify_job(struct script *s, const struct core_action *action)
         [CORE_MESSAGE_ABORT] = "abort",
         [CORE_MESSAGE_GOODBYE] = "bye",
         [CORE_MESSAGE_MEMBERS] = "members",
-        [CORE_MESSAGE_GOODBYE_WORKERS] = "bye to the crew",
+        [CORE_MESSAGE_GOODBYE_WORKERS] = "bye to workers",
         [CORE_MESSAGE_GOODBYE_SERVERS] = "bye to the servers"};
     char to[64] = "";
     char what[32] = "";

@@ -19,8 +19,8 @@ static bool worker_drains(const struct core *core, struct worker_id id)
     return false;
 }
 
-/* A member that the core holds for alive, and that was not told to end, ended badly, and the job
- * may not go on without it. */
+/* A member that the core counts as alive, and that was not stopped, failed, and the job may not go
+ * on without it. */
 static void on_task_gone(
     struct watch *watch, const struct core *core, const struct agent_task_gone *gone)
 {
@@ -184,7 +184,7 @@ static void on_relay_down(
     assert_true(action->notify_job.one == (action->notify_job.link.n != 0));
     if (action->notify_job.message == CORE_MESSAGE_RELEASE &&
         core_job(core, action->notify_job.job, &view)) {
-        /* Recorded in the same turn, before anything of it is said. */
+        /* Recorded in the same turn, before any message of it is sent. */
         job->relay_up = view.released;
     }
     if (action->notify_job.message == CORE_MESSAGE_GOODBYE) {
@@ -194,7 +194,7 @@ static void on_relay_down(
         (action->notify_job.message == CORE_MESSAGE_ABORT) == (action->notify_job.reason[0] != 0));
 }
 
-/* The task is told to end; else it is an answer to an agent that names another one. */
+/* The task is stopped; else it answers an agent that names another one. */
 static void on_task_stop(
     struct watch *watch, const struct core *core, struct link_id link, const struct task_ref *ref)
 {

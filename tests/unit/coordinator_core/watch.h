@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Listens to everything that a core says and fails the test when it breaks the protocol: persist
- * before speak, one answer per call, rising watermarks, no word about a job after its end, no
- * success with a failed task. */
+ * Checks all actions of a core and fails the test when one breaks the protocol: records before
+ * messages, one answer per call, rising watermarks, no message of a job after its end, no success
+ * with a failed task. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_WATCH_H
 #define CADRE_TESTS_COORDINATOR_CORE_WATCH_H
 
@@ -19,12 +19,12 @@ struct watched_job {
     bool done;
     bool ending;  /* recorded */
     bool ended;   /* recorded */
-    bool gone;    /* JOB_ENDED was said */
-    bool failing; /* a task died once too often, or somebody cancelled it: it cannot succeed */
+    bool gone;    /* JOB_ENDED was sent */
+    bool failing; /* a task died once too often, or it was cancelled: it cannot succeed */
     uint32_t max_restarts;
     uint64_t halt_at;
     bool cancelled;
-    uint64_t stopped[WATCH_SLOTS]; /* the task of the slot that was told to end last */
+    uint64_t stopped[WATCH_SLOTS]; /* the task of the slot that was stopped last */
     struct generation generation;
     uint64_t watermark;
     uint64_t relay_up; /* as the newest release */
@@ -41,7 +41,7 @@ struct watch {
 
 /* Before the step: what the event obliges the core to. */
 void watch_event(struct watch *watch, const struct core *core, const struct core_event *event);
-/* After it: what it said. */
+/* After it: its actions. */
 void watch_actions(struct watch *watch, const struct core *core, const struct core_event *event,
     const struct core_actions *actions);
 

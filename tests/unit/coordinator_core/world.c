@@ -66,7 +66,7 @@ void process_exits(struct process *process, int32_t code, int32_t signal)
     }
 }
 
-/* Whether all of its generation take, or took, the step where it stands. */
+/* Whether all of its generation take, or took, the step that it is at. */
 static bool peers_are_there(const struct world *world, const struct process *process)
 {
     struct core_job_view view;
@@ -171,7 +171,7 @@ void process_act(struct world *world, struct process *process)
     }
 }
 
-/* ---- what the coordinator says ---- */
+/* ---- what the coordinator sends ---- */
 
 static void on_task_start(struct world *world, struct job_id job, uint64_t link)
 {
@@ -211,7 +211,7 @@ static void on_plan(struct world *world, struct process *process)
         return;
     }
     if (view.source != SOURCE_NONE && process->generation.number > 0) {
-        assert_true(process->attempt == FROZEN); /* nobody in a plan moves before it */
+        assert_true(process->attempt == FROZEN); /* no member takes a step before it */
         assert_true(process->position <= view.resume);
     }
     process->generation = view.generation;
@@ -253,7 +253,7 @@ static void on_relay_down(struct world *world, struct process *process, enum cor
     case CORE_MESSAGE_MEMBERS:
     case CORE_MESSAGE_GOODBYE_WORKERS:
     case CORE_MESSAGE_GOODBYE_SERVERS:
-        fail_msg("a job of equal tasks is told of a crew");
+        fail_msg("a job of equal tasks gets messages of a ps job");
     }
 }
 
@@ -347,7 +347,7 @@ void world_keep(struct world *world, const struct core_record *record)
         job->published = record->published;
         break;
     case CORE_RECORD_BACKED:
-        break; /* no crew */
+        break; /* no ps job */
     case CORE_RECORD_PLAN:
         keep_plan(world, record);
         break;

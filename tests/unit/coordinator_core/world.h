@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A small cluster of tasks and daemons that keep to the protocol, around one core and one job, and
- * what a store would have of it. What one says is heard at once; who acts next is the test's
- * choice.
- */
+ * what a store would have of it. A message is received at once; the test chooses the next event. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_WORLD_H
 #define CADRE_TESTS_COORDINATOR_CORE_WORLD_H
 
@@ -14,7 +12,7 @@
 #define SLOTS   3
 #define STEPS   40
 
-enum attempt { /* of a process, as its daemon knows it */
+enum attempt { /* of a process, as its daemon has it */
     NOT_THERE = 0,
     STARTED,
     SENT_HELLO,
@@ -67,17 +65,22 @@ struct world {
 
 /* One event, and all that follows of it. */
 void world_step(struct world *world, struct core_event event);
+/* A message of an agent. */
 void world_up(struct world *world, uint32_t worker, const struct agent_up *message);
 /* A record, into what the store has. */
 void world_keep(struct world *world, const struct core_record *record);
-/* Everything that the core says. */
+/* An action of the core. */
 void world_receive(struct world *world, const struct core_action *action);
 
 /* One thing that the task, or its daemon for it, does next. */
 void process_act(struct world *world, struct process *process);
+/* The task's hello. */
 void process_send_hello(struct world *world, const struct process *process);
+/* The task's report, if it is frozen. */
 void process_send_report(struct world *world, const struct process *process);
+/* The task's join. */
 void process_send_join(struct world *world, const struct process *process);
+/* The process exits with this code or signal. */
 void process_exits(struct process *process, int32_t code, int32_t signal);
 
 #endif

@@ -48,7 +48,7 @@ static void the_default_follows_from_the_devices(void **state)
         &error, "no devices");
 }
 
-/* Values whose sum shows in which order they were added. */
+/* Values whose sum depends on the order of the additions. */
 static const float order[4] = {1, 1e8f, -1e8f, 1};
 
 static cadre_per_replica *in_order(cadre_strategy *strategy)
@@ -210,7 +210,7 @@ static void destinations_are_of_this_task(void **state)
     strategy = training_strategy(2);
     assert_public_error(
         cadre_broadcast_to(strategy, tensor, &(cadre_destinations){.variable = variable}, &result),
-        CADRE_FAILED_PRECONDITION, "is gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     cadre_tensor_release(tensor);
     cadre_strategy_release(strategy);
 }
