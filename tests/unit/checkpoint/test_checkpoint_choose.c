@@ -34,7 +34,7 @@ static void hash_of(const char *bytes, size_t size, char ret_hex[SHA256_HEX_BYTE
     sha256_hex(&hash, ret_hex);
 }
 
-/* Tensors of two blocks, and their manifest, which says that it is of `position`. */
+/* Tensors of two blocks, and their manifest with `position`. */
 static void write_checkpoint_of(unsigned step, unsigned position)
 {
     char name[64];
@@ -143,7 +143,7 @@ static void a_file_has_grown(void **state)
                       "step 20 is taken");
 }
 
-/* Whether it is whole cannot be said: an older one would undo steps for nothing. */
+/* Whether it is whole is not known: an older one would undo steps for nothing. */
 static void a_file_that_cannot_be_read_is_not_damaged(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ void outputs_resume(struct task_files *task)
     fixture->resumed++;
 }
 
-/* ---- the stand ---- */
+/* ---- the fixture ---- */
 
 const char *in(const char *name)
 {

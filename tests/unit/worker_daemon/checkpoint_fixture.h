@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What of the daemon moves checkpoints, with a task and its folder, a coordinator that is played,
- * and an agent that only writes down what it is told. */
+ * and an agent that only records calls. */
 #ifndef CADRE_TESTS_UNIT_WORKER_DAEMON_CHECKPOINT_FIXTURE_H
 #define CADRE_TESTS_UNIT_WORKER_DAEMON_CHECKPOINT_FIXTURE_H
 

@@ -99,7 +99,8 @@ static void a_refusal_ends_them_all(void **state)
     assert_int_equal(fixture->published, 11);
 }
 
-/* The link breaks in the middle of them, and the next one may come before their ends are told. */
+/* The link breaks in the middle of them, and the next one may come before their ends are
+ * reported. */
 static void a_link_breaks_under_several(void **state)
 {
     (void)state;

@@ -202,8 +202,9 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* Control groups first: a process that runs on in one makes files while their folders are
- * removed, and cannot be found otherwise when it has overwritten its environment. */
+/* Protocol, section 3 (daemon): what cannot be adopted is killed before the hello. Control
+ * groups first: a process that runs on in one makes files while their folders are removed, and
+ * cannot be found otherwise when it has overwritten its environment. */
 static cadre_status clear_previous_incarnation(struct daemon *daemon, struct cadre_error *error)
 {
     isolate_clear(daemon);
