@@ -21,7 +21,7 @@ static bool is_killed_at(int64_t element)
     unsigned long life = 0;
     long long at = 0;
     return fault != NULL && sscanf(fault, "%lu:%lld", &life, &at) == 2 && at == element &&
-           strtoul(getenv("STAGE_LIFE"), NULL, 10) == life;
+           strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) == life;
 }
 
 static cadre_status read_number(int64_t number)

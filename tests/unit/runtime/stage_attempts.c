@@ -26,7 +26,7 @@ void stage_send(struct attempt *attempt, const struct task_down *down)
     }
     CADRE_ASSERT(frame_pack_task_down(down, &buffer, &error) == CADRE_OK);
     ssize_t sent = send(attempt->fd, buffer.bytes, buffer.size, MSG_NOSIGNAL);
-    (void)sent; /* one that is gone is found out when it is heard */
+    (void)sent; /* a task that has exited is found when its socket is read */
     wire_buffer_free(&buffer);
 }
 
@@ -55,7 +55,7 @@ void stage_start(struct stage *stage, uint32_t slot)
         (unsigned long long)attempt->incarnation);
     snprintf(settings[4], sizeof settings[4], "CADRE_TASKS=%u", job->tasks + job->grows);
     snprintf(settings[5], sizeof settings[5], "CADRE_REPLICAS=%u", job->replicas);
-    snprintf(settings[6], sizeof settings[6], "STAGE_LIFE=%u", stage->attempt_count);
+    snprintf(settings[6], sizeof settings[6], "STAGE_ATTEMPT=%u", stage->attempt_count);
     const char *environment[32] = {"CADRE_JOB=1"};
     size_t count = 1;
     for (size_t i = 0; i < 7; i++) {
@@ -136,7 +136,7 @@ bool stage_turn(struct stage *stage)
         } else if (polls[i].revents != 0 && of[i]->phase != ATTEMPT_GONE) {
             receive(stage, of[i]);
         } else if (polls[i + 1].revents != 0 && !of[i]->greeted) {
-            of[i]->phase = ATTEMPT_GONE; /* it never spoke */
+            of[i]->phase = ATTEMPT_GONE; /* it never sent anything */
         }
     }
     return true;

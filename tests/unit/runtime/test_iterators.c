@@ -67,7 +67,7 @@ static void assert_in_order(const int64_t rows[ROWS], uint32_t count, uint32_t s
 }
 
 /* num_epochs = 10, steps_per_epoch = 5 */
-static void each_begins_the_data_anew(void **state)
+static void each_begins_the_data_again(void **state)
 {
     (void)state;
     int64_t rows[ROWS];
@@ -181,8 +181,8 @@ static void its_number_is_its_epoch(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* An endless dataset begins anew in each of them, too. */
-static void endless_data_begin_anew(void **state)
+/* An endless dataset begins again in each of them, too. */
+static void endless_data_begin_again(void **state)
 {
     (void)state;
     int64_t rows[ROWS];
@@ -305,12 +305,12 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(each_begins_the_data_anew, clean),
+        cmocka_unit_test_teardown(each_begins_the_data_again, clean),
         cmocka_unit_test_teardown(one_may_be_left, clean),
         cmocka_unit_test_teardown(several_are_read_by_turns, clean),
         cmocka_unit_test_teardown(their_batches_do_not_end_each_other, clean),
         cmocka_unit_test_teardown(its_number_is_its_epoch, clean),
-        cmocka_unit_test_teardown(endless_data_begin_anew, clean),
+        cmocka_unit_test_teardown(endless_data_begin_again, clean),
         cmocka_unit_test_teardown(misuse_is_refused, clean),
         cmocka_unit_test_teardown(a_batch_ends_with_its_iterator, clean),
         cmocka_unit_test_teardown(so_many_are_possible_at_a_time, clean),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables are matched by name: a task that joins and creates them in another order gets the right
- * values; one that creates others is told which; and checkpoints do not know the order either. */
+ * values; one that creates others gets an error that names one; and checkpoints do not depend on
+ * the order either. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static void a_checkpoint_is_matched_by_name(void **state)
 static int task(void)
 {
     cadre_strategy *strategy = job_strategy();
-    bool joiner = strtoul(getenv("STAGE_LIFE"), NULL, 10) >= 2;
+    bool joiner = strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) >= 2;
     cadre_distributed_dataset *data;
     cadre_per_replica *batch;
     CADRE_CHECK(create_all(strategy, joiner, joiner && getenv("OTHER") != NULL));
