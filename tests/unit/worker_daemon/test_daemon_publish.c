@@ -39,7 +39,7 @@ static void the_manifest_comes_last(void **state)
     fixture->coordinator.refusal = CADRE_RESOURCE_EXHAUSTED;
     fixture->coordinator.good_calls = 3; /* the question and both blocks */
     publish();
-    assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
+    assert_not_published(CADRE_RESOURCE_EXHAUSTED, "refuses it");
     assert_int_equal(fixture->coordinator.puts, 2);
     assert_null(coordinator_find(&fixture->coordinator, fixture->part.sha256));
 }
@@ -89,7 +89,7 @@ static void a_refusal_ends_them_all(void **state)
         fixture->coordinator.refusal = CADRE_RESOURCE_EXHAUSTED;
         fixture->coordinator.good_calls = good;
         publish();
-        assert_not_published(CADRE_RESOURCE_EXHAUSTED, "says no");
+        assert_not_published(CADRE_RESOURCE_EXHAUSTED, "refuses it");
         assert_null(coordinator_find(&fixture->coordinator, fixture->part.sha256));
         until_quiet();
         while (fixture->coordinator.blob_count > 0) {
