@@ -11,7 +11,7 @@
 
 #include "common/pure/prng.h"
 #include "tests/unit/agent/client.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 
 static struct client *watched;
 

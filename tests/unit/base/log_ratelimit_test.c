@@ -2,7 +2,7 @@
  * A task that does the same wrong thing again and again does not fill the log. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
-#include "common/base/log_ratelimit.h"
+#include "common/base/log.h"
 
 #define MINUTE_US (60 * CADRE_US_PER_S)
 

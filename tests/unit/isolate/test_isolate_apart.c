@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "driver.h"
-#include "worker/host/isolate/peer.h"
+#include "worker/host/isolate/process_stat.h"
 
 static struct isolation *isolation;
 static const struct cgroup_limits no_limits = {0};

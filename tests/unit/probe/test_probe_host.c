@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "tests/lib/speed.h"
 #include "tests/lib/test.h"
-#include "worker/host/probe/find_gpus.h"
+#include "worker/host/probe/slot_gpus.h"
 #include "common/gpus/pci_gpus.h"
 
 static struct host_gpus gpus;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/test.h"
-#include "worker/host/probe/report.h"
+#include "worker/host/probe/child.h"
 
 static struct host_gpus gpus;
 static struct cadre_error error;

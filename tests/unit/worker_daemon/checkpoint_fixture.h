@@ -8,7 +8,7 @@
 #include "common/base/files.h"
 #include "tests/unit/worker_daemon/fake_coordinator.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/published.h"
+#include "worker/host/daemon/publish.h"
 #include "worker/host/daemon/task_files.h"
 
 #define BIG        ((size_t)1500 * 1000) /* a block of several messages */

@@ -11,7 +11,6 @@
 #include "common/base/files.h"
 #include "tests/lib/test.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/leftovers.h"
 #include "worker/host/daemon/removal.h"
 
 /* A process whose environment names its task; it runs once this returns. */

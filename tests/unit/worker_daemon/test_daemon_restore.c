@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "tests/unit/worker_daemon/checkpoint_fixture.h"
-#include "worker/host/daemon/restore.h"
+#include "worker/host/daemon/fetch.h"
 
 static void publish_for_restore(void)
 {

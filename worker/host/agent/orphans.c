@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "common/base/cleanup.h"
-#include "worker/host/agent/process_variable.h"
 
 /* A process that is killed may have started another meanwhile: passes, until one finds none. */
 #define PASSES_MAX 16

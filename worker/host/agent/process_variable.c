@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/host/agent/process_variable.h"
+#include "worker/host/agent/orphans.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copies contents of the cache and hashes them in pieces, in threads of the pool; removes what
  * is damaged. Called by stage_in.c for tasks that start and by cache_check.c. */
-#include "worker/host/daemon/content.h"
+#include "worker/host/daemon/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

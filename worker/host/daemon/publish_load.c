@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "common/base/sha256.h"
-#include "worker/host/daemon/open_beneath.h"
+#include "worker/host/daemon/task_files.h"
 #include "worker/host/daemon/publish_state.h"
 
 static cadre_status publish_load_changed(

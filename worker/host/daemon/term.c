@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/files.h"
 #include "worker/host/daemon/daemon.h"
-#include "worker/host/daemon/term.h"
+#include "worker/host/daemon/link.h"
 
 #define TERM_BYTES 128
 
