@@ -29,7 +29,7 @@ cadre_status content_copy(const char *from, const uint8_t sha256[SHA256_BYTES], 
 /* A check of one content, piece by piece, so that no thread is held for long. */
 struct content_check;
 
-/* Of the content at `path`, which is copied; nothing is opened yet. NULL: no memory. */
+/* A check of the content at `path`, which is copied; nothing is opened yet. NULL: no memory. */
 struct content_check *content_check_open(const char *path, const uint8_t sha256[SHA256_BYTES]);
 /* Reads the next `bytes` of it, from the disk rather than from the system's memory where the
  * file system allows that. False: that was the last piece, or it cannot be read; then *ret_state
@@ -47,7 +47,7 @@ struct task_files;
 cadre_status cache_open(struct daemon *daemon, struct cadre_error *error);
 /* The path of a content; malloc'ed, NULL: no memory. In any thread. */
 char *cache_path(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES]);
-/* In any thread. */
+/* Records a use, for the eviction. In any thread. */
 void cache_used(const char *path);
 /* Counts a content that was fetched. `was_here`: two tasks fetched it at one time. */
 void cache_added(struct daemon *daemon, uint64_t bytes, bool was_here);
