@@ -152,7 +152,7 @@ static void tasks_may_get_fewer(void **state)
     find(two, bus, NULL, 3);
     assert_int_equal(gpus.usable, 2);
     assert_string_equal(
-        gpus.reason, "the option --gpus 3 asks for more than the 2 that can be used");
+        gpus.reason, "the option --gpus 3 exceeds the 2 GPUs that can be used");
     /* The child is not run. */
     find("#!/bin/sh\ntouch \"$0.asked\"\n", bus, NULL, 0);
     assert_int_equal(gpus.usable, 0);

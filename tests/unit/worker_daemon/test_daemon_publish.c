@@ -215,7 +215,7 @@ static void what_was_changed_is_not_published(void **state)
     write_checkpoint(120);
     put_file("out/deep/c.safetensors", fixture->file, FILE_BYTES - 1);
     publish();
-    assert_not_published(CADRE_DATA_LOSS, "its manifest says");
+    assert_not_published(CADRE_DATA_LOSS, "of its manifest");
     write_checkpoint(120);
     fixture->file[5] ^= 1;
     put_file("out/deep/c.safetensors", fixture->file, FILE_BYTES);

@@ -5,7 +5,6 @@
 #define CADRE_WORKER_AGENT_ORPHANS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 /* Kills every process whose CADRE_SOCKET is `folder` or a path beneath it, also those that they
@@ -15,11 +14,5 @@ void orphans_kill(const char *folder, void (*reported)(pid_t pid));
 /* The same, except for those whose socket is spared. */
 void orphans_kill_except(const char *folder, bool (*spared)(const char *socket, const void *user),
     const void *user, void (*reported)(pid_t pid));
-
-/* Reads a variable of another process's environment, which shows to which task a stray belongs. */
-
-/* The value of `name` in the environment that the process was started with; a longer one is cut.
- * False when it is not there, the process has exited, or it may not be read. */
-bool process_variable(pid_t pid, const char *name, char *ret_value, size_t size);
 
 #endif

@@ -59,7 +59,7 @@ static cadre_status open_file(struct publish_source *source, struct cadre_error 
     uint64_t size = (uint64_t)source->files[1].st_size;
     if (size != source->content.file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s has %" PRIu64 " bytes, and its manifest says %" PRIu64, name, size,
+            "%s has %" PRIu64 " bytes, not the %" PRIu64 " of its manifest", name, size,
             source->content.file_bytes);
     }
     return CADRE_OK;

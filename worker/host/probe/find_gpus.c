@@ -45,8 +45,7 @@ static void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
         snprintf(gpus->reason, sizeof gpus->reason, "the option --gpus none");
     } else if (wanted > gpus->usable) {
         snprintf(gpus->reason, sizeof gpus->reason,
-            "the option --gpus %u asks for more than the %u that can be used", wanted,
-            gpus->usable);
+            "the option --gpus %u exceeds the %u GPUs that can be used", wanted, gpus->usable);
     }
     for (uint32_t i = wanted; i < gpus->usable; i++) {
         snprintf(gpus->devices[i].unused, sizeof gpus->devices[i].unused,
