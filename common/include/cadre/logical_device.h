@@ -79,6 +79,8 @@ typedef struct cadre_assignment_options {
  * (tf.tpu.experimental.DeviceAssignment.build.) */
 CADRE_API cadre_status cadre_device_assignment_build(const cadre_topology *topology,
     const cadre_assignment_options *options, cadre_device_assignment **ret_assignment);
+
+/* Releases an assignment; NULL is allowed. */
 CADRE_API void cadre_device_assignment_release(cadre_device_assignment *assignment);
 
 /* Where in the mesh a logical device is: rank coordinates. INVALID_ARGUMENT: there is no such
@@ -185,6 +187,9 @@ CADRE_API void *cadre_logical_stream(const cadre_replica *replica, uint32_t logi
 CADRE_API cadre_status cadre_tensor_create_on_logical(cadre_replica *replica,
     uint32_t logical_device, cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor);
+
+/* A copy of `tensor` in the memory of a logical device, the caller's to release. Errors as of
+ * cadre_tensor_create_on_logical, and those of cadre_tensor_copy_to. */
 CADRE_API cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
     const cadre_tensor *tensor, cadre_tensor **ret_tensor);
 
@@ -197,8 +202,8 @@ typedef enum cadre_logical_group {
  * on cadre_logical_stream: ACROSS_REPLICAS its rank is cadre_replica_id, WITHIN_REPLICA it is
  * `logical_device`. That of logical device 0 across replicas is cadre_replica_nccl_comm's.
  *
- * It is formed when it is asked for first in a generation (WITHIN_REPLICA: those of all logical
- * devices), which is a collective: all replicas ask for the same, in the order of their collectives
+ * It is formed at its first request in a generation (WITHIN_REPLICA: those of all logical devices),
+ * which is a collective: all replicas ask for the same, in the order of their collectives
  * (INVALID_ARGUMENT on all otherwise; ABORTED and others as of a collective). Afterwards it costs
  * next to nothing, so ask in each step: like cadre_replica_nccl_comm's it is non-blocking, and good
  * until the replica's function returns. From the thread that runs that function, not in one that

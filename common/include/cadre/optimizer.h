@@ -146,11 +146,10 @@ CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
  * context. It has to be called where that could not make them: for a second optimizer of the same
  * variables, whose slots then get names of their own ("w/m_1"); for what cadre_variable_update and
  * the replica functions of closures apply to; on the chief, for variables on servers that closures
- * apply to. In a job that goes on from a checkpoint slots begin with what it holds, whoever makes
- * them. INVALID_ARGUMENT: a variable of another type than f32 and f64, one that is combined when
- * read, or of another strategy. FAILED_PRECONDITION in a replica function.
- * Of variables on servers ALREADY_EXISTS: it has another optimizer there. In closures nothing is
- * made.
+ * apply to. In a job that goes on from a checkpoint slots begin with what it holds, whichever call
+ * makes them. INVALID_ARGUMENT: a variable of another type than f32 and f64, one that is combined
+ * when read, or of another strategy. FAILED_PRECONDITION in a replica function. Of variables on
+ * servers ALREADY_EXISTS: it has another optimizer there. In closures nothing is made.
  * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
@@ -200,12 +199,11 @@ typedef struct cadre_apply_options {
  * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
  * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
  * context FAILED_PRECONDITION, as in TensorFlow.
- * LAMB of a variable that is cut into shards has the norms of all of them: they are asked for
+ * LAMB of a variable that is cut into shards has the norms of all of them: they are requested
  * first, then the shards get the gradient once more, with the ratio, so that it is sent twice; of a
- * synchronous step (options->push->contributions) it is sent once, and whoever contributes last
- * tells the shards the ratio. The last bits of the ratio are of the cut.
- * (tf.keras.optimizers.Optimizer.apply_gradients.)
- */
+ * synchronous step (options->push->contributions) it is sent once, and the last contributor sends
+ * the ratio to the shards. The last bits of the ratio are of the cut.
+ * (tf.keras.optimizers.Optimizer.apply_gradients.) */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,
     const cadre_apply_options *options);

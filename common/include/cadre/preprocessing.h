@@ -99,7 +99,8 @@ CADRE_API cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_datase
 CADRE_API cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *values,
     const cadre_tensor *missing, cadre_lookup **ret_lookup);
 
-CADRE_API void cadre_lookup_release(cadre_lookup *lookup); /* NULL is allowed */
+/* Releases a lookup; NULL is allowed. */
+CADRE_API void cadre_lookup_release(cadre_lookup *lookup);
 
 /* How many ids there are, mask and OOV with them: what an embedding needs as its rows. Of a table
  * its keys. Of NULL 0. (vocabulary_size; StaticHashTable.size.) */
@@ -118,10 +119,12 @@ CADRE_API cadre_status cadre_lookup_apply(
 CADRE_API cadre_status cadre_lookup_invert(
     const cadre_lookup *lookup, const cadre_tensor *ids, cadre_tensor **ret_tokens);
 
-/* cadre_lookup_apply and _invert to the first component of each element, for cadre_dataset_map with
- * the lookup as `user`; the other components are passed on. */
+/* cadre_lookup_apply to the first component of each element, for cadre_dataset_map with the lookup
+ * as `user`; the other components are passed on. */
 CADRE_API cadre_status cadre_lookup_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
+
+/* cadre_lookup_invert on the first component of each element, likewise. */
 CADRE_API cadre_status cadre_lookup_invert_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
 
@@ -151,7 +154,7 @@ typedef struct cadre_adapt_options {
  * bits on every task, at any number of tasks, and in every run.
  *
  * Collective, outside of steps, and belongs to the step before it. When a task is lost meanwhile
- * the others read what it had not told yet. A task that joins later, or goes on from a checkpoint,
+ * the others read what it had not sent yet. A task that joins later, or goes on from a checkpoint,
  * finds the same again by reading all of it: the result is no state, and needs no checkpoint.
  *
  * Consumes one reference of `data`, also on error; `options` may be NULL. The component is of a
@@ -172,11 +175,14 @@ CADRE_API cadre_status cadre_normalization_moments(
     const cadre_normalization *normalization, cadre_tensor **ret_mean, cadre_tensor **ret_variance);
 
 /* Applies it to `values`, of any floating or integer type whose size along the axis is that of the
- * features, and undoes it: x * max(sqrt(variance), 1e-7) + mean. The result has the same shape; it
- * is CADRE_F64 for CADRE_F64 and else CADRE_F32, and the caller's; on error it is NULL.
- * INVALID_ARGUMENT names the shape that does not fit. (Normalization; with invert=True.) */
+ * features. The result has the same shape; it is CADRE_F64 for CADRE_F64 and else CADRE_F32, and
+ * the caller's; on error it is NULL. INVALID_ARGUMENT names the shape that does not fit.
+ * (Normalization.) */
 CADRE_API cadre_status cadre_normalization_apply(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
+
+/* Undoes it: x * max(sqrt(variance), 1e-7) + mean. Types, shapes, ownership and errors as of
+ * cadre_normalization_apply. (Normalization with invert=True.) */
 CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
 
