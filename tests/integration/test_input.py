@@ -110,7 +110,7 @@ def test_who_did_not_ask_for_files_is_warned_once():
 
 # ---- lists of files that one source holds ----
 
-def test_lists_are_shared_out_whoever_dies():
+def test_lists_are_shared_out_after_any_loss():
     """Records of TFRecord files and lines of text: each task reads files of its own, and each of them is fed once."""
     with Cluster(workers=3, coordinator=FAST, worker=FAST_WORKER) as cluster:
         sources = (listed(cluster), [*lines(cluster), "via=list"])

@@ -174,7 +174,7 @@ typedef enum cadre_feed {
     CADRE_FEED_ELEMENTS = 0,
     /* Each its part of one element, which is a global batch, cut as cadre_distribute_dataset cuts
      * it. (experimental_distribute_dataset.) */
-    CADRE_FEED_PARTS
+    CADRE_FEED_GLOBAL_BATCH
 } cadre_feed;
 
 /* The next step's batch of the worker's dataset: a value of the worker's replicas, for cadre_run;

@@ -71,7 +71,7 @@ CADRE_API double cadre_random_f64(cadre_random *random);
 CADRE_API double cadre_random_normal(cadre_random *random);
 
 /* Uniform in [0, bound); of a bound of 0: 0. */
-CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);
+CADRE_API uint64_t cadre_random_uniform(cadre_random *random, uint64_t bound);
 
 /* Fills a tensor of the caller's, of a floating type: uniform in [low, high). INVALID_ARGUMENT:
  * another type, a bound that is not finite, low above high. (tf.random.Generator.uniform.) */

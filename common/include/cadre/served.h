@@ -16,7 +16,7 @@
  *                                       _local_results
  *     writes are done on the servers    cadre_variable_assign, _assign_literal, _scatter (ADD, SUB,
  *                                       UPDATE), cadre_variable_push
- *     what needs the elements in this FAILED_PRECONDITION, which names what to call instead:
+ *     what needs the elements in this   FAILED_PRECONDITION, which names what to call instead:
  *     process, or a step                cadre_variable_read, _write, _assign_values, _update, and
  *                                       cadre_destinations
  *     slots of optimizers are read      cadre_optimizer_slot; all writes of them are refused

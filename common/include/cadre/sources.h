@@ -106,7 +106,8 @@ CADRE_API cadre_dataset *cadre_dataset_tfrecord(
 
 typedef struct cadre_text_options {
     cadre_compression compression;
-    int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
+    /* Of the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
+    int64_t text_line_bytes;
 } cadre_text_options;
 
 /* Lines of text files, without their "\n" or "\r\n", each as a scalar of CADRE_STRING. The last

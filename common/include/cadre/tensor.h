@@ -51,7 +51,7 @@ typedef struct cadre_tensor cadre_tensor;
  * (cadre/composite.h). */
 typedef enum cadre_composite {
     CADRE_COMPOSITE_NONE = 0,
-    CADRE_COMPOSITE_RAGGED, /* values, row splits: the row splits tell */
+    CADRE_COMPOSITE_RAGGED, /* values, row splits: marked at the row splits */
     CADRE_COMPOSITE_SPARSE  /* indices, values, dense shape: marked at the dense shape */
 } cadre_composite;
 

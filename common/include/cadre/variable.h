@@ -9,7 +9,7 @@
  *     kind           components of a task    created
  *     mirrored       one per local replica   in a strategy, ON_WRITE
  *     sync on read   one per local replica   in a strategy, ON_READ
- *     aggregating one with central storage, always
+ *     aggregating    one                     with central storage, always
  *     regular        one                     outside of any strategy's scope: plain memory
  *     mirrored       one per local replica   in functions of a worker, CADRE_PLACEMENT_PER_WORKER
  *     served         none; shards, on        with parameter servers (cadre/served.h)

@@ -15,12 +15,12 @@
 #include "settings.h"
 
 /* What a layer learns: its weights [in, out] and its biases [out]. */
-enum { WEIGHTS, BIASES, PARTS };
+enum { WEIGHTS, BIASES, PARAMETERS };
 
 struct network {
     const struct preset *preset;
-    cadre_variable *values[LAYERS][PARTS];
-    cadre_variable *momenta[LAYERS][PARTS];
+    cadre_variable *values[LAYERS][PARAMETERS];
+    cadre_variable *momenta[LAYERS][PARAMETERS];
     float learning_rate;
     float momentum;
 };
@@ -29,7 +29,7 @@ struct workspace {
     const float *activations[LAYERS + 1]; /* the first: the images themselves */
     float *outputs[LAYERS];               /* room for activations[1] and on */
     float *errors[LAYERS];
-    cadre_tensor *slopes[LAYERS][PARTS];
+    cadre_tensor *slopes[LAYERS][PARAMETERS];
     cadre_tensor *loss; /* scalar: the mean over the global batch, of this replica's rows */
     int64_t rows;
 };

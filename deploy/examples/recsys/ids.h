@@ -9,7 +9,7 @@
 struct ids {
     int64_t *different; /* [count], ascending */
     size_t count;
-    uint32_t *place; /* [all]: of each id, in `different` */
+    uint32_t *indices; /* [all]: of each id, in `different` */
 };
 
 /* Memory for `all` ids; 0, or -1 without memory. */

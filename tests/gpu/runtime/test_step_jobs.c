@@ -42,7 +42,7 @@ static void update(cadre_replica *replica, void *user)
 
 static bool dies(const cadre_replica *replica, const struct model *model)
 {
-    const char *attempt = getenv("STAGE_LIFE");
+    const char *attempt = getenv("STAGE_ATTEMPT");
     return attempt != NULL && model->kill_at > 0 &&
            strtoul(attempt, NULL, 10) == model->kill_attempt &&
            cadre_strategy_position(cadre_replica_strategy(replica)) == model->kill_at;
@@ -147,7 +147,7 @@ static cadre_strategy *make_strategy(bool pair)
  * CPU_LIFE has none. */
 static int program(void)
 {
-    const char *attempt = getenv("STAGE_LIFE");
+    const char *attempt = getenv("STAGE_ATTEMPT");
     const char *cpu = getenv("CPU_LIFE");
     const char *kill_at = getenv("KILL");
     struct model model = {0};

@@ -84,7 +84,7 @@ static void shake(uint64_t position)
     static uint64_t shaken = UINT64_MAX;
     static unsigned long times;
     const char *wanted = getenv("SHAKE");
-    if (wanted == NULL || strcmp(getenv("STAGE_LIFE"), "0") != 0) {
+    if (wanted == NULL || strcmp(getenv("STAGE_ATTEMPT"), "0") != 0) {
         return;
     }
     times = shaken == position ? times + 1 : 0;

@@ -11,7 +11,7 @@
 bool fault_due(const char *fault, uint64_t position)
 {
     const char *value = getenv(fault);
-    const char *attempt = getenv("STAGE_LIFE");
+    const char *attempt = getenv("STAGE_ATTEMPT");
     unsigned whose = 0;
     unsigned long long where = 0;
     return value != NULL && attempt != NULL && sscanf(value, "%u:%llu", &whose, &where) == 2 &&

@@ -55,7 +55,7 @@ void stage_start(struct stage *stage, uint32_t slot)
         (unsigned long long)attempt->incarnation);
     snprintf(settings[4], sizeof settings[4], "CADRE_TASKS=%u", job->tasks + job->grows);
     snprintf(settings[5], sizeof settings[5], "CADRE_REPLICAS=%u", job->replicas);
-    snprintf(settings[6], sizeof settings[6], "STAGE_LIFE=%u", stage->attempt_count);
+    snprintf(settings[6], sizeof settings[6], "STAGE_ATTEMPT=%u", stage->attempt_count);
     const char *environment[32] = {"CADRE_JOB=1"};
     size_t count = 1;
     for (size_t i = 0; i < 7; i++) {

@@ -26,7 +26,7 @@ bool fault_hits(const char *name)
         return false;
     }
     bool due = sscanf(value, "%u:%u", &whose, &which) == 2 &&
-               strtoul(getenv("STAGE_LIFE"), NULL, 10) == whose && ++calls == which;
+               strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) == whose && ++calls == which;
     if (due) {
         raise(SIGKILL);
     }

@@ -67,7 +67,7 @@ static void assert_in_order(const int64_t rows[ROWS], uint32_t count, uint32_t s
 }
 
 /* num_epochs = 10, steps_per_epoch = 5 */
-static void each_begins_the_data_anew(void **state)
+static void each_begins_the_data_again(void **state)
 {
     (void)state;
     int64_t rows[ROWS];
@@ -305,7 +305,7 @@ static int clean(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(each_begins_the_data_anew, clean),
+        cmocka_unit_test_teardown(each_begins_the_data_again, clean),
         cmocka_unit_test_teardown(one_may_be_left, clean),
         cmocka_unit_test_teardown(several_are_read_by_turns, clean),
         cmocka_unit_test_teardown(their_batches_do_not_end_each_other, clean),

@@ -185,7 +185,7 @@ static void a_checkpoint_is_matched_by_name(void **state)
 static int task(void)
 {
     cadre_strategy *strategy = job_strategy();
-    bool joiner = strtoul(getenv("STAGE_LIFE"), NULL, 10) >= 2;
+    bool joiner = strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) >= 2;
     cadre_distributed_dataset *data;
     cadre_per_replica *batch;
     CADRE_CHECK(create_all(strategy, joiner, joiner && getenv("OTHER") != NULL));

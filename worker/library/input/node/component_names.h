@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names of the components of elements and values. A name, and each list of them, is kept once until
- * the process ends: programs have few, and so a list is passed on as a pointer, by whoever
- * describes elements, and outlives all of them. */
+ * the process ends: programs have few, and so a list is passed on as a pointer by the functions
+ * that describe elements, and outlives all of them. */
 #ifndef CADRE_WORKER_INPUT_NODE_COMPONENT_NAMES_H
 #define CADRE_WORKER_INPUT_NODE_COMPONENT_NAMES_H
 
