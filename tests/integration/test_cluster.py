@@ -220,7 +220,7 @@ def test_a_killed_chief_ends_all():
         programs.start_all().until_trains()
         programs.kill(0)
         for task in (1, 2):
-            programs.refused(task, "UNAVAILABLE", "task 0 (chief 0 at localhost:", "which holds the job together")
+            programs.refused(task, "UNAVAILABLE", "task 0 (chief 0 at localhost:", "which runs the coordinator")
 
 
 def test_a_chief_that_is_killed_before_all_are_there():
@@ -285,7 +285,7 @@ def test_two_programs_as_one_task():
     with Programs([DIGITS, "--epochs", "80"]) as programs:
         programs.start_all().until_trains()
         programs.start(1, "again")
-        programs.refused("again", "ALREADY_EXISTS", "task 1 (worker 0 at localhost:", "is there already")
+        programs.refused("again", "ALREADY_EXISTS", "task 1 (worker 0 at localhost:", "is connected already")
         programs.start(0, "chief again")
         programs.refused("chief again", "ALREADY_EXISTS", "is in use")
         programs.end_all()

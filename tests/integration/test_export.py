@@ -158,7 +158,7 @@ def test_damage_is_told():
         for how in ("import", "restore"):
             job = place.start(place.command(how, program("cadre"), "run", "-n", "2"))
             check(job.wait(HANG_S) != 0, "a job of a damaged file succeeded")
-            check_in("given.safetensors: tensor 'unasked' lies at bytes 24 to 32 of 31", place.said(), how)
+            check_in("given.safetensors: tensor 'unasked' is at bytes 24 to 32 of 31", place.said(), how)
             check("steps" not in place.said().split("tensor 'unasked'")[0], "a task stepped")
 
 

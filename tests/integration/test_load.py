@@ -192,7 +192,7 @@ def test_a_workers_loop_leaves_files_to_threads():
         cached = os.path.join(worker.state, "blobs", hashlib.sha256(bytes(3000000)).hexdigest())
         with open(cached, "r+b") as file:
             file.write(b"1")
-        wait_log(worker, "was fetched anew from the coordinator")
+        wait_log(worker, "was fetched again from the coordinator")
         with open(os.path.join(work, "stop"), "wb"):
             pass
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the first job")

@@ -80,7 +80,7 @@ def test_outputs_stay_in_their_folder():
         check_equal({path: len(data) for path, data in outputs.items()},
                     {"0/a/b/good": 5, "0/a/twin": 5, "0/empty": 0, "0/large": 3000000}, "outputs")
         check_equal(info.state, SUCCEEDED, str(info))
-        check_in("has a name that cannot travel", cluster.coordinator.log(), "what is said of the file a\\nb")
+        check_in("has a name that cannot be sent", cluster.coordinator.log(), "what is said of the file a\\nb")
 
 
 def flip(path, at, wanted):
@@ -138,7 +138,7 @@ def test_a_cache_that_is_damaged_while_its_job_runs():
                 return False
 
         wait_for("the file is whole again", is_whole)
-        wait_for("the log says so", lambda: "was fetched anew from the coordinator" in worker.log())
+        wait_for("the log says so", lambda: "was fetched again from the coordinator" in worker.log())
         check_in("cache was damaged", worker.log(), "what the log says")
         open(os.path.join(worker.state, "tasks", f"{job}.0.1", "work", "stop"), "wb").close()
         check_equal(cluster.client.wait(job).state, SUCCEEDED, "the job, whose task has a copy of its own")

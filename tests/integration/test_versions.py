@@ -181,9 +181,9 @@ def test_a_task_of_another_frame_version_is_refused():
         # And a program of ours under a daemon that says another number.
         later = script(f"cp trainer.bin t && chmod 755 t && CADRE_TASK_FRAME={frame + 1} exec ./t 5")
         info = cluster.client.run(later, files={"trainer.bin": trainer()}, max_restarts=0)
-        check_in(f"the worker daemon speaks version {frame + 1}", info.message + cluster.client.log(info.id).decode(),
+        check_in(f"the worker daemon uses version {frame + 1}", info.message + cluster.client.log(info.id).decode(),
                  str(info))
-        check_in(f"speaks version {frame}", info.message + cluster.client.log(info.id).decode(), str(info))
+        check_in(f"for version {frame}", info.message + cluster.client.log(info.id).decode(), str(info))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ static cadre_status ask(
     REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 7, CADRE_LOGICAL_WITHIN_REPLICA, &comm),
         CADRE_INVALID_ARGUMENT, "logical device 7");
     REQUIRE_ERROR(cadre_logical_nccl_comm(replica, 0, (cadre_logical_group)7, &comm),
-        CADRE_INVALID_ARGUMENT, "7, which is no group");
+        CADRE_INVALID_ARGUMENT, "7, which is not a group");
     CADRE_TRY(cadre_all_reduce(replica, CADRE_SUM, &one, 1, NULL)); /* the step goes on */
     cadre_tensor_release(one);
     return CADRE_OK;

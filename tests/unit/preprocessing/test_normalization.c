@@ -347,7 +347,7 @@ static void what_cannot_be_adapted_to_is_refused(void **state)
         CADRE_INVALID_ARGUMENT, "without an end");
     assert_public_error(
         cadre_normalization_adapt(strategy, cadre_dataset_take(rows(), 0), NULL, &n),
-        CADRE_INVALID_ARGUMENT, "nothing has no mean");
+        CADRE_INVALID_ARGUMENT, "no number has no mean");
     assert_public_error(cadre_normalization_adapt(
                             strategy, cadre_dataset_map(rows(), fail_late, NULL, NULL), NULL, &n),
         CADRE_DATA_LOSS, "row of no use");

@@ -24,7 +24,7 @@ void elastic_show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
+            "attempt %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every job of the elastic program comes to. */
+ * The checks of every job of the elastic program. */
 #ifndef CADRE_TESTS_RUNTIME_ELASTIC_CHECK_H
 #define CADRE_TESTS_RUNTIME_ELASTIC_CHECK_H
 
@@ -13,15 +13,15 @@ int elastic_learn(void **state);
 
 struct stage_job elastic_job(uint32_t tasks, uint32_t replicas, const char *const *environment);
 
-/* The line that a life printed at its end, without its number of tasks. */
+/* The text line that an attempt printed at its end, without its number of tasks. */
 void elastic_outcome(const char *printed, char line[256]);
 void elastic_show(const struct stage_end *end);
 
-/* The job succeeds; those that live to its end have the same state. `dead`: a life that does not;
- * UINT32_MAX: none. */
+/* The job succeeds; the attempts that run to its end have the same state. `dead`: an attempt that
+ * does not; UINT32_MAX: none. */
 void elastic_check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end);
 
-/* Every epoch was fed what it is defined to hold. */
+/* Every epoch consumed what it is defined to hold. */
 void elastic_check_consumption(const struct stage_end *end);
 
 #endif

@@ -104,7 +104,7 @@ static void print_growth(void)
     }
 }
 
-/* Until the others have gone on without it. */
+/* Waits until the others have gone on without it. */
 static void freeze(const char *fault, const char *until, uint64_t position)
 {
     if (fault_due(fault, position)) {
@@ -152,7 +152,7 @@ static cadre_status total_of_rows(
     return status;
 }
 
-/* The rows that all replicas were fed, joined: as many as the step has, and the same total. */
+/* The rows of all replicas, joined: as many as the step has, and the same total. */
 static cadre_status join_rows(
     cadre_replica *replica, cadre_tensor *own, int64_t total, int64_t *ret_rows)
 {
@@ -166,7 +166,7 @@ static cadre_status join_rows(
                                  (long long)joined, (long long)total);
 }
 
-/* Says so when a function is called once more for a step. */
+/* Prints it when a function is called once more for a step. */
 static void note_call(const cadre_replica *replica, uint64_t position)
 {
     static uint64_t called; /* steps that local replica 0 was called for */
@@ -234,8 +234,8 @@ struct counting {
     int64_t replicas;
 };
 
-/* What it counts is only known by the collective: a task that is frozen after it and did not get
- * the others' result would count another number. */
+/* Its count is only known after the collective: a task that is frozen after it and did not get the
+ * others' result would count another number. */
 static cadre_status count_on_replica(
     cadre_strategy *of, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -259,7 +259,7 @@ static int64_t output_of(cadre_per_replica *output)
     return *(const int64_t *)cadre_tensor_const_data(cadre_local_results(output, 0)[0]);
 }
 
-/* Each replica's output is the same total: the sum tells how many replicas it is over. */
+/* Each replica's output is the same total: the sum shows over how many replicas it is. */
 static void check_reduced(const cadre_tensor *reduced, cadre_per_replica *output)
 {
     int64_t sum_of_all = *(const int64_t *)cadre_tensor_const_data(reduced);
@@ -423,7 +423,7 @@ static cadre_status add(
     return CADRE_OK;
 }
 
-/* All do it before their first step; a joiner comes to it when the others have done it. */
+/* All do it before their first step; a joiner does it when the others have done it. */
 static void begin_phase(void)
 {
     cadre_tensor *zero;

@@ -12,12 +12,12 @@
 #define ELASTIC_PHASE_STEPS  8
 #define ELASTIC_POSITIONS    (ELASTIC_EPOCHS * (ELASTIC_STEPS + ELASTIC_TEST_STEPS))
 
-/* Its faults, in the environment, each "life:position": what happens to the task of this life where
- * its program stands at the position.
+/* Its faults, in the environment, each "attempt:position": what happens to that attempt of a task
+ * when its program is at the position.
  * - DIE_BEFORE, DIE_BETWEEN, DIE_AFTER: killed in the step, before, between, after its collectives
  * - DIE_OUTSIDE: killed before the collectives that follow the step
  * - DIE_CREATE, DIE_FINISH: killed before it creates its second variable; before cadre_finish
- * - HANG_REDUCE, HANG_CREATE, HANG_FINISH: it stops there for ever: others are in the collective
+ * - HANG_REDUCE, HANG_CREATE, HANG_FINISH: it stops there for good, with others in the collective
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step
  * - MISS_OUTSIDE: likewise after the collective that follows the step
  * - MISS_CREATE: likewise in the creation of its second variable
@@ -25,7 +25,7 @@
  * - FEED_TWICE: one replica reads what is another's
  * - SLOW: waits for 1.5 s inside the step
  *
- * SHAKE, a number: life 0 loses its peers so often in each step; at the end all say what has grown.
+ * SHAKE, a number: attempt 0 loses its peers so often in each step; at the end all print how often.
  * OTHER_BATCHES, with any value: the batches of the training hold 4 samples and not 8. */
 int elastic_program(void);
 
@@ -34,7 +34,7 @@ int elastic_bare_program(void);
 
 /* Two datasets of which each is taken once, the second after the first: ELASTIC_PHASE_STEPS each,
  * and at the beginning of the second one step that assigns; barriers wherever there can be one.
- * LATE=life:0: a life that comes to the first when the others are in the second. */
+ * LATE=attempt:0: an attempt that begins the first when the others are in the second. */
 int elastic_phases_program(void);
 
 #endif

@@ -45,7 +45,7 @@ static bool receive(const struct fake_daemon *daemon, int fd, void *bytes, size_
 static void transmit(int fd, const void *bytes, size_t size)
 {
     ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
-    (void)sent; /* a program that is gone is the test's business */
+    (void)sent; /* the test checks whether the program has exited */
 }
 
 static void answer(struct fake_daemon *daemon, int fd)
@@ -112,7 +112,7 @@ static void serve(struct fake_daemon *daemon, int fd)
         return;
     }
     uint8_t ignored;
-    while (receive(daemon, fd, &ignored, 1)) { /* until the program is gone */
+    while (receive(daemon, fd, &ignored, 1)) { /* until the program has exited */
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A worker daemon of one task as a test wants it: it greets as it is told, and answers what the
- * task says by the session that holds the coordinator's core. */
+ * A worker daemon of one task, made by a test: it greets as it is ordered to, and answers the task
+ * by the session that holds the coordinator's core. */
 #ifndef CADRE_TESTS_RUNTIME_FAKE_DAEMON_H
 #define CADRE_TESTS_RUNTIME_FAKE_DAEMON_H
 
@@ -10,7 +10,7 @@
 
 enum fake_manner {
     FAKE_PROPER,       /* answers all */
-    FAKE_SILENT,       /* takes the connection, says nothing more than its preamble */
+    FAKE_SILENT,       /* takes the connection, sends nothing but its preamble */
     FAKE_OTHER_FRAME,  /* a preamble of another version */
     FAKE_UNREGISTERED, /* no Cadre at all */
     FAKE_CLOSES,       /* closes before the preamble */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Faults of the programs that run on a stage. Each is in the environment as "life:position": it
- * happens to the task of this life where its program stands at the position. */
+ * Faults of the programs that run on a stage. Each is in the environment as "attempt:position": it
+ * happens to that attempt of a task when its program is at the position. */
 #ifndef CADRE_TESTS_RUNTIME_FAULTS_H
 #define CADRE_TESTS_RUNTIME_FAULTS_H
 
@@ -13,8 +13,8 @@ bool fault_due(const char *fault, uint64_t position);
 void fault_die(const char *fault, uint64_t position);
 void fault_hang(const char *fault, uint64_t position);
 
-/* A file in the output folder, which all tasks of a stage share: tells those that wait for it that
- * this task is through. */
+/* A file in the output folder, which all tasks of a stage share: shows those that wait for it that
+ * this task has finished. */
 void mark_leave(const char *what, uint64_t position);
 void mark_await(const char *what, uint64_t position);
 

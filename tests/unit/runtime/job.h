@@ -19,7 +19,7 @@ struct job_end {
 /* Runs the job to its end; the test fails when it cannot be run. */
 void job_run(const struct local_options *options, struct job_end *ret_end);
 
-/* Whether its message or its tasks say so. */
+/* Whether its message or the output of its tasks has the text. */
 bool job_reported(const struct job_end *end, const char *part);
 
 /* What is shown of a job that should have ended otherwise. */
@@ -31,10 +31,10 @@ bool job_reported(const struct job_end *end, const char *part);
 void job_run_self(
     const char *self, const char *what, uint32_t tasks, uint32_t replicas, struct job_end *ret_end);
 
-/* The same; fails the test, with what the tasks said, unless it succeeds. */
+/* The same; fails the test, with the output of the tasks, unless the job succeeds. */
 void job_must_succeed(const char *self, const char *what, uint32_t tasks, uint32_t replicas);
 
-/* The same of one that must fail, and say `part` in its message or on its tasks' output. */
+/* The same of one that must fail, with `part` in its message or in its tasks' output. */
 void job_must_fail(
     const char *self, const char *what, uint32_t tasks, uint32_t replicas, const char *part);
 

@@ -22,13 +22,13 @@
 #define LATE_POSITIONS (LATE_EPOCHS * (LATE_STEPS + 1))
 
 /* Its faults (faults.h), where something is created at the position:
- * - DIE_BEFORE, DIE_AFTER: killed in the function before it creates, and behind that
- * - DIE_FIRST, DIE_SECOND: killed as it comes to the first, the second meeting of a creation
+ * - DIE_BEFORE, DIE_AFTER: killed in the function before it creates, and after that
+ * - DIE_FIRST, DIE_SECOND: killed before the first, the second meeting of a creation
  * - DIE_BETWEEN: killed before it creates between epochs
  * - DIE_WAITING: killed in the step once a checkpoint is published
- * - MISS_LAST: frozen behind the last collective of the step, once others have applied it
+ * - MISS_LAST: frozen after the last collective of the step, once others have applied it
  *
- * BACKWARDS=life:0: this one creates its variables of before the first step in another order. */
+ * BACKWARDS=attempt:0: this one creates its variables of before the first step in another order. */
 int late_program(void);
 
 #endif

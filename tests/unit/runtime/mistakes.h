@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The mistakes of a newcomer, one row each: what the wrong use is, the status that it gets, and a
- * part of the sentence that says so. None crashes, hangs or goes on in silence: a mistake in a step
- * fails the step on all replicas, and the strategy takes another step and ends. */
+ * The mistakes of a newcomer, one row each: the wrong use, the status that it gets, and a part of
+ * the message. None crashes, hangs or goes on in silence: a mistake in a step fails the step on all
+ * replicas, and the strategy takes another step and ends. */
 #ifndef CADRE_TESTS_RUNTIME_MISTAKES_H
 #define CADRE_TESTS_RUNTIME_MISTAKES_H
 
@@ -44,7 +44,7 @@ struct mistake {
 #define BAD   CADRE_INVALID_ARGUMENT
 #define EARLY CADRE_FAILED_PRECONDITION
 
-/* Makes each of them, with a strategy of its own; the test fails with all that were told otherwise.
+/* Makes each of them, with a strategy of its own; the test fails with all that got another message.
  */
 void mistakes_check(const struct mistake *mistakes, size_t count);
 

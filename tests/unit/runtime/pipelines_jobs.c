@@ -32,15 +32,15 @@ void show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
+            "attempt %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 
 bool read_counted(const char *printed, struct counted *ret_counted)
 {
-    const char *at = printed == NULL ? NULL : strstr(printed, "fed ");
+    const char *at = printed == NULL ? NULL : strstr(printed, "consumed ");
     return at != NULL &&
-           sscanf(at, "fed %lld records, each %lld to %lld times; order %llu; position %llu",
+           sscanf(at, "consumed %lld records, each %lld to %lld times; order %llu; position %llu",
                &ret_counted->records, &ret_counted->least, &ret_counted->most, &ret_counted->order,
                &ret_counted->position) == 5;
 }

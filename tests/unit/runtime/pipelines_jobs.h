@@ -27,11 +27,11 @@ struct counted {
     unsigned long long position;
 };
 
-/* What a task said at its end. */
+/* What a task printed at its end. */
 bool read_counted(const char *printed, struct counted *ret_counted);
 
-/* Runs it; all that live to its end have counted the same. `dead`: a life that does not;
- * UINT32_MAX: none. */
+/* Runs it; all attempts that run to its end have counted the same. `dead`: an attempt that does
+ * not; UINT32_MAX: none. */
 struct counted run(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end);
 
 /* Every record once in each epoch. */

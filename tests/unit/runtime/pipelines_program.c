@@ -12,7 +12,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 static cadre_strategy *strategy;
-static cadre_variable *seen;  /* how often each record was fed */
+static cadre_variable *seen;  /* how often each record was consumed */
 static cadre_variable *order; /* of all steps, mixed */
 
 void pipelines_write_files(const char *folder)
@@ -381,7 +381,8 @@ static void print_sample_counts(void)
         most = counts[i] > most ? counts[i] : most;
         all += counts[i];
     }
-    printf("fed %lld records, each %lld to %lld times; order %llu; position %llu\n", (long long)all,
+    printf("consumed %lld records, each %lld to %lld times; order %llu; position %llu\n",
+        (long long)all,
         (long long)least, (long long)most,
         (unsigned long long)*(const uint64_t *)cadre_variable_read(NULL, order),
         (unsigned long long)cadre_strategy_position(strategy));

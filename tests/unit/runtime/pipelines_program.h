@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program that the tests of pipelines of the tasks' own run: it counts how often each record
- * was fed, in a variable, over PIPELINES_EPOCHS epochs, and says what it counted. */
+ * was consumed, in a variable, over PIPELINES_EPOCHS epochs, and prints the counts. */
 #ifndef CADRE_TESTS_RUNTIME_PIPELINES_PROGRAM_H
 #define CADRE_TESTS_RUNTIME_PIPELINES_PROGRAM_H
 
@@ -17,12 +17,12 @@
  * - own: from a function; task i has (i + 1) * 10 records of its own, if so many
  * - all: every task has every third record, all of them (OFF)
  * - filter: every third record, through a shuffle with a buffer (DATA)
- * - zip, zip_in_order: the records of two datasets, which are zipped; read by place, or in order
+ * - zip, zip_in_order: the records of two datasets, which are zipped; read by index, or in order
  *   (DATA); the ledger counts those of the first, PIPELINES_ZIPPED
  * - generated: by a function of the program's (DATA, or AUTO)
  * EVALUATES, with any value: reads `own` as a test set after each epoch.
  *
- * Faults (faults.h), at the position where the program stands:
+ * Faults (faults.h), when the program is at the position:
  * - DIE_NEXT, DIE_RUN, DIE_BEFORE, DIE_BETWEEN: killed before cadre_next, before cadre_run, in the
  *   step before and after its first collective
  * - MISS_APPLY: frozen after the step's last collective, once another task has applied the step

@@ -138,7 +138,7 @@ static bool is_aligned(const struct stage *stage, const struct attempt *joiner)
     return aligned;
 }
 
-/* Whether all members that live have reported; the dead leave the roster then. */
+/* Whether all members that run have reported; the dead leave the roster then. */
 static bool all_reported(struct stage *stage, bool *ret_finished)
 {
     uint32_t survivors = 0;
@@ -239,7 +239,7 @@ static bool may_join(const struct stage *stage)
     return stage->job->joins_behind == 0 || stage->released > stage->job->joins_behind;
 }
 
-/* Wherever a member stands, it begins a step of the joiner's stream next, or the halt is lifted. */
+/* Whatever a member does, it begins a step of the joiner's stream next, or the halt is lifted. */
 static void steer_joiners(struct stage *stage)
 {
     const struct attempt *joiner = last_joiner(stage);
@@ -268,7 +268,7 @@ static void steer_joiners(struct stage *stage)
     }
 }
 
-/* True: it is of an epoch that nobody told of before. */
+/* True: it is of an epoch that no task has reported before. */
 static bool keep_consumption(struct stage *stage, const struct task_arrive *arrive)
 {
     struct stage_end *end = stage->end;
@@ -314,7 +314,7 @@ static bool is_past(const struct stage *stage, uint32_t stream, uint64_t epoch)
     return past;
 }
 
-/* They wait for the next epoch, or say so again of another stream. */
+/* They wait for the next epoch, or report another stream. */
 static void outdate_joiners(struct stage *stage, uint32_t stream)
 {
     for (uint32_t i = 0; i < stage->attempt_count; i++) {

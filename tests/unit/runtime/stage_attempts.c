@@ -26,7 +26,7 @@ void stage_send(struct attempt *attempt, const struct task_down *down)
     }
     CADRE_ASSERT(frame_pack_task_down(down, &buffer, &error) == CADRE_OK);
     ssize_t sent = send(attempt->fd, buffer.bytes, buffer.size, MSG_NOSIGNAL);
-    (void)sent; /* one that is gone is found out when it is heard */
+    (void)sent; /* a task that has exited is found when its socket is read */
     wire_buffer_free(&buffer);
 }
 
@@ -136,7 +136,7 @@ bool stage_turn(struct stage *stage)
         } else if (polls[i].revents != 0 && of[i]->phase != ATTEMPT_GONE) {
             receive(stage, of[i]);
         } else if (polls[i + 1].revents != 0 && !of[i]->greeted) {
-            of[i]->phase = ATTEMPT_GONE; /* it never spoke */
+            of[i]->phase = ATTEMPT_GONE; /* it never sent anything */
         }
     }
     return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of the stage: its lives (processes and sockets), and the coordinator that speaks to them.
- */
+ * The inside of the stage: its attempts (processes and sockets), and the coordinator that sends to
+ * them. */
 #ifndef CADRE_TESTS_RUNTIME_STAGE_STATE_H
 #define CADRE_TESTS_RUNTIME_STAGE_STATE_H
 
@@ -18,7 +18,7 @@ enum attempt_phase {
     ATTEMPT_GONE
 };
 
-/* One life of a task. */
+/* One attempt of a task. */
 struct attempt {
     enum attempt_phase phase;
     uint32_t slot;
@@ -31,7 +31,7 @@ struct attempt {
     char path[TEST_PATH_BYTES];
     char mesh_address[LIMIT_ADDRESS_BYTES];
     bool member;
-    bool dropped; /* gone for the job; its process is not */
+    bool dropped; /* lost for the job; its process runs */
     uint32_t join_stream;
     struct task_arrive arrived;
     bool has_arrived;
@@ -65,7 +65,7 @@ struct stage {
 void stage_start(struct stage *stage, uint32_t slot);
 void stage_send(struct attempt *attempt, const struct task_down *down);
 void stage_make_folder(char folder[STAGE_FOLDER_BYTES]);
-/* Waits for something to hear, and hears it. False when nobody lives. */
+/* Waits for a message, and handles it. False when no attempt runs. */
 bool stage_turn(struct stage *stage);
 /* Waits for the ends of all. */
 void stage_collect(struct stage *stage);

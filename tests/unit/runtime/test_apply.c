@@ -18,8 +18,8 @@ struct plan {
     cadre_strategy *strategy;
     cadre_variable *variable;
     cadre_variable *on_read;
-    uint32_t functions; /* each asks for */
-    uint32_t failing;   /* local replica that fails after it asked; UINT32_MAX: none */
+    uint32_t functions; /* each adds */
+    uint32_t failing;   /* local replica that fails after it added; UINT32_MAX: none */
     atomic_uint calls;
     atomic_uint wrong; /* what is refused was not, or the order is another */
 };
@@ -61,7 +61,7 @@ static cadre_status train(
     CADRE_TRY(cadre_barrier());
     atomic_fetch_add(&plan->wrong, values[0] != before); /* not before the step is through */
     return cadre_replica_local_id(replica) == plan->failing
-               ? cadre_fail(CADRE_DATA_LOSS, "as it is told")
+               ? cadre_fail(CADRE_DATA_LOSS, "as ordered")
                : CADRE_OK;
 }
 
@@ -126,7 +126,7 @@ static void test_a_step_that_fails_applies_nothing(void **state)
     struct plan plan = begin(2);
     for (plan.failing = 0; plan.failing < 2; plan.failing++) {
         assert_public_error(cadre_run(plan.strategy, train, &plan, NULL, 0, NULL), CADRE_DATA_LOSS,
-            "as it is told");
+            "as ordered");
         assert_int_equal(plan.calls, 0);
         assert_values(&plan, 0);
     }
@@ -181,7 +181,7 @@ static cadre_status ask_wrongly(
     (void)outputs;
     struct plan *plan = user;
     if (plan->functions == 0) {
-        cadre_on_apply(replica, NULL, plan); /* fails the step although nobody looks */
+        cadre_on_apply(replica, NULL, plan); /* fails the step although the status is not read */
     }
     for (uint32_t i = 0; i < plan->functions; i++) {
         CADRE_TRY(cadre_on_apply(replica, increment, plan));

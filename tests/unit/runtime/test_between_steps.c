@@ -80,8 +80,7 @@ static cadre_status write_other(
     return cadre_variable_assign_literal(NULL, user, CADRE_ASSIGN, 7);
 }
 
-/* The value that a variable was created with is not kept twice until it is changed, whoever changes
- * it. */
+/* The value that a variable was created with is not kept twice until it is changed, by any call. */
 static void an_update_of_another_variable_does_not_change_what_is_kept(void **state)
 {
     (void)state;

@@ -16,9 +16,9 @@ struct bucketed {
     size_t count;
     cadre_bucket_options options;
     uint32_t order; /* in which they become ready: i * order + replica, modulo the count */
-    size_t missing; /* so many are never said to be ready, the last ones */
+    size_t missing; /* so many are never reported ready, the last ones */
     size_t other;   /* of replica 1: the buckets' size, where it differs; 0: it does not */
-    bool forgets;   /* nobody waits */
+    bool forgets;   /* without a wait */
     atomic_bool summed;
     cadre_buckets *kept;
     cadre_status status[REPLICAS];
@@ -274,8 +274,8 @@ static void misuse_is_refused(void **state)
         cadre_status status;
         const char *part;
     } cases[] = {{NESTED, CADRE_FAILED_PRECONDITION, "whose buckets are not over"},
-        {TWICE, CADRE_INVALID_ARGUMENT, "tensor 1 of 2 in buckets was said to be ready twice"},
-        {NO_SUCH, CADRE_INVALID_ARGUMENT, "tensor 2 is none of the 2"},
+        {TWICE, CADRE_INVALID_ARGUMENT, "tensor 1 of 2 in buckets was reported ready twice"},
+        {NO_SUCH, CADRE_INVALID_ARGUMENT, "tensor 2 is not one of the 2"},
         {OVER, CADRE_FAILED_PRECONDITION, "for buckets that are over"},
         {BAD_OP, CADRE_INVALID_ARGUMENT, "77 is not a reduction"},
         {NO_LIST, CADRE_INVALID_ARGUMENT, "tensors"},

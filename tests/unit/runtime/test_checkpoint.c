@@ -242,7 +242,7 @@ static void flip(const char *path, off_t at)
     close(fd);
 }
 
-/* Also in one that holds nothing that is asked for, and in the last, which is not full. */
+/* Also in one that holds nothing that is needed, and in the last, which is not full. */
 static void damage_in_any_block_is_reported(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void old_ones_are_deleted_and_nothing_else(void **state)
         test_path(path, folder, "checkpoint-1.json"), "{\"run\":\"another\",\"position\":1}");
     test_write(test_path(path, folder, "checkpoint-1.safetensors"), "another run's");
     test_write(test_path(path, folder, ".checkpoint-9.safetensors.abcdef"), "a dead writer's");
-    test_write(test_path(path, folder, ".checkpoint-9.safetensors.abc"), "somebody's");
+    test_write(test_path(path, folder, ".checkpoint-9.safetensors.abc"), "another program's");
     number(strategy, "bytes", CADRE_I8, 1, 0);
     for (int i = 0; i < 5; i++) { /* at 2, 4, 6, 8 by themselves */
         run_steps(strategy, 2);
@@ -359,7 +359,7 @@ static void a_full_disk_is_reported(void **state)
         strategy->state_part->checkpointer->restored_at = POSITION_NONE;
     }
     assert_true(nth > 9);
-    /* Nobody waited: the next call says it. */
+    /* There was no wait: the next call returns it. */
     run_steps(strategy, 1);
     fault_arm("checkpoint.write", 1);
     assert_public_ok(cadre_save(strategy, false));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which copies are said to be what all replicas held: by their own digest, whatever is compared
- * first, and each once. The task's word is taken here. */
+ * Which copies are reported as the state of all replicas: by their own digest, whatever is compared
+ * first, and each once. The task is a stand-in that records the reports. */
 #include "tests/lib/test.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
 #include "worker/library/runtime/state/checkpoint/checkpointer.h"
@@ -34,7 +34,7 @@ static void copy_at(uint64_t position, uint64_t held)
     checkpoint_agreed_begin(&checkpointer, held);
 }
 
-/* The writer is done: what it says has this digest. */
+/* The writer is done: its report has this digest. */
 static void written_as(uint64_t digest)
 {
     checkpointer.writing = false;
@@ -49,7 +49,7 @@ static void done(void)
     assert_int_equal(pthread_mutex_destroy(&checkpointer.lock), 0);
 }
 
-/* Then the writer says it itself. */
+/* Then the writer reports it itself. */
 static void what_was_compared_before_it_is_written(void **unused)
 {
     (void)unused;
@@ -78,7 +78,7 @@ static void what_is_compared_after_it_is_written(void **unused)
     done();
 }
 
-/* The program saves there once more: what is on disk is being replaced, and is not spoken of. */
+/* The program saves there once more: what is on disk is being replaced, and is not reported. */
 static void what_is_being_written_again_is_not_reported(void **unused)
 {
     (void)unused;
@@ -105,12 +105,12 @@ static void a_copy_with_another_digest_is_never_reported(void **unused)
     done();
 }
 
-/* Nothing was compared there; that all are equal later says that what was copied was right. */
-static void a_later_comparison_speaks_for_what_was_held(void **unused)
+/* Nothing was compared there; a later comparison proves that the copy was right. */
+static void a_later_comparison_covers_what_was_held(void **unused)
 {
     (void)unused;
     copy_at(6, A);
-    checkpoint_agreed(&strategy, 5, B); /* an earlier one says nothing */
+    checkpoint_agreed(&strategy, 5, B); /* an earlier one proves nothing */
     assert_false(checkpoint_agreed_on(&checkpointer, A));
     checkpoint_agreed(&strategy, 9, B);
     assert_true(checkpoint_agreed_on(&checkpointer, A));
@@ -121,7 +121,7 @@ static void a_later_comparison_speaks_for_what_was_held(void **unused)
     written_as(B);
     checkpoint_agreed(&strategy, 9, A);
     assert_int_equal(reported_count, 0);
-    copy_at(6, 0); /* what was copied is not known */
+    copy_at(6, 0); /* the digest of the copied state is unknown */
     written_as(A);
     checkpoint_agreed(&strategy, 9, A);
     assert_int_equal(reported_count, 0);
@@ -153,7 +153,7 @@ static void several_are_compared_at_one_position(void **unused)
     assert_false(checkpoint_agreed_on(&checkpointer, 1));
     assert_true(checkpoint_agreed_on(&checkpointer, 2));
     assert_true(checkpoint_agreed_on(&checkpointer, CHECKPOINT_AGREED_MAX + 1));
-    assert_false(checkpoint_agreed_on(&checkpointer, 0)); /* not known is equal to nothing */
+    assert_false(checkpoint_agreed_on(&checkpointer, 0)); /* an unknown digest equals none */
     checkpoint_agreed_begin(&checkpointer, 0);
     assert_false(checkpoint_agreed_on(&checkpointer, 2)); /* another copy */
     done();
@@ -166,7 +166,7 @@ int main(void)
         cmocka_unit_test(what_is_compared_after_it_is_written),
         cmocka_unit_test(what_is_being_written_again_is_not_reported),
         cmocka_unit_test(a_copy_with_another_digest_is_never_reported),
-        cmocka_unit_test(a_later_comparison_speaks_for_what_was_held),
+        cmocka_unit_test(a_later_comparison_covers_what_was_held),
         cmocka_unit_test(what_was_held_is_asked_where_nothing_was_compared),
         cmocka_unit_test(several_are_compared_at_one_position),
     };

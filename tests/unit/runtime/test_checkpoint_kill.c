@@ -79,7 +79,7 @@ static cadre_status count_step(
     return CADRE_OK;
 }
 
-/* Says each position that is published. */
+/* Prints each position that is published. */
 static void train(const char *folder, unsigned calls, int send_line)
 {
     cadre_strategy *strategy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_checkpoint_manager: a program that says itself where its checkpoints go, how many are kept,
- * and that it goes on from them; written as what its users do, run after run. */
+ * cadre_checkpoint_manager: a program that sets itself where its checkpoints go, how many are kept,
+ * and that it goes on from them; written as its users' runs, one after the other. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ static void two_runs_do_not_mix(void **state)
         "holds checkpoints already, the newest of step 2; set restore_or_initialize to go on");
 }
 
-/* What is said from outside counts before what the program says. */
+/* Settings from outside have precedence over the program's. */
 static void people_have_the_last_word(void **state)
 {
     (void)state;
@@ -173,8 +173,7 @@ static void people_have_the_last_word(void **state)
     assert_string_equal(names_in(directory, names), BOTH("1"));
 }
 
-/* Programs of a cluster that is started by hand have to agree, and nobody is there yet to agree
- * with. */
+/* Programs of a cluster that is started by hand have to agree, and are not connected yet. */
 static void a_cluster_by_hand_is_reported_by_its_environment(void **state)
 {
     (void)state;
@@ -183,10 +182,10 @@ static void a_cluster_by_hand_is_reported_by_its_environment(void **state)
         "{\"type\": \"worker\", \"index\": 0}}",
         NULL};
     expect(environment, test_temp_dir(), "on", "1", 1,
-        "whose programs have to agree on where they go on; set CADRE_RESTORE to");
+        "whose programs have to agree on the checkpoint; set CADRE_RESTORE to");
 }
 
-/* --- as tasks of a job, whose checkpoints go where the job was told to --- */
+/* --- as tasks of a job, whose checkpoints go where the job was set to --- */
 
 static unsigned times_printed(const struct job_end *end, const char *line)
 {
@@ -216,19 +215,19 @@ static void a_job_is_reported_from_outside(void **state)
         .grace_us = 1000000};
     job_run(&options, &end);
     if (end.exit_code != 0 || times_printed(&end, "ends: step 3 count 3 kept 1 2 3\n") != 2 ||
-        times_printed(&end, "say --checkpoint-folder where it is started") != 1) {
+        times_printed(&end, "set --checkpoint-folder where it is started") != 1) {
         job_wrong("another directory", &end);
     }
     assert_string_equal(names_in(elsewhere, names), "");
     assert_string_equal(names_in(shared, names), BOTH("1") " " BOTH("2") " " BOTH("3"));
 
-    /* The same directory is what it was told, and there is nothing to say. */
+    /* The same directory is the job's, so there is no warning. */
     arguments[0] = shared;
     options.restore_path = shared;
     job_run(&options, &end);
     if (end.exit_code != 0 || times_printed(&end, "begins: step 3 count 3 kept 1 2 3\n") != 2 ||
         times_printed(&end, "ends: step 6 count 6 kept 4 5 6\n") != 2 ||
-        times_printed(&end, "say --checkpoint-folder") != 0) {
+        times_printed(&end, "set --checkpoint-folder") != 0) {
         job_wrong("the same directory", &end);
     }
 }

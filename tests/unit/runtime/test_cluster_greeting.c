@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The messages with which tasks of a cluster get to know each other: what they carry, and what they
+ * The messages with which tasks of a cluster authenticate each other: their fields, and what they
  * prove. */
 #include <string.h>
 
@@ -102,7 +102,7 @@ static void a_mac_is_good_once(void **state)
     greeting_mac(key, hello, challenge, mac);
     assert_true(greeting_mac_valid(key, hello, challenge, mac));
     assert_false(greeting_mac_valid(other, hello, challenge, mac));
-    assert_false(greeting_mac_valid(key, hello, another, mac)); /* said again to a new challenge */
+    assert_false(greeting_mac_valid(key, hello, another, mac)); /* replayed to a new challenge */
     mac[31] ^= 1;
     assert_false(greeting_mac_valid(key, hello, challenge, mac));
 }

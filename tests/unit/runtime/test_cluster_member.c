@@ -29,7 +29,7 @@ static cadre_status open_member(const char *cluster, const char *type, uint32_t 
     return status;
 }
 
-/* What the environment says. */
+/* The environment of the test. */
 static cadre_status find_member(struct cluster_member **ret_member, struct cadre_error *error)
 {
     cadre_cluster_resolver *resolver;
@@ -210,7 +210,7 @@ static void what_is_no_cluster(void **state)
             "chief", 0, CADRE_INVALID_ARGUMENT, "'ps' of the cluster has gaps"},
         {"{\"chief\": [\"127.0.0.1:1\"], \"worker\": [\"127.0.0.1:2\"], \"ps\": [\"127.0.0.1:2\"]}",
             "chief", 0, CADRE_INVALID_ARGUMENT, "have the address 127.0.0.1:2"},
-        {four, NULL, 0, CADRE_INVALID_ARGUMENT, "does not say which of them"},
+        {four, NULL, 0, CADRE_INVALID_ARGUMENT, "it is not set which of them"},
         {four, "worker", 2, CADRE_INVALID_ARGUMENT, "index 2"},
         {four, "worker", CADRE_TASK_NONE, CADRE_INVALID_ARGUMENT, "index -1"},
         {four, "boss", 0, CADRE_INVALID_ARGUMENT, "'boss'"},
@@ -258,7 +258,7 @@ static void long_addresses_are_refused(void **state)
         "161 bytes");
 }
 
-/* Addresses that nobody has, so that nothing is asked and nobody is there. */
+/* Addresses without a host, so that no name is resolved and no host answers. */
 static const char apart[] = "{\"worker\": [\"192.0.2.1:1\", \"192.0.2.2:1\"]}";
 
 /* "127.1" is no numeric address to inet_pton, and to getaddrinfo a name of 127.0.0.1. */
@@ -377,7 +377,7 @@ static void the_environment_says_which_cluster(void **state)
         find_member(&member, &error), CADRE_INVALID_ARGUMENT, &error, "CADRE_CLUSTER=none");
 }
 
-/* Each of them would train alone, and nobody would be told. */
+/* Each of them would train alone, without a message. */
 static void tasks_of_slurm_without_hosts(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cluster that a program says it is of, and what it is told of its job. Each program is a child
- * process, since a process initialises once. */
+ * The cluster that a program sets for itself, and the cluster of its job. Each program is a child
+ * process, because a process initialises once. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void check_end(pid_t child)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* Ports that nobody listens at now. */
+/* Ports without a listener. */
 static void free_ports(uint16_t ret_ports[], size_t count)
 {
     int fds[TASKS + 2];
@@ -268,7 +268,7 @@ static void workers_train_beside_ps_tasks(void **state)
     }
 }
 
-/* What needs a chief says what is missing and what to do. */
+/* Without a chief the error has what is missing and what to do. */
 static void run_without_chief(const char *config, uint32_t task)
 {
     cadre_strategy *strategy;
@@ -300,7 +300,7 @@ static void a_strategy_that_needs_a_chief_says_so(void **state)
     check_end(start(run_without_chief, config, 1));
 }
 
-/* A ps of a whole crew, and one worker beside a ps: by itself, and yet no crew of threads. */
+/* A ps of a whole ps job, and one worker beside a ps: by itself, and yet no ps job of threads. */
 static void run_beside(const char *config, uint32_t task)
 {
     cadre_strategy *strategy;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All-reduces that go on while the replica computes. Where one must overlap with the other, a
- * condition says so: without the overlap the test would not end. */
+ * condition proves it: without the overlap the test would not end. */
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -56,7 +56,7 @@ static cadre_status start(
         replica, CADRE_SUM, &async->tensors[cadre_replica_id(replica)][i], 1, NULL, ret_handle);
 }
 
-/* Replica 0 computes until replica 1 has the sum, which needs what replica 0 has started. */
+/* Replica 0 computes until replica 1 has the sum, which includes what replica 0 has started. */
 static cadre_status overlap_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -124,7 +124,7 @@ static void they_are_done_in_the_order_of_their_starts(void **state)
 }
 
 /* What is called directly comes after what was started: tensor 1 is the sum of what tensor 0 has
- * become. And a tensor that the program lets go is kept until its collective ends. */
+ * become. And a tensor that the program releases is kept until its collective ends. */
 static cadre_status mixed_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {

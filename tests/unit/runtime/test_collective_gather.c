@@ -169,7 +169,7 @@ static void what_cannot_be_gathered_is_refused(void **state)
     gathering.axis_of_id = false;
     for (gathering.axis = -1; gathering.axis <= 2; gathering.axis += 3) {
         assert_public_error(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL),
-            CADRE_INVALID_ARGUMENT, "is none of a tensor of 2 dimensions");
+            CADRE_INVALID_ARGUMENT, "is not one of a tensor of 2 dimensions");
     }
     gathering.axis = 1; /* the refusals did no harm */
     assert_public_ok(cadre_run(strategy, gather_step, &gathering, NULL, 0, NULL));

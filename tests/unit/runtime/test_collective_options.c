@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Options of collectives: packs, timeouts, names, what the strategy says and what a call says; and
- * that a collective in the steady state asks for no memory. */
+ * Options of collectives: packs, timeouts, names, those of the strategy and those of a call; and
+ * that a collective in the steady state allocates no memory. */
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void names_are_read_in_any_case(void **state)
     assert_public_ok(cadre_reduce_op_parse("Prod", &op));
     assert_int_equal(op, CADRE_PROD);
     assert_public_error(
-        cadre_reduce_op_parse("", &op), CADRE_INVALID_ARGUMENT, "'' is no reduction");
+        cadre_reduce_op_parse("", &op), CADRE_INVALID_ARGUMENT, "'' is not a reduction");
 }
 
 static void settle(cadre_strategy *strategy, const cadre_collective_options *options,
@@ -69,7 +69,7 @@ static void a_call_overrides_the_strategy_field_by_field(void **state)
         {.implementation = (cadre_communication)-1}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_public_error(cadre_strategy_set_communication(strategy, &wrong[i]),
-            CADRE_INVALID_ARGUMENT, i < 2 ? "a timeout of" : "is no implementation");
+            CADRE_INVALID_ARGUMENT, i < 2 ? "a timeout of" : "is not an implementation");
     }
     settle(strategy, NULL, 100, 2000000); /* what is refused changes nothing */
     assert_public_ok(cadre_strategy_set_communication(strategy, NULL));
@@ -82,7 +82,7 @@ static void a_call_overrides_the_strategy_field_by_field(void **state)
 struct late {
     pthread_mutex_t lock;
     pthread_cond_t reported;
-    bool over; /* replica 0 has been told that nobody came */
+    bool over; /* replica 0 has the error that no other came */
     cadre_collective_options options;
     bool broadcasts; /* which takes no options */
     cadre_status status;
@@ -132,7 +132,7 @@ static void check_late(cadre_strategy *strategy, struct late *late)
     if (late->broadcasts) {
         return;
     }
-    late->options.timeout_seconds = 30; /* it has been told: now it comes at once */
+    late->options.timeout_seconds = 30; /* the error is there: now it comes at once */
     assert_public_ok(cadre_run(strategy, late_step, late, NULL, 0, NULL));
 }
 

@@ -8,14 +8,14 @@ static void a_comparison_costs_its_share(void **state)
     (void)state;
     struct compare_interval interval = {.fixed = 0};
     assert_int_equal(
-        compare_interval_hashed(&interval, 0, false, 1000, 2000), 1); /* nothing is known */
+        compare_interval_hashed(&interval, 0, false, 1000, 2000), 1); /* nothing is measured */
     /* A step took 100 us, to hash 1000 us, which are eight thousandths of 1250 steps. */
     assert_int_equal(compare_interval_hashed(&interval, 1, false, 2100, 3100), 1251);
     assert_int_equal(compare_interval_hashed(&interval, 1252, false, 3100 + 125100, 129200), 1251);
-    /* Of another generation nothing is known but what was. */
+    /* Of another generation nothing is measured yet. */
     compare_interval_reset(&interval);
     assert_int_equal(compare_interval_hashed(&interval, 1253, false, 900000000, 900001000), 1251);
-    /* Long steps are all compared, and a clock that stands does no harm. */
+    /* Long steps are all compared, and a clock that does not move does no harm. */
     interval = (struct compare_interval){.steps = 7};
     assert_int_equal(compare_interval_hashed(&interval, 4, false, 2000, 2100), 7);
     assert_int_equal(compare_interval_hashed(&interval, 5, false, 1002100, 1002200), 1);
@@ -89,7 +89,7 @@ static void people_are_reported_once(void **state)
     (void)state;
     struct compare_interval interval = {.fixed = 0};
     compare_interval_hashed(&interval, 0, false, 1000, 2000);
-    assert_false(compare_interval_should_log(&interval, 2000000)); /* nothing is known */
+    assert_false(compare_interval_should_log(&interval, 2000000)); /* nothing is measured */
     compare_interval_hashed(&interval, 1, false, 2100, 3100);
     assert_false(compare_interval_should_log(&interval, 500000)); /* many programs end sooner */
     assert_true(compare_interval_should_log(&interval, 1500000));

@@ -63,7 +63,7 @@ static int64_t sum_of(cadre_strategy *strategy, const cadre_per_replica *value)
     return number;
 }
 
-/* Each row of an epoch is met once, whoever has it. */
+/* Each row of an epoch is read once, by any replica. */
 static void epoch_of(cadre_strategy *strategy, int64_t size)
 {
     cadre_distributed_dataset *data = NULL;

@@ -48,7 +48,7 @@ static void the_default_follows_from_the_devices(void **state)
         &error, "no devices");
 }
 
-/* Values whose sum shows in which order they were added. */
+/* Values whose sum depends on the order of the additions. */
 static const float order[4] = {1, 1e8f, -1e8f, 1};
 
 static cadre_per_replica *in_order(cadre_strategy *strategy)

@@ -179,7 +179,7 @@ static void one_value_is_reduced(void **state)
     assert_true(*(const float *)cadre_tensor_const_data(total) == 6);
     assert_int_equal(seen.reduced, 3);
     cadre_tensor_release(total);
-    /* What was set is told, and can be set again; and there are others again. */
+    /* What was set is returned, and can be set again; and there are others again. */
     cadre_cross_device_ops ops;
     assert_public_ok(cadre_strategy_cross_device_ops(strategy, CADRE_F32, &ops));
     assert_int_equal(ops.kind, CADRE_CROSS_DEVICE_OWN);

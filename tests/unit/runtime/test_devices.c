@@ -34,7 +34,7 @@ static void gpus_are_the_default_where_there_are_any(void **state)
     assert_string_equal(list.pointers[1], "/job:worker/replica:0/task:2/device:CPU:1");
     device_list_clear(&list);
     assert_int_equal(devices_of_count(&four, &host, 5, &list, &error), CADRE_INVALID_ARGUMENT);
-    assert_non_null(strstr(error.text, "5 replicas were asked for, and there are 4 GPUs"));
+    assert_non_null(strstr(error.text, "5 replicas were requested, and there are 4 GPUs"));
     device_list_clear(&list);
 }
 
@@ -276,7 +276,7 @@ static void variables_have_devices(void **state)
     assert_public_ok(cadre_strategy_mirrored_devices(two, 2, &strategy));
     assert_devices(strategy, CADRE_PARAMETER_DEVICES, 2, two);
     assert_public_error(cadre_strategy_devices(strategy, (cadre_device_list)2, &devices, &count),
-        CADRE_INVALID_ARGUMENT, "list 2, which is none");
+        CADRE_INVALID_ARGUMENT, "list 2; there is no such list");
     cadre_strategy_release(strategy);
     assert_public_ok(cadre_strategy_central_storage(two, 2, "cpu:3", &strategy));
     assert_devices(strategy, CADRE_WORKER_DEVICES, 2, two);
@@ -357,7 +357,7 @@ static void the_number_that_was_asked_for_at_the_start_counts(void **state)
     assert_int_equal(run_again("program", "CADRE_REPLICAS=3", STDERR_FILENO), 0);
 }
 
-/* ---- what is said of them: to a terminal, once, when a strategy is made ---- */
+/* ---- what is printed of them: to a terminal, once, when a strategy is made ---- */
 
 static int teller(void)
 {
@@ -371,7 +371,7 @@ static int teller(void)
     return 0;
 }
 
-/* All that was written to the other end, which nobody has open any more. */
+/* All that was written to the other end, which is closed. */
 static void read_all(int from, char *text, size_t size)
 {
     size_t used = 0;

@@ -120,14 +120,13 @@ static void a_flip_is_found_wherever_it_is(void **state)
     }
 }
 
-/* Nothing that was hashed long ago stands for what a checkpoint holds, be it one that is due or one
- * that somebody asked for. */
+/* No old hash counts for a checkpoint, be it one that is due or one on demand. */
 static void where_a_checkpoint_is_taken_all_is_compared(void **state)
 {
     (void)state;
     static const struct {
         uint64_t every; /* a checkpoint each so many steps; 0: none */
-        uint64_t asked; /* somebody asks for one there; 0: nobody */
+        uint64_t asked; /* a checkpoint on demand there; 0: none */
         uint64_t whole; /* where all is compared */
     } cases[] = {{11, 0, 11}, {0, 10, 11}, {0, 9, 10}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -150,7 +149,7 @@ static void where_a_checkpoint_is_taken_all_is_compared(void **state)
     }
 }
 
-/* What the chief says goes for all tasks: here a checkpoint each 7 steps. */
+/* The chief's schedule is that of all tasks: here a checkpoint each 7 steps. */
 static int task_in_turns(void)
 {
     cadre_strategy *strategy;

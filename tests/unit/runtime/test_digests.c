@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas whose states are not the same are found out and named; those whose are, are not. */
+ * Replicas whose states differ are found and named; those whose states are equal are not. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -29,7 +29,7 @@ struct fault {
     cadre_variable *variable;
     cadre_variable *other;
     uint64_t at;
-    uint32_t who; /* UINT32_MAX: nobody */
+    uint32_t who; /* UINT32_MAX: none */
     bool silent;  /* no replica makes a collective */
 };
 
@@ -135,7 +135,7 @@ static void the_one_that_is_not_as_most_is_named(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* One that stood still, and holds something else now, may have passed that on to all others. */
+/* One that paused, and whose state is another one now, may have passed that on to all others. */
 static void what_changed_where_it_paused_still_is_found(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void what_changed_where_it_paused_still_is_found(void **state)
         "differ after 2 steps: replica 0 and 1 other do not hold in their variables what they held "
         "before that step when the job regrouped; look");
     cadre_strategy_release(strategy);
-    /* One of several, when it was hashed where it stood. */
+    /* One of several, when it was hashed at the pause. */
     strategy = training_strategy(3);
     fault = variables_of(strategy);
     assert_public_ok(run(strategy, &fault));
@@ -166,7 +166,7 @@ static void what_changed_where_it_paused_still_is_found(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* Collectives of other kinds tell it by themselves. */
+/* Collectives of other kinds send it in a call of their own. */
 static cadre_status broadcast_first(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -234,7 +234,7 @@ static void what_differs_at_the_end_is_reported(void **state)
         "'counted'"));
 }
 
-/* The writer hashes its copy: it must come to what the replicas tell each other. */
+/* The writer hashes its copy: the digest must be the one that the replicas exchange. */
 static void a_checkpoint_has_the_digest_that_was_compared(void **state)
 {
     (void)state;
@@ -354,7 +354,7 @@ static void a_task_that_differs_is_named(void **state)
 
 static const char *marker; /* of the task: a file that is there once a fault was made */
 
-/* Once in the life of the job. */
+/* Once in all attempts of the job. */
 static bool makes_fault(void)
 {
     int fd = open(marker, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
@@ -519,7 +519,7 @@ static unsigned free_port(void)
     return ntohs(address.sin_port);
 }
 
-/* Each task ends with `exit_code`, and says `part`. */
+/* Each task ends with `exit_code`, and prints `part`. */
 static void run_cluster(const char *what, uint32_t tasks, int exit_code, const char *part)
 {
     static char config[TASKS_MAX][512];
@@ -553,7 +553,7 @@ static void run_cluster(const char *what, uint32_t tasks, int exit_code, const c
     }
 }
 
-/* Nobody can start them again: it is final, and all say the same. */
+/* No daemon can start them again: it is final, and all print the same. */
 static void all_tasks_by_hand_end(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs of two tasks whose programs do not take the same steps: each ends, soon, with a message that
- * says what is wrong. Task 0 always does less than task 1. And jobs whose tasks take the same steps
- * in unusual orders: they succeed. The tasks are this test, run again. */
+ * names the fault. Task 0 always does less than task 1. And jobs whose tasks take the same steps in
+ * unusual orders: they succeed. The tasks are this test, run again. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static cadre_status call_differently(cadre_replica *replica, const struct differ
     return status;
 }
 
-/* Neither ends before both have said what they were told: after it the mesh is as good as new. */
+/* Neither ends before both have printed the error: after it the mesh is as good as new. */
 static cadre_status differ(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -181,7 +181,7 @@ static void reset_differently(cadre_strategy *strategy, bool less)
     run_steps(strategy, 1);
 }
 
-/* Beside its value nothing of its size is held. (A sanitizer's allocator does not tell.) */
+/* Beside its value nothing of its size is held. (A sanitizer's allocator does not count.) */
 static void create_large(cadre_strategy *strategy)
 {
     const int64_t dims[1] = {16 << 20};
@@ -197,7 +197,7 @@ static void create_large(cadre_strategy *strategy)
     }
 }
 
-/* Neither ends before both have said what they were told. */
+/* Neither ends before both have printed the error. */
 static void send_down(bool less, cadre_status status)
 {
     printf(
@@ -375,7 +375,7 @@ static void other_numbers_of_steps_are_reported(void **state)
     check("epochs", "called cadre_finish after 10 steps");
 }
 
-/* The step that one leaves out is released already: the mesh tells, or the coordinator. */
+/* The step that one leaves out is released already: the mesh finds it, or the coordinator. */
 static void an_epoch_that_one_leaves_is_reported(void **state)
 {
     (void)state;
@@ -391,7 +391,7 @@ static void other_numbers_of_collectives_are_reported(void **state)
     unsetenv("CADRE_VERIFY_STATE");
 }
 
-/* Both are told, and named: the mesh stays usable, and nobody hangs. */
+/* Both get the error, with names: the mesh stays usable, and none hangs. */
 static void other_calls_are_reported_on_all(void **state)
 {
     (void)state;
@@ -438,8 +438,8 @@ static void other_calls_between_steps_are_reported(void **state)
 }
 
 /* One waits in a collective of a step that the other has left, the other for its next step, which
- * needs the first: nobody can tell this from a slow task until the collective's timeout. Then they
- * tell each other where they stand. */
+ * requires the first: it looks like a slow task until the collective's timeout. Then
+ * they exchange their positions. */
 static void waiting_for_each_other_ends(void **state)
 {
     (void)state;
@@ -465,10 +465,10 @@ static void other_values_are_reported(void **state)
 static void other_folders_are_reported(void **state)
 {
     (void)state;
-    check("folders", "is not the one that the chief sees");
+    check("folders", "is not that of the chief");
 }
 
-/* Whichever task is heard first is the job's reason. */
+/* The first report is the job's reason, whichever task sends it. */
 static void why_the_chief_could_not_is_reported_by_all(void **state)
 {
     (void)state;

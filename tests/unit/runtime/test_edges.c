@@ -12,7 +12,7 @@
 #include "elastic_program.h"
 #include "tests/lib/test.h"
 
-/* --- faults of the system: the life and the call at which it is killed --- */
+/* --- faults of the system: the attempt and the call at which it is killed --- */
 
 atomic_bool fault_armed = true;
 
@@ -46,8 +46,8 @@ bool fault_disarm(void)
 
 /* --- inside of a collective --- */
 
-/* Its peers are in the collective, since they have told that they wait there for it. What they get
- * is what those that are left come to: the program says so otherwise. */
+/* Its peers are in the collective, because they have reported that they wait there for it. Their
+ * result is that of the tasks that are left: the program prints it otherwise. */
 static void check_hang(const char *fault, uint32_t dead)
 {
     struct stage_end end;
@@ -101,7 +101,7 @@ static void one_that_does_not_end_is_left_behind(void **state)
     stage_end_free(&end);
 }
 
-/* Others have the variable; the value comes from one of them, who keeps it nowhere else. */
+/* Others have the variable; the value comes from one of them, which keeps it nowhere else. */
 static void a_creation_that_others_completed_is_taken_over(void **state)
 {
     (void)state;
@@ -138,9 +138,9 @@ static void a_step_that_none_has_any_more_is_taken_again(void **state)
 
 /* --- coming late --- */
 
-/* It is told where the streams stand when it says hello, and comes to the first when that is over:
- * it goes on to the second, and joins there. What its program does before the first step others
- * have done: it does not wait for them there, nor undo what came of it since. */
+/* It receives the streams' positions with its hello, and comes to the first when that is over: it
+ * goes on to the second, and joins there. What its program does before the first step others have
+ * done: it does not wait for them there, nor undo the results since. */
 static void a_joiner_that_was_slow_joins_at_the_next_dataset(void **state)
 {
     (void)state;
@@ -181,7 +181,7 @@ static void a_joiner_sees_the_same_folder(void **state)
         assert_int_equal(end.roster, other == 1 ? 2 : 3);
         if (other == 1) {
             assert_int_equal(end.exit_code[2], 1);
-            assert_non_null(strstr(end.erred[2], "is not the one that the chief sees"));
+            assert_non_null(strstr(end.erred[2], "is not that of the chief"));
         }
         struct dirent **names;
         int count = scandir(shared, &names, NULL, alphasort);
@@ -196,7 +196,7 @@ static void a_joiner_sees_the_same_folder(void **state)
 
 /* --- the end --- */
 
-/* The last checkpoint is published when the members say goodbye, whoever wrote it. */
+/* The last checkpoint is published when the members finish, whichever wrote it. */
 static void check_end(uint32_t dead, uint32_t parts_lost, uint32_t parts)
 {
     struct stage_end end;
@@ -245,7 +245,7 @@ static void what_the_lost_chief_had_published_is_the_last(void **state)
     struct stage_job job = elastic_job(3, 1, NULL);
     job.kills_at_part = 1;
     elastic_check(&job, 0, &end);
-    assert_int_equal(end.parts, 1); /* nobody writes it once more */
+    assert_int_equal(end.parts, 1); /* it is not written once more */
     assert_int_equal(end.published_at_goodbye, ELASTIC_POSITIONS);
     stage_end_free(&end);
 }

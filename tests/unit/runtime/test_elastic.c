@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job whose tasks die, are frozen at the worst moments, and come later: what it ends with is what
- * it ends with when nothing happens. The tasks are this test, run again. */
+ * A job whose tasks die, are frozen at the worst moments, and come later: its result is that of a
+ * job to which nothing happens. The tasks are this test, run again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,8 +258,8 @@ static void a_checkpoint_is_gone_on_from(void **state)
     }
 }
 
-/* A task is lost, or frozen, while variables begin with what the checkpoint holds: the others, and
- * whoever is the first of them then, go on with that. */
+/* A task is lost, or frozen, while variables begin with the checkpoint's values: the others go on
+ * with them, with another first task. */
 static void a_loss_while_variables_are_restored_is_survived(void **state)
 {
     (void)state;
@@ -282,8 +282,8 @@ static void a_loss_while_variables_are_restored_is_survived(void **state)
     }
 }
 
-/* In the middle of an epoch, by a program that divides it otherwise: the job fails, and whoever of
- * its tasks is heard first says why. Between epochs there is no harm in it. */
+/* In the middle of an epoch, by a program that divides it otherwise: the job fails, and the first
+ * report of a task has the reason. Between epochs there is no harm in it. */
 static void an_epoch_that_was_divided_otherwise_is_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a daemon says in the environment, and what it must not say. */
+ * The variables of a daemon, and values that it must not set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,7 +126,7 @@ static void malformed_settings_of_a_cluster_are_named(void **state)
         setenv(cases[i][0], cases[i][1], 1);
         assert_error(
             environment_read(&environment, &error), CADRE_INVALID_ARGUMENT, &error, cases[i][0]);
-        attach(); /* a daemon's program does not ask for them */
+        attach(); /* a daemon's program does not read them */
         assert_ok(environment_read(&environment, &error), &error);
         assert_false(environment.by_hand);
     }
@@ -246,7 +246,7 @@ static void sigterm_is_a_notice_under_a_daemon(void **state)
         "CADRE_PREEMPTION is 'maybe'");
 }
 
-/* Only a daemon that says so comes back to its tasks. */
+/* Only a daemon that sets it comes back to its tasks. */
 static void a_daemon_says_whether_it_returns(void **state)
 {
     (void)state;
@@ -274,7 +274,7 @@ static void other_frames_are_refused(void **state)
     attach();
     setenv("CADRE_TASK_FRAME", "9", 1);
     assert_error(environment_read(&environment, &error), CADRE_FAILED_PRECONDITION, &error,
-        "speaks version 9");
+        "uses version 9");
 }
 
 static void half_an_attachment_is_refused(void **state)

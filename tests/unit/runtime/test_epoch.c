@@ -197,9 +197,9 @@ static void an_error_of_the_data_is_sticky(void **state)
     assert_int_equal(cadre_finish(strategy), 1);
 }
 
-/* Scalars are fed to one replica alone: there the job cannot grow. Whoever goes on reading is told
- * why, again and again. */
-static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
+/* Scalars go to one replica alone: there the job cannot grow. Each further read returns the reason
+ * again. */
+static void a_dataset_that_cannot_be_cut_again_is_refused(void **state)
 {
     (void)state;
     struct cadre_error error = {0};
@@ -221,7 +221,7 @@ static void a_dataset_that_cannot_be_cut_anew_says_so(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* The coordinator tells a joiner where each stands, and has a proof of each. */
+/* The coordinator sends a joiner the position of each, and has a proof of each. */
 static void more_datasets_than_can_be_reported_are_refused(void **state)
 {
     (void)state;
@@ -242,8 +242,7 @@ static void more_datasets_than_can_be_reported_are_refused(void **state)
 
 /* --- coming back into an epoch --- */
 
-/* Where a state that came from elsewhere stands: the training has epochs of 4 steps, the test of 2.
- */
+/* The position of a received state: the training has epochs of 4 steps, the test of 2. */
 struct place {
     uint64_t begun;
     bool open;
@@ -317,7 +316,7 @@ static void check_reentry(const struct reentry *reentry)
     } else if (begins) {
         assert_int_equal(reentry->step, cadre_distributed_steps(asks));
     }
-    /* Asked once more without a step between, it is the next epoch. */
+    /* Called once more without a step between, it is the next epoch. */
     if (begins && epoch + 1 < reentry->epochs) {
         assert_true(cadre_next_epoch(asks, reentry->epochs, &epoch));
         assert_int_equal(epoch, reentry->epoch + 1);
@@ -341,7 +340,7 @@ int main(void)
         cmocka_unit_test(an_endless_dataset_goes_on),
         cmocka_unit_test(bad_datasets_are_refused),
         cmocka_unit_test(an_error_of_the_data_is_sticky),
-        cmocka_unit_test(a_dataset_that_cannot_be_cut_anew_says_so),
+        cmocka_unit_test(a_dataset_that_cannot_be_cut_again_is_refused),
         cmocka_unit_test(more_datasets_than_can_be_reported_are_refused),
         cmocka_unit_test(a_state_from_elsewhere_leads_to_its_epoch),
     };

@@ -197,7 +197,7 @@ static void wrong_files_are_refused(void **state)
         cadre_status status;
         const char *reported;
     } cases[] = {
-        {"{" F32("a", "2", "0", "8") "}", 7, CADRE_DATA_LOSS, "tensor 'a' lies at bytes 0 to 8"},
+        {"{" F32("a", "2", "0", "8") "}", 7, CADRE_DATA_LOSS, "tensor 'a' is at bytes 0 to 8"},
         {"{" F32("a", "3", "0", "8") "}", 8, CADRE_DATA_LOSS, "which is not its shape's size"},
         {"{" F32("a", "2", "0", "8") "," F32("b", "1", "4", "8") "}", 8, CADRE_DATA_LOSS,
             "tensors 'a' and 'b' overlap"},

@@ -80,7 +80,7 @@ static int program(const char *how)
         .hangs = attempt == NULL || access(attempt, F_OK) != 0};
     while (cadre_strategy_position(strategy) < STEPS) {
         if (attempt != NULL && cadre_strategy_position(strategy) == HANGS_AT) {
-            FILE *mark = fopen(attempt, "w"); /* only the first life hangs */
+            FILE *mark = fopen(attempt, "w"); /* only the first attempt hangs */
             if (mark == NULL || fclose(mark) != 0) {
                 return 9;
             }

@@ -298,7 +298,7 @@ static void an_epoch_has_as_many_steps_as_are_asked_for(void **state)
     for (int epoch = 0; epoch < 2; epoch++) {
         assert_true(cadre_next_epoch(data, 2, NULL));
         assert_int_equal(cadre_distributed_steps(data), 3);
-        for (int64_t step = 0; step < 3; step++) { /* each epoch begins it anew */
+        for (int64_t step = 0; step < 3; step++) { /* each epoch begins it again */
             assert_public_ok(cadre_next(data, &batch));
             assert_rows(batch, 0, 1, 2 * step);
             assert_public_ok(cadre_run(strategy, nothing, NULL, batch, 0, NULL));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Iterators in jobs whose tasks die, come later, or go on from a checkpoint: each step is done
  * once, and the ledger proves it. Two programs: one takes iterators one after the other and two by
- * turns; one is led by epochs, and takes an iterator for the evaluation behind each. And the first
+ * turns; one goes by epochs, and takes an iterator for the evaluation after each. And the first
  * with pipelines of the tasks' own, where all agree on each step. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,7 +196,8 @@ static void outcome(const char *printed, bool ordered, char line[256])
     }
 }
 
-/* All steps are done once. `ordered`: in the same order, too. `dead`: a life that does not end. */
+/* All steps are done once. `ordered`: in the same order, too. `dead`: an attempt that does not end.
+ */
 static void check(const struct stage_job *job, uint32_t dead, bool ordered, struct stage_end *end)
 {
     char line[256 + sizeof " tasks"];
@@ -217,7 +218,7 @@ static void check(const struct stage_job *job, uint32_t dead, bool ordered, stru
     assert_true(good);
 }
 
-/* Each iterator, and each epoch, was fed what it is defined to hold. */
+/* Each iterator, and each epoch, consumed what it is defined to hold. */
 static void check_consumptions(size_t which, const struct stage_end *end)
 {
     static const char *const names[] = {"data", "data/1", "data/2"};
@@ -269,7 +270,7 @@ static void any_number_of_tasks_is_the_same(void **state)
     }
 }
 
-/* Two tasks feed twice of what each of them has. */
+/* Two tasks use twice what each of them has. */
 static void pipelines_of_functions_have_iterators(void **state)
 {
     (void)state;
@@ -338,7 +339,7 @@ static void a_task_that_comes_later_joins(void **state)
     }
 }
 
-/* It asks for the second of two by turns, when the first one is done; the job turns to others of
+/* It begins the second of two by turns, when the first one is done; the job turns to others of
  * both, and it comes in where its own loop begins: not in the middle of a turn. */
 static void a_turn_is_not_joined_in_its_middle(void **state)
 {

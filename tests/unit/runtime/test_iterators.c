@@ -181,8 +181,8 @@ static void its_number_is_its_epoch(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* An endless dataset begins anew in each of them, too. */
-static void endless_data_begin_anew(void **state)
+/* An endless dataset begins again in each of them, too. */
+static void endless_data_begin_again(void **state)
 {
     (void)state;
     int64_t rows[ROWS];
@@ -310,7 +310,7 @@ int main(void)
         cmocka_unit_test_teardown(several_are_read_by_turns, clean),
         cmocka_unit_test_teardown(their_batches_do_not_end_each_other, clean),
         cmocka_unit_test_teardown(its_number_is_its_epoch, clean),
-        cmocka_unit_test_teardown(endless_data_begin_anew, clean),
+        cmocka_unit_test_teardown(endless_data_begin_again, clean),
         cmocka_unit_test_teardown(misuse_is_refused, clean),
         cmocka_unit_test_teardown(a_batch_ends_with_its_iterator, clean),
         cmocka_unit_test_teardown(so_many_are_possible_at_a_time, clean),

@@ -154,12 +154,12 @@ static void what_is_there_must_be_the_same(void **state)
         struct creating other;
         const char *part;
     } rows[] = {
-        {{.dtype = CADRE_F32}, "'m' was created f64 [2] before, and is asked for f32 [2]"},
-        {{.dtype = CADRE_F64, .dims = {3}}, "asked for f64 [3]"},
-        {{.dtype = CADRE_F64, .options = {.aggregation = CADRE_AGGREGATION_SUM}}, "asked for SUM"},
+        {{.dtype = CADRE_F32}, "'m' was created f64 [2] before, and now f32 [2]"},
+        {{.dtype = CADRE_F64, .dims = {3}}, "and now f64 [3]"},
+        {{.dtype = CADRE_F64, .options = {.aggregation = CADRE_AGGREGATION_SUM}}, "and now SUM"},
         {{.dtype = CADRE_F64, .options = {.synchronization = CADRE_SYNC_ON_READ}},
-            "asked for combined when read"},
-        {{.dtype = CADRE_F64, .options = {.keep_on_host = true}}, "asked for on the host"},
+            "and now combined when read"},
+        {{.dtype = CADRE_F64, .options = {.keep_on_host = true}}, "and now on the host"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         cadre_strategy *strategy = training_strategy(2);

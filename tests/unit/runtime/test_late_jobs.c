@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs that create variables while they run, whose tasks die or are frozen at each point of that,
- * come later, or go on from a checkpoint: they end with what they end with when nothing happens.
+ * come later, or go on from a checkpoint: their result is that of a job to which nothing happens.
  * The tasks are this test, run again. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,11 +35,11 @@ static void show(const struct stage_end *end)
         end->generations, end->text);
     for (uint32_t i = 0; i < end->started; i++) {
         print_error(
-            "life %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
+            "attempt %u: exit code %d\n%s%s", i, end->exit_code[i], end->printed[i], end->erred[i]);
     }
 }
 
-/* All that live to the end have the same. `dead`: a life that does not; UINT32_MAX: none. */
+/* All attempts that run to the end have the same. `dead`: one that does not; UINT32_MAX: none. */
 static void check(const struct stage_job *job, uint32_t dead, struct stage_end *ret_end)
 {
     stage_run(job, ret_end);

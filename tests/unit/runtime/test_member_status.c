@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What follows from where the members of a generation stand. */
+ * What follows from the statuses of the members of a generation. */
 #include <string.h>
 
 #include "tests/lib/test.h"
@@ -72,7 +72,7 @@ static void who_was_frozen_in_a_step_gets_it(void **state)
     statuses[0].collectives = 1;
     statuses[1].flags = 0;
     assert_error(sync_decide(statuses, 2, 9, 1, &decision, &error), CADRE_INTERNAL, &error,
-        "nobody that is left knows what that step gave");
+        "no task that is left has the outputs of that step");
 }
 
 static void who_was_frozen_in_a_collective_gets_its_result(void **state)
@@ -85,7 +85,7 @@ static void who_was_frozen_in_a_collective_gets_its_result(void **state)
     struct cadre_error error;
     statuses[2].flags = 0;
     assert_error(sync_decide(statuses, 3, 9, 0, &decision, &error), CADRE_INTERNAL, &error,
-        "nobody that is left knows what the last one gave");
+        "no task that is left has the results of the last one");
     statuses[2] = at(9, 3, MEMBER_STATUS_BETWEEN_STEPS);
     assert_error(sync_decide(statuses, 3, 9, 0, &decision, &error), CADRE_INTERNAL, &error,
         "has made 1 collectives since step 9, another 3");
@@ -112,7 +112,7 @@ static void what_does_not_fit_is_refused(void **state)
     assert_int_equal(sync_layout_mismatch(statuses, 2, 9, 0), 0);
     statuses[1] = at(5, 0, 0);
     assert_error(sync_decide(statuses, 2, 9, 0, &decision, &error), CADRE_INTERNAL, &error,
-        "rank 1 stands at step 5");
+        "rank 1 is at step 5");
 }
 
 static void cursors_travel(void **state)

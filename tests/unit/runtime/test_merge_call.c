@@ -198,7 +198,7 @@ static void collectives_and_steps_are_refused_inside(void **state)
 
 /* ---- failures of the function ---- */
 
-static cadre_status fail_as_told(cadre_strategy *strategy, cadre_per_replica *const inputs[],
+static cadre_status fail_as_ordered(cadre_strategy *strategy, cadre_per_replica *const inputs[],
     cadre_per_replica *outputs[], void *user)
 {
     (void)strategy;
@@ -215,7 +215,7 @@ static void failures_reach_all_replicas(void **state)
         CADRE_OUT_OF_RANGE, CADRE_ABORTED, CADRE_UNAVAILABLE, CADRE_CANCELLED};
     cadre_strategy *strategy = training_strategy(REPLICAS);
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        struct meeting meeting = {.function = fail_as_told, .odd_status = codes[i]};
+        struct meeting meeting = {.function = fail_as_ordered, .odd_status = codes[i]};
         assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
             codes[i], "the function of cadre_merge_call: the sums do not add up");
         for (int local = 0; local < REPLICAS; local++) {
@@ -239,7 +239,7 @@ static void failures_that_none_looks_at_fail_the_step(void **state)
 {
     (void)state;
     cadre_strategy *strategy = training_strategy(REPLICAS);
-    struct meeting meeting = {.function = fail_as_told, .odd_status = CADRE_DATA_LOSS};
+    struct meeting meeting = {.function = fail_as_ordered, .odd_status = CADRE_DATA_LOSS};
     assert_public_error(cadre_run(strategy, do_not_look, &meeting, NULL, 0, NULL), CADRE_DATA_LOSS,
         "do not add up");
     meeting.odd_status = CADRE_ABORTED;
@@ -276,7 +276,7 @@ static void what_the_function_leaves_is_checked(void **state)
     assert_false(cadre_has_strategy());
     meeting.function = make_an_output;
     assert_public_error(cadre_run(strategy, meet_with_a_number, &meeting, NULL, 0, NULL),
-        CADRE_INVALID_ARGUMENT, "made output 0, and it was asked for 0 outputs");
+        CADRE_INVALID_ARGUMENT, "made output 0, and 0 outputs were requested of it");
     cadre_strategy_release(strategy);
 }
 

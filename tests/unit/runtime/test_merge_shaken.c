@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Merge calls in a job whose tasks lose each other at any moment, many times, from aside: a step is
- * done again as a whole, whether its replicas stood in a collective, in a meeting, or one here and
- * one there. The tasks are this test, run again. */
+ * Merge calls in a job whose tasks lose each other at any moment, many times, from outside: a step
+ * is done again as a whole, whether its replicas were in a collective, in a meeting, or one here
+ * and one there. The tasks are this test, run again. */
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>

@@ -186,7 +186,7 @@ static cadre_status check_results(const struct counting *counting)
     return CADRE_OK;
 }
 
-/* All examples, then all with weights; a metric that nothing was told is 0. */
+/* All examples, then all with weights; a metric that has no update is 0. */
 static cadre_status all_examples(cadre_strategy *strategy)
 {
     struct counting counting = {{NULL}, false};
@@ -413,7 +413,7 @@ static void a_metric_of_another_strategy_is_refused_in_a_step(void **state)
     cadre_strategy_release(one);
 }
 
-/* A variable is where that of the metric was, whose strategy has ended. */
+/* A variable is at the address of the metric's, whose strategy has ended. */
 static void a_metric_that_is_released_late_ends_no_variable(void **state)
 {
     (void)state;
@@ -457,7 +457,8 @@ static void every_sample_counts_once_when_a_task_dies(void **state)
         }
         if (!good) {
             for (uint32_t attempt = 0; attempt < end.started; attempt++) {
-                print_error("life %u: %s%s\n", attempt, end.printed[attempt], end.erred[attempt]);
+                print_error(
+                    "attempt %u: %s%s\n", attempt, end.printed[attempt], end.erred[attempt]);
             }
         }
         assert_true(good);

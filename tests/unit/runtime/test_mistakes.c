@@ -2,7 +2,7 @@
  * What a newcomer gives wrongly: tensors, datasets, values of replicas, losses, states. */
 #include "mistakes.h"
 
-/* A dataset says what is wrong with it where it is distributed. */
+/* The error of a dataset is returned where it is distributed. */
 static cadre_status distribute(struct fixture *fixture, cadre_dataset *data)
 {
     cadre_distributed_dataset *distributed;
@@ -338,7 +338,7 @@ static const struct mistake mistakes[] = {
     BETWEEN_STEPS(an_output_behind_the_next_step, BAD, "cadre_per_replica_retain"),
     BETWEEN_STEPS(values_for_other_replicas, BAD, "give one for each"),
     BETWEEN_STEPS(no_batch_to_run, CADRE_OUT_OF_RANGE, "has no step 3 in epoch 0"),
-    BETWEEN_STEPS(a_failure_without_a_word, BAD, "say why with cadre_fail"),
+    BETWEEN_STEPS(a_failure_without_a_word, BAD, "give one with cadre_fail"),
     INSIDE(weights_that_do_not_fit, BAD, "give a scalar, one weight a row"),
     INSIDE(a_loss_that_is_a_number, BAD, "one for each row"),
     BETWEEN_STEPS(a_metric_without_targets, EARLY, "in the function given to cadre_run"),

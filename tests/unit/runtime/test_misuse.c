@@ -32,7 +32,7 @@ static void null_arguments_are_named(void **state)
         cadre_strategy_mirrored_devices(NULL, 3, &(cadre_strategy *){NULL}), bad, "empty list");
     assert_public_error(cadre_run(NULL, training_nothing, NULL, NULL, 0, NULL), bad, "'strategy'");
     assert_public_error(cadre_run(strategy, NULL, NULL, NULL, 0, NULL), bad, "'function'");
-    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "places");
+    assert_public_error(cadre_run(strategy, training_nothing, NULL, NULL, 1, NULL), bad, "array");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, NULL, 0, &tensor), bad, "'value'");
     assert_public_error(cadre_reduce(NULL, CADRE_SUM, NULL, 0, &tensor), bad, "'strategy'");
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, value, 0, NULL), bad, "'ret_tensor'");
@@ -186,8 +186,8 @@ static void nothing_is_known_of_an_ended_variable(void **state)
     assert_non_null(strstr(cadre_error_message(), "is gone"));
 }
 
-/* By hand a step that failed is no reason to wait for anything at the end, which tells of it; one
- * that was followed by another was looked at. */
+/* By hand the end waits for nothing after a step that failed, and returns its error; one that was
+ * followed by another step was looked at. */
 static void a_failed_step_does_not_hold_up_the_end(void **state)
 {
     (void)state;
@@ -270,9 +270,9 @@ static void outputs_that_none_asked_for_are_refused(void **state)
     cadre_strategy *strategy = training_strategy(3);
     cadre_per_replica *outputs[3] = {NULL};
     assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 0, NULL), CADRE_INVALID_ARGUMENT,
-        "its function made output 0, and cadre_run was asked for 0");
+        "its function made output 0, and 0 were requested of cadre_run");
     assert_public_error(cadre_run(strategy, too_many, NULL, NULL, 2, outputs),
-        CADRE_INVALID_ARGUMENT, "its function made output 2, and cadre_run was asked for 2");
+        CADRE_INVALID_ARGUMENT, "its function made output 2, and 2 were requested of cadre_run");
     assert_null(outputs[0]);
     assert_public_ok(cadre_run(strategy, too_many, NULL, NULL, 3, outputs));
     assert_non_null(outputs[2]);
@@ -476,13 +476,13 @@ static void a_forgotten_end_is_reported(void **state)
     test_path(folder, test_temp_dir(), "");
     assert_int_equal(run_again("forgets", folder, printed), 0);
     assert_non_null(strstr(printed, "after 1 steps without cadre_finish"));
-    /* Who says itself that it failed need not be told. */
+    /* A function that fails with a message of its own keeps it. */
     assert_int_equal(run_again("fails", folder, printed), 3);
     assert_string_equal(printed, "");
 }
 
-/* How often the text says it: each line once, and as often more as the line says. */
-static uint64_t told_of(const char *printed, const char *what, unsigned *ret_lines)
+/* How often the text has it: each text line once, and as often more as the line has. */
+static uint64_t printed_count(const char *printed, const char *what, unsigned *ret_lines)
 {
     uint64_t times = 0;
     *ret_lines = 0;
@@ -514,7 +514,7 @@ static void a_mistake_in_each_step_does_not_fill_the_log(void **state)
     assert_int_equal(run_again("releases", folder, printed), 0);
     static const char *const whats[] = {"a value", "tensor"};
     for (size_t i = 0; i < 2; i++) {
-        assert_int_equal(told_of(printed, whats[i], &lines), AGAIN);
+        assert_int_equal(printed_count(printed, whats[i], &lines), AGAIN);
         assert_in_range(
             lines, LOG_RATELIMIT_BURST + 1, LOG_RATELIMIT_BURST + 8); /* one a minute more */
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values that are gone or not the program's, and variables of another strategy: errors, no crashes.
- */
+ * Values that were released or are not the program's, and variables of another strategy: errors, no
+ * crashes. */
 #include <string.h>
 
 #include "training.h"
@@ -194,7 +194,7 @@ static void assert_tensor_not_released(cadre_tensor *tensor)
     assert_non_null(strstr(cadre_error_message(), "the program holds no reference"));
 }
 
-/* Borrowed ones: of a batch, an output, values and a step's input; and what a view lies in. */
+/* Borrowed ones: of a batch, an output, values and a step's input; and the tensor of a view. */
 static cadre_status release_input(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {

@@ -152,7 +152,7 @@ static void a_step_takes_several_values(void **state)
         cadre_tensor_release(rate);
     }
     assert_int_equal(received[0].rows + received[1].rows, 10);
-    assert_int_equal(cadre_step(data), 3); /* the batch was fed */
+    assert_int_equal(cadre_step(data), 3); /* the batch was consumed */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(received[i].rate, 9);
         assert_int_equal(received[i].id, i);
@@ -225,7 +225,7 @@ static void batches_of_two_datasets_are_refused(void **state)
         "argument 1 of a step is a batch of another dataset or another step than one before it, "
         "and a step is one of the ledger's of one dataset: put the datasets together with "
         "cadre_dataset_zip");
-    /* The same batch twice is one: it is fed once. */
+    /* The same batch twice is one: it is consumed once. */
     arguments[1].values = arguments[0].values;
     assert_public_ok(cadre_run_arguments(strategy, training_nothing, NULL, arguments, 2, 0, NULL));
     assert_int_equal(cadre_step(data[0]), 1);

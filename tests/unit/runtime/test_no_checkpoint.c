@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By hand a program leaves no files unless it is asked to. */
+ * By hand a program leaves no files unless that is set. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -28,7 +28,7 @@ static cadre_strategy *trained(void)
     return strategy;
 }
 
-static void nobody_asked(void **state)
+static void no_checkpoint_wanted(void **state)
 {
     (void)state;
     assert_int_equal(cadre_finish(trained()), 0);
@@ -67,7 +67,7 @@ int main(void)
         return 1;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_asked),
+        cmocka_unit_test(no_checkpoint_wanted),
         cmocka_unit_test(the_program_saved),
         cmocka_unit_test(a_folder_that_takes_none_is_no_trouble),
     };

@@ -19,7 +19,7 @@ static void assert_refused(cadre_status status, const char *function, const char
     }
 }
 
-/* Each of what a function of the program may think of. */
+/* Each call that a function of the program may make. */
 static void call_all(cadre_strategy *strategy, const char *under_way)
 {
     cadre_variable *variable;
@@ -286,7 +286,7 @@ static void threads_at_once_lose_nothing(void **state)
     assert_goes_on(strategy);
 }
 
-/* The one ends it while the other one trains: the latter's last call is told that it had ended. */
+/* One ends it while the other trains: the latter's last call returns that it had ended. */
 static void *train_until_it_ends(void *user)
 {
     struct racer *racer = user;

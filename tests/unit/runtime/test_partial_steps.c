@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps that only some of the replicas have an element of: who gets what, where plain iteration
- * ends before them, and what is said of that. */
+ * Steps that only some of the replicas have an element of: which replica gets what, where plain
+ * iteration ends before them, and the warning. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -61,8 +61,8 @@ static cadre_distributed_dataset *from(
     return data;
 }
 
-/* Elements of one known shape for all replicas or none: what is there for some of them is lost,
- * unless such steps are asked for. (testMixedLeftover and its like.) */
+/* Elements of one known shape for all replicas or none: those that only some replicas would have
+ * are lost, unless such steps are set. (testMixedLeftover and its like.) */
 static void a_partial_step_is_given_where_it_is_asked_for(void **state)
 {
     (void)state;
@@ -142,8 +142,8 @@ static void what_is_left_is_counted(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* The same 20 rows where partial steps are asked for, and where shapes are not fixed: all of them
- * are fed. */
+/* The same 20 rows where partial steps are set, and where shapes are not fixed: all of them are
+ * consumed. */
 static void partial_steps_hold_empty_tensors(void **state)
 {
     (void)state;

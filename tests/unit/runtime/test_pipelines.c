@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tasks with pipelines of their own agree on each step; a record is fed once, whoever comes. */
+ * Tasks with pipelines of their own agree on each step; a record is consumed once, whatever joins.
+ * */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,8 @@ static void a_loss_in_the_middle_of_files_is_survived(void **state)
 }
 
 /* Zipped and then distributed two datasets are one stream, of zip's length: each record of both is
- * fed once, whoever is lost and when; a job of another size goes on from a checkpoint. */
+ * consumed once, whichever task is lost and when; a job of another size goes on from a checkpoint.
+ */
 static void two_datasets_are_one_stream(void **state)
 {
     (void)state;
@@ -133,7 +135,7 @@ static void losses_upon_losses_are_survived(void **state)
     stage_end_free(&end);
 }
 
-/* The others agreed on the step, or applied it, and one did not hear of it. */
+/* The others agreed on the step, or applied it, and one did not receive it. */
 static void what_others_completed_is_taken_over(void **state)
 {
     (void)state;
@@ -276,7 +278,7 @@ static void a_job_that_begins_with_too_few_files_is_refused(void **state)
     }
 }
 
-/* The number of its own pipeline's steps is nobody's else. A joiner comes to it in the middle. */
+/* The number of its own pipeline's steps is that of no other. A joiner comes in the middle. */
 static void a_joiner_agrees_with_the_others(void **state)
 {
     (void)state;
@@ -320,8 +322,8 @@ static void a_joiner_in_an_evaluation_agrees(void **state)
 
 /* --- what cannot go on --- */
 
-/* A shuffle of records of all files: nobody can tell what of which file is in its buffer. */
-static void a_pipeline_that_cannot_be_cut_anew_says_so(void **state)
+/* A shuffle of records of all files: what of which file is in its buffer is unknown. */
+static void a_pipeline_that_cannot_be_cut_again_is_refused(void **state)
 {
     (void)state;
     struct stage_end end;
@@ -393,7 +395,7 @@ static void a_joiner_that_differs_ends_alone(void **state)
 
 /* --- checkpoints --- */
 
-/* In the middle of an epoch, by any number of tasks: what was fed is not fed again. */
+/* In the middle of an epoch, by any number of tasks: what was consumed is not consumed again. */
 static void a_checkpoint_is_gone_on_from(void **state)
 {
     (void)state;
@@ -418,8 +420,8 @@ static void a_checkpoint_is_gone_on_from(void **state)
             struct counted wanted = run(&undisturbed, UINT32_MAX, &whole);
             assert_memory_equal(&counted, &wanted, sizeof wanted); /* its order, too */
             for (uint32_t attempt = 0; attempt < end.started; attempt++) {
-                bool anew = strstr(end.printed[attempt], "read from 0 on") != NULL;
-                assert_true(anew == (position == 5)); /* where an epoch had ended */
+                bool from_start = strstr(end.printed[attempt], "read from 0 on") != NULL;
+                assert_true(from_start == (position == 5)); /* where an epoch had ended */
             }
             assert_non_null(strstr(whole.printed[0], "read from 0 on"));
             stage_end_free(&whole);
@@ -428,7 +430,8 @@ static void a_checkpoint_is_gone_on_from(void **state)
     }
 }
 
-/* It says which files were fed, and of what: a program that reads otherwise cannot go on there. */
+/* It has which files were consumed, and of what: a program that reads otherwise cannot go on there.
+ */
 static void an_epoch_of_files_that_is_read_otherwise_is_refused(void **state)
 {
     (void)state;
@@ -461,7 +464,7 @@ static void an_epoch_of_files_that_is_read_otherwise_is_refused(void **state)
     }
 }
 
-/* --- what is said --- */
+/* --- messages --- */
 
 static void an_elastic_job_that_shares_files_is_pointed_at_samples(void **state)
 {
@@ -508,7 +511,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_job_that_begins_with_too_few_files_is_refused),
         cmocka_unit_test(a_joiner_agrees_with_the_others),
         cmocka_unit_test(a_joiner_in_an_evaluation_agrees),
-        cmocka_unit_test(a_pipeline_that_cannot_be_cut_anew_says_so),
+        cmocka_unit_test(a_pipeline_that_cannot_be_cut_again_is_refused),
         cmocka_unit_test(a_task_that_cannot_read_is_received_by_all),
         cmocka_unit_test(pipelines_that_differ_are_refused),
         cmocka_unit_test(a_joiner_that_differs_ends_alone),

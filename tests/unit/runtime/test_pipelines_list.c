@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Lists of files that a source holds, shared out by files or by samples: what AUTO comes to, and
- * that each record is fed once, whoever is lost and whatever a job goes on from. */
+ * Lists of files that a source holds, shared out by files or by samples: what AUTO chooses, and
+ * that each record is consumed once, whatever is lost and whatever a job goes on from. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static void a_loss_in_the_middle_of_a_list_is_survived(void **state)
     }
 }
 
-/* AUTO has something better for a list of files: it says so once, whoever is lost. */
+/* There is something better than AUTO for a list of files: one warning, whichever task is lost. */
 static void too_few_files_of_a_list_are_divided_by_samples(void **state)
 {
     (void)state;
@@ -48,14 +48,14 @@ static void who_reads_all_is_reported(void **state)
     struct stage_job job = job_of(2, 1, environment);
     check_exact(&job, UINT32_MAX, &end, "generated");
     assert_non_null(strstr(end.erred[0],
-        "(CADRE_SHARD_AUTO), so each task reads all of it and feeds its own part: "
+        "(CADRE_SHARD_AUTO), so each task reads all of it and uses its own part: "
         "CADRE_SHARD_FILE needs a source that reads files, and generator does not"));
     assert_null(strstr(end.erred[1], "reads all of it"));
     stage_end_free(&end);
 }
 
-/* AUTO comes to what the job began with, whatever it would come to now: samples, as versions of
- * before divided all lists; or pipelines_files, also for more tasks than there are files. */
+/* AUTO stays with what the job began with, whatever it would choose now: samples, because older
+ * versions divided all lists so; or pipelines_files, also for more tasks than there are files. */
 static void a_list_stays_divided_as_it_began(void **state)
 {
     (void)state;

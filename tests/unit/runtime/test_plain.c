@@ -14,7 +14,7 @@
 
 static const char *self;
 
-/* In a task there is no test around a check: what is wrong is said, and the task fails. */
+/* In a task there is no test around a check: the fault is printed, and the task fails. */
 #define require(condition)                                                                         \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -137,7 +137,7 @@ static int disagree(void)
     return cadre_plain_finish();
 }
 
-/* What one of them cannot call harms nobody, and nobody waits for it. */
+/* A call that one of them cannot make harms no other, and none waits for it. */
 static int refused(void)
 {
     float numbers[8] = {0};
@@ -162,7 +162,7 @@ static int early_end(void)
     }
     require(cadre_plain_barrier() == CADRE_INVALID_ARGUMENT);
     require(names_both());
-    fprintf(stderr, "both were told\n");
+    fprintf(stderr, "both have the error\n");
     return 1;
 }
 
@@ -188,7 +188,7 @@ static bool has_aborted(void *data)
     return atomic_load(&aborts) > 0;
 }
 
-/* Says what it lives to see: the job is stopped meanwhile. */
+/* Prints what it reaches: the job is stopped meanwhile. */
 static int lose(bool calls)
 {
     signal(SIGTERM, SIG_IGN);
@@ -198,7 +198,7 @@ static int lose(bool calls)
     if (cadre_rank() == 1) {
         raise(SIGKILL);
     }
-    require(met == CADRE_OK || met == CADRE_ABORTED); /* it may be gone before others have left */
+    require(met == CADRE_OK || met == CADRE_ABORTED); /* it may exit before others have left */
     if (!calls) { /* it waits elsewhere, as in a collective of NCCL */
         require(test_wait(has_aborted, NULL, 20000000));
         require(strstr(aborted_for, "task 1") != NULL);
@@ -233,7 +233,7 @@ static int late(void)
     }
     require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && expected_text("rank 1"));
     require(cadre_plain_barrier() == CADRE_DEADLINE_EXCEEDED && expected_text("rank 1"));
-    fprintf(stderr, "nobody waits for ever\n");
+    fprintf(stderr, "no task waits for ever\n");
     return 1;
 }
 
@@ -265,7 +265,7 @@ static void *bark(void *user)
     return NULL;
 }
 
-/* The process has one life as a plain program: one test after the other looks at it. */
+/* The process is a plain program once: one test after the other checks it. */
 static void before_the_beginning(void **state)
 {
     (void)state;
@@ -400,7 +400,7 @@ static void tasks_that_differ_are_reported(void **state)
     (void)state;
     job_must_succeed(self, "disagree", 2, 0);
     job_must_succeed(self, "refused", 2, 0);
-    job_must_fail(self, "early", 2, 0, "both were told");
+    job_must_fail(self, "early", 2, 0, "both have the error");
     job_must_fail(self, "replicas", 1, 2, "one in each task");
 }
 
@@ -416,7 +416,7 @@ static void a_task_is_lost(void **state)
 static void a_task_does_not_come(void **state)
 {
     (void)state;
-    job_must_fail(self, "late", 2, 0, "nobody waits for ever");
+    job_must_fail(self, "late", 2, 0, "no task waits for ever");
 }
 
 int main(int argc, char **argv)

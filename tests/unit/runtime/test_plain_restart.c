@@ -17,9 +17,9 @@
 
 static const char *self;
 
-/* --- the program: it adds up ranks, and counts its lives in a file of each task. A life is one in
- * which all tasks met: one that is started in a place of its own, while the others are still being
- * ended, begins again with them. --- */
+/* --- the program: it adds up ranks, and counts its attempts in a file of each task. An attempt is
+ * one in which all tasks met: one that is started alone, while the others are still being ended,
+ * begins again with them. --- */
 
 struct saved {
     int64_t step;
@@ -58,7 +58,7 @@ static void save(const char *path, const struct saved *saved)
     }
 }
 
-/* A task whose program does not look at what it is told is lost in its own way. */
+/* A task whose program does not look at its statuses is lost in its own way. */
 static int give_up(const char *how)
 {
     if (strcmp(how, "stays") == 0) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preemption of a program that was started by hand: the notice, what the calls say, what is saved.
- */
+ * Preemption of a program that was started by hand: the notice, the statuses of calls, what is
+ * saved. */
 #include <glob.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,7 +78,7 @@ static bool is_saved(uint64_t position)
     return access(path, R_OK) == 0;
 }
 
-/* The step that is said is the one that is saved, and nothing follows. */
+/* The step in the message is the one that is saved, and nothing follows. */
 static void check_left(struct program *program, int exit_code)
 {
     const char *message = cadre_error_message();
@@ -211,7 +211,7 @@ static void sigterm_is_a_notice(void **state)
         .user = &program};
     assert_public_ok(cadre_preemption_handler_set(program.strategy, &options));
     raise(SIGTERM);
-    assert_int_equal(atomic_load(&former), 1); /* who was there hears it, too */
+    assert_int_equal(atomic_load(&former), 1); /* the former handler is called, too */
     cadre_status status = CADRE_OK;
     while (status == CADRE_OK) { /* the notice takes its way through a thread */
         status = take(&program, 1);

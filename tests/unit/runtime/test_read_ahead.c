@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is read ahead of pipelines that a function makes: nothing, unless it or the options say
- * so. */
+ * What is read ahead of pipelines that a function makes: nothing, unless it or the options set
+ * that. */
 #include <pthread.h>
 
 #include "training.h"
@@ -10,7 +10,7 @@ struct source {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     int64_t read;
-    int64_t prefetch; /* that the function asks for; 0: none */
+    int64_t prefetch; /* of the function's dataset; 0: none */
 };
 
 static cadre_status count(const cadre_element *in, cadre_element *ret_out, void *user)

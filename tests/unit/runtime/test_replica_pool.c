@@ -72,7 +72,7 @@ struct pair {
     struct handoff there;
     struct handoff back;
     uint32_t most; /* patience of both */
-    uint64_t sum;  /* written by whoever's turn it is */
+    uint64_t sum;  /* written by the thread whose turn it is */
 };
 
 static void *answer(void *user)
@@ -87,7 +87,7 @@ static void *answer(void *user)
     return NULL;
 }
 
-/* Asleep at once, and looking for so long that nobody ever sleeps. */
+/* Asleep at once, and polling for so long that no thread ever sleeps. */
 static void turns_are_handed_over(void **state)
 {
     (void)state;

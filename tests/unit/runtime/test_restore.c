@@ -17,7 +17,7 @@
 static const char *self;
 static const char *first; /* the folder of the first run */
 
-/* --- the program: it counts steps, and says what it has as soon as it has it --- */
+/* --- the program: it counts steps, and prints its values as soon as it has them --- */
 
 static cadre_variable *w;
 static cadre_variable *seen;
@@ -316,7 +316,7 @@ static void a_job_that_takes_no_step_keeps_what_it_was_given(void **state)
             const struct shape *shape = &shapes[i];
             const char *from = first;
             const char *folder = test_temp_dir();
-            if (strcmp(ways[way], "dataset") == 0) { /* first one that stands behind its epoch */
+            if (strcmp(ways[way], "dataset") == 0) { /* first one that is past its epoch */
                 from = test_temp_dir();
                 by_hand(1, "dataset", NULL, from, &end);
                 assert_int_equal(end.exit_code, 0);
@@ -403,9 +403,9 @@ static void what_it_does_not_hold_is_named_when_it_is_asked_for(void **state)
     static const struct {
         const char *how;
         const char *reported;
-    } cases[] = {{"absent", "checkpoint-10.json: it holds no 'absent', which the program wants"},
-        {"shape", "checkpoint-10.json: it holds 'w' as f64 [3], and the program wants f64 [4]"},
-        {"state", "checkpoint-10.json: it holds no 'state/other', which the program wants"}};
+    } cases[] = {{"absent", "checkpoint-10.json: it holds no 'absent', which the program has"},
+        {"shape", "checkpoint-10.json: it holds 'w' as f64 [3], and the program has f64 [4]"},
+        {"state", "checkpoint-10.json: it holds no 'state/other', which the program has"}};
     struct job_end end;
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -439,7 +439,7 @@ static char *last_of(char *bytes, const char *part)
     return last;
 }
 
-/* The one folder with another copy of the first run's checkpoint, whose manifest says `now` instead
+/* The one folder with another copy of the first run's checkpoint, whose manifest has `now` in place
  * of the bytes from the last `is` on to the end of `until`. */
 static const char *changed_copy(const char *is, const char *until, const char *now)
 {
@@ -480,13 +480,14 @@ static void what_is_not_what_was_written_is_refused(void **state)
         const char *now;
         const char *reported;
     } cases[] = {
-        {"\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"", "variable 'w' is not what was written"},
+        {"\"w\":\"", "\"", "\"w\":\"0123456789abcdef\"",
+            "variable 'w' has another hash than was written"},
         {"\"seen\":\"", "\"", "\"seen\":\"0123456789abcdef\"",
-            "variable 'seen' is not what was written"},
+            "variable 'seen' has another hash than was written"},
         {"\"words\":[\"", "\"", "\"words\":[\"fisrt\"",
-            "variable 'words' is not what was written, by its hash; use another checkpoint"},
+            "variable 'words' has another hash than was written; use another checkpoint"},
         {"\"state/mine\":\"", "\"", "\"state/mine\":\"0123456789abcdef\"",
-            "the registered state 'mine' is not what was written"},
+            "the registered state 'mine' has another hash than was written"},
         {"\"w\":\"", "\"", "\"w\":\"01234\"", "the hash of 'w' is not 16 hexadecimal digits"}};
     struct job_end end;
     (void)state;

@@ -31,7 +31,7 @@ static struct {
     uint64_t trained;
     uint64_t examined;
     uint64_t steps;
-    double of_epochs; /* what the metrics came to, by the resets up to now */
+    double of_epochs; /* the metrics of all epochs, by the resets up to now */
     double of_pairs;
     double of_begun;
 } counts;
@@ -65,8 +65,8 @@ static cadre_status step(
     return cadre_variable_assign_literal(replica, steps, CADRE_ASSIGN_ADD, 1);
 }
 
-/* What the metric came to goes to *sum. Right behind the first epoch of the training it can be
- * read, although the state of a checkpoint that was taken there begins with the reset. */
+/* The metric goes to *sum. Right after the first epoch of the training it can be read, although the
+ * state of a checkpoint that was taken there begins with the reset. */
 static void collect(cadre_metric *metric, double *sum)
 {
     double result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_restore: values out of a checkpoint into a job that begins anew, by hand and as tasks of a
- * job; what it did not find, and what it refuses. */
+ * cadre_restore: values out of a checkpoint into a job from the beginning, by hand and as tasks of
+ * a job; what it did not find, and what it refuses. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static void send_line(struct model *model, const char *when)
     fflush(stdout);
 }
 
-/* In the environment DIES is "<slot> <place>": the first life of that task ends there. */
+/* In the environment DIES is "<slot> <place>": the first attempt of that task ends there. */
 static void die(const char *place)
 {
     char here[32];
@@ -234,8 +234,8 @@ static void all_tasks_have_the_values(void **state)
     }
 }
 
-/* Whoever is the first task then opens the file again; another one in its place has the values of
- * the others, or restores with them when nobody was left that had any. */
+/* The new first task then opens the file again; another one in its stead has the values of the
+ * others, or restores with them when no task was left that had any. */
 static void a_task_that_dies_changes_nothing(void **state)
 {
     static const char *const deaths[] = {

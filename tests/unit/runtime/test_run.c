@@ -170,7 +170,7 @@ static void outputs_are_checked(void **state)
     assert_public_error(cadre_run(strategy, no_output, NULL, NULL, CADRE_OUTPUTS_MAX + 1, outputs),
         CADRE_INVALID_ARGUMENT, "at most 64");
     assert_public_error(cadre_run(strategy, no_output, NULL, NULL, 1, NULL), CADRE_INVALID_ARGUMENT,
-        "without places");
+        "without an array for them");
     float x = 1;
     assert_public_ok(cadre_run(strategy, doubled, &x, NULL, 2, outputs));
     cadre_strategy_release(strategy);

@@ -104,7 +104,7 @@ static void damaged_files_are_reported(void **state)
 #define TENSOR(name, begin, end)                                                                   \
     "\"" name "\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[" begin "," end "]}"
 
-/* As the reader of the format's authors has it: no byte is two tensors', and none is nobody's. */
+/* As the reader of the format's authors: no byte is two tensors', and none is no tensor's. */
 static void tensors_lie_one_behind_the_other(void **state)
 {
     (void)state;

@@ -50,7 +50,7 @@ static void strategies_are_not_mixed(void **state)
     cadre_strategy_release(t);
 }
 
-/* NULL stands for the default strategy: what is current can always be entered. */
+/* NULL is the default strategy: what is current can always be entered. */
 static void the_default_strategy_can_be_entered(void **state)
 {
     (void)state;
@@ -94,7 +94,7 @@ static void a_strategy_can_be_set_for_the_process(void **state)
     cadre_strategy_release(s);
 }
 
-/* Another one may come to live at the same address: its scope was never entered. */
+/* Another one may be made at the same address: its scope was never entered. */
 static void scopes_end_with_their_strategy(void **state)
 {
     (void)state;

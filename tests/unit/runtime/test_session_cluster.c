@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sessions of a cluster's tasks in one process: what they hear of each other, and what
+ * The sessions of a cluster's tasks in one process: what they receive of each other, and what
  * strangers and tasks that break the rules can do to them. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@
 #define TASKS_MAX 3
 #define WAIT_S    20
 
-/* What one task has heard. */
+/* What one task has received. */
 struct ear {
     pthread_mutex_t lock;
     struct session *session;
@@ -228,7 +228,7 @@ static void check_meeting(const char *key_path)
         assert_int_not_equal(ear->session->incarnation, 0);
         assert_true(test_wait(has_plan, ear, WAIT_S * CADRE_US_PER_S));
         assert_int_equal(ear->roster, cluster.tasks);
-        /* Nobody says anything now. */
+        /* No task sends anything now. */
         assert_true(test_wait(has_ticked_twice, ear, WAIT_S * CADRE_US_PER_S));
     }
     assert_memory_equal(cluster.ears[0].key, cluster.ears[1].key, sizeof cluster.ears[0].key);
@@ -265,7 +265,7 @@ static void who_leaves_is_lost_to_the_others(void **state)
         assert_true(test_wait(has_plan, &cluster.ears[i], WAIT_S * CADRE_US_PER_S));
     }
     end(&cluster, 1);
-    /* What is left does not report where it stands, as a task that hangs would not. */
+    /* The rest does not report its position, as a task that hangs would not. */
     await_loss(&cluster.ears[0], CADRE_ABORTED, "did not answer");
     clear(&cluster);
 }
@@ -334,7 +334,7 @@ static int reach(struct cluster *cluster)
     return fd;
 }
 
-/* Says hello as task 1, changed by `change` at byte `at`, and reads the first answer. */
+/* Sends hello as task 1, changed by `change` at byte `at`, and reads the first answer. */
 static bool greet(struct cluster *cluster, struct raw *raw, size_t at, uint8_t change)
 {
     struct greeting_hello hello = {.frame_version = TASK_FRAME_VERSION,
@@ -392,7 +392,7 @@ static void hellos_that_do_not_fit_are_refused(void **state)
     read_refusal(&raw, CADRE_FAILED_PRECONDITION, "CADRE_RESTORE");
     assert_true(greet(&cluster, &raw, 40, 1)); /* the hash of the addresses */
     read_refusal(&raw, CADRE_FAILED_PRECONDITION, "another cluster");
-    /* A wrong proof, and one that says more than it may before the verdict. */
+    /* A wrong proof, and one that sends more than it may before the verdict. */
     assert_true(greet(&cluster, &raw, 0, 0));
     memset(raw.mac, 7, sizeof raw.mac);
     assert_int_equal(send(raw.fd, raw.mac, sizeof raw.mac, 0), sizeof raw.mac);
@@ -467,7 +467,7 @@ static void read_goodbye(int fd, cadre_status code, const char *part)
     wire_arena_free(arena);
 }
 
-/* A task that is let in, and then sends `bytes`: it is told why it is put out. */
+/* A task that is let in, and then sends `bytes`: it receives why it is refused. */
 static void check_frames(
     struct cluster *cluster, const void *bytes, size_t size, cadre_status code, const char *part)
 {
@@ -500,7 +500,7 @@ static void frames_that_are_none_end_their_connection(void **state)
     check_frames(&clusters[1], garbage, sizeof garbage, CADRE_INVALID_ARGUMENT, "");
     assert_int_equal(frame_pack_task_up(&up, &report, &error), CADRE_OK);
     check_frames(
-        &clusters[2], report.bytes, report.size, CADRE_FAILED_PRECONDITION, "says hello before");
+        &clusters[2], report.bytes, report.size, CADRE_FAILED_PRECONDITION, "sends hello first");
     up = (struct task_up){.type = TASK_UP_HELLO,
         .hello = {.frame_version = TASK_FRAME_VERSION,
             .library_version = "test",

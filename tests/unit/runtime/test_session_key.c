@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a key of the mesh becomes for who has the secret of the cluster. */
+ * A key of the mesh mixed with the secret of the cluster. */
 #include "tests/lib/test.h"
 #include "worker/library/runtime/task/session_key.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program under a daemon: a whole small training over the socket, and daemons that are strange,
- * broken or gone. Each program is a child process, since a process initialises once. */
+ * broken or absent. Each program is a child process, because a process initialises once. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job whose tasks lose each other at any moment, many times, from aside: whatever it was doing,
- * it ends with what it ends with when nothing happens. The tasks are this test, run again. */
+ * A job whose tasks lose each other at any moment, many times, from outside: whatever it was doing,
+ * its result is that of a job to which nothing happens. The tasks are this test, run again. */
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>

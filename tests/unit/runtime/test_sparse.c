@@ -105,7 +105,7 @@ static void what_is_no_sparse_value_is_refused(void **state)
         "index 0 of a sparse value is -1");
     check_refused(strategy, CADRE_SUM, sparse_of(1, ones, zeros, -2), "with -2 rows");
     check_refused(strategy, CADRE_SUM, sparse_of(1, ones, zeros, 4), "the replicas disagree");
-    check_refused(strategy, CADRE_MAX, sparse_of(1, ones, zeros, 3), "is no reduction of sparse");
+    check_refused(strategy, CADRE_MAX, sparse_of(1, ones, zeros, 3), "not a reduction of sparse");
     check_refused(strategy, CADRE_SUM, (cadre_sparse){.rows = 3}, "values NULL and indices NULL");
     cadre_sparse uneven = sparse_of(2, ones, zeros, 3);
     cadre_tensor_release(uneven.indices);

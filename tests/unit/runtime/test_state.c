@@ -69,7 +69,7 @@ static void the_space_can_be_cut_anywhere(void **state)
         }
     }
     assert_memory_equal(registered, wanted + 8, 4);
-    /* Who was there holds its own registered state. */
+    /* A task that was in the generation before has its own registered state. */
     memset(is, 0, sizeof is);
     assert_ok(state_receive(strategy, true, false, &error), &error);
     assert_ok(state_write(strategy, 0, is, 12, &error), &error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What two replicas' digests tell apart, and what they do not. */
+ * Which states two replicas' digests tell apart, and which they do not. */
 #include <string.h>
 
 #include "training.h"
@@ -171,8 +171,8 @@ static uint64_t in_turn(
     return state_digest(hashes);
 }
 
-/* Memory that changes though nobody wrote it is hashed within as many turns as there are, whichever
- * of its bytes that is. */
+/* Memory that changes without a write is hashed within as many turns as there are, whichever of its
+ * bytes that is. */
 static void what_none_wrote_is_hashed_in_turns(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making strategies, and what they say of themselves. */
+ * Making strategies, and their descriptions. */
 #include <stdio.h>
 
 #include "training.h"
@@ -99,7 +99,7 @@ static void as_many_live_as_there_are_places(void **state)
         strategies[i] = training_strategy(1);
     }
     assert_public_error(cadre_strategy_mirrored(1, &strategies[64]), CADRE_RESOURCE_EXHAUSTED,
-        "64 strategies live");
+        "64 strategies are open");
     assert_null(strategies[64]);
     cadre_strategy_release(strategies[10]);
     strategies[10] = training_strategy(1);

@@ -78,8 +78,8 @@ static void count_abort(struct mesh *mesh, const char *reason)
 
 static const struct mesh_ops counting_ops = {.name = "counting", .abort = count_abort};
 
-/* The program took a plan and forms its mesh; before it says which, that generation is over and the
- * next one planned. Nobody else comes to the mesh that it forms. */
+/* The program took a plan and forms its mesh; before it reports which, that generation is over and
+ * the next one planned. No other task comes to the mesh that it forms. */
 static void a_mesh_of_a_generation_that_is_over_is_aborted(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void end_of_an_ended_generation_is_not_reported(void **state)
     assert_ok(task_await_plan(task, &first, &error), &error);
     assert_true(task_synced(task, first.generation, &cursor, &consumption));
     send_abort(
-        &daemon, 1); /* the chief died; this task's program is about to say that it is done */
+        &daemon, 1); /* the chief died; this task's program is about to report that it is done */
     send_plan(&daemon, 2);
     assert_false(task_finish(task, first.generation, 0));
     assert_ok(task_await_plan(task, &second, &error), &error);

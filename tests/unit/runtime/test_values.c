@@ -186,7 +186,7 @@ static void check_empty(cadre_strategy *strategy)
     cadre_tensor_release(value);
 }
 
-/* Tasks that bring other shapes are told, all of them, and it does no harm. */
+/* Tasks that bring other shapes get the error, all of them, and it does no harm. */
 static void check_refused(cadre_strategy *strategy)
 {
     const int64_t dims[2] = {2, cadre_rank() == 1 ? 3 : 4};
@@ -378,7 +378,7 @@ static void a_batch_is_joined_with_others(void **state)
         steps++;
     }
     assert_int_equal(steps, 3);
-    assert_int_equal(rows, 10); /* so the batch was fed, and the end was found */
+    assert_int_equal(rows, 10); /* so the batch was consumed, and the end was found */
     assert_int_equal(cadre_step(data), 3);
     cadre_per_replica_release(ids);
     cadre_tensor_release(rate);

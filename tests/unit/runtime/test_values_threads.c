@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Two threads of a program that give back the same reference of a value, or take one of what ends:
- * one of them is told, whichever comes first, and nothing else of it is seen. */
+ * one of them gets an error, whichever comes first, and there is no other effect. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>

@@ -156,7 +156,7 @@ static void regular_variables_are_plain_memory(void **state)
     assert_int_equal(cadre_strategy_position(strategy), 0);
     assert_null(training_find(strategy, "v"));
     assert_public_ok(cadre_run(strategy, add_one, second, NULL, 0, NULL));
-    assert_true(value_of(second) == 401); /* each replica that asks */
+    assert_true(value_of(second) == 401); /* each replica that calls it */
     *(float *)cadre_variable_write(NULL, second) = 7;
     assert_true(value_of(second) == 7);
     assert_public_error(cadre_variable_update(strategy, first, NULL, NULL, NULL, NULL),
@@ -466,7 +466,7 @@ static void reads_in_a_caching_scope_give_the_first(void **state)
     assert_true(value_of(variable) == 4);
     assert_public_ok(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 10));
     assert_true(value_of(variable) == 4);
-    assert_true(grown(strategy, variable) == 0); /* 10 -> 13, which nobody sees */
+    assert_true(grown(strategy, variable) == 0); /* 10 -> 13, which is not read */
     assert_public_error(cadre_caching_scope_enter(), CADRE_INVALID_ARGUMENT, "do not nest");
     assert_public_ok(cadre_caching_scope_leave());
     assert_true(value_of(variable) == 13);

@@ -277,7 +277,7 @@ static void a_total_survives_components(void **state)
     assert_true(*(const float *)mean->components[1].value == 8);
     run_change(strategy, sum, CADRE_ASSIGN_ADD, (const double[]){1, 2});
     assert_int_equal(*(const int64_t *)cadre_variable_read(NULL, sum), 1003);
-    /* Who was there keeps its own components: what it adds is counted from where they stand. */
+    /* A task of the generation before keeps its components: what it adds is counted from there. */
     assert_ok(state_receive(strategy, true, false, &error), &error);
     assert_ok(state_write(strategy, sizeof theirs, &others, sizeof others, &error), &error);
     state_commit(strategy);
@@ -327,8 +327,8 @@ static void a_step_that_others_applied_is_in_the_components(void **state)
     cadre_strategy_release(strategy);
 }
 
-/* Three replicas create it, one is lost at once: who had completed the creation, and who only hears
- * what it gave, hold the same total. */
+/* Three replicas create it, one is lost at once: those that had completed the creation, and the one
+ * that only receives its result, hold the same total. */
 static void a_total_begins_as_it_was_created(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Variables are matched by name: a task that joins and creates them in another order gets the right
- * values; one that creates others is told which; and checkpoints do not know the order either. */
+ * values; one that creates others gets an error that names one; and checkpoints do not depend on
+ * the order either. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

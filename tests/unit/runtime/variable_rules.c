@@ -10,7 +10,7 @@
 #define WHOLE   24.0 /* what is assigned in cross-replica context */
 #define AFTER   5.0  /* what each replica adds after a merge call */
 
-/* Who gives what, and where. */
+/* The arguments of one call, and its context. */
 enum giver {
     REPLICA_TENSOR,  /* x_r = id + 1 */
     REPLICA_LITERAL, /* LITERAL */
@@ -75,7 +75,7 @@ static bool adds_around(const struct row *row)
            row->how == CADRE_ASSIGN;
 }
 
-/* What comes to the component of replica `id`. */
+/* The expected component of replica `id`. */
 static double given(const struct row *row, double id, double n)
 {
     bool assigned = is_on_read(row) && !is_shared(row) && row->aggregation == CADRE_AGGREGATION_SUM;

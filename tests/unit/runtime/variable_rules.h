@@ -7,8 +7,8 @@
 
 #include "cadre/cadre.h"
 
-/* Goes through the whole table, before the first step and after it. cadre_fail says which row is
- * not as it should be. `refusals`: rows too that must be refused (by hand such a step does no
+/* Goes through the whole table, before the first step and after it. cadre_fail names the row that
+ * is not as it should be. `refusals`: rows too that must be refused (by hand such a step does no
  * harm). */
 cadre_status variable_rules(cadre_strategy *strategy, bool refusals);
 

@@ -150,7 +150,7 @@ static void what_does_not_match_its_hash_is_refused(void **state)
     (void)state;
     publish_for_restore();
     fixture->coordinator.corrupts = true;
-    assert_fails("otherwise than its hash says");
+    assert_fails("its bytes do not have its hash");
 }
 
 static void what_is_not_there_is_told(void **state)

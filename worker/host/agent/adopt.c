@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From one life of the daemon to the next: what it notes of a task with the task's keeper, and how
- * a task is taken over by that. */
+ * Hands tasks from one incarnation of the daemon to the next: the note that it stores with a
+ * task's keeper, and the adoption of a task by means of it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "worker/host/agent/listener.h"
 #include "worker/host/keeper/start.h"
 
-/* A keeper that lives answers at once. */
+/* A keeper that runs answers at once. */
 #define ANSWER_MS 2000
 
 struct note {
@@ -35,7 +35,7 @@ cadre_status adopt_note(
     return wire_pack_agent_down(&down, note, error);
 }
 
-/* What a keeper gives to who connects. */
+/* What a keeper sends to a daemon that connects. */
 struct given {
     int socket;
     int fds[KEEPER_FDS];
@@ -96,7 +96,7 @@ static cadre_status read_note(
     if (down.type != AGENT_DOWN_START || !task_ref_equal(down.start.task, expected) ||
         agent_task_find(agent, expected) != NULL) {
         return cadre_error_set(
-            error, CADRE_FAILED_PRECONDITION, "the keeper keeps another task than its folder says");
+            error, CADRE_FAILED_PRECONDITION, "the keeper has another task than its folder's name");
     }
     given->start = down.start;
     return CADRE_OK;
@@ -134,7 +134,7 @@ static struct agent_task *new_task(struct agent *agent, const struct given *give
     return task;
 }
 
-/* What can fail, while nobody has heard of the task. */
+/* The steps that can fail, before the core has the task. */
 static cadre_status adopt_attach(
     struct agent_task *task, struct given *given, struct cadre_error *error)
 {
@@ -174,7 +174,7 @@ static cadre_status adopt_adopt(struct agent *agent, struct given *given, struct
 {
     if (agent_task_count(agent) >= AGENT_ENTRIES(agent->setup.core.slots)) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "this worker's %u slots have no place for another task", agent->setup.core.slots);
+            "this worker's %u slots have no room for another task", agent->setup.core.slots);
     }
     CADRE_TRY(keeper_connect(keeper, &given->socket, error));
     CADRE_TRY(receive_hello(given, keeper, error));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loop between the core and the world: events in, actions carried out. */
+ * Feeds events to the core (worker/core/agent_core.h) and carries its actions out: tasks,
+ * sockets, messages. Called by the daemon, `cadre run` and the other files of this folder. */
 #include "worker/host/agent/agent.h"
 
 #include <stdarg.h>
@@ -116,10 +117,11 @@ static void agent_spawn(struct agent *agent, struct task_ref ref)
     if (status != CADRE_OK) {
         task->gpu_slot = -1;
         agent_task_failed(agent, ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
-    } /* else its keeper tells: keeper_link.c */
+    } /* else its keeper reports it: keeper_link.c */
 }
 
-/* The core leaves who we are to us, and which tasks are still here to its own listing. */
+/* Fills in the parts of a hello that the core does not have: name, host, limits; and lists the
+ * tasks that are here. */
 static void send_hello(struct agent *agent, struct agent_up *up)
 {
     size_t count = 0;
@@ -177,7 +179,7 @@ static void agent_act(
             task_socket_close(task);
             agent->callbacks.collect(agent->user, action->task);
         } else {
-            agent_task_collected(agent, action->task, CADRE_OK, ""); /* it never got a place */
+            agent_task_collected(agent, action->task, CADRE_OK, ""); /* it never got a slot */
         }
         break;
     case AGENT_ACTION_PUBLISH:
@@ -223,8 +225,8 @@ void agent_arm_tick(struct agent *agent)
     uv_timer_start(&agent->tick, on_tick, wait_ms, 0);
 }
 
-/* In debug builds, and in those for AddressSanitizer, which all tests run in: it walks the table,
- * which is too much for each frame of a busy host. */
+/* Checks the core's invariants, in debug builds and in those for AddressSanitizer, which all
+ * tests run in: it walks the table, which is too much for each frame of a busy host. */
 static void check_core(const struct agent_core *core)
 {
 #if !defined NDEBUG || defined __SANITIZE_ADDRESS__
@@ -269,7 +271,7 @@ void agent_step(struct agent *agent, struct agent_event *event)
     agent_arm_tick(agent);
 }
 
-/* At once, or after the actions in hand when it came out of one of them. */
+/* Steps the core at once, or after the current actions when the event came out of one of them. */
 static void agent_complete(struct agent *agent, const struct agent_event *event, const char *text)
 {
     struct deferred now;
@@ -295,7 +297,7 @@ void agent_step_after(struct agent *agent, const struct agent_event *event)
     agent_complete(agent, event, "");
 }
 
-/* With a slash in it, so that nobody looks for it in PATH. */
+/* With a slash in it, so that exec does not look it up in PATH. */
 static char *program_to_start(const char *program)
 {
     char *path = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The agent's inside, shared by its files only. */
+ * Private to the agent: shared by the files of this folder only. */
 #ifndef CADRE_WORKER_AGENT_STATE_H
 #define CADRE_WORKER_AGENT_STATE_H
 
@@ -9,11 +9,11 @@
 #include "worker/host/agent/agent.h"
 #include "common/base/log_ratelimit.h"
 
-/* A task's last line on stderr, kept for the sentence about its end. */
-struct last_line {
+/* A task's last line on stderr, kept for the report of its end. */
+struct last_text_line {
     char text[LIMIT_TEXT_BYTES];
     size_t size;
-    bool ended; /* the next byte starts a new line */
+    bool ended; /* the next byte starts a new text line */
 };
 
 /* One end of a connection between a program and us, from accept to the end of its closing. */
@@ -41,9 +41,9 @@ struct agent_task {
     char *restore; /* NULL: from the beginning */
     int memory;    /* of a parameter server, the agent's; -1: none */
     int32_t
-        gpu_slot; /* the slot of this host whose GPUs it has, while its process lives; -1: none */
-    char *keeper_path; /* where its keeper listens for the next life of this daemon; NULL: the task
-                          ends with us */
+        gpu_slot; /* the slot of this host whose GPUs it has, while its process runs; -1: none */
+    char *keeper_path; /* where its keeper listens for the next incarnation of this daemon; NULL:
+                        * the task ends with us */
     bool inherit_environment;
     int bound; /* the socket of socket_path, until the loop listens on it; -1: none */
     uv_pipe_t listener;
@@ -52,25 +52,25 @@ struct agent_task {
     struct task_connection *connection;  /* the one that is served */
     struct log_ratelimit log_ratelimit;  /* of what it does on its socket */
     uv_poll_t keeper;                    /* of keeper_socket */
-    int keeper_socket;                   /* -1: no keeper, or it is gone */
-    pid_t keeper_pid;                    /* 0: it is not our child, an earlier life's */
+    int keeper_socket;                   /* -1: no keeper, or its connection ended */
+    pid_t keeper_pid;                    /* 0: the child of an earlier incarnation of the daemon */
     bool has_process;                    /* and it has not ended */
     bool reaped;
-    bool swept; /* nothing that it left behind is left */
+    bool swept; /* no process that it left behind runs any more */
     pid_t pid;
     struct task_exit exit;
     uv_pipe_t pipes[2]; /* stdout, stderr */
     unsigned pipes_open;
     bool output_paused; /* they are not read */
-    uv_timer_t drain;   /* after the exit: how long pipes may stay open and strays may live */
-    bool drained;       /* it has run out */
-    bool reported;      /* the core knows how it ended */
-    struct last_line last_line;
+    uv_timer_t drain;   /* after the exit: how long pipes may stay open and strays may run */
+    bool drained;       /* the drain timer has expired */
+    bool reported;      /* its end was reported to the core */
+    struct last_text_line last_text_line;
     unsigned handles; /* open uv handles in this struct: freed at 0 once forgotten */
     bool forgotten;
 };
 
-/* A completion that came while actions were carried out: done right after. */
+/* A completion that came while actions were carried out: it is handled after them. */
 struct deferred {
     struct deferred *next;
     struct agent_event event;
@@ -85,7 +85,7 @@ struct agent {
     char *name;
     char *host;
     char *mesh_host;
-    struct term term; /* of the coordinator that was obeyed last */
+    struct term term; /* of the coordinator that was accepted last */
     void *core_memory;
     struct agent_core *core;
     struct agent_action *actions;
@@ -101,7 +101,7 @@ struct agent {
     char *keeper_program;
     uv_signal_t child;        /* SIGCHLD: keepers, and strays of one that was killed */
     bool strays;              /* there may be some */
-    struct wire_arena *arena; /* of the frame in hand */
+    struct wire_arena *arena; /* of the frame that is handled */
     struct wire_buffer frame; /* being packed */
     bool closing;
     unsigned handles;
@@ -111,58 +111,71 @@ struct agent {
 
 /* agent.c: one event into the core, its actions carried out. */
 void agent_step(struct agent *agent, struct agent_event *event);
-/* The same for one that may have come out of the actions of another: then it is done after them. It
- * borrows nothing. */
+/* The same for an event that may have come out of the actions of another: then it is handled
+ * after them. It borrows nothing. */
 void agent_step_after(struct agent *agent, const struct agent_event *event);
+/* Starts the timer for the core's next deadline. */
 void agent_arm_tick(struct agent *agent);
-/* Nothing of the task is needed any more; it is freed when its handles are closed. */
+/* Removes the task; it is freed when its handles are closed. */
 void agent_forget(struct agent *agent, struct task_ref ref);
+/* The task; NULL when it is not here. */
 struct agent_task *agent_task_find(struct agent *agent, struct task_ref ref);
+/* Sends a formatted message to callbacks->notice. */
 void agent_notice(struct agent *agent, struct task_ref task, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* lifetime.c: handles are counted: a forgotten task is freed with its last one, a closing agent
- * with its last one. */
+/* lifetime.c counts handles: a forgotten task is freed with its last one, a closing agent with
+ * its last one. This adds one. */
 void agent_task_handle_opened(struct agent_task *task);
+/* Subtracts a handle of the task. */
 void agent_task_handle_closed(struct agent_task *task);
+/* Frees a forgotten task without open handles. */
 void agent_task_free_if_closed(struct agent_task *task);
 
-/* agent.c: a copy of the start that lives as long as the task. */
+/* agent.c: copies the start into the task's arena. */
 cadre_status agent_copy_start(
     struct agent_task *task, const struct agent_start *start, struct cadre_error *error);
 
-/* adopt.c: what the next life of this daemon has to know of the task. */
+/* adopt.c: the note with which the next incarnation of this daemon takes the task over. */
 cadre_status adopt_note(
     const struct agent_task *task, struct wire_buffer *note, struct cadre_error *error);
 
 /* gpu_slots.c: the first slot that no other task has; only when all are taken, one of a task's.
- * Places of tasks that are told to be gone are free. */
+ * Slots of tasks whose end was reported are free. */
 int32_t gpu_slot_choose(const struct agent *agent);
 
-/* process.c. Starts a keeper for it; whether the task runs is told later. */
+/* process.c. Starts a keeper for the task; it reports afterwards whether the task runs. */
 cadre_status process_spawn(struct agent_task *task, struct cadre_error *error);
-/* It runs; the descriptors of its output are ours now. */
+/* The keeper reported that it runs; the descriptors of its output are ours now. */
 void process_started(struct agent_task *task, pid_t pid, const int fds[2]);
+/* The keeper reported its end; `status` as of waitpid. */
 void process_ended(struct agent_task *task, int status);
+/* The keeper reported that no process of the task is left. */
 void process_swept(struct agent_task *task);
-/* Why it does not run, as launch_process says it. */
+/* The error for `errnum` of launch_process(). */
 cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error);
-/* Tells the core of an end, once nothing of the task is left. */
+/* Reports an end to the core, once nothing of the task is left. */
 bool process_finish(struct agent_task *task);
-/* One that is stopped goes on with the signal: none can be out of its reach. */
+/* Sends a signal to the task; a stopped (SIGSTOP) task is continued with it, so that every
+ * signal has its effect. */
 void process_signal(struct agent_task *task, int signal);
+/* Stops or continues reading the task's pipes. */
 void process_set_output_paused(struct agent_task *task, bool held);
-/* Nothing of the task is needed any more: its keeper ends it, and goes. */
+/* Makes the keeper end what is left of the task, and exit. */
 void process_close(struct agent_task *task);
 
 /* task_socket.c */
-/* On the socket that is bound. */
+/* Listens on the socket that is bound. */
 cadre_status task_socket_listen(struct agent_task *task, struct cadre_error *error);
-/* Hears who is connected, once the core was told that the task runs: a program may be here before
- * its keeper has told us so. */
+/* Reads from the connected program, once the core has the task as running: a program may connect
+ * before its keeper has reported that it runs. */
 void task_socket_read(struct agent_task *task);
+/* Sends to the program; drops it when no program is connected. */
 void task_socket_send(struct agent_task *task, const struct task_down *down);
+/* Sends the reason of a refusal, and closes the connection. */
 void task_socket_refuse(struct agent_task *task, cadre_status code, const char *text);
-void task_socket_drop(struct agent_task *task);  /* the connection, if there is one */
-void task_socket_close(struct agent_task *task); /* the listener and the connection */
+/* Closes the connection, if there is one. */
+void task_socket_drop(struct agent_task *task);
+/* Closes the listener and the connection. */
+void task_socket_close(struct agent_task *task);
 
 #endif

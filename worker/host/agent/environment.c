@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The environment of a task, layer by layer in rising precedence (environment.h). Called by
+ * process.c before it starts the keeper. */
 #include "worker/host/agent/environment.h"
 
 #include <inttypes.h>
@@ -23,7 +25,7 @@ static cadre_status agent_environment_put(
     const char *equals = item != NULL ? strchr(item, '=') : NULL;
     if (equals == NULL) {
         free(item);
-        return item == NULL ? no_memory(error) : CADRE_OK; /* a nameless item is dropped */
+        return item == NULL ? no_memory(error) : CADRE_OK; /* an item without a name is dropped */
     }
     size_t name = (size_t)(equals - item) + 1;
     for (size_t i = 0; i < environment->count; i++) {
@@ -61,8 +63,8 @@ __attribute__((format(printf, 3, 4))) static cadre_status put_text(
     return agent_environment_put(environment, item, error);
 }
 
-/* What nobody but Cadre may set, also when Cadre does not: a checkpoint that the coordinator knows
- * nothing of, say. */
+/* Removes variables that only Cadre may set, also when Cadre does not set them: the path of a
+ * checkpoint of which the coordinator has no record, for instance. */
 static void agent_environment_drop(struct environment *environment, const char *name)
 {
     size_t length = strlen(name);
@@ -77,7 +79,7 @@ static void agent_environment_drop(struct environment *environment, const char *
     }
 }
 
-/* Where it goes on from, and where it leaves checkpoints. */
+/* The checkpoint that it goes on from, and the folder for its own. */
 static cadre_status put_checkpoints(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -96,7 +98,8 @@ static cadre_status put_checkpoints(
     return put_text(environment, error, "CADRE_CHECKPOINT_EVERY=%" PRIu64, spec->checkpoint_every);
 }
 
-/* Of this host, which its operator knows: where plugin and NCCL are, and by what they go. */
+/* Variables of the daemon that describe this host, set by its operator: where plugin and NCCL
+ * are, and NCCL's settings. */
 static const char *const host_names[] = {
     "CADRE_PLUGIN=", "CADRE_NCCL=", "CUDA_DEVICE_ORDER=", "NCCL_"};
 
@@ -109,7 +112,7 @@ static bool is_of_host(const char *item)
     return is;
 }
 
-/* Which GPUs are its own: of the slot of this host that it has. */
+/* The GPUs of the task: those of its slot on this host. */
 static cadre_status put_gpus(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -149,7 +152,7 @@ static cadre_status put_base(
 static const char *const ps_role_names[] = {"CADRE_TASK_TYPE", "CADRE_TASK_INDEX", "CADRE_WORKERS",
     "CADRE_SERVERS", "CADRE_EVALUATORS", "CADRE_SERVER_BACKUPS", "CADRE_SERVER_MEMORY"};
 
-/* Which task of a job with parameter servers it is. */
+/* The task's type and index in a job with parameter servers. */
 static cadre_status put_ps_job(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error)
 {
@@ -189,7 +192,7 @@ static cadre_status put_cadre(
     CADRE_TRY(put_text(environment, error, "CADRE_JOB=%" PRIu64, ref.job.n));
     CADRE_TRY(put_text(environment, error, "CADRE_SLOT=%" PRIu32, ref.slot));
     CADRE_TRY(put_text(environment, error, "CADRE_INCARNATION=%" PRIu64, ref.incarnation));
-    /* For the ledger the chief of a crew is the whole job. */
+    /* For the ledger the chief of a ps job is the whole job. */
     bool ps_job = ps_job_is_set(&task->start.spec.ps_job);
     uint32_t tasks = ps_job ? 1 : task->start.task_count;
     uint32_t least = ps_job ? 1 : task->start.spec.workers_min;

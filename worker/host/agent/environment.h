@@ -12,15 +12,16 @@ struct environment {
     size_t capacity;
 };
 
-/* In rising precedence: this process's own (only when the launch says so) or PATH, HOME, LANG and
- * TMPDIR, and what the host's operator says of its GPUs (CADRE_PLUGIN, CADRE_NCCL,
- * CUDA_DEVICE_ORDER, NCCL_*); the job's; Cadre's CADRE_* variables and CUDA_VISIBLE_DEVICES, which
- * nobody may override. */
+/* In rising precedence: this process's own (only when the launch asks for it) or PATH, HOME,
+ * LANG and TMPDIR, and the GPU settings of the host's operator (CADRE_PLUGIN, CADRE_NCCL,
+ * CUDA_DEVICE_ORDER, NCCL_*); the job's; Cadre's CADRE_* variables and CUDA_VISIBLE_DEVICES,
+ * which a job cannot override. */
 cadre_status environment_of_task(
     struct environment *environment, const struct agent_task *task, struct cadre_error *error);
+/* Frees the list. */
 void environment_free(struct environment *environment);
 
-/* The variable by which a stray process is known to belong to a task:
+/* The variable that shows to which task a stray process belongs:
  * "CADRE_TASK=<job>.<slot>.<incarnation>". */
 #define ENVIRONMENT_TASK "CADRE_TASK"
 

@@ -31,7 +31,7 @@ static bool fits_host(const struct head *head)
     struct head own;
     CADRE_CLOSE_AT_EXIT int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     if (fd < 0 || read_head(fd, &own) < sizeof own) {
-        return true; /* not known here: the kernel decides */
+        return true; /* an architecture without an entry here: the kernel decides */
     }
     if (head->ident[EI_DATA] != own.ident[EI_DATA]) {
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which of the host's slots a task has, from its start to its end: what belongs to a slot (GPUs) is
- * then its own. A slot of a job has nothing to do with it. */
+ * Assigns one of the host's slots to a task, from its start to its end: what belongs to the slot
+ * (GPUs) is then the task's own. It is independent of the task's slot in its job. */
 #include "worker/host/agent/agent_state.h"
 
 static uint32_t task_count_of(const struct agent *agent, int32_t gpu_slot)

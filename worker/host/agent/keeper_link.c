@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The connection to a task's keeper on our loop: starts keepers, sends SIGNAL and END, and turns
+ * their messages into calls of process.c. */
 #include "worker/host/agent/keeper_link.h"
 
 #include <errno.h>
@@ -27,9 +29,9 @@ static void close_link(struct agent_task *task)
     uv_close((uv_handle_t *)&task->keeper, on_link_closed);
 }
 
-/* A child of ours that has closed its socket is at its end: it is not left as a zombie. One that
- * lives on heeds somebody else now, and would let us wait for ever: it goes, and the task with it.
- */
+/* Waits for a keeper of ours that has closed its socket, so that it does not stay a zombie. One
+ * that still runs is connected to another daemon, and waiting for it would block for ever: it is
+ * killed, and the task with it. */
 static void keeper_link_reap(struct agent_task *task)
 {
     if (task->keeper_pid > 0) {
@@ -40,14 +42,14 @@ static void keeper_link_reap(struct agent_task *task)
     }
 }
 
-/* ---- what it tells ---- */
+/* ---- its messages ---- */
 
 static void fail_start(struct agent_task *task, int errnum)
 {
     struct cadre_error error = {0};
     cadre_status status = process_explain(task, errnum, &error);
     task->gpu_slot = -1;
-    task->reported = true; /* nothing more is expected of it */
+    task->reported = true; /* no further report follows */
     agent_task_failed(task->agent, task->ref, status == CADRE_NOT_FOUND ? 127 : 126, error.text);
 }
 
@@ -95,17 +97,18 @@ static void on_message(
     }
 }
 
-/* The kernel has killed the task with it. What the task had started is ours to end now. */
+/* The kernel has killed the task with its keeper. This agent has to end what the task had
+ * started. */
 static void on_process_lost(struct agent_task *task)
 {
     agent_notice(task->agent, task->ref, "the keeper of the task was killed, and the task with it");
     orphans_kill(task->socket_path, NULL);
     task->agent->strays = true;
-    (void)raise(SIGCHLD); /* looks for them, also when none has died yet */
+    (void)raise(SIGCHLD); /* finds them, also when none has died yet */
     process_ended(task, SIGKILL);
 }
 
-/* It is gone, or speaks nothing that we understand. */
+/* The keeper has exited, or is of another version. */
 static void on_keeper_lost(struct agent_task *task, int why)
 {
     close_link(task);
@@ -175,8 +178,8 @@ cadre_status keeper_link_start(
     }
     CADRE_TRY(keeper_start(task->agent->keeper_program, launch, task->memory, mark, &socket,
         &task->keeper_pid, error));
-    cadre_status status =
-        keeper_link_attach(task, socket, error); /* else the keeper sees its end */
+    cadre_status status = keeper_link_attach(task, socket, error); /* else the keeper reads the end
+                                                                    * of the connection */
     if (status != CADRE_OK) {
         task->keeper_pid = 0;
     }
@@ -187,7 +190,8 @@ void keeper_link_send(struct agent_task *task, uint32_t type, int64_t value)
 {
     if (task->keeper_socket >= 0) {
         (void)keeper_send(task->keeper_socket,
-            &(struct keeper_message){.type = type, .value = value}, NULL, 0); /* its end is heard */
+            &(struct keeper_message){.type = type, .value = value}, NULL, 0); /* its exit closes
+                                                                               * the connection */
     }
 }
 
@@ -195,6 +199,6 @@ void keeper_link_end(struct agent_task *task)
 {
     keeper_link_send(task, KEEPER_END, 0);
     if (task->keeper_socket >= 0 && task->keeper_pid > 0) {
-        kill(task->keeper_pid, SIGCONT); /* should somebody have stopped it */
+        kill(task->keeper_pid, SIGCONT); /* in case it was stopped */
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From open to close: what an agent and its tasks hold, and when the last of it is gone. */
+ * Opens and closes an agent: its memory, handles and tasks, which are freed with their last
+ * handle. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,8 +161,8 @@ static void ignore_broken_pipes(void)
     }
 }
 
-/* A keeper; or of our session, which no task and nothing that a task starts is in: a process that
- * this one forked for itself (worker/host/isolate/uid_holder.h). */
+/* Spares keepers, and processes of our own session: those that this one forked for itself
+ * (worker/host/isolate/uid_holder.h). No task, and no process of one, is in our session. */
 static bool is_spared(pid_t pid, const void *user)
 {
     const struct agent *agent = user;
@@ -176,7 +177,7 @@ static bool is_spared(pid_t pid, const void *user)
     return task != NULL;
 }
 
-/* Keepers that are gone say so by their sockets. */
+/* Keepers that have exited are found by their sockets. */
 static void on_child(uv_signal_t *handle, int number)
 {
     (void)number;
@@ -234,7 +235,8 @@ void agent_close(struct agent *agent, void (*done)(void *user), void *user)
     agent->closed_user = user;
     uv_timer_stop(&agent->tick);
     while (agent->tasks != NULL) {
-        agent_forget(agent, agent->tasks->ref); /* each handle of its is open until all is gone */
+        agent_forget(agent, agent->tasks->ref); /* a handle of the task's stays open until its
+                                                 * processes have ended */
     }
     close_handles(agent);
 }

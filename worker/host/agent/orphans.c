@@ -14,7 +14,7 @@
 #include "common/base/cleanup.h"
 #include "worker/host/agent/process_variable.h"
 
-/* Who is killed may have started another meanwhile: passes, until one finds nobody. */
+/* A process that is killed may have started another meanwhile: passes, until one finds none. */
 #define PASSES_MAX 16
 #define DEATH_MS   2000
 
@@ -25,14 +25,14 @@ struct search {
     void (*reported)(pid_t pid);
 };
 
-/* A daemon in a container may have a folder of the same path, and its tasks name that. */
+/* A daemon in a container may have a folder of the same path, which its tasks name. */
 static bool is_our_folder(const char *folder, pid_t pid)
 {
     char path[4096];
     struct stat here;
     struct stat there;
     if (stat(folder, &here) != 0) {
-        return true; /* nothing is there by which they could be told apart */
+        return true; /* there is nothing to compare */
     }
     snprintf(path, sizeof path, "/proc/%d/root%s", (int)pid, folder);
     return stat(path, &there) == 0 && here.st_dev == there.st_dev && here.st_ino == there.st_ino;
@@ -49,8 +49,8 @@ static bool is_sought(const struct search *search, pid_t pid)
            (search->spared == NULL || !search->spared(socket, search->user));
 }
 
-/* Killed, and waited for: nobody writes in its folders any more. The descriptor makes sure that it
- * is still the one that was looked at. */
+/* Kills it and waits, so that it does not write in its folders any more. The descriptor makes
+ * sure that it is still the process that was examined. */
 static bool kill_if_sought(const struct search *search, pid_t pid)
 {
     CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task's process, as its keeper tells of it: its start, its output, its end. */
+ * A task's process, by the reports of its keeper: its start, its output, its end. Called by
+ * agent.c for the core's actions and by keeper_link.c for reports. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -11,31 +12,32 @@
 #include "worker/host/agent/environment.h"
 #include "worker/host/agent/keeper_link.h"
 
-/* How long, after the process is gone, its pipes may stay open and strays may resist: longer only
- * what nobody can kill. */
+/* How long, after the process has ended, its pipes may stay open and strays may run: longer only
+ * what the kernel does not kill. */
 #define DRAIN_MS 500
 
-/* More than any pipe holds: what is in it when it is given up. */
+/* More than any pipe holds: the most that is read when a pipe is given up. */
 #define REMAINING_BYTES_MAX ((size_t)1024 * 1024)
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-static void store_last_line(struct last_line *line, const char *bytes, size_t size)
+static void store_last_text_line(struct last_text_line *text_line, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        if (bytes[i] == '\n' || bytes[i] == '\r') { /* progress bars draw a line again and again */
-            line->ended = line->ended || line->size > 0;
+        if (bytes[i] == '\n' || bytes[i] == '\r') { /* progress bars print one text line again
+                                                     * and again */
+            text_line->ended = text_line->ended || text_line->size > 0;
             continue;
         }
-        if (line->ended) {
-            line->size = 0;
-            line->ended = false;
+        if (text_line->ended) {
+            text_line->size = 0;
+            text_line->ended = false;
         }
-        if (line->size < sizeof line->text - 1) {
-            line->text[line->size++] = bytes[i];
+        if (text_line->size < sizeof text_line->text - 1) {
+            text_line->text[text_line->size++] = bytes[i];
         }
     }
-    line->text[line->size] = '\0';
+    text_line->text[text_line->size] = '\0';
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
@@ -46,7 +48,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buffer)
     buffer->len = buffer->base != NULL ? READ_BYTES : 0;
 }
 
-/* Why the kernel ended it comes before what it said last. */
+/* The reason why the kernel ended it comes before its last text line. */
 static void end_group(struct agent_task *task)
 {
     struct task_cgroup *group = &task->confinement.group;
@@ -58,7 +60,7 @@ static void end_group(struct agent_task *task)
     }
     cgroup_usage(group, &report);
     cgroup_explain(&report, &asked, task->exit.code != 0 || task->exit.signal != 0,
-        task->last_line.text, sizeof task->last_line.text);
+        task->last_text_line.text, sizeof task->last_text_line.text);
     if (!cgroup_kill(group, 0) || !cgroup_remove(group)) {
         agent_notice(task->agent, task->ref, "the task's control group %s cannot be removed",
             group->folders[0]);
@@ -68,7 +70,7 @@ static void end_group(struct agent_task *task)
 
 bool process_finish(struct agent_task *task)
 {
-    /* What it said last may still be in its socket: why it ended, maybe. */
+    /* Its last message may still be in its socket: the reason of its end, maybe. */
     bool waits =
         task->pipes_open > 0 || task->connection != NULL || (!task->swept && !task->drained);
     if (!task->reaped || waits || task->reported) {
@@ -78,7 +80,7 @@ bool process_finish(struct agent_task *task)
     uv_timer_stop(&task->drain);
     end_group(task);
     struct agent_event event = {.type = AGENT_EVENT_EXITED, .task = task->ref, .exit = task->exit};
-    memcpy(event.exit.text, task->last_line.text, sizeof event.exit.text);
+    memcpy(event.exit.text, task->last_text_line.text, sizeof event.exit.text);
     agent_step(task->agent, &event);
     return true;
 }
@@ -105,7 +107,7 @@ static void pass_output(
 {
     enum agent_stream which = pipe == &task->pipes[0] ? AGENT_STDOUT : AGENT_STDERR;
     if (which == AGENT_STDERR) {
-        store_last_line(&task->last_line, bytes, size);
+        store_last_text_line(&task->last_text_line, bytes, size);
     }
     task->agent->callbacks.output(
         task->agent->user, task->ref, which, (const uint8_t *)bytes, size);
@@ -123,7 +125,8 @@ static void on_output(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer)
     }
 }
 
-/* What is in the pipe now; nothing that comes later. True: somebody holds it open. */
+/* Reads what is in the pipe now, and nothing that comes after. True: a process still holds it
+ * open. */
 static bool read_remaining(struct agent_task *task, uv_pipe_t *pipe)
 {
     char bytes[4096];
@@ -151,13 +154,13 @@ static void on_drained(uv_timer_t *timer)
             open = read_remaining(task, &task->pipes[i]) || open;
             close_pipe(&task->pipes[i]);
         }
-        if (open) { /* else it was only held: agent_set_output_paused */
+        if (open) { /* else reading was only paused */
             agent_notice(task->agent, task->ref,
                 "a process that the task left behind holds its output open; what it writes from "
                 "now on is dropped");
         }
         task_socket_drop(task);
-        return; /* the end of the closing finishes it */
+        return; /* the end of uv_close() calls this again */
     }
     if (task->connection != NULL) {
         agent_notice(task->agent, task->ref,
@@ -239,14 +242,14 @@ void process_started(struct agent_task *task, pid_t pid, const int fds[2])
     for (int i = 0; i < 2; i++) {
         if (uv_pipe_open(&task->pipes[i], fds[i]) == 0) {
             read_pipe(task, i);
-        } else { /* the loop cannot wait for it: its output is lost, the task is not */
+        } else { /* the loop cannot poll the pipe: its output is lost, the task runs */
             close(fds[i]);
             close_pipe(&task->pipes[i]);
         }
     }
 }
 
-/* The shells' answer to "why does it not start", in one sentence. */
+/* The reason why a program does not start, in one sentence, as shells give it. */
 cadre_status process_explain(const struct agent_task *task, int errnum, struct cadre_error *error)
 {
     const char *name = task->start.spec.program.name;
@@ -337,7 +340,7 @@ void process_close(struct agent_task *task)
     keeper_link_end(task);
     task->has_process = false;
     if (task->drain.data == NULL) {
-        return; /* it never got as far as a process */
+        return; /* it has no process yet */
     }
     close_pipe(&task->pipes[0]);
     close_pipe(&task->pipes[1]);

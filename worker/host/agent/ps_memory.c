@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a parameter server's variables lie in: a piece of memory that is the daemon's, so that a
- * server that dies finds it again in its next life on this host. It is given on only from one life
- * to the next: when the slot was elsewhere meanwhile, what lies here is of the past. */
+ * The memory of parameter servers' variables, which is the daemon's, so that the next attempt of
+ * a server that died on this host finds it again. It is passed on from one attempt to the next
+ * only: when the slot ran elsewhere meanwhile, the memory here is out of date. */
 #include "worker/host/agent/ps_memory.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 
 struct ps_memory {
     struct ps_memory *next; /* older ones */
-    struct task_ref last;   /* the newest life that it is for */
-    int fd;                 /* -1: no life was started yet */
+    struct task_ref last;   /* the newest attempt that it is for */
+    int fd;                 /* -1: no attempt was started yet */
 };
 
 bool ps_memory_is_for(const struct agent_start *start)
@@ -42,8 +42,8 @@ static void ps_memory_drop(struct ps_memory **at)
     free(memory);
 }
 
-/* The oldest of which no task is here goes when there are too many: the coordinator said nothing of
- * their jobs for long. */
+/* When there are too many, frees the oldest of a job without a task here: the coordinator has
+ * sent nothing about those jobs for long. */
 static void make_room(struct agent *agent)
 {
     uint32_t count = 0;
@@ -77,7 +77,7 @@ bool ps_memory_reserve(struct agent *agent, const struct agent_start *start)
     return true;
 }
 
-/* Out of the way of the standard streams of a task. */
+/* A memfd with a number above those of a task's standard streams. */
 static int new_memory(void)
 {
     CADRE_CLOSE_AT_EXIT int made = memfd_create("cadre-server", MFD_CLOEXEC);
@@ -90,7 +90,7 @@ cadre_status ps_memory_open(
     struct ps_memory *memory = *ps_memory_find(agent, task);
     if (memory == NULL || memory->last.incarnation != task.incarnation) {
         return cadre_error_set(
-            error, CADRE_ABORTED, "the memory of this server was forgotten before it was started");
+            error, CADRE_ABORTED, "the memory of this server was freed before it was started");
     }
     if (memory->fd < 0) {
         memory->fd = new_memory();
@@ -107,7 +107,7 @@ cadre_status ps_memory_adopt(
 {
     struct ps_memory **at = ps_memory_find(agent, task);
     if (*at != NULL && (*at)->last.incarnation > task.incarnation) {
-        return CADRE_OK; /* the slot's next life has it already */
+        return CADRE_OK; /* the slot's next attempt has it already */
     }
     if (*at != NULL) {
         ps_memory_drop(at);

@@ -8,24 +8,25 @@
 /* Whether the task is a parameter server. */
 bool ps_memory_is_for(const struct agent_start *start);
 
-/* It will be started: it takes over what its predecessor had here, else it gets empty memory.
- * False: out of memory. */
+/* Reserves memory for a server that will be started: that of its predecessor here, else empty
+ * memory. False: out of memory. */
 bool ps_memory_reserve(struct agent *agent, const struct agent_start *start);
 
-/* *ret_fd stays the agent's; a child of this process may inherit it. ABORTED: the job was forgotten
- * meanwhile. */
+/* The descriptor of the memory: *ret_fd stays the agent's; a child of this process may inherit
+ * it. ABORTED: the job was forgotten meanwhile. */
 cadre_status ps_memory_open(
     struct agent *agent, struct task_ref task, int *ret_fd, struct cadre_error *error);
 
-/* What an earlier life of this process kept for a task that runs; takes *fd. */
+/* Takes over what an earlier incarnation of this process kept for a task that runs; takes *fd. */
 cadre_status ps_memory_adopt(
     struct agent *agent, struct task_ref task, int *fd, struct cadre_error *error);
 
-/* The job is over here; a process that still has its memory loses nothing. */
+/* The job is over here: frees its memory; a process that has it mapped keeps it. */
 void ps_memory_forget(struct agent *agent, struct job_id job);
+/* Frees all memory, at the agent's end. */
 void ps_memory_close(struct agent *agent);
 
-/* The jobs of which there is some, each once; returns how many, at most `room`. */
+/* The jobs that have memory here, each once; returns how many, at most `room`. */
 size_t ps_memory_jobs(const struct agent *agent, struct job_id *ret_jobs, size_t room);
 
 #endif

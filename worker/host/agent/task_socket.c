@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The Unix socket on which one task is served. Who connects is known by the path: each task has its
- * own, and only its user may open it. One connection at a time; a second one is told so and closed.
- */
+ * The Unix socket on which one task is served. The path shows which task connects: each task has
+ * its own, and only its user may open it. One connection at a time; a second one is refused with
+ * a message. Called by agent.c for the core's actions. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,10 +15,11 @@
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-/* What may wait for a program that does not read; it could make us send without end. */
+/* The most that may wait for a program that does not read; without a bound the queue would grow
+ * for ever. */
 #define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
 
-/* A program can do what is told here in a loop. */
+/* Logs through a rate limit, because a program can cause such an event in a loop. */
 __attribute__((format(printf, 2, 3))) static void task_socket_note(
     struct agent_task *task, const char *format, ...)
 {
@@ -32,7 +33,7 @@ __attribute__((format(printf, 2, 3))) static void task_socket_note(
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     if (suppressed > 0) {
-        agent_notice(task->agent, task->ref, "%s (and %" PRIu64 " times what is not told)", text,
+        agent_notice(task->agent, task->ref, "%s (and %" PRIu64 " times what is not shown)", text,
             suppressed);
     } else {
         agent_notice(task->agent, task->ref, "%s", text);
@@ -61,7 +62,7 @@ static void on_connection_closed(uv_handle_t *handle)
     agent_task_handle_closed(task);
 }
 
-/* Ends a connection; the task forgets it first, so that a new one may come. */
+/* Ends a connection; it is taken off the task first, so that a new one may come. */
 static void agent_task_socket_drop(struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
@@ -93,7 +94,7 @@ void task_socket_drop(struct agent_task *task)
 
 static void on_written(uv_write_t *request, int status)
 {
-    (void)status; /* the reading side sees a broken connection */
+    (void)status; /* the reading side notices a broken connection */
     free(request);
 }
 
@@ -104,7 +105,7 @@ static void on_written_last(uv_write_t *request, int status)
     agent_task_socket_drop(connection);
 }
 
-/* What does not fit into the socket now waits in a request. */
+/* Queues what does not fit into the socket now. */
 static void queue_write(
     struct task_connection *connection, const void *bytes, size_t size, bool last)
 {
@@ -153,8 +154,7 @@ void task_socket_send(struct agent_task *task, const struct task_down *down)
     }
     const uv_stream_t *stream = (const uv_stream_t *)&task->connection->pipe;
     if (uv_stream_get_write_queue_size(stream) > UNREAD_BYTES_MAX) {
-        task_socket_note(
-            task, "the program does not read what it is told: its connection is closed");
+        task_socket_note(task, "the program does not read its messages: its connection is closed");
         on_connection_lost(task->connection);
         return;
     }
@@ -277,7 +277,7 @@ static void on_bytes(uv_stream_t *stream, ssize_t got, const uv_buf_t *buffer)
     free(buffer->base);
 }
 
-/* Another task of the same job runs as the same user. */
+/* Checks the peer, because another task of the same job runs as the same user. */
 static bool is_of_task(const struct task_connection *connection)
 {
     struct agent_task *task = connection->task;
@@ -363,12 +363,12 @@ void task_socket_close(struct agent_task *task)
 {
     struct task_connection *next;
     for (struct task_connection *at = task->connections; at != NULL; at = next) {
-        next = at->next; /* also those that never read why they are refused */
+        next = at->next; /* also those that never read their refusal */
         agent_task_socket_drop(at);
     }
     if (task->log_ratelimit.suppressed > 0) {
         agent_notice(task->agent, task->ref,
-            "what it did on its socket was not told %" PRIu64 " times",
+            "what it did on its socket was not shown %" PRIu64 " times",
             task->log_ratelimit.suppressed);
         task->log_ratelimit.suppressed = 0;
     }

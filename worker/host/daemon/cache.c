@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs and files that jobs had, kept for the next one. The time of access says when a content
- * was last used: it is set here, whatever the file system does by itself. What has to go is listed
- * and removed by a thread of the pool. */
+ * The cache of programs and files that jobs had, for the next job. The time of access records
+ * when a content was last used: it is set here, whatever the file system does by itself. A
+ * thread of the pool lists and removes what exceeds --cache-limit. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void daemon_cache_sum(struct daemon *daemon, const struct contents *conte
     }
 }
 
-/* ---- what is let go ---- */
+/* ---- eviction ---- */
 
 struct cache_shrink {
     struct file_work work;
@@ -111,7 +111,7 @@ static void daemon_cache_evict(void *user)
     struct contents contents;
     shrink->listed = daemon_cache_list(shrink->folder, &contents);
     for (size_t i = 0; i < contents.count; i++) {
-        shrink->left_bytes += contents.items[i].bytes; /* whatever else became of them */
+        shrink->left_bytes += contents.items[i].bytes; /* also those that could not be removed */
     }
     if (shrink->listed && contents.count > 0) {
         qsort(contents.items, contents.count, sizeof contents.items[0], by_use);
@@ -148,7 +148,7 @@ static void after_evict(void *user)
         daemon->counts.cache_evicted_bytes += done->evicted_bytes;
     }
     if (done->evicted_bytes > 0) {
-        log_event(LOG_LEVEL_DEBUG, "cache", "contents are let go: --cache-limit",
+        log_event(LOG_LEVEL_DEBUG, "cache", "contents are removed: --cache-limit",
             LOG_U64("bytes", done->evicted_bytes));
     }
     shrink_free(done);
@@ -157,7 +157,7 @@ static void after_evict(void *user)
     }
 }
 
-/* A task that is prepared from now on may find one gone that was here: it is fetched again. */
+/* A task that is prepared from now on may not find a content that was here: it is fetched again. */
 static bool note_needed(struct cache_shrink *shrink)
 {
     size_t count = 0;
@@ -177,7 +177,8 @@ static bool note_needed(struct cache_shrink *shrink)
     return true;
 }
 
-/* NULL: nothing has to go, or there is no memory; the next one that comes asks again. */
+/* NULL: nothing exceeds the limit, or there is no memory; the next content that comes tries
+ * again. */
 static struct cache_shrink *daemon_cache_begin(struct daemon *daemon)
 {
     uint64_t limit = daemon->options.cache_limit_bytes;
@@ -242,7 +243,7 @@ void cache_damaged(struct task_files *task, const struct job_file *file, enum co
         cache_removed(daemon, file->size_bytes);
     }
     log_event(LOG_LEVEL_ERROR, "cache",
-        "a content of this worker's cache was damaged: it is removed, and fetched anew from the "
+        "a content of this worker's cache was damaged: it is removed, and fetched again from the "
         "coordinator",
         LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
         LOG_STR("file", file->name), LOG_STR("sha256", name), LOG_STR("cache", daemon->blob_dir));
@@ -257,7 +258,7 @@ cadre_status cache_open(struct daemon *daemon, struct cadre_error *error)
     }
     free(contents.items);
     struct cache_shrink *begun = daemon_cache_begin(daemon);
-    if (begun != NULL) { /* there is no loop yet that would wait */
+    if (begun != NULL) { /* the loop does not run yet, so this may block */
         daemon_cache_evict(begun);
         after_evict(begun);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * While a job runs here, what it took from the cache is looked at again every --cache-check, so
- * that a disk that goes bad is known before the job's next task is to start from it. The tasks that
- * run have copies of their own, which were checked when they were made. One content after the
- * other, in pieces, with three times as long a pause after each: a quarter of a core and of what
- * the disk gives at most. */
+ * While a job runs here, the contents that it took from the cache are hashed again every
+ * --cache-check, so that a failing disk is found before the job's next task starts from it. The
+ * tasks that run have copies of their own, which were checked when they were made. One content
+ * after the other, in pieces, with three times as long a pause after each: a quarter of a core
+ * and of the disk's throughput at most. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ struct cache_check {
     struct daemon *daemon;
     uv_timer_t timer;
     struct file_work work;
-    struct task_ref *tasks; /* each is asked for its files when its turn comes */
+    struct task_ref *tasks; /* their files are checked in turn */
     size_t task_count;
     size_t next_task;
     size_t next_file;
@@ -69,7 +69,7 @@ static bool was_checked(const struct cache_check *check, const uint8_t *sha256)
     return false;
 }
 
-/* The next one that is to be looked at; NULL: the round is over. */
+/* The next file to be checked; NULL: the round is over. */
 static const struct job_file *next_file(struct cache_check *check)
 {
     for (; check->next_task < check->task_count; check->next_task++, check->next_file = 0) {
@@ -118,7 +118,7 @@ static void in_thread(void *user)
     check->took_us = clock_monotonic_us() - begin_us;
 }
 
-/* A task that runs and takes the content, whose right it is to fetch it. */
+/* A task that runs and has the content among its files, so that it may fetch it. */
 static struct task_files *find_user_of(struct cache_check *check, const struct job_file **ret_file)
 {
     for (struct task_files *task = check->daemon->tasks; task != NULL; task = task->next) {
@@ -144,7 +144,8 @@ static void after_thread(void *user)
             cache_damaged(taker, file, check->state);
             fetch_renew(taker, file);
         } else if (check->state == CONTENT_REMOVED) {
-            cache_removed(check->daemon, check->size_bytes); /* nobody takes it any more */
+            cache_removed(check->daemon, check->size_bytes); /* no task has it among its files
+                                                              * any more */
         }
     }
     next_check_us(check, check->took_us * PAUSE_PER_US);
@@ -160,7 +161,7 @@ static bool open_next(struct cache_check *check)
     check->size_bytes = file->size_bytes;
     CADRE_FREE_AT_EXIT char *path = cache_path(check->daemon, file->sha256);
     check->content = path != NULL ? content_check_open(path, file->sha256) : NULL;
-    return check->content != NULL; /* without memory the next round looks */
+    return check->content != NULL; /* without memory the next round checks it */
 }
 
 static void cache_check_look(struct cache_check *check)

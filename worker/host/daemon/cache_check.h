@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What jobs that run here took from the cache, looked at again every --cache-check. */
+ * Hashes again, every --cache-check, what jobs that run here took from the cache. */
 #ifndef CADRE_WORKER_DAEMON_CACHE_CHECK_H
 #define CADRE_WORKER_DAEMON_CACHE_CHECK_H
 
@@ -7,8 +7,9 @@
 
 struct daemon;
 
-/* What jobs that run here took, looked at again every --cache-check. */
+/* Starts the checks; the first round begins after --cache-check. */
 cadre_status cache_check_open(struct daemon *daemon, struct cadre_error *error);
-void cache_check_close(struct daemon *daemon); /* when no thread is at work any more */
+/* Ends them; when no thread is at work any more. */
+void cache_check_close(struct daemon *daemon);
 
 #endif

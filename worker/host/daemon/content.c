@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies contents of the cache and hashes them in pieces, in threads of the pool; removes what
+ * is damaged. Called by stage_in.c for tasks that start and by cache_check.c. */
 #include "worker/host/daemon/content.h"
 
 #include <errno.h>
@@ -13,7 +15,8 @@
 
 #define BUFFER_BYTES ((size_t)256 * 1024)
 
-/* Only the file that was read: another task may have put a whole one in its place meanwhile. */
+/* Only the file that was read: another task may have renamed a whole one to the same path
+ * meanwhile. */
 static enum content_state remove_damaged(const char *path, int fd)
 {
     struct stat read_one;
@@ -74,8 +77,8 @@ static cadre_status copy_checked(struct copying *copying, const uint8_t sha256[S
     if (status == CADRE_OK && !is_as_hashed(copying->hash, sha256)) {
         *ret_state = remove_damaged(copying->from, copying->in);
         status = cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s in this worker's cache is not what its hash says: its disk damaged it, or somebody "
-            "changed it",
+            "%s in this worker's cache is not what its hash says: its disk damaged it, or another "
+            "program changed it",
             copying->from);
     }
     sha256_close(copying->hash);
@@ -142,13 +145,14 @@ bool content_check_piece(struct content_check *check, uint64_t bytes, enum conte
             *ret_state = CONTENT_NOT_CACHED;
             return false;
         }
-        (void)posix_fadvise(check->fd, 0, 0, POSIX_FADV_DONTNEED); /* what the disk has is asked */
+        (void)posix_fadvise(check->fd, 0, 0, POSIX_FADV_DONTNEED); /* so that the next read is
+                                                                    * from the disk */
     }
     ssize_t got = 1;
     for (uint64_t done = 0; done < bytes && got > 0; done += (uint64_t)(got > 0 ? got : 0)) {
         got = read_some(check->fd, check->buffer, BUFFER_BYTES);
         if (got > 0 && sha256_add(check->hash, check->buffer, (size_t)got, NULL) != CADRE_OK) {
-            return false; /* nothing is known of it */
+            return false; /* it was not read */
         }
     }
     if (got > 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A content in the cache of this host is believed only as far as its hash was made from what the
+ * The contents in this host's cache, which are used only after they were hashed from what the
  * disk gives. For threads of the pool: nothing here touches the daemon. */
 #ifndef CADRE_WORKER_DAEMON_CONTENT_H
 #define CADRE_WORKER_DAEMON_CONTENT_H
@@ -13,26 +13,27 @@
 enum content_state {
     CONTENT_INTACT,
     CONTENT_NOT_CACHED, /* it is not in the cache */
-    CONTENT_DAMAGED,    /* it is not what its hash says */
+    CONTENT_DAMAGED,    /* its bytes do not have its hash */
     CONTENT_REMOVED     /* the same, and this call removed it from the cache */
 };
 
-/* Copies the content at `from` to `to`, which is made, and hashes the very bytes that are written.
- * Any error: `to` may be there by half; *ret_state is CONTENT_INTACT unless `from` is the cause
- * (DATA_LOSS, NOT_FOUND), and what is damaged is removed from the cache. */
+/* Copies the content at `from` to `to`, which is made, and hashes the very bytes that are
+ * written. Any error: `to` may be incomplete; *ret_state is CONTENT_INTACT unless `from` is the
+ * cause (DATA_LOSS, NOT_FOUND), and what is damaged is removed from the cache. */
 cadre_status content_copy(const char *from, const uint8_t sha256[SHA256_BYTES], const char *to,
     bool executable, enum content_state *ret_state, struct cadre_error *error);
 
-/* A content that is looked at piece by piece, so that no thread is held for long. */
+/* A check of one content, piece by piece, so that no thread is held for long. */
 struct content_check;
 
 /* Of the content at `path`, which is copied; nothing is opened yet. NULL: no memory. */
 struct content_check *content_check_open(const char *path, const uint8_t sha256[SHA256_BYTES]);
-/* Reads the next `bytes` of it, from the disk rather than from the system's memory where the file
- * system allows that. False: that was the last piece, or it cannot be read; then *ret_state is what
- * it is, and what is damaged is removed from the cache. */
+/* Reads the next `bytes` of it, from the disk rather than from the system's memory where the
+ * file system allows that. False: that was the last piece, or it cannot be read; then *ret_state
+ * is the result, and what is damaged is removed from the cache. */
 bool content_check_piece(
     struct content_check *check, uint64_t bytes, enum content_state *ret_state);
-void content_check_close(struct content_check *check); /* NULL is fine */
+/* Ends the check at any piece; NULL is fine. */
+void content_check_close(struct content_check *check);
 
 #endif

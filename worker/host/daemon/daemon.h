@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The worker daemon's inside: an agent, its link to the coordinator, and the files of its tasks. */
+ * Private to the worker daemon: an agent, its link to the coordinator, and the files of its
+ * tasks. */
 #ifndef CADRE_WORKER_DAEMON_H
 #define CADRE_WORKER_DAEMON_H
 
@@ -47,21 +48,21 @@ struct daemon {
     struct rpc_call *join;
     bool linked; /* the welcome came on this stream */
     bool was_linked;
-    struct term term;                 /* the newest coordinator that was obeyed */
-    uint64_t reported_certificate_us; /* what the coordinator knows of when it expires */
+    struct term term;                 /* the newest coordinator that was accepted */
+    uint64_t reported_certificate_us; /* the expiry that the coordinator was sent */
     bool ready_file_written;          /* the ready file is ours */
     uint64_t reconnect_us;            /* grows with each failure */
     uv_timer_t reconnect_timer;
     uv_timer_t drain;
     uv_timer_t retry_timer;
-    void (*on_retry)(struct daemon *daemon); /* when it is over */
+    void (*on_retry)(struct daemon *daemon); /* called when the time has passed */
     const struct link_callbacks *link_callbacks;
     uv_signal_t sigterm;
     uv_signal_t sigint;
     struct notifier notifier;
     char refusal[200];   /* why there is no link; "" before the first answer */
-    uint64_t refusal_us; /* when the log was told */
-    uint64_t tries;      /* in vain, since it was linked */
+    uint64_t refusal_us; /* when it was last logged */
+    uint64_t tries;      /* failed ones since the last link */
     uv_signal_t sigusr1;
     uv_signal_t sighup;
     struct agent *agent;
@@ -76,10 +77,11 @@ struct daemon {
     uid_t uid;
     gid_t gid;
     bool draining;
-    void (*exit_now)(struct daemon *daemon); /* when all logs are written; NULL: it stays */
+    void (*exit_now)(struct daemon *daemon); /* when all logs are written; NULL: the daemon runs
+                                              * on */
     bool agent_closed;
     struct file_work_pool file_pool;     /* on files, by threads */
-    struct task_files *removals_waiting; /* forgotten, and their folders still bear their names */
+    struct task_files *removals_waiting; /* forgotten, and their folders not renamed yet */
     struct task_files *removals;         /* what they left is to be removed, in this order */
     bool removing;                       /* a thread has the first */
     atomic_ullong removal_last;          /* of the names of their folders */
@@ -88,7 +90,7 @@ struct daemon {
     struct worker_counts counts;
     struct http_server *http; /* NULL: none */
     uint64_t cache_bytes;     /* in blob_dir */
-    bool cache_evicting;      /* a thread lets contents go */
+    bool cache_evicting;      /* a thread removes contents */
     bool cache_evict_again;   /* meanwhile */
     bool closes;              /* no work for the pool is begun any more */
     struct cache_check *cache_check;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents of a task's files: from the cache of this host, else from the coordinator by
- * Agents.GetBlob. A content is written to a temporary file, checked against its hash, then renamed.
- * What became of it since is asked when it is copied for a task (content.c) and while the task runs
- * (cache_check.c). Threads of the pool do what touches files, one piece at a time: the call is not
+ * Fetches the contents of a task's files: from the cache of this host, else from the coordinator
+ * by Agents.GetBlob. A content is written to a temporary file, checked against its hash, then
+ * renamed. It is checked again when it is copied for a task (content.c) and while the task runs
+ * (cache_check.c). Threads of the pool work on the files, one piece at a time: the call is not
  * read on while a chunk is written. */
 #include <errno.h>
 #include <fcntl.h>
@@ -92,7 +92,7 @@ static void fetch_keep(void *user)
     }
     if (memcmp(made.bytes, fetch->sha256, sizeof made.bytes) != 0) {
         cadre_error_set(&fetch->error, CADRE_DATA_LOSS,
-            "file %s came from the coordinator with another content than its hash says",
+            "file %s came damaged from the coordinator: its bytes do not have its hash",
             fetch->name);
         return;
     }
@@ -105,7 +105,7 @@ static void fetch_keep(void *user)
     fetch->fd = -1;
 }
 
-/* What came by halves goes. */
+/* Removes an incomplete file. */
 static void fetch_drop(void *user)
 {
     struct fetch *fetch = user;
@@ -126,7 +126,7 @@ static void fetch_dispose(struct fetch *fetch)
     if (fetch->fd < 0) {
         fetch_free(fetch);
     } else if (fetch->daemon->closes) {
-        fetch_drop(fetch); /* nothing waits for this loop any more */
+        fetch_drop(fetch); /* no thread or call uses the fetch any more */
         fetch_free(fetch);
     } else {
         file_work_start(&fetch->work, &fetch->daemon->file_pool, fetch_drop, after_drop, fetch);
@@ -138,11 +138,11 @@ static void log_renewed(
     const struct task_files *task, const char *name, cadre_status status, const char *reason)
 {
     if (status == CADRE_OK) {
-        log_event(LOG_LEVEL_INFO, "cache", "a content was fetched anew from the coordinator",
+        log_event(LOG_LEVEL_INFO, "cache", "a content was fetched again from the coordinator",
             LOG_U64("job", task->ref.job.n), LOG_STR("file", name));
     } else {
         log_event(LOG_LEVEL_WARNING, "cache",
-            "a content could not be fetched anew: the next task that takes it tries again",
+            "a content could not be fetched again: the next task that takes it tries again",
             LOG_U64("job", task->ref.job.n), LOG_STR("file", name), LOG_STR("reason", reason));
     }
 }
@@ -221,7 +221,7 @@ static void after_write(void *user)
     }
 }
 
-/* The chunk dies with the message. */
+/* The chunk is valid only during the message, so it is copied. */
 static cadre_status on_chunk(struct fetch *fetch, const struct blob_chunk *chunk)
 {
     if (chunk->byte_count > fetch->chunk_capacity) {
@@ -272,7 +272,7 @@ static cadre_status begin_call(struct fetch *fetch, struct cadre_error *error)
         .path = METHOD_AGENTS_GET_BLOB, .server_streams = true, .ops = &fetch_ops, .user = fetch};
     CADRE_TRY(rpc_channel_call(daemon->channel, &options, &fetch->call, error));
     if (rpc_call_send(fetch->call, daemon->packed.bytes, daemon->packed.size, error) != CADRE_OK) {
-        rpc_call_cancel(fetch->call); /* its end tells */
+        rpc_call_cancel(fetch->call); /* the call's end continues */
         error->code = CADRE_OK;
     }
     return CADRE_OK;
@@ -291,7 +291,7 @@ static void after_look(void *user)
     }
 }
 
-/* `done` NULL: it renews. */
+/* `done` NULL: for the cache alone, while the task runs. */
 static cadre_status fetch_file(struct task_files *task, const struct job_file *file,
     void (*done)(struct task_files *task), struct cadre_error *error)
 {

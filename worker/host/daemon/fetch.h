@@ -7,12 +7,15 @@
 
 struct task_files;
 
-/* The contents that a task needs and that are still to come, one after the other; then
- * done(task), on the loop and once: perhaps before this returns. It does not come when the fetch is
- * cancelled or put off (retry_start), or when the link breaks: then this is called again. */
+/* Fetches the contents that a task needs and that the cache lacks, one after the other; then
+ * calls done(task), on the loop and once: perhaps before this returns. It is not called when the
+ * fetch is cancelled or put off (retry_start), or when the link breaks: then fetch_files() is
+ * called again. */
 void fetch_files(struct task_files *task, void (*done)(struct task_files *task));
+/* Ends a fetch without done(); nothing when there is none. */
 void fetch_cancel(struct task_files *task);
-/* A content of a task that runs, for the cache alone. Nothing if another one is under way. */
+/* Fetches a content of a task that runs, for the cache alone. Nothing if another one is under
+ * way. */
 void fetch_renew(struct task_files *task, const struct job_file *file);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The GPUs of this host, asked for once, before anything else of the daemon runs. */
+ * The GPUs of this host, found once by worker/host/probe, before anything else of the daemon
+ * runs. */
 #include <unistd.h>
 
 #include "worker/host/daemon/daemon.h"
@@ -19,7 +20,7 @@ static void log_gpus(const struct daemon *daemon, uint32_t wanted)
             LOG_U64("per_slot", gpus_per_slot(host->usable, slots)),
             LOG_STR("driver", host->driver), LOG_U64("nccl", host->nccl));
     } else {
-        /* Worth a warning where there is a GPU that somebody might miss. */
+        /* A warning where tasks get fewer GPUs than the host has and they were not excluded. */
         log_event(host->count > 0 && wanted > 0 ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "gpus",
             host->usable > 0 ? "tasks get fewer GPUs" : "tasks get no GPU",
             LOG_STR("gpus", summary), LOG_STR("reason", host->reason),

@@ -7,7 +7,7 @@
 
 struct daemon;
 
-/* daemon->gpus; INVALID_ARGUMENT: --gpus is wrong. */
+/* Sets daemon->gpus and logs them; INVALID_ARGUMENT: --gpus is wrong. */
 cadre_status gpus_open(struct daemon *daemon, struct cadre_error *error);
 
 #endif

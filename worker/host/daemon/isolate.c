@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What worker/host/isolate is told by the options, and by each task. */
+ * Gives the options and each task to worker/host/isolate: users, control groups and limits. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ cadre_status isolate_open(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* In a folder that other hosts see its files belong to one user everywhere. */
+/* A folder that other hosts see: its files belong to one user on all hosts. */
 static bool is_shared(const struct task_files *task)
 {
     return task->spec->checkpoint_folder[0] != '\0' ||
@@ -107,7 +107,7 @@ cadre_status isolate_adopt(struct task_files *task, struct cadre_error *error)
     struct stat about;
     snprintf(work, sizeof work, "%s/work", task->folder);
     if (stat(work, &about) != 0) {
-        return cadre_error_errno(error, errno, "cannot tell whose %s is", work);
+        return cadre_error_errno(error, errno, "cannot find the owner of %s", work);
     }
     CADRE_TRY(isolation_adopt_job(
         task->daemon->isolation, task->ref.job, about.st_uid, &task->user, error));
@@ -123,7 +123,7 @@ void isolate_clear(struct daemon *daemon)
     }
     struct task_ref *kept = calloc(count + 1, sizeof *kept);
     if (kept == NULL) {
-        return; /* better too many groups than a task that is lost */
+        return; /* then some groups stay, because no running task may be killed */
     }
     count = 0;
     for (const struct task_files *task = daemon->tasks; task != NULL; task = task->next) {

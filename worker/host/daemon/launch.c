@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the files of a task, which stand, to its process: what of that touches files is done in the
- * thread that placed them. */
+ * Starts the process of a task whose files are in place: the work on files is done in the thread
+ * that placed them. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an earlier life of the daemon left in its state directory. With --keep-tasks a task whose
- * keeper answers is taken over. All else is ended before the daemon says hello: processes are known
- * by a socket in there that their environment names. Files that had not come whole go too. */
+ * What an earlier incarnation of the daemon left in its state directory. With --keep-tasks a
+ * task whose keeper answers is taken over. All else is ended before the daemon sends its hello:
+ * processes are found by a socket in that directory which their environment names. Incomplete
+ * files are removed. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +19,11 @@
 
 static void leftovers_note(pid_t pid)
 {
-    log_event(LOG_LEVEL_WARNING, "tasks", "a process of an earlier life of this daemon is ended",
-        LOG_I64("pid", pid));
+    log_event(LOG_LEVEL_WARNING, "tasks",
+        "a process of an earlier incarnation of this daemon is ended", LOG_I64("pid", pid));
 }
 
-/* What was being fetched. What had come whole bears its hash as its name, and stays. */
+/* Removes incomplete contents. A whole one has its hash as its name, and stays. */
 static void fetches_clear(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -56,12 +57,14 @@ static void daemon_leftovers_adopt(struct daemon *daemon, const char *name)
         return;
     }
     if (agent_adopt(daemon->agent, ref, keeper, socket, &error) == CADRE_OK) {
-        log_event(LOG_LEVEL_INFO, "tasks", "a task of an earlier life of this daemon is taken over",
+        log_event(LOG_LEVEL_INFO, "tasks",
+            "a task of an earlier incarnation of this daemon is taken over",
             LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot),
             LOG_U64("incarnation", ref.incarnation));
     } else {
-        log_event(LOG_LEVEL_WARNING, "tasks", "a task of an earlier life of this daemon is ended",
-            LOG_U64("job", ref.job.n), LOG_U64("slot", ref.slot), LOG_STR("reason", error.text));
+        log_event(LOG_LEVEL_WARNING, "tasks",
+            "a task of an earlier incarnation of this daemon is ended", LOG_U64("job", ref.job.n),
+            LOG_U64("slot", ref.slot), LOG_STR("reason", error.text));
     }
 }
 
@@ -91,8 +94,8 @@ static bool is_adopted(const char *path, const void *user)
     return false;
 }
 
-/* With tasks that were taken over nothing may take long: they end when the coordinator does not
- * hear of them in time. */
+/* With tasks that were taken over nothing may take long, because the coordinator ends them when
+ * it gets no report of them in time. */
 static cadre_status folder_clear(struct daemon *daemon, const char *path, struct cadre_error *error)
 {
     return daemon->options.keep_tasks ? removal_folder(daemon, path, error)
@@ -104,7 +107,7 @@ static int is_entry(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* All that can be; the first failure is told. The names first: some are changed. */
+/* Removes all that it can; returns the first failure. The names first, because some are changed. */
 static cadre_status folders_clear(struct daemon *daemon, struct cadre_error *error)
 {
     struct dirent **entries = NULL;

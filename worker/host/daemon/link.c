@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one stream to the coordinator. It is opened again for as long as the daemon lives, with a
- * growing pause that is never the same for two workers. */
+ * The one stream to the coordinator. It is opened again until the daemon ends, after a growing
+ * pause that is different for each worker. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void on_reconnect_timer(uv_timer_t *timer)
     open_stream(timer->data);
 }
 
-static void reconnect_later(struct daemon *daemon)
+static void reconnect_after_pause(struct daemon *daemon)
 {
     daemon->reconnect_us = daemon->reconnect_us * 2;
     if (daemon->reconnect_us < RETRY_MIN_US) {
@@ -39,7 +39,7 @@ static void reconnect_later(struct daemon *daemon)
     uv_timer_start(&daemon->reconnect_timer, on_reconnect_timer, pause_us / 1000 + 1, 0);
 }
 
-/* Found anew by each stream: a host's address may have changed, and so may the coordinator's. */
+/* Found again by each stream: a host's address may have changed, and so may the coordinator's. */
 static void find_mesh_host(struct daemon *daemon)
 {
     struct cadre_error error = {0};
@@ -52,7 +52,7 @@ static void find_mesh_host(struct daemon *daemon)
         status = agent_set_mesh_host(daemon->agent, host, &error);
     }
     if (status != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "link", "tasks listen where they did before",
+        log_event(LOG_LEVEL_WARNING, "link", "tasks listen on the address they had before",
             LOG_STR("reason", error.text));
         return;
     }
@@ -112,7 +112,7 @@ static void on_message(struct rpc_call *call, const void *data, size_t length, v
     }
 }
 
-/* As long as the reason is the same, once in a while. */
+/* The same reason is logged once in a while. */
 static void log_reason(struct daemon *daemon, cadre_status status, const char *text)
 {
     bool refused = status == CADRE_ALREADY_EXISTS || status == CADRE_FAILED_PRECONDITION ||
@@ -145,7 +145,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     daemon->join = NULL;
     daemon->linked = false;
     agent_link_down(daemon->agent);
-    reconnect_later(daemon);
+    reconnect_after_pause(daemon);
 }
 
 static const struct rpc_client_ops join_ops = {.on_message = on_message, .on_status = on_status};
@@ -161,7 +161,7 @@ static void open_stream(struct daemon *daemon)
     if (rpc_channel_call(daemon->channel, &options, &daemon->join, &error) != CADRE_OK) {
         log_event(LOG_LEVEL_ERROR, "link", "cannot join", LOG_STR("reason", error.text));
         daemon->join = NULL;
-        reconnect_later(daemon);
+        reconnect_after_pause(daemon);
         return;
     }
     agent_link_up(daemon->agent);
@@ -173,7 +173,7 @@ void link_start(struct daemon *daemon, const struct link_callbacks *callbacks)
     open_stream(daemon);
 }
 
-/* A hello says when the certificate expires, and so does a heartbeat after it was changed. */
+/* The expiry of the certificate for a hello, or for a heartbeat after it was changed; else 0. */
 static uint64_t certificate_change(struct daemon *daemon, const struct agent_up *up)
 {
     bool hello = up->type == AGENT_UP_HELLO;
@@ -189,7 +189,7 @@ static uint64_t certificate_change(struct daemon *daemon, const struct agent_up 
 void link_send(struct daemon *daemon, const struct agent_up *up)
 {
     if (daemon->join == NULL) {
-        return; /* the core says it again when it is linked */
+        return; /* the core sends it again when it is linked */
     }
     struct cadre_error error = {0};
     struct agent_up sent = *up;

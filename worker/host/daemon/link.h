@@ -7,14 +7,16 @@
 
 struct daemon;
 
-/* What takes what comes: on the loop, as often as it comes. */
+/* Callbacks of the link, on the loop. All other messages are the agent's. */
 struct link_callbacks {
-    void (*linked)(struct daemon *daemon); /* a new stream is welcome, and the agent knows */
+    void (*linked)(struct daemon *daemon); /* a new stream was welcomed, after the agent's
+                                            * link-up */
     void (*log_acked)(struct daemon *daemon, const struct agent_log_ack *ack);
-}; /* all else is the agent's */
+};
 
-/* A stream, opened again for as long as the daemon lives. */
+/* Opens a stream, and again after each end, until the daemon ends. */
 void link_start(struct daemon *daemon, const struct link_callbacks *callbacks);
+/* Sends a message on the stream; drops it when there is none. */
 void link_send(struct daemon *daemon, const struct agent_up *up);
 
 #endif

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The file with a task's output: appends, frees what the coordinator has as a hole at the
+ * beginning, and writes a text line into the log where bytes are lost. Called by logs.c in a
+ * thread of the pool. */
 #include "worker/host/daemon/log_file.h"
 
 #include <errno.h>
@@ -13,7 +16,7 @@
 /* Holes begin and end at blocks of the disk, so that log_file_open() finds where they end. */
 #define HOLE_BYTES ((uint64_t)4096)
 
-/* How much of it was written. */
+/* Appends; returns how many bytes were written. */
 static size_t log_file_append(struct log_file *file, const uint8_t *bytes, size_t size)
 {
     size_t done = 0;
@@ -43,31 +46,30 @@ static void note_lost(struct log_io *io, size_t lost, int errnum)
     io->file.lost += lost;
 }
 
-/* A line of ours: whole or not at all. False: there is no room for it. */
-static bool append_line(struct log_file *file, const char *line)
+/* Appends a text line of the daemon's: whole or not at all. False: there is no room for it. */
+static bool append_text_line(struct log_file *file, const char *text_line)
 {
     uint64_t begin = file->bytes;
-    size_t length = strlen(line);
-    if (log_file_append(file, (const uint8_t *)line, length) < length) {
-        file->bytes = begin; /* half of it says nothing */
+    size_t length = strlen(text_line);
+    if (log_file_append(file, (const uint8_t *)text_line, length) < length) {
+        file->bytes = begin; /* an incomplete line is removed */
         return false;
     }
     return true;
 }
 
-/* Says in the log itself how much of it is missing here. False: there is no room for that either.
- */
+/* Writes into the log how much of it is missing here. False: there is no room for that either. */
 static bool log_lost(struct log_io *io)
 {
     struct log_file *file = &io->file;
-    char line[160];
+    char text_line[160];
     if (file->lost == 0) {
         return true;
     }
-    snprintf(line, sizeof line,
+    snprintf(text_line, sizeof text_line,
         "\n[cadre: %llu bytes of output are lost here: the worker could not write them]\n",
         (unsigned long long)file->lost);
-    if (!append_line(file, line)) {
+    if (!append_text_line(file, text_line)) {
         return false;
     }
     io->logged_lost = file->lost;
@@ -91,18 +93,19 @@ cadre_status log_file_open(struct log_file *file, const char *folder, struct cad
         return cadre_error_errno(error, errno, "cannot open %s", path);
     }
     file->bytes = (uint64_t)status.st_size;
-    off_t first = lseek(file->fd, 0, SEEK_DATA); /* let_go() made a hole of what was before */
+    off_t first = lseek(file->fd, 0, SEEK_DATA); /* punch_hole() freed what was before */
     file->gone = first > 0 ? (uint64_t)first : 0;
     return CADRE_OK;
 }
 
-/* What the coordinator has is let go, but for half of the limit: it may ask for a lost end again.
- * Offsets stay what they are. */
+/* Frees what the coordinator has, but for half of the limit: it may request a lost end again.
+ * Offsets stay as they are. */
 static void punch_hole(struct log_io *io)
 {
     struct log_file *file = &io->file;
     uint64_t half = io->limit_bytes / 2;
-    half = half >= 2 * HOLE_BYTES ? half : 0; /* a small one would hardly ever have room again */
+    half = half >= 2 * HOLE_BYTES ? half : 0; /* with a small limit there would hardly ever be
+                                               * room again */
     uint64_t to = file->bytes > half ? file->bytes - half : 0;
     to = to < io->acked ? to : io->acked;
     to -= to % HOLE_BYTES;
@@ -124,15 +127,16 @@ static uint64_t log_file_room(struct log_io *io)
     return kept < limit ? limit - kept : 0;
 }
 
-/* Says how much was dropped, once something fits again. */
+/* Writes into the log how much was dropped, once something fits again. */
 static void log_dropped(struct log_io *io)
 {
-    char line[160];
-    snprintf(line, sizeof line,
+    char text_line[160];
+    snprintf(text_line, sizeof text_line,
         "\n[cadre: %llu bytes of output were dropped here: the coordinator did not take them in "
         "time, see cadre-worker --log-limit]\n",
         (unsigned long long)io->file.dropped);
-    if (log_file_room(io) >= 2 * sizeof line && log_lost(io) && append_line(&io->file, line)) {
+    if (log_file_room(io) >= 2 * sizeof text_line && log_lost(io) &&
+        append_text_line(&io->file, text_line)) {
         io->file.dropped = 0;
     }
 }
@@ -153,11 +157,12 @@ static void write_incoming_bytes(struct log_io *io)
     note_lost(io, io->missed, ENOMEM);
 }
 
-/* Reads what is sent next. What is not kept any more, and the coordinator has lost, too, is made of
- * lines that say so: offsets stay what they are. */
+/* Reads what is sent next. Where neither this file nor the coordinator has the bytes any more,
+ * text lines that report the loss take their place: offsets stay as they are. */
 static void read_next(struct log_io *io)
 {
-    static const char line[] = "[cadre: here 64 bytes were lost: with the coordinator's disk..]\n";
+    static const char text_line[] =
+        "[cadre: here 64 bytes were lost: with the coordinator's disk..]\n";
     const struct log_file *file = &io->file;
     uint64_t at = io->read_at;
     uint64_t end = at < file->gone ? file->gone : file->bytes;
@@ -169,7 +174,7 @@ static void read_next(struct log_io *io)
         return;
     }
     for (size_t i = 0; i < size; i++) {
-        io->read[i] = (uint8_t)line[(at + i) % (sizeof line - 1)];
+        io->read[i] = (uint8_t)text_line[(at + i) % (sizeof text_line - 1)];
     }
     io->got = size;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task writes is kept in a file first and shipped from there by offset, so that a
- * coordinator that is away or a stream that breaks costs nothing, and a task never waits for the
- * network. Threads write and read the file (log_file.h). What was read of a task's pipes is
- * written before more is: a disk that is behind holds up the task alone. */
+ * What a task writes is kept in a file first and sent from there by offset, so that nothing is
+ * lost while the coordinator is away or a stream breaks, and a task never waits for the network.
+ * Threads write and read the file (log_file.h). What was read of a task's pipes is written
+ * before more is read: a slow disk delays that task alone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static uint64_t daemon_logs_window(const struct task_files *task)
     return task->log_probes ? 1 : WINDOW_BYTES;
 }
 
-/* If there is something. */
+/* True when there is something to send and room in the window. */
 static bool may_send(const struct task_files *task)
 {
     return task->daemon->linked && !task->log_waits &&
@@ -118,7 +118,7 @@ static void after_io(void *user)
     }
 }
 
-/* What came is written, then as much is read as may be sent. */
+/* Writes what came, then reads as much as may be sent. */
 static void next_io(struct task_files *task)
 {
     struct log_io *io = &task->log_io;
@@ -181,7 +181,7 @@ bool logs_pause_all(struct daemon *daemon)
 
 /* ---- what the coordinator has ---- */
 
-/* What goes next is at `offset`; the answers that are still to come are of what went before. */
+/* Sends from `offset` next; the answers that are still to come are of what was sent before. */
 static void ship_from(struct task_files *task, uint64_t offset)
 {
     task->log_sent = offset;
@@ -190,10 +190,11 @@ static void ship_from(struct task_files *task, uint64_t offset)
 
 void logs_linked(struct task_files *task)
 {
-    /* The last byte goes again, so that a coordinator whose disk lost the end of the log says so.
-     */
+    /* The last byte is sent again, so that a coordinator whose disk lost the end of the log
+     * answers with its own offset. */
     task->log_acked -= task->log_acked > task->log.gone ? 1 : 0;
-    task->log_in_flight = 0; /* nobody answers what the old stream swallowed: it goes again, too */
+    task->log_in_flight = 0; /* the old stream's chunks are not answered any more: they are sent
+                              * again */
     task->log_waits = false;
     ship_from(task, task->log_acked);
     logs_ship(task);
@@ -204,7 +205,7 @@ void logs_ship(struct task_files *task)
     next_io(task);
 }
 
-/* The coordinator lost some, or has no room: from there again, after a while. */
+/* The coordinator lost some, or has no room: sends from that offset again, after a while. */
 static void daemon_logs_refused(struct task_files *task, uint64_t offset)
 {
     task->log_acked = offset;
@@ -220,7 +221,7 @@ static void on_acked_chunk(struct task_files *task, uint64_t offset, bool stale)
     if (offset > task->log_acked) {
         task->log_acked = offset;
     }
-    if (offset > task->log_sent) { /* an earlier life of this daemon sent it */
+    if (offset > task->log_sent) { /* an earlier incarnation of this daemon sent it */
         task->log_sent = offset;
     }
 }
@@ -228,7 +229,7 @@ static void on_acked_chunk(struct task_files *task, uint64_t offset, bool stale)
 void logs_acked(struct task_files *task, uint64_t offset)
 {
     if (task->log_in_flight == 0) {
-        return; /* of nothing that was sent */
+        return; /* no chunk is under way */
     }
     uint64_t end = task->log_ends[task->log_first];
     bool stale = task->log_stale > 0;
@@ -236,14 +237,14 @@ void logs_acked(struct task_files *task, uint64_t offset)
     task->log_in_flight--;
     task->log_stale -= stale ? 1 : 0;
     if (offset > task->log.bytes) {
-        return; /* of another life of this task */
+        return; /* of another incarnation of this task */
     }
     if (offset >= end) {
         on_acked_chunk(task, offset, stale);
     } else if (!stale) { /* else it was sent once more since */
         daemon_logs_refused(task, offset);
     }
-    task->log_reports_dropped = task->log.dropped > 0; /* something may fit again */
+    task->log_reports_dropped = task->log.dropped > 0; /* the report may fit now */
     logs_ship(task);
     if (task->collecting) {
         outputs_resume(task);

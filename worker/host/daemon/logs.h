@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks print: kept in a file first, then shipped by offset. */
+ * The output of tasks: kept in a file first, then sent by offset. */
 #ifndef CADRE_WORKER_DAEMON_LOGS_H
 #define CADRE_WORKER_DAEMON_LOGS_H
 
@@ -8,15 +8,17 @@
 struct daemon;
 struct task_files;
 
-/* Of a task that was adopted: what its log holds already. */
+/* Continues the log of a task that was adopted, behind what it holds. */
 cadre_status logs_reopen(struct task_files *task, struct cadre_error *error);
-/* The task's pipes are not read any more until a thread has written it. */
+/* Writes output of the task; its pipes are not read until a thread has written it. */
 void logs_write(struct task_files *task, const uint8_t *bytes, size_t size);
-/* Of no task anything is read any more; true: all that was read is written. */
+/* Stops reading the pipes of all tasks; true: all that was read is written. */
 bool logs_pause_all(struct daemon *daemon);
-void logs_linked(struct task_files *task); /* a new stream */
+/* A new stream: what was under way on the old one is sent again. */
+void logs_linked(struct task_files *task);
+/* Sends the next chunks, as far as the window allows. */
 void logs_ship(struct task_files *task);
-/* The answer to the oldest chunk under way: what lies before `offset` is stored or dropped. */
+/* The answer to the oldest chunk under way: the bytes before `offset` are stored or dropped. */
 void logs_acked(struct task_files *task, uint64_t offset);
 
 #endif

@@ -34,7 +34,7 @@
 static void on_drain_timeout(uv_timer_t *timer)
 {
     struct daemon *daemon = timer->data;
-    log_event(LOG_LEVEL_WARNING, "daemon", "not everything ended in time: leaving all the same",
+    log_event(LOG_LEVEL_WARNING, "daemon", "not everything ended in time: exiting without the rest",
         LOG_U64("tasks", agent_task_count(daemon->agent)));
     rpc_loop_stop(daemon->loop);
 }
@@ -53,12 +53,12 @@ static void on_signal(uv_signal_t *handle, int number)
     agent_drain(daemon->agent);
 }
 
-/* Its tasks run on under their keepers, as they would had it been killed: so there is one way to
- * go, which is always ready. Only what was read of their pipes is written before. */
+/* The tasks run on under their keepers, as after a kill -9: so both cases take one path. Before
+ * the exit, what was read of their pipes is written. */
 static void exit_when_logs_written(struct daemon *daemon)
 {
     if (!logs_pause_all(daemon)) {
-        return; /* the thread's end comes back here */
+        return; /* called again at the thread's end */
     }
     if (daemon->ready_file_written) {
         unlink(daemon->options.ready_file);
@@ -115,7 +115,7 @@ static cadre_status open_state(struct daemon *daemon, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *lock = NULL;
     CADRE_TRY(folder_make_durable(daemon->options.state_dir, 0711, error));
-    /* Tasks name their sockets and folders by absolute paths. */
+    /* Tasks get the absolute paths of their sockets and folders. */
     char *absolute = realpath(daemon->options.state_dir, NULL);
     if (absolute == NULL) {
         return cadre_error_errno(
@@ -195,30 +195,30 @@ static cadre_status open_tls(struct daemon *daemon, struct cadre_error *error)
     const char *certified = rpc_tls_material(daemon->tls)->identity.name;
     if (strcmp(name, certified) != 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "--name %s: the certificate is that of worker \"%s\", and no coordinator would take it "
-            "for another; leave --name out, or issue a certificate for this name",
+            "--name %s: the certificate is that of worker \"%s\", and a coordinator refuses it "
+            "under another name; leave --name out, or issue a certificate for this name",
             name, certified);
     }
     return CADRE_OK;
 }
 
-/* Groups first: whoever runs on in one makes files while their folders are removed, and is known by
- * nothing else when it has overwritten its environment. */
+/* Control groups first: a process that runs on in one makes files while their folders are
+ * removed, and cannot be found otherwise when it has overwritten its environment. */
 static cadre_status clear_previous_incarnation(struct daemon *daemon, struct cadre_error *error)
 {
     isolate_clear(daemon);
     return leftovers_clear(daemon, error);
 }
 
-/* Now tasks are here that would end with this daemon: what cannot be cleared waits for its next
- * start. */
+/* Takes over tasks last: from here on they would end with this daemon, so what cannot be cleared
+ * is left for its next start. */
 static void take_over(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     leftovers_adopt(daemon);
     if (clear_previous_incarnation(daemon, &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "daemon", "what an earlier life of this daemon left stays",
-            LOG_STR("reason", error.text));
+        log_event(LOG_LEVEL_WARNING, "daemon",
+            "what an earlier incarnation of this daemon left stays", LOG_STR("reason", error.text));
     }
 }
 
@@ -255,7 +255,7 @@ static cadre_status open_daemon(struct daemon *daemon, struct cadre_error *error
     CADRE_TRY(open_agent(daemon, error));
     CADRE_TRY(term_load(daemon, error));
     if (daemon->options.keep_tasks) {
-        take_over(daemon); /* last: whatever cannot start leaves them to their keepers */
+        take_over(daemon); /* last, so that a start that fails leaves them to their keepers */
     }
     return CADRE_OK;
 }
@@ -271,7 +271,7 @@ static void close_loop(struct daemon *daemon)
 {
     metrics_close(daemon);
     daemon->closes = true;
-    daemon->join = NULL; /* its end is of no interest any more */
+    daemon->join = NULL; /* its end has no effect any more */
     daemon->linked = false;
     uv_timer_stop(&daemon->reconnect_timer);
     uv_timer_stop(&daemon->drain);
@@ -292,7 +292,7 @@ static void close_loop(struct daemon *daemon)
     uv_close((uv_handle_t *)&daemon->sigusr1, NULL);
     uv_close((uv_handle_t *)&daemon->sighup, NULL);
     rpc_tls_close(daemon->tls);
-    signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
+    signal(SIGTERM, SIG_IGN); /* the daemon exits by itself now */
     signal(SIGINT, SIG_IGN);
     signal(SIGUSR1, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -333,7 +333,7 @@ static void write_status(void *user, char *ret_text, size_t size)
     }
 }
 
-static int main_run_one(void *user)
+static int run_daemon(void *user)
 {
     struct daemon *daemon = user;
     struct cadre_error error = {0};
@@ -357,5 +357,5 @@ int main(int argc, char **argv)
     struct daemon daemon = {.lock_fd = -1};
     log_set_journal(journal_send);
     return daemon_main(&worker_option_table, argc, argv, &daemon.options, &daemon.options.log,
-        main_run_one, &daemon);
+        run_daemon, &daemon);
 }

@@ -65,7 +65,7 @@ static bool parse_v4(const char *text, union any_address *address)
     return inet_pton(AF_INET, host, &address->v4.sin_addr) == 1;
 }
 
-/* What a datagram to `address` would be sent from; none is sent. */
+/* The address that a datagram to `address` would be sent from; none is sent. */
 static cadre_status local_toward(
     union any_address *address, const char *peer, struct cadre_error *error)
 {
@@ -96,7 +96,7 @@ cadre_status mesh_host_toward(
     bool v4 = strncmp(peer, "ipv4:", 5) == 0 && parse_v4(peer + 5, &address);
     if (!v4 && !(strncmp(peer, "ipv6:", 5) == 0 && parse_v6(peer + 5, &address))) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the coordinator's address \"%.80s\" does not say by which address of this host it is "
+            "the coordinator's address \"%.80s\" does not show by which address of this host it is "
             "reached; name one with --mesh-host",
             peer);
     }

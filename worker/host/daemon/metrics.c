@@ -23,7 +23,7 @@ static void show_tasks(const struct daemon *daemon, struct exposition *out)
         unsent += task->log.bytes - task->log_acked;
     }
     exposition_family(out, "cadre_worker_tasks", EXPOSITION_GAUGE,
-        "Tasks that are here, by phase; collecting: it ended, its log and outputs travel.");
+        "Tasks that are here, by phase; collecting: it ended, its log and outputs are being sent.");
     exposition_count_by(out, "phase", "preparing", preparing);
     exposition_count_by(out, "phase", "running", running);
     exposition_count_by(out, "phase", "collecting", collecting);
@@ -52,7 +52,7 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
         "What of it was dropped, because the coordinator did not take it in time.",
         counts->log_dropped_bytes);
     exposition_one_count(out, "cadre_worker_link_up", EXPOSITION_GAUGE,
-        "1 while the coordinator has taken this worker in, else 0.", daemon->linked ? 1 : 0);
+        "1 while this worker is joined to the coordinator, else 0.", daemon->linked ? 1 : 0);
     exposition_one_count(out, "cadre_worker_links_lost_total", EXPOSITION_COUNTER,
         "Streams to the coordinator that broke.", counts->links_lost);
     exposition_one_count(out, "cadre_worker_draining", EXPOSITION_GAUGE,
@@ -66,9 +66,9 @@ static void show_counts(const struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_worker_cache_fetched_bytes_total", EXPOSITION_COUNTER,
         "Contents that came from the coordinator.", counts->fetched_bytes);
     exposition_one_count(out, "cadre_worker_cache_evicted_bytes_total", EXPOSITION_COUNTER,
-        "Contents that were let go because of --cache-limit.", counts->cache_evicted_bytes);
+        "Contents that were removed because of --cache-limit.", counts->cache_evicted_bytes);
     exposition_one_count(out, "cadre_worker_cache_damaged_total", EXPOSITION_COUNTER,
-        "Contents that were removed because they were not what their hashes say.",
+        "Contents that were removed because their bytes did not have their hash.",
         counts->cache_damaged);
     uint64_t free_bytes = 0;
     if (disk_free_bytes(daemon->options.state_dir, &free_bytes)) {

@@ -8,10 +8,11 @@
 
 struct daemon;
 
-/* The pages of --http, if any. */
+/* Opens the HTTP server of --http, if any. */
 cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
+/* Closes the HTTP server; nothing without --http. */
 void metrics_close(struct daemon *daemon);
-/* What is known of the TLS files goes to the log; new ones are the pages', too. */
+/* Logs an event of the TLS files; the HTTP server uses new ones, too. */
 void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "common/model/limits.h"
 
-/* The descriptor of the last part, or -1 and errno. */
+/* The descriptor of the last part of `name`, or -1 and errno. */
 static int open_beneath_walk(int fd, const char *name)
 {
     char part[LIMIT_FILE_NAME_BYTES];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of a task, opened as if its program were hostile: it may put a link there at any time. */
+ * Opens files of a task safely although its program may be hostile and may put a link there at
+ * any time. */
 #ifndef CADRE_WORKER_DAEMON_OPEN_BENEATH_H
 #define CADRE_WORKER_DAEMON_OPEN_BENEATH_H
 
@@ -7,8 +8,8 @@
 
 #include "common/base/error.h"
 
-/* Opens the regular file `name` below `folder` for reading, without following a link anywhere
- * below; *ret_status is what it is now. `name` passed file_name_check. Thread-safe. */
+/* Opens the regular file `name` beneath `folder` for reading, without following a link anywhere
+ * on the way; *ret_status is its state now. `name` passed file_name_check. Thread-safe. */
 cadre_status open_beneath(const char *folder, const char *name, int *ret_fd,
     struct stat *ret_status, struct cadre_error *error);
 

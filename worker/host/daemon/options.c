@@ -37,11 +37,11 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "http", http, "ADDRESS", NULL), .environment = "CADRE_WORKER_HTTP",
         .help =
             "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9465, [::1]:9465; port 0 "
-            "chooses a free one, which the log tells. Loopback is plain HTTP; other addresses need "
-            "the TLS files and speak TLS, to certificates of any role but worker. Default: "
+            "chooses a free one, which the log names. Loopback is plain HTTP; other addresses need "
+            "the TLS files and use TLS, for certificates of any role but worker. Default: "
             "nowhere."},
     {ROW(TEXT, "ready-file", ready_file, "PATH", NULL),
-        .help = "Write this file when the coordinator has taken the worker in for the first time."},
+        .help = "Write this file when the worker has joined the coordinator for the first time."},
     {ROW(TEXT, "state-dir", state_dir, "PATH", "/var/lib/cadre/worker"), .letter = 'd',
         .environment = "CADRE_STATE_DIR", .group = "Tasks",
         .help = "Fetched files and the folders of running tasks. Made when it is not there; held "
@@ -63,15 +63,15 @@ static const struct option_row rows[] = {
     {ROW(U64, "task-pids", task_pids, "N", "4096"), .max = LIMIT_PIDS_MAX,
         .help = "The same for processes and threads. 0: no limit."},
     {ROW(CHOICE, "limits", limits, NULL, "strict"), .choices = limits_choices,
-        .help = "What becomes of a task whose job names a limit that this host cannot keep: it is "
+        .help = "A task whose job names a limit that this host cannot keep: it is "
                 "not started (strict), or without the limit (best-effort)."},
     {ROW(TEXT, "cgroup", cgroup, "PATH", NULL), .environment = "CADRE_CGROUP",
         .help = "The cgroup below which those of tasks are made: /cadre, or from the daemon's own "
                 "../cadre-tasks.service. Default: the daemon's own. It has to be delegated to it."},
     {ROW(FLAG, "keep-tasks", keep_tasks, NULL, "false"), .environment = "CADRE_KEEP_TASKS",
-        .help = "Tasks run on when the daemon is killed, or leaves at once after SIGUSR1: its next "
-                "life with this state directory takes them over. Without one they end after "
-                "--orphan-limit. Else they end with the daemon."},
+        .help = "Tasks run on when the daemon is killed, or exits at once after SIGUSR1: the next "
+                "daemon with this state directory takes them over. Without one they end after "
+                "--orphan-limit. Without this option they end with the daemon."},
     {ROW(BYTES, "log-limit", log_limit_bytes, "BYTES", "64MiB"), .min = 4096,
         .help = "What is kept here of one task's log until the coordinator has it; while it is "
                 "full, what the task prints is dropped, and the log says how much."},
@@ -81,7 +81,7 @@ static const struct option_row rows[] = {
     {ROW(DURATION, "cache-check", cache_check_us, "TIME", "1h"), .min = 10000,
         .help = "How often the programs and files that running jobs took from here are compared "
                 "with their hashes; each start of a task does so, too. What is damaged is removed "
-                "and fetched anew, and the log says so."},
+                "and fetched again, and logged."},
     {ROW(DURATION, "grace", grace_us, "TIME", "10s"), .group = "Timing",
         .help = "When the daemon itself ends tasks: their time between SIGTERM and SIGKILL. Before "
                 "that, a daemon that drains gives the coordinator as long to move them elsewhere."},
@@ -90,12 +90,12 @@ static const struct option_row rows[] = {
                 "back before that, and before its --rewind-patience, they go on as if nothing had "
                 "been; those that others could do without were replaced after its --lease."},
     {ROW(DURATION, "heartbeat", heartbeat_us, "TIME", "1s"), .min = 10000, .max = 60000000,
-        .help = "How often the worker shows that it lives; at least every third of the "
+        .help = "How often the worker sends a heartbeat; at least every third of the "
                 "coordinator's lease."},
     {ROW(DURATION, "gpu-timeout", gpu_timeout_us, "TIME", "30s"), .min = 10000,
         .help =
-            "At its start the daemon asks the program cadre-devices, which stands beside it, for "
-            "the host's GPUs. One that has not answered by then is ended, and tasks get no GPU."},
+            "At its start the daemon runs the program cadre-devices, installed beside it, to list "
+            "the host's GPUs. When it has not ended by then it is killed, and tasks get no GPU."},
     {ROW(DURATION, "drain-timeout", drain_us, "TIME", "40s"),
         .help = "After SIGTERM: how long tasks, their logs and outputs may take to end before the "
                 "daemon does."},

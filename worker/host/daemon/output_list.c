@@ -34,7 +34,7 @@ static bool output_list_add(struct output_list *list, const char *name)
     return list->names[list->count] != NULL && ++list->count > 0;
 }
 
-static void output_list_walk(struct output_list *list, int folder_fd, const char *below)
+static void output_list_walk(struct output_list *list, int folder_fd, const char *beneath)
 {
     DIR *folder = folder_fd >= 0 ? fdopendir(folder_fd) : NULL;
     if (folder == NULL) {
@@ -53,11 +53,11 @@ static void output_list_walk(struct output_list *list, int folder_fd, const char
             continue;
         }
         int length = snprintf(
-            name, sizeof name, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name);
+            name, sizeof name, "%s%s%s", beneath, beneath[0] != '\0' ? "/" : "", entry->d_name);
         if (length < 0 || (size_t)length >= sizeof name ||
             file_name_check(name, NULL) != CADRE_OK) {
             output_list_note(list, CADRE_INVALID_ARGUMENT,
-                "a file that the task left has a name that cannot travel (too long or not plain "
+                "a file that the task left has a name that cannot be sent (too long or not plain "
                 "text): it is dropped");
             continue;
         }

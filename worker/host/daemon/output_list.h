@@ -11,21 +11,23 @@ struct output_list {
     struct task_files *task; /* NULL: cancelled, the end of the listing frees this */
     struct file_work work;   /* the listing */
     char *folder;
-    char **names; /* below it */
+    char **names; /* beneath the output folder */
     size_t count;
     size_t capacity;
     size_t next;  /* to be sent */
-    bool refused; /* the coordinator wants the bytes of the next one */
+    bool refused; /* the coordinator requires the bytes of the next one */
     uint64_t sent_bytes;
     cadre_status code; /* the first failure */
     char text[LIMIT_TEXT_BYTES];
 };
 
-/* Of a task whose folder this is; NULL: no memory. */
+/* A list for the output folder of a task; NULL: no memory. */
 struct output_list *output_list_new(struct task_files *task, const char *folder);
-/* In a thread: however many there are. */
+/* Lists the files, in a thread because there may be many. */
 void output_list_fill(struct output_list *list);
+/* Keeps the first failure for the report to the coordinator. */
 void output_list_note(struct output_list *list, cadre_status code, const char *text);
-void output_list_free(struct output_list *list); /* NULL is fine */
+/* Frees the list; NULL is fine. */
+void output_list_free(struct output_list *list);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a task left in its output folder goes to the coordinator, file by file, by Agents.PutOutput;
- * then, when its log and its newest checkpoint are there too, the task is collected. Only regular
- * files travel; a symbolic link is never followed. Files of a published checkpoint are only
- * referred to, unless the coordinator does not keep it. */
+ * Sends the files in a task's output folder to the coordinator, one by one, by Agents.PutOutput;
+ * then, when its log and its newest checkpoint were sent too, the task is collected. Only
+ * regular files are sent; a symbolic link is never followed. Files of a published checkpoint are
+ * only referred to, unless the coordinator does not keep it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,8 @@ struct upload {
     bool ended; /* while a thread was at work, with: */
     cadre_status end_status;
     char end_text[LIMIT_TEXT_BYTES];
-    const uint8_t *checkpoint; /* it is referred to: its manifest's hash, the task's */
+    const uint8_t *checkpoint; /* the file is of this checkpoint: its manifest's hash, the task's
+                                * memory */
     uint8_t chunk[CHUNK_BYTES];
 };
 
@@ -227,7 +228,7 @@ static void daemon_outputs_finish(struct task_files *task)
             LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
             LOG_STR("reason", list->text));
     }
-    log_event(LOG_LEVEL_DEBUG, "tasks", "what a task left is at the coordinator",
+    log_event(LOG_LEVEL_DEBUG, "tasks", "a task's outputs are at the coordinator",
         LOG_U64("job", task->ref.job.n), LOG_U64("slot", task->ref.slot),
         LOG_U64("files", list->count), LOG_U64("bytes_sent", list->sent_bytes));
     agent_task_collected(task->daemon->agent, task->ref, list->code, list->text);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task on its way to its process: its folder and user, its contents (fetch.c), the checkpoint
- * that it goes on from (restore.c), its files in their places (stage_in.c), its process (launch.c).
- * Each of them is told what comes next when it is started, and knows nothing of it. */
+ * Prepares a task until its process runs: its folder and user, its contents (fetch.c), the
+ * checkpoint that it goes on from (restore.c), its files (stage_in.c), its process (launch.c).
+ * Each of these gets the next step as a callback. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,11 +24,12 @@
 #include "worker/host/daemon/restore.h"
 #include "worker/host/daemon/task_files.h"
 
-/* A start that finds so many contents damaged has a disk or a memory that is not to be trusted. */
+/* A start that finds more contents damaged than this fails: the host's disk or memory is
+ * defective. */
 #define DAMAGES_MAX 8
 
-/* The thread in its folder is done. False: the task was forgotten or stopped meanwhile, and goes.
- */
+/* True when the preparation goes on after a thread's turn. False: the task was forgotten or
+ * stopped meanwhile, and is removed or collected. */
 static bool is_active(struct task_files *task)
 {
     task->staging_in = false;
@@ -46,9 +47,9 @@ static bool is_active(struct task_files *task)
 
 static void prepare_fetch(struct task_files *task);
 
-/* ---- files in their places, and the process ---- */
+/* ---- its files, and the process ---- */
 
-/* A content that is damaged, or was removed because another task found it so, is fetched anew. */
+/* Fetches a content again that is damaged, or was removed because another task found it so. */
 static void prepare_again(struct task_files *task, const struct staged *staged)
 {
     task->damages++;
@@ -77,7 +78,7 @@ static void after_stage_in(struct task_files *task, const struct staged *staged)
     }
 }
 
-/* ---- what has to come from the coordinator ---- */
+/* ---- contents from the coordinator ---- */
 
 static void after_restore(struct task_files *task)
 {

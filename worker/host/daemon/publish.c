@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A checkpoint can be read without this host once its contents are at the coordinator: it is asked
- * which of them it lacks (Agents.MissingBlobs), those are sent (publish_send.c), the manifest last.
- * Files are read in threads of the pool. When the link breaks, the next one begins by asking again:
- * what arrived is not sent twice. */
+ * Publishes a checkpoint: sends its contents to the coordinator, so that it can be read without
+ * this host. Agents.MissingBlobs returns which ones it lacks, those are sent (publish_send.c),
+ * the manifest last. Files are read in threads of the pool. After a broken link it starts with
+ * MissingBlobs again: what arrived is not sent twice. */
 #include "worker/host/daemon/publish.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "worker/host/daemon/publish_state.h"
 #include "worker/host/daemon/task_files.h"
 
-/* Hashes in one question. */
+/* hashes in one request */
 #define QUERY_HASHES_MAX 1024
 
 static void publish_free(struct publish *publish)
@@ -30,7 +30,8 @@ static void publish_free(struct publish *publish)
     free(publish);
 }
 
-/* Nobody wants it any more: what is in hand ends, and its memory with the last of it. */
+/* Detaches the publishing from its task: calls and threads under way end by themselves, and the
+ * last of them frees it. */
 static void daemon_publish_evict(struct publish *publish)
 {
     publish->task->publish = NULL;
@@ -48,7 +49,8 @@ static void daemon_publish_evict(struct publish *publish)
     }
 }
 
-/* One of the hands is free. False: nobody wants the rest, and the memory may be gone. */
+/* One call or thread has ended. False: the publishing was cancelled, and its memory may be
+ * freed. */
 static bool task_done_in_flight(struct publish *publish)
 {
     publish->in_flight--;
@@ -123,7 +125,7 @@ static void daemon_publish_load(struct publish *publish)
 
 /* ---- calls ---- */
 
-/* A call is over: true when it went well. Else nothing of `publish` may be touched any more. */
+/* A call is over: true when it went well. Else `publish` may not be touched any more. */
 static bool call_over(struct publish *publish, cadre_status status, const char *text)
 {
     if (!task_done_in_flight(publish)) {
@@ -154,7 +156,7 @@ static void on_answer(struct rpc_call *call, const void *data, size_t length, vo
     wire_arena_reset(publish->daemon->arena);
     if (wire_unpack_blob_list(data, length, publish->daemon->arena, &list, &publish->error) !=
         CADRE_OK) {
-        return; /* the call's end tells */
+        return; /* the call's end continues */
     }
     for (size_t i = publish->queried; i < publish->queried + publish->querying; i++) {
         bool missing = false;
@@ -202,8 +204,8 @@ static cadre_status daemon_publish_ask(struct publish *publish, struct cadre_err
     return CADRE_OK;
 }
 
-/* After a break nothing is begun before all that was in hand has ended and the next link is there.
- */
+/* After a broken link nothing is begun before all that was under way has ended and the next link
+ * is there. */
 static bool may_continue(struct publish *publish)
 {
     publish->waits = publish->waits || !publish->daemon->linked;
@@ -219,7 +221,7 @@ static bool may_continue(struct publish *publish)
     return true;
 }
 
-/* A content has arrived, or not. */
+/* A content was sent, or not. */
 static void after_send(struct publish *publish, cadre_status status, const char *text)
 {
     if (call_over(publish, status, text)) {
@@ -227,7 +229,7 @@ static void after_send(struct publish *publish, cadre_status status, const char 
     }
 }
 
-/* What comes next? */
+/* Starts the next step: load, query, send, or the end. */
 static void publish_next(struct publish *publish)
 {
     struct cadre_error error = {0};
@@ -243,7 +245,7 @@ static void publish_next(struct publish *publish)
     }
 }
 
-/* ---- what tasks.c calls ---- */
+/* ---- for tasks.c ---- */
 
 void publish_start(struct task_files *task, const struct task_part *part)
 {

@@ -15,7 +15,7 @@ static cadre_status publish_load_changed(
     const struct publish_source *source, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_DATA_LOSS,
-        "%s is not what the program said it had written: it was changed since", source->path);
+        "%s is not what the program reported that it wrote: it was changed since", source->path);
 }
 
 static cadre_status read_manifest(struct publish_source *source, struct cadre_error *error)

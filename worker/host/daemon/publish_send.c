@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents that the coordinator lacks, several at once, each by a call of its own
+ * Sends the contents that the coordinator lacks, several at once, each by a call of its own
  * (Agents.PutBlob). */
 #include "worker/host/daemon/publish_state.h"
 
@@ -11,7 +11,7 @@
 #include "common/wire/methods.h"
 #include "worker/host/daemon/daemon.h"
 
-/* Equal contents are one: they move and arrive together. */
+/* Equal contents count as one: their states change together. */
 static void set_state(struct publish *publish, size_t content, enum publish_content_state state)
 {
     const uint8_t *hash = publish_hash(&publish->source, content);
@@ -80,7 +80,7 @@ static void on_put(struct rpc_call *call, cadre_status status, const char *text,
 
 static const struct rpc_client_ops put_ops = {.on_drained = on_drained, .on_status = on_put};
 
-/* It cannot go on here: the publishing ends. */
+/* A failure of this host: the publishing ends. */
 static void publish_send_fail(struct publish *publish, cadre_status status, const char *text)
 {
     cadre_error_set(&publish->error, status, "%s", text);
@@ -160,7 +160,7 @@ static struct publish_lane *free_lane(struct publish *publish)
     return NULL;
 }
 
-/* The next content that may go; `content_count`: none now. */
+/* The next content that may be sent; `content_count`: none now. */
 static size_t next_missing(const struct publish *publish)
 {
     size_t blocks = publish->source.content.block_count;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More are never kept of a job; older ones are not in the folder any more. */
+/* the coordinator keeps no more of a job; older ones are not in the folder any more */
 #define REMEMBERED_MAX LIMIT_CHECKPOINTS_KEPT
 
 static bool time_is(const struct timespec *a, const struct timespec *b)
@@ -12,7 +12,7 @@ static bool time_is(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Whoever writes to a file, or puts another in its place, changes one of these. */
+/* A write to a file, or a rename over it, changes one of these. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&

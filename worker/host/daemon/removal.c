@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks leave, which a hostile one may have made so much of that its removal takes minutes, in
- * threads of the pool. First its folder gets another name, for which a start of the same name
- * waits. Then what ended goes one thing after another: however much it is, it keeps one thread at
- * most from tasks that start. */
+ * Removes what tasks leave, in threads of the pool, because a hostile task may leave so much
+ * that it takes minutes. First its folder is renamed: a start of the same name waits for that.
+ * Then one ended task after another is removed, so that at most one thread is not free for tasks
+ * that start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "worker/host/daemon/removal.h"
 #include "worker/host/daemon/task_files.h"
 
-/* Of one whose log is closed. */
+/* The log of the task is closed before. */
 static void free_task(struct task_files *task)
 {
     published_free(task->published);
@@ -28,7 +28,7 @@ static void free_task(struct task_files *task)
     free(task);
 }
 
-/* ---- what ended ---- */
+/* ---- tasks that ended ---- */
 
 static void removal_next(struct daemon *daemon);
 
@@ -85,7 +85,7 @@ static void removal_next(struct daemon *daemon)
 
 /* ---- its name ---- */
 
-/* task->aside; NULL: it cannot be set aside, and is removed. */
+/* Renames the folder to task->aside; NULL: that failed, and the folder is removed where it is. */
 static void rename_aside(void *user)
 {
     struct task_files *task = user;
@@ -105,7 +105,7 @@ static void rename_aside(void *user)
         failed = renameat2(AT_FDCWD, task->folder, AT_FDCWD, task->aside, RENAME_NOREPLACE) == 0
                      ? 0
                      : errno;
-    } while (failed == EEXIST); /* of an earlier life */
+    } while (failed == EEXIST); /* of an earlier incarnation */
     task->stage_in_status = CADRE_OK;
     if (failed != 0) {
         free(task->aside);
@@ -114,7 +114,7 @@ static void rename_aside(void *user)
     }
 }
 
-/* Whether no earlier start has its name any more. */
+/* Whether the folder of no earlier start has its name any more. */
 static bool is_name_free(const struct task_files *task)
 {
     const struct task_files *other = task->daemon->removals_waiting;
@@ -199,7 +199,7 @@ cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadr
     return CADRE_OK;
 }
 
-/* ---- what a job that starts would find ---- */
+/* ---- what earlier jobs left under a uid ---- */
 
 static void empty_in_thread(void *user)
 {

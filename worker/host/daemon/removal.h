@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks leave is removed, by threads of the pool. */
+ * Removes what tasks leave, in threads of the pool. */
 #ifndef CADRE_WORKER_DAEMON_REMOVAL_H
 #define CADRE_WORKER_DAEMON_REMOVAL_H
 
@@ -8,18 +8,19 @@
 struct daemon;
 struct task_files;
 
-/* Of a task that is forgotten, and in no list: its name is not free any more. */
+/* Reserves the name of a task that was forgotten and is in no list. */
 void removal_expect(struct task_files *task);
-/* Then, when no thread is at work for it: its folder goes, in the pool; then who it was, and if it
- * was the last of its job here what their uid left. Frees it. */
+/* Then, when no thread works for it: removes its folder, in the pool; then releases its user,
+ * and after the last task of its job here removes what their uid left. Frees the task. */
 void removal_start(struct task_files *task);
-/* A folder of an earlier life in task_dir. */
+/* Removes a folder of an earlier incarnation of the daemon in task_dir. */
 cadre_status removal_folder(struct daemon *daemon, const char *path, struct cadre_error *error);
-/* False: the folder of an earlier start still bears the task's name; when it does not any more
- * comes then(task), on the loop, unless task->name_waits was taken back. */
+/* False: the folder of an earlier start still has the task's name; when it is renamed,
+ * then(task) is called, on the loop, unless task->name_waits was reset. */
 bool removal_name_is_free(struct task_files *task, void (*then)(struct task_files *task));
-/* False: what others left under the task's uid is being removed; then comes then(task), or, when no
- * other uid is free, retry_start(); on the loop, unless task->uid_waits was taken back. */
+/* False: what others left under the task's uid is being removed; afterwards then(task) is
+ * called, or, when no other uid is free, retry_start(); on the loop, unless task->uid_waits was
+ * reset. */
 bool removal_is_clean(struct task_files *task, void (*then)(struct task_files *task));
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checkpoint that a task goes on from is at hand before the task starts: its manifest and its
- * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is put
- * together in <task>/restore/. A content that was cut short by a broken link is fetched again from
- * its beginning. Of several tasks of a job that start here, one fetches and the others link to its
- * files. One in a shared folder stays where it is; the first task's daemon looks whether it is
- * whole. */
+ * Restores the checkpoint that a task goes on from, before the task starts: its manifest and
+ * blocks are fetched by Agents.GetBlob, each is checked against its hash, and the file is
+ * assembled in <task>/restore/. A content that was cut short by a broken link is fetched again
+ * from its beginning. Of several tasks of a job that start here, one fetches and the others link
+ * to its files. A checkpoint in a shared folder stays there; the first task's daemon checks
+ * whether it is whole. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void restore_free(struct restore *restore)
 
 static void restore_next(struct restore *restore);
 
-/* One that fetched is through with it, or not there any more. */
+/* Continues tasks that wait for one that fetched, after its end or its removal. */
 static void wake_waiting(const struct daemon *daemon)
 {
     for (struct task_files *task = daemon->tasks; task != NULL; task = task->next) {
@@ -57,7 +57,8 @@ static void give_up(struct restore *restore, const struct cadre_error *error)
         "the checkpoint of step %" PRIu64 " cannot be had: %.400s",
         task->start->checkpoint.position, error->text);
     task->restore = NULL;
-    restore_free(restore); /* its folder goes when the start is tried again, or with the task's */
+    restore_free(restore); /* its folder is removed when the start is tried again, or with the
+                            * task's */
     wake_waiting(task->daemon);
     retry_start(task, &failure);
 }
@@ -81,7 +82,7 @@ static void link_from_other(void *user)
     }
 }
 
-/* Everything is there. The task's user may read it, by its group, and not change it. */
+/* All contents are there: lets the task's user read it, by its group, and not change it. */
 static void open_to_user(void *user)
 {
     struct restore *restore = user;
@@ -153,7 +154,7 @@ static void after_link(void *user)
     }
 }
 
-/* False: nobody has it, or fetches it. */
+/* False: no task has it or fetches it. */
 static bool start_link_or_wait(struct restore *restore)
 {
     const struct task_files *other = restore_find_link_source(restore->task, true);
@@ -170,7 +171,7 @@ static bool start_link_or_wait(struct restore *restore)
     return true;
 }
 
-/* A content is there, or is not what it should be. */
+/* A content was fetched, or failed. */
 static void after_fetch(struct restore *restore)
 {
     if (is_active(restore)) {
@@ -194,10 +195,10 @@ static void restore_next(struct restore *restore)
 
 static void after_folder(void *user)
 {
-    after_fetch(user); /* of nothing yet */
+    after_fetch(user); /* no content was fetched yet */
 }
 
-/* ---- what prepare.c calls ---- */
+/* ---- for prepare.c ---- */
 
 static cadre_status open_restore(
     struct task_files *task, void (*done)(struct task_files *task), struct cadre_error *error)
@@ -241,7 +242,7 @@ static void check_shared(void *user)
     (void)checkpoint_check(restore->shared_path, restore->shared_sha256, &restore->error);
 }
 
-/* Anything but damage the task itself tells when it reads it. */
+/* Other faults than damage are reported by the task itself when it reads the checkpoint. */
 static void after_check(void *user)
 {
     struct restore *restore = user;
@@ -260,8 +261,8 @@ static void after_check(void *user)
     }
 }
 
-/* One in a shared folder is read by one task; whose daemon reads it before, so that what is damaged
- * is found where it can be decided what is gone on from instead. */
+/* A checkpoint in a shared folder is read by one task; that task's daemon reads it before, so
+ * that the coordinator can choose another one when it is damaged. */
 static bool wants_check(const struct task_files *task)
 {
     return task->start->checkpoint.shared && task->ref.slot == 0;

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checkpoint that a task goes on from. */
+ * Restores the checkpoint that a task goes on from. */
 #ifndef CADRE_WORKER_DAEMON_RESTORE_H
 #define CADRE_WORKER_DAEMON_RESTORE_H
 
 struct task_files;
 
-/* If there is one; then done(task), on the loop and once: perhaps before this returns. It does not
- * come when this is cancelled, put off (retry_start) or fails (tasks_fail). */
+/* Fetches or checks it, if there is one; then calls done(task), on the loop and once: perhaps
+ * before this returns. It is not called when this is cancelled, put off (retry_start) or fails
+ * (tasks_fail). */
 void restore_start(struct task_files *task, void (*done)(struct task_files *task));
-void restore_resume(struct task_files *task); /* a new stream */
+/* A new stream: fetches what is still missing. */
+void restore_resume(struct task_files *task);
+/* Stops without done(). */
 void restore_cancel(struct task_files *task);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One content of a checkpoint after the other, by Agents.GetBlob: the manifest, then each block
- * into its place in the file. Each is checked against its hash. */
+ * Fetches one content of a checkpoint after the other, by Agents.GetBlob: the manifest, then
+ * each block to its offset in the file. Each is checked against its hash. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -95,7 +95,7 @@ static void after_write(void *user)
     }
 }
 
-/* The chunk dies with the message. */
+/* The chunk is valid only during the message, so it is copied. */
 static cadre_status on_chunk(struct restore *restore, const uint8_t *bytes, size_t size)
 {
     if (size > restore->chunk_capacity) {
@@ -164,7 +164,7 @@ static cadre_status restore_fetch_check(struct restore *restore, struct cadre_er
     if (restore->got_bytes != wanted_bytes(restore) ||
         memcmp(made.bytes, wanted_hash(restore), sizeof made.bytes) != 0) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "a content of it came from the coordinator otherwise than its hash says");
+            "a content of it came damaged from the coordinator: its bytes do not have its hash");
     }
     return CADRE_OK;
 }
@@ -199,7 +199,7 @@ bool restore_is_fetched(const struct restore *restore)
     return restore->has_manifest && restore->next == restore->content.block_count;
 }
 
-/* The manifest's file is made by a thread: then comes after_file. */
+/* A thread makes the manifest's file; then after_file() is called. */
 static cadre_status on_content(
     struct restore *restore, cadre_status status, const char *text, struct cadre_error *error)
 {
@@ -266,7 +266,7 @@ cadre_status restore_fetch(
     CADRE_TRY(rpc_channel_call(daemon->channel, &options, &restore->call, error));
     if (rpc_call_send(restore->call, daemon->packed.bytes, daemon->packed.size, error) !=
         CADRE_OK) {
-        rpc_call_cancel(restore->call); /* its end tells */
+        rpc_call_cancel(restore->call); /* the call's end continues */
     }
     return CADRE_OK;
 }

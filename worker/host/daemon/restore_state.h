@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside the fetching of a checkpoint, shared by its files only. */
+ * Private to the fetching of a checkpoint: shared by restore*.c only. */
 #ifndef CADRE_WORKER_DAEMON_RESTORE_STATE_H
 #define CADRE_WORKER_DAEMON_RESTORE_STATE_H
 
@@ -8,7 +8,7 @@
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/task_files.h"
 
-/* What the manifest is called here. */
+/* The file name of the manifest here. */
 #define RESTORE_MANIFEST "checkpoint.json"
 
 struct restore {
@@ -19,15 +19,15 @@ struct restore {
     char *folder;
     char *link_source_folder; /* of a task that has it, to link to */
     bool linked;
-    char *shared_path; /* of one that lies in a shared folder, and is only looked at: */
+    char *shared_path; /* of one in a shared folder, which is only checked: */
     uint8_t shared_sha256[LIMIT_SHA256_BYTES];
-    struct isolation_user owner; /* who may read it */
-    bool leads;                  /* it fetches; else it waits for one that does */
+    struct isolation_user owner; /* may read it */
+    bool leads;                  /* it fetches; else it waits for a task that does */
     struct checkpoint_content content;
     bool has_manifest;
     size_t next;           /* block to be fetched */
     int fd;                /* of the file that is put together */
-    struct rpc_call *call; /* of the content in hand, and of that: */
+    struct rpc_call *call; /* of the content being fetched, and of that: */
     struct sha256_stream *hash;
     uint64_t got_bytes;
     uint8_t *chunk; /* that is being written */
@@ -47,19 +47,21 @@ static inline const struct checkpoint_ref *restore_wanted(const struct restore *
     return &restore->task->start->checkpoint;
 }
 
-/* restore_fetch.c: asks for the next content. On OK fetched(restore) follows, on the loop and once:
- * when it is there, when restore->error says why not, or when nobody wants it (restore->task is
- * NULL; then it is the last that is heard of it). Not when the link breaks: then it is asked for
- * again. */
+/* restore_fetch.c: fetches the next content. On OK fetched(restore) follows, on the loop and
+ * once: when the content is there, when restore->error has a failure, or when the fetch was
+ * cancelled (restore->task is NULL; then it is the last call). It does not follow when the link
+ * breaks: then restore_fetch() is called again. */
 cadre_status restore_fetch(
     struct restore *restore, void (*fetched)(struct restore *restore), struct cadre_error *error);
+/* True when all contents are there. */
 bool restore_is_fetched(const struct restore *restore);
-/* The last file; in a thread. */
+/* Writes the manifest, the last file; in a thread. */
 cadre_status restore_write_manifest(const struct restore *restore, struct cadre_error *error);
 
-/* restore_link.c: a task of the job here that has it (complete), or fetches it; or NULL. */
+/* restore_link.c: a task of the job here that has the whole checkpoint (complete), or fetches
+ * it; or NULL. */
 const struct task_files *restore_find_link_source(const struct task_files *task, bool complete);
-/* In a thread: false: not all of it could be linked. */
+/* Links to the files of another task; in a thread. False: not all of them could be linked. */
 bool restore_link_files(const char *from, const char *to);
 
 #endif

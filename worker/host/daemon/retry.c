@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What could not be done for want of room, here or at the coordinator, and is tried again after a
- * while. */
+ * Tries again, after a while, what failed for want of room, here or at the coordinator. */
 #include <stdlib.h>
 
 #include "worker/host/daemon/daemon.h"
@@ -9,8 +8,8 @@
 
 #define RETRY_MS 1000
 
-/* A task whose files find no room on this host waits so often; then it fails with what is said
- * here. So does a checkpoint for which the coordinator has none, and is dropped. */
+/* A task whose files find no room on this host waits so often; then it fails with the reason. A
+ * checkpoint for which the coordinator has no room is dropped then. */
 #define TRIES_MAX 60
 
 static void on_timer(uv_timer_t *timer)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What there was no room for is tried again. */
+ * Tries again what there was no room for. */
 #ifndef CADRE_WORKER_DAEMON_RETRY_H
 #define CADRE_WORKER_DAEMON_RETRY_H
 
@@ -8,12 +8,14 @@
 struct daemon;
 struct task_files;
 
-/* again(daemon) on the loop, a second after something said that it waits: as often as needed. */
+/* Calls on_retry(daemon) on the loop, a second after retry_arm(): as often as needed. */
 void retry_open(struct daemon *daemon, void (*on_retry)(struct daemon *daemon));
+/* Closes the timer. */
 void retry_close(struct daemon *daemon);
+/* Starts the timer, unless it runs. */
 void retry_arm(struct daemon *daemon);
-/* The coordinator has no room for the task's checkpoint: it goes again, or false: it went too
- * often. */
+/* The coordinator has no room for the task's checkpoint: it is sent again later. False: it was
+ * sent too often. */
 bool retry_publish(struct task_files *task, const char *reason);
 /* The task's files could not be kept: its start is tried again, or it fails. */
 void retry_start(struct task_files *task, const struct cadre_error *error);

@@ -36,7 +36,7 @@ struct stage_in {
     struct staged_file files[]; /* the program is the first */
 };
 
-/* Everything in the thread reads only what does not change while it runs. */
+/* The thread reads only what does not change while it runs. */
 static cadre_status stage_in_give(
     const struct task_files *task, const char *path, struct cadre_error *error)
 {
@@ -50,9 +50,10 @@ static cadre_status stage_in_give(
 #define WRITERS_POLL_MS   1
 
 /* A task that is spawned while we write has a copy of our descriptor until its exec is done, and
- * until then the kernel takes the file for one that is being written and refuses to run it ("text
- * file busy"). A read lease is granted when nobody writes: once it is, nobody can any more. On a
- * file system without leases, or when it takes too long, the start itself has to tell. */
+ * until then the kernel refuses to run the file, because it counts as open for writing ("text
+ * file busy"). A read lease is granted when no process has it open for writing, and prevents new
+ * writers. On a file system without leases, or when it takes too long, the start itself fails
+ * with that error. */
 static void wait_until_unwritten(const char *path)
 {
     CADRE_CLOSE_AT_EXIT int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -126,14 +127,14 @@ static cadre_status make_folder(
     return folder_make(*ret_path, 0700, error);
 }
 
-/* In a folder that all hosts see, it is said. */
+/* In a job whose checkpoint's folder is on all hosts: checks that this host has it. */
 static cadre_status check_shared(const struct task_files *task, struct cadre_error *error)
 {
     if (!task->stage_in->shared || access(task->restore_path, F_OK) == 0) {
         return CADRE_OK;
     }
     return cadre_error_errno(error, errno,
-        "the checkpoint %s is not seen from this host; mount the job's checkpoint folder here",
+        "the checkpoint %s is not visible on this host; mount the job's checkpoint folder here",
         task->restore_path);
 }
 
@@ -150,12 +151,12 @@ static cadre_status stage_files(struct task_files *task, struct cadre_error *err
     for (size_t i = 0; i < task->stage_in->count; i++) {
         CADRE_TRY(stage_file(task, work, i, error));
     }
-    /* Last: until now no other task of the same user could put a link in our way. */
+    /* Last: before this no other task of the same user could place a link here. */
     CADRE_TRY(stage_in_give(task, work, error));
     return stage_in_give(task, out, error);
 }
 
-/* What was placed by halves is only in the way of what comes next. */
+/* Removes files of an attempt that failed, which would be in the way of the next one. */
 static void remove_staged(const struct task_files *task)
 {
     static const char *const names[] = {"work", "out", "restore"};
@@ -197,7 +198,7 @@ static void stage_in_free(struct stage_in *stage_in)
     free(stage_in);
 }
 
-/* What the thread reads of the job, which may be forgotten meanwhile. */
+/* A copy of what the thread reads of the job, which may be forgotten meanwhile. */
 static struct stage_in *stage_in_of(const struct task_files *task)
 {
     size_t count = task->spec->file_count + 1;

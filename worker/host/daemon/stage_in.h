@@ -9,16 +9,16 @@
 
 struct task_files;
 
-/* What came of it beside task->stage_in_status and position_error. */
+/* The result, beside task->stage_in_status and position_error. */
 struct staged {
-    size_t file;              /* this content, of tasks_file(), was unusable, if it is not: */
+    size_t file;              /* this file, by the index of tasks_file(), is unusable unless: */
     enum content_state state; /* CONTENT_INTACT */
-    int listener;             /* of the task's socket, now the taker's to close; -1: none */
+    int listener;             /* of the task's socket, now the receiver's to close; -1: none */
 };
 
-/* task->placing until done(task, &placed), on the loop, once and always: the task may be stopped or
- * forgotten meanwhile, but is not freed. Without memory the task fails, and done() does not come.
- */
+/* Makes the folders and files; task->staging_in is set until done(task, &placed), on the loop,
+ * once and always: the task may be stopped or forgotten meanwhile, but is not freed. Without
+ * memory the task fails, and done() is not called. */
 void stage_in_start(
     struct task_files *task, void (*done)(struct task_files *task, const struct staged *staged));
 

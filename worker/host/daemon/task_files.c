@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every file that has to do with a task's files asks or says of it. */
+ * Functions on struct task_files that several files of the daemon use. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

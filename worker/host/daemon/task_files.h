@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the daemon keeps of each task, and what of it is asked or said anywhere. Of the loop alone,
- * but for what is said to be a thread's. */
+ * What the daemon keeps of each task, and functions on it. For the loop's thread alone, but for
+ * members that a comment gives to a thread. */
 #ifndef CADRE_WORKER_DAEMON_TASK_FILES_H
 #define CADRE_WORKER_DAEMON_TASK_FILES_H
 
@@ -11,10 +11,10 @@
 
 struct daemon;
 
-/* Chunks of a log on their way at one time. */
+/* Chunks of a log under way at one time. */
 #define LOG_IN_FLIGHT_MAX 64
 
-/* What the daemon keeps of a task beside the agent. */
+/* The daemon's record of a task, beside the agent's. */
 struct task_files {
     struct task_files *next;
     struct daemon *daemon;
@@ -24,29 +24,32 @@ struct task_files {
     char *folder;                    /* <state>/tasks/<job>.<slot>.<incarnation> */
     /* fetching: files[next_file..] are still to come; 0 is the program */
     size_t next_file;
-    struct fetch *fetch;       /* in hand */
+    struct fetch *fetch;       /* under way */
     struct restore *restore;   /* the checkpoint to go on from is being fetched */
-    char *restore_path;        /* its manifest, once it is known */
+    char *restore_path;        /* the path of its manifest, once it is fetched */
     uint64_t damaged_step;     /* the checkpoint of this step was found damaged; 0: none was */
     bool staging_in;           /* a thread makes the folders; nothing may be freed */
     unsigned damages;          /* contents were found damaged, so often */
     struct stage_in *stage_in; /* the thread's, of stage_in.c */
-    struct file_work files;    /* of its folders: until it is placed, and when it is gone */
+    struct file_work files;    /* of its folders: until they are made, and at the removal */
     int opened_fd;             /* of the log, by the thread that makes the folder */
     cadre_status stage_in_status;
     struct cadre_error stage_in_error;
     bool emptying;   /* a thread removes what others left under its uid */
-    bool uid_waits;  /* for that */
+    bool uid_waits;  /* it waits until emptying is over */
     bool name_waits; /* until an earlier start of its name has set its folder aside */
-    void (*then)(struct task_files *task); /* when one of the two is over */
-    bool uid_answered;                     /* it is over; while those that waited are started */
-    char *aside;                           /* gone: what its folder was renamed to, the thread's */
-    bool left;                   /* gone, and the last of its job: its uid is being emptied */
+    void (*then)(struct task_files *task); /* called when one of the two waits is over */
+    bool uid_answered;                     /* uid_waits is over; set while those that waited are
+                                            * started */
+    char *aside;                           /* at the removal: the new name of its folder, the
+                                            * thread's */
+    bool left;                   /* at the removal: it was the last of its job, whose uid is
+                                  * being emptied */
     bool entered;                /* its job counts it */
-    struct isolation_user user;  /* then: who it runs as */
-    struct task_cgroup group;    /* made, and gone with its process unless that never was */
-    bool ready;                  /* folders stand */
-    bool failed;                 /* it does not start any more, and the agent knows */
+    struct isolation_user user;  /* then: the user that it runs as */
+    struct task_cgroup group;    /* made, and removed with its process unless it never had one */
+    bool ready;                  /* the folders are made */
+    bool failed;                 /* it does not start any more, as the agent was notified */
     struct publish *publish;     /* of its newest checkpoint, under way */
     struct published *published; /* newest first */
     /* the log */
@@ -56,7 +59,7 @@ struct task_files {
     uint8_t *log_incoming; /* to be written by the next turn; NULL: nothing came */
     size_t log_incoming_bytes;
     size_t log_missed;        /* came after that, when there was no memory */
-    bool log_reports_dropped; /* how much was dropped, if there is room now */
+    bool log_reports_dropped; /* the next turn reports how much was dropped, if there is room */
     bool log_paused;          /* the task's pipes are not read until what came is written */
     uint64_t log_sent;
     uint64_t log_acked;
@@ -67,7 +70,7 @@ struct task_files {
     bool counted_start; /* in the daemon's counts */
     bool counted_end;
     bool log_waits;         /* the coordinator has no room for the next chunk */
-    bool log_probes;        /* one chunk, until it has */
+    bool log_probes;        /* sends one chunk at a time, until it has room */
     bool publish_waits;     /* the coordinator has no room for its checkpoint */
     unsigned publish_tries; /* so often */
     bool start_waits;       /* there was no room for its files */
@@ -79,16 +82,16 @@ struct task_files {
     struct output_list *outputs;
 };
 
-/* NULL: it is not here, or forgotten. */
+/* The record of a task; NULL: it is not here, or forgotten. */
 struct task_files *tasks_find(struct daemon *daemon, struct task_ref ref);
-/* 0 is the program, 1 to spec->file_count its files. */
+/* A file of the task: 0 is the program, 1 to spec->file_count its files. */
 const struct job_file *tasks_file(const struct task_files *task, size_t i);
-/* task->folder, which need not be there. */
+/* Sets task->folder, which need not exist. */
 cadre_status tasks_name_folder(struct task_files *task, struct cadre_error *error);
 /* Ends the preparation with the shells' exit code 126. */
 void tasks_fail(struct task_files *task, const char *text);
 
-/* Nothing of its log is left to be written or to be sent. */
+/* True when all of its log is written and the coordinator has it. */
 static inline bool tasks_log_is_stored(const struct task_files *task)
 {
     return task->log_acked >= task->log.bytes && task->log_incoming_bytes + task->log_missed == 0 &&

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The agent's front: what becomes of a task's files from the first fetch to the last upload. */
+ * The callbacks of the agent: what the daemon does with a task's files from the first fetch to
+ * the last upload. */
 #include <stdlib.h>
 
 #include "worker/host/daemon/daemon.h"
@@ -28,7 +29,8 @@ static struct task_files *new_task(struct daemon *daemon, const struct agent_sta
     return task;
 }
 
-/* Its folders stand; what it published is not known any more, and goes to the coordinator again. */
+/* Its folders exist; what it published is not recorded any more, and is sent to the coordinator
+ * again. */
 static bool on_agent_adopted(void *user, const struct agent_start *start)
 {
     struct cadre_error error = {0};
@@ -94,7 +96,7 @@ static void on_agent_collect(void *user, struct task_ref ref)
         return;
     }
     if (!task->ready) {
-        prepare_cancel(task); /* what is under way for its start is not wanted any more */
+        prepare_cancel(task); /* transfers for its start are not needed any more */
         task->failed = true;
     }
     if (!task->staging_in) { /* else its end collects: prepare.c */
@@ -121,7 +123,7 @@ static void on_agent_forget(void *user, struct task_ref ref)
     task->forgotten = true;
     removal_expect(task);
     if (!task->staging_in && !task->emptying && !task->log_work.running) {
-        removal_start(task); /* nothing works in its folders any more */
+        removal_start(task); /* no thread works in its folders any more */
     }                        /* else the thread's end does it: prepare.c, logs.c */
 }
 
@@ -146,7 +148,7 @@ static void daemon_tasks_count(struct daemon *daemon, const struct agent_up *up)
     bool started = up->type == AGENT_UP_TASK_STARTED;
     struct task_files *task = tasks_find(daemon, started ? up->started.task : up->gone.task);
     if (task == NULL || (started ? task->counted_start : task->counted_end)) {
-        return; /* it is said again on another stream */
+        return; /* it is sent again on another stream */
     }
     bool done = exit->code == 0 || exit->code == JOB_EXIT_PREEMPTED;
     task->counted_start = true;

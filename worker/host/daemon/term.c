@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest start of the coordinator that this worker has seen, in memory and in the state
- * directory: an older one, or a copy of it, is not obeyed. */
+ * The newest start of the coordinator that this worker has met, in memory and in the state
+ * directory: an older one, or one with a copy of its state, is refused. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,13 +29,14 @@ cadre_status term_load(struct daemon *daemon, struct cadre_error *error)
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to start");
     }
     if (access(path, F_OK) != 0) {
-        return CADRE_OK; /* it has joined nobody yet */
+        return CADRE_OK; /* it has joined no coordinator yet */
     }
     CADRE_TRY(file_read(path, TERM_BYTES, &text, &size, error));
     if (sscanf(text, "cluster %" SCNx64 " start %" SCNu64 " nonce %" SCNx64, &term->cluster,
             &term->start, &term->nonce) != 3) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s is damaged: it tells which coordinator this worker joined last; remove it if that "
+            "%s is damaged: it names the coordinator that this worker joined last; remove it if "
+            "that "
             "was the one at %s",
             path, daemon->options.coordinator);
     }
@@ -43,7 +44,7 @@ cadre_status term_load(struct daemon *daemon, struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* In memory in any case: a full disk keeps no worker from its cluster. */
+/* Keeps it in memory in any case: a full disk must not keep a worker from its cluster. */
 static void daemon_term_keep(struct daemon *daemon, const struct term *term)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_term(daemon);
@@ -59,7 +60,8 @@ static void daemon_term_keep(struct daemon *daemon, const struct term *term)
                      : cadre_error_set(&error, CADRE_RESOURCE_EXHAUSTED, "no memory to note it");
     if (status != CADRE_OK) {
         log_event(LOG_LEVEL_WARNING, "link",
-            "after a restart this worker would not know which coordinator it obeyed last",
+            "after a restart this worker would have no record of the coordinator that it accepted "
+            "last",
             LOG_STR("reason", error.text));
     }
 }

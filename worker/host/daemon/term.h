@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The start of the coordinator that is obeyed: no worker serves two that run with copies of one
- * state directory. */
+ * The start of the coordinator that this worker accepts: no worker serves two that run with
+ * copies of one state directory. */
 #ifndef CADRE_WORKER_DAEMON_TERM_H
 #define CADRE_WORKER_DAEMON_TERM_H
 
@@ -9,9 +9,10 @@
 
 struct daemon;
 
-/* daemon->term, when the agent is there. */
+/* Loads daemon->term, when the agent is open. */
 cadre_status term_load(struct daemon *daemon, struct cadre_error *error);
-/* The coordinator at hand is obeyed from now on. FAILED_PRECONDITION: it may not be. */
+/* Accepts this coordinator from now on. FAILED_PRECONDITION: it is older, another one with the
+ * same number, or of another cluster. */
 cadre_status term_accept(struct daemon *daemon, const struct term *term, struct cadre_error *error);
 
 #endif

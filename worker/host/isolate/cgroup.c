@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Killing a group whole. v2 has a file for it; with v1 the group is frozen first, so that nothing
- * forks between the listing and the killing; without either it is killed again and again. */
+ * Kills all processes of a group. v2 has a file for it; with v1 the group is frozen first, so
+ * that nothing forks between the listing and the killing; without either it is killed again and
+ * again. */
 #include "worker/host/isolate/cgroup.h"
 
 #include <errno.h>
@@ -50,7 +51,7 @@ static bool stop_at(pid_t pid, void *user)
     return pid != *(const pid_t *)user;
 }
 
-/* Never ourselves, and nobody whom we cannot see (0: of another pid namespace). */
+/* Never this process, and no process of another pid namespace (0). */
 static bool kill_one(pid_t pid, void *user)
 {
     (void)user;
@@ -156,7 +157,7 @@ bool cgroup_remove_last(const struct task_cgroup *group)
             char *slash = strrchr(folder, '/');
             if (slash != NULL && slash != folder) {
                 *slash = '\0';
-                (void)rmdir(folder); /* others may be in it */
+                (void)rmdir(folder); /* fails while other groups are in it */
             }
         }
     }

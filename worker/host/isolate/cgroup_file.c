@@ -57,12 +57,12 @@ bool cgroup_file_read(const char *folder, const char *name, char *text, size_t t
 static const char *find_key(const char *text, const char *key)
 {
     size_t length = strlen(key);
-    for (const char *line = text; line != NULL;) {
-        if (strncmp(line, key, length) == 0 && line[length] == ' ') {
-            return line + length + 1;
+    for (const char *text_line = text; text_line != NULL;) {
+        if (strncmp(text_line, key, length) == 0 && text_line[length] == ' ') {
+            return text_line + length + 1;
         }
-        line = strchr(line, '\n');
-        line = line != NULL ? line + 1 : NULL;
+        text_line = strchr(text_line, '\n');
+        text_line = text_line != NULL ? text_line + 1 : NULL;
     }
     return NULL;
 }

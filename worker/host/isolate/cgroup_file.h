@@ -9,17 +9,19 @@
 
 #define CGROUP_FILE_BYTES 512 /* of a path: a folder's, and the longest name of a file in it */
 
-/* 0, or why not, as errno says it. */
+/* Writes a file of a group. 0 or an errno. */
 int cgroup_file_write(const char *folder, const char *name, const char *text);
+/* The same for a number. */
 int cgroup_file_write_number(const char *folder, const char *name, uint64_t number);
 
-/* The first `text_bytes` - 1 of it, terminated; false: it is not there. */
+/* Reads the first `text_bytes` - 1 bytes, terminated; false: there is no such file. */
 bool cgroup_file_read(const char *folder, const char *name, char *text, size_t text_bytes);
 
 /* The number that the file holds, or, with a key, the one behind it ("oom_kill 3"). 0 when it is
  * not there, or no number ("max"). */
 uint64_t cgroup_file_number(const char *folder, const char *name, const char *key);
 
+/* Whether the group has this file. */
 bool cgroup_file_exists(const char *folder, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The group of a task: its name, its folders, its limits. */
+ * Makes the group of a task: its name, its folders, its limits. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 /* A tenth of a second: the kernel's own default. */
 #define CPU_PERIOD_US 100000
 
-/* The folders of a task; nothing is made. */
+/* Fills in the folders of a task's group, without making them. */
 static cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task_ref task,
     struct task_cgroup *ret_group, struct cadre_error *error)
 {
@@ -29,14 +29,14 @@ static cadre_status cgroup_tree_name(const struct cgroup_tree *tree, struct task
             task.incarnation);
         if (size < 0 || size >= CGROUP_PATH_BYTES) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "the cgroup %s has too long a path for a task below it", tree->folders[i]);
+                "the cgroup %s has too long a path for a task beneath it", tree->folders[i]);
         }
     }
     return CADRE_OK;
 }
 
-/* The job's folder. The keeper of an earlier life of this daemon may just have removed the
- * daemon's, when that was empty. */
+/* Makes the job's folder. The keeper of an earlier incarnation of this daemon may just have
+ * removed the daemon's folder, when that was empty. */
 static int make_job(const struct cgroup_tree *tree, const char *own, const char *job)
 {
     for (int tries = 0; tries < 10; tries++) {
@@ -64,7 +64,8 @@ static cadre_status make_folders(
     if (errnum != 0) {
         return cadre_error_errno(error, errnum, "cannot make the cgroup %s", job);
     }
-    if (tree->kind == CGROUP_V2) { /* those that are not enabled above are not there */
+    if (tree->kind == CGROUP_V2) { /* controllers that are not enabled in the parent have no
+                                    * files */
         bool has[CGROUP_CONTROLLERS];
         (void)cgroup_tree_enable(job, has);
     }

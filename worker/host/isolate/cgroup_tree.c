@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which hierarchies this host has, and where in them the daemon may make groups. */
+ * Finds the cgroup hierarchies of this host, and the folders in them where the daemon may make
+ * groups. */
 #include "worker/host/isolate/cgroup_tree.h"
 
 #include <errno.h>
@@ -14,8 +15,8 @@
 
 #define LEAF "cadre-daemon"
 
-#define LINE_BYTES 4096
-#define OWN_BYTES  240 /* what is below has room in CGROUP_PATH_BYTES */
+#define PATH_BYTES 4096
+#define OWN_BYTES  240 /* leaves room in CGROUP_PATH_BYTES for groups beneath it */
 
 static const char *const controllers[CGROUP_CONTROLLERS] = {
     [CGROUP_MEMORY] = "memory",
@@ -25,7 +26,7 @@ static const char *const controllers[CGROUP_CONTROLLERS] = {
     [CGROUP_FREEZER] = "freezer",
 };
 
-/* A word of a list that `separators` part. */
+/* Whether `word` is in a list whose items `separators` separate. */
 static bool has_field(const char *list, const char *word, const char *separators)
 {
     size_t length = strlen(word);
@@ -41,22 +42,23 @@ static bool has_field(const char *list, const char *word, const char *separators
 }
 
 struct mount {
-    char root[LINE_BYTES]; /* what of the hierarchy is seen at `point` */
-    char point[LINE_BYTES];
+    char root[PATH_BYTES]; /* the part of the hierarchy that is mounted at `point` */
+    char point[PATH_BYTES];
 };
 
 /* The mount of the controller's v1 hierarchy; "" is the one of v2. */
 static bool find_mount(const char *mounts, const char *controller, struct mount *ret_mount)
 {
     FILE *file = fopen(mounts, "re");
-    char line[3 * LINE_BYTES];
+    char text_line[3 * PATH_BYTES];
     bool found = false;
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
+    while (file != NULL && !found && fgets(text_line, sizeof text_line, file) != NULL) {
         char type[64];
-        char options[LINE_BYTES];
-        const char *after = strstr(line, " - ");
+        char options[PATH_BYTES];
+        const char *after = strstr(text_line, " - ");
         found = after != NULL &&
-                sscanf(line, "%*s %*s %*s %4095s %4095s", ret_mount->root, ret_mount->point) == 2 &&
+                sscanf(text_line, "%*s %*s %*s %4095s %4095s", ret_mount->root, ret_mount->point) ==
+                    2 &&
                 sscanf(after, " - %63s %*s %4095s", type, options) == 2 &&
                 (controller[0] == '\0'
                         ? strcmp(type, "cgroup2") == 0
@@ -68,14 +70,14 @@ static bool find_mount(const char *mounts, const char *controller, struct mount 
     return found;
 }
 
-/* Where this process is in it: "N:controllers:path"; v2 is 0 with no controllers. */
-static bool find_membership(const char *membership, const char *controller, char path[LINE_BYTES])
+/* The group of this process in it: "N:controllers:path"; v2 is 0 with no controllers. */
+static bool find_membership(const char *membership, const char *controller, char path[PATH_BYTES])
 {
     FILE *file = fopen(membership, "re");
-    char line[LINE_BYTES];
+    char text_line[PATH_BYTES];
     bool found = false;
-    while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
-        char *list = strchr(line, ':');
+    while (file != NULL && !found && fgets(text_line, sizeof text_line, file) != NULL) {
+        char *list = strchr(text_line, ':');
         char *at = list != NULL ? strchr(list + 1, ':') : NULL;
         if (at == NULL) {
             continue;
@@ -93,8 +95,9 @@ static bool find_membership(const char *membership, const char *controller, char
     return found;
 }
 
-/* A name that does not start with / goes from the daemon's own folder: ../cadre-tasks.service. */
-static bool cgroup_tree_resolve(const char *own, const char *name, char path[LINE_BYTES])
+/* A name that does not start with / is relative to the daemon's own folder:
+ * ../cadre-tasks.service. */
+static bool cgroup_tree_resolve(const char *own, const char *name, char path[PATH_BYTES])
 {
     size_t length = name[0] == '/' ? 0 : strlen(own);
     while (name[0] != '/' && strncmp(name, "../", 3) == 0) {
@@ -103,36 +106,37 @@ static bool cgroup_tree_resolve(const char *own, const char *name, char path[LIN
         name += 3;
     }
     int size =
-        snprintf(path, LINE_BYTES, "%.*s%s%s", (int)length, own, name[0] == '/' ? "" : "/", name);
-    return size > 0 && size < LINE_BYTES;
+        snprintf(path, PATH_BYTES, "%.*s%s%s", (int)length, own, name[0] == '/' ? "" : "/", name);
+    return size > 0 && size < PATH_BYTES;
 }
 
-/* The daemon's own folder, or the one named, in a hierarchy. A container sees its own part of it
- * mounted, and the whole path in its membership, unless it has a namespace of its own. */
+/* The daemon's own folder, or the one named, in a hierarchy. In a container only its own part of
+ * the hierarchy is mounted, but the membership has the whole path, unless it has a namespace of
+ * its own. */
 static bool find_own(const struct cgroup_tree_options *options, const char *controller, char *own)
 {
     struct mount mount;
-    char path[LINE_BYTES];
-    char named[LINE_BYTES];
+    char path[PATH_BYTES];
+    char named[PATH_BYTES];
     if (!find_mount(options->mounts, controller, &mount) ||
         !find_membership(options->membership, controller, path)) {
         return false;
     }
     size_t root = strcmp(mount.root, "/") == 0 ? 0 : strlen(mount.root);
-    const char *below = path;
+    const char *relative = path;
     if (strncmp(path, mount.root, root) == 0 && (path[root] == '/' || path[root] == '\0')) {
-        below = path + root;
+        relative = path + root;
     } else if (strncmp(path, "/..", 3) == 0) {
-        below = "/"; /* outside of our namespace: what we see is all we may have */
+        relative = "/"; /* outside of our namespace: the root of the mount is all that we may use */
     }
     if (options->parent != NULL) {
-        if (!cgroup_tree_resolve(below, options->parent, named)) {
+        if (!cgroup_tree_resolve(relative, options->parent, named)) {
             return false;
         }
-        below = named;
+        relative = named;
     }
     int size = snprintf(own, CGROUP_PATH_BYTES, "%s%s%s", mount.point,
-        below[0] == '/' || below[0] == '\0' ? "" : "/", below);
+        relative[0] == '/' || relative[0] == '\0' ? "" : "/", relative);
     while (size > 1 && size < CGROUP_PATH_BYTES && own[size - 1] == '/') {
         own[--size] = '\0';
     }
@@ -197,7 +201,7 @@ int cgroup_tree_enable(const char *folder, bool ret_has[CGROUP_CONTROLLERS])
     return errnum;
 }
 
-/* A daemon that started again in its leaf means the folder above. */
+/* A daemon that was started again in its leaf uses the leaf's parent. */
 static void move_out_of_leaf(char *own)
 {
     char *slash = strrchr(own, '/');
@@ -206,7 +210,7 @@ static void move_out_of_leaf(char *own)
     }
 }
 
-/* The root of all, and it alone, has no type and may have processes beside groups. */
+/* Only the root of the hierarchy has no type, and may have processes beside groups. */
 static int move_into_leaf(const char *own)
 {
     char leaf[CGROUP_PATH_BYTES];
@@ -250,7 +254,8 @@ static bool open_v2(const struct cgroup_tree_options *options, struct cgroup_tre
             "Delegate=yes",
             own);
     } else if (errnum != 0) {
-        set_reason(tree, "the cgroup %s is not ours to divide: %s", own, strerror(errnum));
+        set_reason(
+            tree, "the cgroup %s cannot be divided by this worker: %s", own, strerror(errnum));
     }
     return true;
 }

@@ -15,7 +15,7 @@
 struct cgroup_tree {
     enum cgroup_kind kind;
     char folders[CGROUP_CONTROLLERS][CGROUP_PATH_BYTES]; /* <name>; as task_group's */
-    bool has[CGROUP_CONTROLLERS];                        /* what it can limit or do */
+    bool has[CGROUP_CONTROLLERS];                        /* the controllers that can be used */
     char why[CGROUP_REASON_BYTES];                       /* why not all of it; "" */
 };
 
@@ -26,22 +26,22 @@ struct cgroup_tree_options {
     const char *parent; /* NULL: the daemon's own */
 };
 
-/* Makes <name>, and with v2 moves this process into its leaf. Nothing found is GROUP_NONE with its
- * reason, no error. */
+/* Makes <name>, and with v2 moves this process into its leaf. Without a hierarchy the kind is
+ * CGROUP_NONE with its reason; that is no error. */
 void cgroup_tree_open(const struct cgroup_tree_options *options, struct cgroup_tree *ret_tree);
 
-/* v2: each controller by itself, of those that are there: one that is refused does not cost the
- * others. `ret_has` is what groups below can limit; 0, or errno of the first that was refused. */
+/* v2: enables each controller by itself, so that a refused one does not affect the others.
+ * `ret_has`: what groups in it can limit; 0, or errno of the first that was refused. */
 int cgroup_tree_enable(const char *folder, bool ret_has[CGROUP_CONTROLLERS]);
 
 /* Makes the task's group with its limits; what the tree does not have is left out. */
 cadre_status cgroup_tree_make(const struct cgroup_tree *tree, struct task_ref task,
     const struct cgroup_limits *limits, struct task_cgroup *ret_group, struct cadre_error *error);
 
-/* The empty group of a job goes. */
+/* Removes the empty group of a job. */
 void cgroup_tree_remove_job(const struct cgroup_tree *tree, struct job_id job);
 
-/* All tasks' groups that are there; `visit` may remove it. */
+/* Calls `visit` for each task's group that exists; it may remove the group. */
 void cgroup_tree_each(const struct cgroup_tree *tree,
     void (*visit)(struct task_ref task, const struct task_cgroup *group, void *user), void *user);
 

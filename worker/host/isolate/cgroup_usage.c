@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a group used, and what that says of its end. */
+ * Reads what a group used, and explains by it why a task ended. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "worker/host/isolate/cgroup.h"
 #include "worker/host/isolate/cgroup_file.h"
 
-/* v1 says "no limit" by a number near the largest. */
+/* v1 has a number near the largest for "no limit". */
 #define UNLIMITED_FROM (UINT64_C(1) << 60)
 
 static uint64_t limit_of(uint64_t number)

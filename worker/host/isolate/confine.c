@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Between fork and exec: nothing here allocates, locks or formats. */
+ * What a child does between fork and exec: nothing here allocates, locks or formats. */
 #include "worker/host/isolate/confine.h"
 
 #include <errno.h>
@@ -57,14 +57,14 @@ static bool set_limits(const struct task_confinement *confinement)
            confine_limit(RLIMIT_NPROC, confinement->processes_max);
 }
 
-/* Who started us may be spared when the host's memory is short; a task is not. */
+/* The process that started us may have a lower oom_score_adj; a task must not. */
 static bool reset_oom_score(void)
 {
     static const char path[] = "/proc/self/oom_score_adj";
     char sign = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return true; /* without it nobody is spared by it */
+        return true; /* without the file there is no such score */
     }
     bool spared = read(fd, &sign, 1) == 1 && sign == '-';
     close(fd);
@@ -103,7 +103,7 @@ bool confine_self(const struct task_confinement *confinement, const char **ret_s
         done = set_limits(confinement);
     }
     if (done) {
-        step = "be as the others when memory is short";
+        step = "give up its protection when memory is short";
         done = reset_oom_score();
     }
     if (done) {

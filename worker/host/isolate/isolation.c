@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The one object of a daemon that keeps jobs apart: users by uids.c, groups by cgroup_tree.c,
+ * and the check of a job's limits against the worker's. Called by worker/host/daemon/isolate.c. */
 #include "worker/host/isolate/isolation.h"
 
 #include <inttypes.h>
@@ -185,7 +187,7 @@ bool isolation_leave_job(
     struct common_job *common = *at;
     uid_t uid;
     bool ours = false;
-    if (user->own) { /* of one job, tasks may have entered either way */
+    if (user->own) { /* tasks of one job may have entered either way */
         if (uids_release(isolation->uids, job, &uid, &ours)) {
             cgroup_tree_remove_job(&isolation->tree, job);
         }
@@ -224,7 +226,7 @@ bool isolation_emptied(struct isolation *isolation, struct isolation_user *user)
     return had;
 }
 
-/* One limit of a job against what this worker allows and can keep. */
+/* One limit of a job, to be checked against what this worker allows and can enforce. */
 struct question {
     const char *option;  /* of the job */
     const char *ceiling; /* of the worker; NULL: it has none */
@@ -239,7 +241,7 @@ static cadre_status isolation_check(
     if (question->asked > 0 && question->most > 0 && question->asked > question->most) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "the job asks for %s %" PRIu64 ", and this worker allows its tasks %" PRIu64
-            " (%s): ask for less, or change the worker",
+            " (%s): set a lower limit, or change the worker",
             question->option, question->asked, question->most, question->ceiling);
     }
     if (question->asked > 0 && !question->kept && !isolation->best_effort) {

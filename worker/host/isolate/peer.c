@@ -6,7 +6,7 @@
 
 #include "worker/host/isolate/process_stat.h"
 
-/* A chain of parents that is longer is not believed. */
+/* A longer chain of parents is not followed. */
 #define DESCENT_MAX 64
 
 static bool descends_from(pid_t pid, pid_t leader)

@@ -40,9 +40,9 @@ bool process_uids(pid_t pid, unsigned ret_uids[PROCESS_UIDS])
     if (!read_about(pid, "status", text, sizeof text)) {
         return false;
     }
-    const char *line = strstr(text, "\nUid:");
-    return line != NULL && sscanf(line, "\nUid: %u %u %u %u", &ret_uids[0], &ret_uids[1],
-                               &ret_uids[2], &ret_uids[3]) == PROCESS_UIDS;
+    const char *text_line = strstr(text, "\nUid:");
+    return text_line != NULL && sscanf(text_line, "\nUid: %u %u %u %u", &ret_uids[0], &ret_uids[1],
+                                    &ret_uids[2], &ret_uids[3]) == PROCESS_UIDS;
 }
 
 bool process_has_uid(pid_t pid, uid_t uid)

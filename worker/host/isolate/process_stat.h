@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose child a process is, and who it is. */
+ * The parent, state and uids of a process. */
 #ifndef CADRE_WORKER_ISOLATE_PROCESS_STAT_H
 #define CADRE_WORKER_ISOLATE_PROCESS_STAT_H
 
@@ -12,13 +12,15 @@ struct process_stat {
     int session;
 };
 
-/* From /proc/<pid>/stat; false when it is gone. */
+/* From /proc/<pid>/stat; false when it has exited. */
 bool process_stat_read(pid_t pid, struct process_stat *ret_stat);
 
-/* Real, effective, saved, of the file system: from /proc/<pid>/status, not the owner of its folder,
- * which is root for one that may not be dumped. False when it is gone. */
+/* Real, effective, saved, of the file system: from /proc/<pid>/status, not the owner of its
+ * folder, which is root for one that may not be dumped. False when it has exited. */
 #define PROCESS_UIDS 4
+/* Reads them, as described above. */
 bool process_uids(pid_t pid, unsigned ret_uids[PROCESS_UIDS]);
-bool process_has_uid(pid_t pid, uid_t uid); /* any of them; not a zombie */
+/* Whether one of its uids is `uid`; false for a zombie. */
+bool process_has_uid(pid_t pid, uid_t uid);
 
 #endif

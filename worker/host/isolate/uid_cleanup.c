@@ -20,7 +20,7 @@
 #define DEATH_US UINT64_C(2000000)
 #define PAUSE_MS 2
 
-/* Whoever the uid is may kill its holder, until it is killed itself. */
+/* Processes of the uid may kill its holder, until they are killed themselves. */
 #define TRIES 64
 
 static const char *const folders[] = {"/tmp", "/var/tmp", "/dev/shm", "/dev/mqueue"};
@@ -41,7 +41,7 @@ static void clear_folder(const char *folder, uid_t uid)
     }
 }
 
-/* While the uid is held by us alone. */
+/* Removes what the uid left, while this process alone holds the uid. */
 static void uid_cleanup_clear(uid_t uid, const struct uid_holder *holder)
 {
     (void)uid_holder_clear(holder);
@@ -57,30 +57,31 @@ bool uid_cleanup_claim(uid_t uid, struct uid_holder *holder)
         uid_holder_close(holder);
         return false;
     }
-    if (holder->pid != 0) { /* else this daemon cannot become anybody, and nor can its tasks */
+    if (holder->pid != 0) { /* else this daemon cannot change users, and nor can its tasks */
         uid_cleanup_clear(uid, holder);
     }
     return true;
 }
 
-/* ---- whose processes they are ---- */
+/* ---- descent of processes ---- */
 
 enum descent { OURS, FOREIGN, UNCLEAR };
 
-/* Up to this process, or to one that has no parent here: of a container, or of init. */
+/* Follows the parents up to this process, or to one that has no parent here: of a container, or
+ * of init. */
 static enum descent descent_of(pid_t pid)
 {
     struct process_stat process_stat = {.parent = (int)pid};
     pid_t self = getpid();
     while (process_stat.parent > 1 && process_stat.parent != (int)self) {
         if (!process_stat_read((pid_t)process_stat.parent, &process_stat)) {
-            return UNCLEAR; /* it ended meanwhile, and what it started has another parent */
+            return UNCLEAR; /* it ended meanwhile, and its children have another parent */
         }
     }
     return process_stat.parent == (int)self ? OURS : FOREIGN;
 }
 
-/* The descriptor makes sure that it is still the one that was looked at. */
+/* The descriptor makes sure that it is still the process that was examined. */
 static void kill_if_ours(pid_t pid, uid_t uid)
 {
     CADRE_CLOSE_AT_EXIT int process = pidfd_open(pid, 0);
@@ -89,7 +90,7 @@ static void kill_if_ours(pid_t pid, uid_t uid)
     }
 }
 
-/* Calls kill_if_ours for all, or with `kills` false only tells whether one of them is foreign. */
+/* Calls kill_if_ours for all, or with `kills` false only returns whether one of them is foreign. */
 static bool walk_temporary_folders(uid_t uid, const struct uid_holder *holder, bool kills)
 {
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *proc = opendir("/proc");
@@ -109,7 +110,7 @@ static bool walk_temporary_folders(uid_t uid, const struct uid_holder *holder, b
     return foreign;
 }
 
-/* At one stroke only what is ours alone. */
+/* Kills all of the uid at once, but only when all of it is ours. */
 static enum uid_holder_status kill_ours(uid_t uid, const struct uid_holder *holder)
 {
     if (!walk_temporary_folders(uid, holder, false)) {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The process that holds a uid (uid_holder.h): its start, its answers over a socket, and the
+ * kills and removals that it does as the uid. Called by uid_cleanup.c and uids.c. */
 #include "worker/host/isolate/uid_holder.h"
 
 #include <errno.h>
@@ -66,15 +68,16 @@ static void clear_semaphores(uid_t uid)
     }
 }
 
-/* By the system calls: the library's functions would have the threads of our parent follow. */
+/* By the system calls: the library's functions would change the user of the parent's threads,
+ * too. */
 static bool uid_holder_become(uid_t uid)
 {
     return syscall(SYS_setgroups, 0, NULL) == 0 && syscall(SYS_setresgid, uid, uid, uid) == 0 &&
            syscall(SYS_setresuid, uid, uid, uid) == 0;
 }
 
-/* The kernel counts this process and the one that it forks: a third is somebody else. Where a
- * kernel does not count, as some that are played do not, everybody is alone. */
+/* The kernel counts this process and the one that it forks: a third is another program's. Where
+ * a kernel does not count, as some emulated ones, every holder counts as alone. */
 static uint8_t uid_holder_count(void)
 {
     int status = 0;
@@ -129,7 +132,7 @@ static pid_t fork_without_signals(void)
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = _Fork(); /* no library's handlers: the child needs none of them */
+    pid_t pid = _Fork(); /* no fork handlers of libraries: the child needs none of them */
     if (pid != 0) {
         pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
@@ -184,7 +187,7 @@ void uid_holder_close(struct uid_holder *holder)
     if (holder->pid != 0) {
         close(holder->fd);
         while (waitpid(holder->pid, NULL, 0) < 0 && errno == EINTR) {
-        } /* or it was reaped by whoever reaps all children */
+        } /* or the agent, which reaps all children, has reaped it */
     }
     *holder = (struct uid_holder){0};
 }

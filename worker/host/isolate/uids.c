@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of the uids of --job-uids: which job has which, and the locks by which daemons of
+ * one host share the range. Called by isolation.c. */
 #include "worker/host/isolate/uids.h"
 
 #include <errno.h>
@@ -18,15 +20,15 @@
 #define RANGE_MAX 65536
 
 struct uid_slot {
-    uint64_t job;      /* 0: nobody's */
-    unsigned takers;   /* 0 with a job: noted, and kept for it while something runs */
-    uint64_t released; /* place in the order of being given back */
+    uint64_t job;      /* 0: no job's */
+    unsigned takers;   /* tasks that entered; 0 with a job: kept for it while something runs */
+    uint64_t released; /* serial number of its release */
     int claim;         /* a lock that other daemons of the host see; -1: none */
     bool runs;         /* of the last scan */
-    bool dirty;        /* what its earlier jobs left may be there */
+    bool dirty;        /* files of earlier jobs may be there */
     bool emptied;      /* and is being removed */
-    bool refused;      /* something else of this kernel runs under it: no job starts with it now */
-    struct uid_holder holder; /* while a job has it; its thread's while it is emptied */
+    bool refused;      /* something else of this kernel runs under it: no job gets it now */
+    struct uid_holder holder; /* while a job has it; a thread's while it is emptied */
     bool lost;                /* its job ended while we were away, and another daemon has it now */
 };
 
@@ -38,8 +40,8 @@ struct uids {
     struct uid_slot slots[];
 };
 
-/* Of the host's own list: the range is for nobody, and asking a directory service for each of its
- * uids would take its time. */
+/* Checks the host's own list of users: querying a directory service for each uid of the range
+ * would take long. */
 static cadre_status check_users(uid_t first, uid_t last, struct cadre_error *error)
 {
     FILE *file = fopen("/etc/passwd", "re");
@@ -114,7 +116,7 @@ void uids_close(struct uids *uids)
     free(uids);
 }
 
-/* False: another daemon of this host has it. Without a folder everything is ours. */
+/* Locks the uid. False: another daemon of this host has it. Without a folder no lock is taken. */
 static bool isolate_uids_claim(struct uids *uids, struct uid_slot *slot)
 {
     char path[4096];
@@ -127,7 +129,7 @@ static bool isolate_uids_claim(struct uids *uids, struct uid_slot *slot)
         close(fd);
         return false;
     }
-    slot->claim = fd; /* a folder that cannot be written claims nothing, and hinders nobody */
+    slot->claim = fd; /* -1 for a folder that cannot be written: then the uid is not locked */
     return true;
 }
 
@@ -167,7 +169,7 @@ static struct uid_slot *find_job(struct uids *uids, struct job_id job)
     return NULL;
 }
 
-/* The one that was given back longest ago; `passed` are those that another daemon has. */
+/* The free one that was released longest ago; `passed` are those that another daemon has. */
 static struct uid_slot *find_free(struct uids *uids, uint64_t after)
 {
     struct uid_slot *best = NULL;
@@ -266,12 +268,12 @@ void uids_clear(struct uids *uids, uid_t uid)
     uid_cleanup_remove(uid, &uids->slots[uid - uids->first].holder);
 }
 
-/* The next one that is free takes its place. */
+/* Gives the job of `from` the next free uid. */
 static bool uids_move(struct uids *uids, struct uid_slot *from, uid_t *ret_uid)
 {
     struct uid_slot *to = acquire_free(uids);
     if (to == NULL) {
-        return false; /* it is asked again when its tasks try again */
+        return false; /* its tasks try again */
     }
     to->job = from->job;
     to->takers = from->takers;

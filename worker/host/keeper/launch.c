@@ -11,21 +11,22 @@
 
 /* ---- in the child: it is a copy of one thread, so only what is safe in a signal handler ---- */
 
-/* No handler of ours may run in it, and what we ignore it shall not. By the system call: the
- * library's function leaves out the two that the library keeps for itself, which posix_spawn() made
- * us ignore. */
+/* Resets all signals: handlers of ours must not run in the child, and ignored signals must not
+ * stay ignored. By the system call: the library's function leaves out the two that the library
+ * keeps for itself, which posix_spawn() made us ignore. */
 static void reset_signals(void)
 {
     const unsigned long usual[8] = {0}; /* the kernel's struct sigaction: SIG_DFL, no flags */
     sigset_t none;
     for (int number = 1; number < NSIG; number++) {
-        syscall(SYS_rt_sigaction, number, usual, NULL, NSIG / 8); /* some refuse */
+        syscall(SYS_rt_sigaction, number, usual, NULL, NSIG / 8); /* some cannot be changed */
     }
     sigemptyset(&none);
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-/* 0 to 2; sources are copied out of their way first. The copies close with the exec. */
+/* Sets descriptors 0 to 2; sources are copied to higher numbers first. The copies close with the
+ * exec. */
 static bool set_streams(const int outputs[2])
 {
     int sources[3] = {open("/dev/null", O_RDONLY | O_CLOEXEC), outputs[0], outputs[1]};
@@ -43,8 +44,8 @@ static bool set_streams(const int outputs[2])
     return true;
 }
 
-/* After the change of users, which would undo it. If we died before it took effect, we are not the
- * parent any more. */
+/* After the change of users, which would undo it. If the parent died before it took effect,
+ * getppid() differs. */
 static bool die_with(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
@@ -77,7 +78,7 @@ _Noreturn static void be_child(const struct launch *launch, pid_t parent, int re
 
 /* ---- in the parent ---- */
 
-/* Nothing comes when the exec closed the other end. */
+/* Reads the child's errno; 0 when the exec closed the other end. */
 static int read_report(int fd)
 {
     int errnum = 0;

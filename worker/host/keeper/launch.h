@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From "run this" to a process that runs it: the fork, what the child makes of itself, the exec.
- * libuv's uv_spawn would do all but one thing: a process that dies with us. */
+ * Starts a process: fork, what the child does to itself, exec. libuv's uv_spawn would do all but
+ * one thing: a process that dies with us. */
 #ifndef CADRE_WORKER_KEEPER_LAUNCH_H
 #define CADRE_WORKER_KEEPER_LAUNCH_H
 
@@ -19,10 +19,9 @@ struct launch {
     struct task_confinement confinement;
 };
 
-/* 0 and its number, or why it does not run, as errno says it, and below 0 if it cannot enter its
- * folder. The child leads a session of its own,
- * reads nothing, has every signal as usual, and is killed by the kernel when the calling thread
- * ends, however that ends. */
+/* Returns 0 and the pid, or the errno of a failure, negated when it cannot enter its folder. The
+ * child leads a session of its own, reads /dev/null, has every signal at its default, and is
+ * killed by the kernel when the calling thread ends, however that ends. */
 int launch_process(const struct launch *launch, pid_t *ret_pid);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre-keeper: the parent of one task. It stands between the task and the daemon, so that the
- * daemon may end and come back: the task's output waits in its pipes, how it ended waits here, and
- * what it left behind is ended by whoever is its parent then. It is started by keeper_start. */
+ * cadre-keeper: the parent of one task. It is between the task and the daemon, so that the
+ * daemon may end and start again: the task's output waits in its pipes, its exit status waits
+ * here, and the keeper ends the processes that it left behind. It is started by keeper_start. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,23 +21,23 @@
 #include "worker/host/keeper/task.h"
 #include "worker/host/keeper/messages.h"
 
-/* What cannot be killed holds a keeper that is not needed any more so long. */
+/* How long a keeper that is not needed any more waits for processes that cannot be killed. */
 #define LAST_US (2 * CADRE_US_PER_S)
 
 struct keeper {
     struct packed_launch packed;
     int memory;
     int signals;    /* a signalfd */
-    int listener;   /* -1: nobody may come but who started it */
+    int listener;   /* -1: only the daemon that started it is served */
     int connection; /* -1: none */
     struct task task;
     bool ended_sent;
     bool swept_sent;
-    bool ending;           /* nothing of the task is needed any more */
-    bool end_requested;    /* by a daemon, which removes the rest */
-    uint64_t last_us;      /* of `ending`: then it goes all the same */
-    uint64_t orphan_at_us; /* nobody is connected: then the task is ended */
-    uint64_t kill_at_us;   /* its grace is over */
+    bool ending;           /* the task is not needed any more: what is left is killed */
+    bool end_requested;    /* by a daemon, which removes the group */
+    uint64_t last_us;      /* of `ending`: the time at which it exits all the same */
+    uint64_t orphan_at_us; /* no daemon is connected: when the task is ended */
+    uint64_t kill_at_us;   /* when its grace is over */
 };
 
 static uint64_t after_ms(uint64_t ms)
@@ -69,7 +69,7 @@ static void close_connection(struct keeper *keeper)
     }
 }
 
-/* What does not fit is said again on the next connection. */
+/* A message that does not fit is sent again on the next connection. */
 static void send_message(struct keeper *keeper, uint32_t type, int64_t value)
 {
     if (keeper_send(keeper->connection, &(struct keeper_message){.type = type, .value = value},
@@ -89,7 +89,7 @@ static void send_news(struct keeper *keeper)
         keeper->swept_sent = true;
         send_message(keeper, KEEPER_SWEPT, 0);
         if (keeper->listener < 0) {
-            keeper_main_end(keeper); /* nobody else comes to hear it */
+            keeper_main_end(keeper); /* no other daemon can connect to receive it */
         }
     }
 }
@@ -107,7 +107,7 @@ static void send_hello_message(struct keeper *keeper)
     }
 }
 
-/* ---- what comes ---- */
+/* ---- messages and signals ---- */
 
 static void handle_message(struct keeper *keeper)
 {
@@ -116,7 +116,7 @@ static void handle_message(struct keeper *keeper)
     int failed = keeper_receive(keeper->connection, &message, fds);
     for (size_t i = 0; i < KEEPER_FDS; i++) {
         if (fds[i] >= 0) {
-            close(fds[i]); /* nobody has to give us any */
+            close(fds[i]); /* no message to a keeper has descriptors */
         }
     }
     if (failed == EAGAIN) {
@@ -132,7 +132,8 @@ static void handle_message(struct keeper *keeper)
     }
 }
 
-/* A daemon that comes while another is connected is the newer one: the older is dead or hangs. */
+/* A daemon that connects while another is connected is the newer one: the older is dead or
+ * hangs. */
 static void accept_connection(struct keeper *keeper)
 {
     struct ucred peer = {0};
@@ -158,7 +159,8 @@ static void handle_signals(struct keeper *keeper)
     struct signalfd_siginfo info;
     while (read(keeper->signals, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGTERM && keeper->kill_at_us == CADRE_TIME_NEVER) {
-            task_signal(&keeper->task, SIGTERM); /* the host goes down, or somebody tidies up */
+            task_signal(&keeper->task, SIGTERM); /* the host shuts down, or an administrator ends
+                                                  * the keeper */
             keeper->kill_at_us = after_ms(keeper->packed.launch.grace_ms);
         }
     }
@@ -234,8 +236,8 @@ static void run_once(struct keeper *keeper)
     send_news(keeper);
 }
 
-/* The daemon is gone, and may never come back. A process that just ended keeps its group busy for a
- * moment. */
+/* The daemon has exited, and may never be started again. A process that just ended keeps its
+ * group busy for a moment. */
 static void remove_group(const struct keeper *keeper)
 {
     const struct task_cgroup *group = &keeper->task.group;
@@ -271,7 +273,7 @@ static int open_listener(const char *path)
     return fd;
 }
 
-/* Its own variable: of whoever signals it in a daemon's name, so that it is no notice to leave. */
+/* A variable of the task's: the pid of its keeper, whose SIGTERM is no notice of preemption. */
 static char *daemon_variable(void)
 {
     char *variable = NULL;
@@ -294,7 +296,8 @@ static int open_keeper(struct keeper *keeper, char *variable)
 {
     struct cadre_error error = {0};
     for (int fd = KEEPER_START_SOCKET; fd <= KEEPER_START_MEMORY; fd++) {
-        int flags = fcntl(fd, F_GETFD); /* not from now on: the task shall have none of them */
+        int flags = fcntl(fd, F_GETFD); /* close-on-exec from now on, because the task must not
+                                         * get it */
         if (flags >= 0) {
             fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
         }
@@ -325,7 +328,7 @@ int main(void)
     char *variable = daemon_variable();
     struct stat status;
     if (fstat(KEEPER_START_SOCKET, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-        return 2; /* run by hand: there is nothing that it could do */
+        return 2; /* started by hand: there is no task to run */
     }
     int failed = open_keeper(&keeper, variable);
     if (failed != 0) {
@@ -343,7 +346,7 @@ int main(void)
     }
     packed_launch_free(&keeper.packed);
     free(variable);
-    /* Nothing else is to run: what a sanitizer does at an exit traces this process by a child,
-     * which waits for ever in one that takes in whatever becomes its child. */
+    /* _exit runs no exit handlers: a sanitizer's would trace this process by a child, which
+     * waits for ever in a subreaper. */
     _exit(failed != 0 ? 1 : 0);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a keeper and who started its task say to each other: packets of one fixed shape on a
- * sequenced Unix socket. A keeper outlives the daemon that started it, and may meet one of another
- * version: the shape stays, and the version says whether the rest is understood.
+ * Messages between a keeper and a daemon: packets of one fixed shape on a sequenced Unix socket.
+ * A keeper outlives the daemon that started it, and may be adopted by one of another version:
+ * the shape stays, and the version shows whether the rest is understood.
  *
  *   keeper -> daemon   HELLO  first on each connection, once the task runs: its process, with the
  *                             descriptors of enum keeper_fd
- *                      FAILED it could not be started: errno, as of launch_process; the last word
- *                      ENDED  status as of waitpid; said again on each connection
- *                      SWEPT  nothing that it started is left
+ *                      FAILED it could not be started: errno, as of launch_process; the last one
+ *                      ENDED  status as of waitpid; sent again on each connection
+ *                      SWEPT  no process that it started is left
  *   daemon -> keeper   SIGNAL to its whole group
- *                      END    nothing of it is needed any more: what is left is killed, and the
- *                             keeper goes */
+ *                      END    the task is not needed any more: what is left is killed, and the
+ *                             keeper exits */
 #ifndef CADRE_WORKER_KEEPER_MESSAGES_H
 #define CADRE_WORKER_KEEPER_MESSAGES_H
 
@@ -39,20 +39,20 @@ struct keeper_message {
 
 /* That come with a HELLO, in this order; the last only of a parameter server. */
 enum keeper_fd {
-    KEEPER_FD_STDOUT, /* the read ends: what is in them stays there until somebody reads it */
+    KEEPER_FD_STDOUT, /* the read ends: output stays in the pipes until a daemon reads it */
     KEEPER_FD_STDERR,
     KEEPER_FD_LAUNCH, /* what the task was started with (packed_launch.h) */
     KEEPER_FD_MEMORY,
     KEEPER_FDS
 };
 
-/* Its version is filled in. 0, EAGAIN: it does not fit now, or another errno: nobody is there.
- * Never blocks, no SIGPIPE. */
+/* Sends a message; the version is filled in. 0; EAGAIN: the socket is full now; or another
+ * errno: the other end has closed. Never blocks, no SIGPIPE. */
 int keeper_send(int socket, const struct keeper_message *message, const int *fds, size_t fd_count);
 
-/* 0 and a word; EAGAIN: there is none now; EPIPE: the other side is gone; EPROTO: it is none of
- * ours, or of another version; EMFILE: its descriptors did not fit into this process. Those that
- * came are the caller's, close-on-exec; the others are -1. Never blocks. */
+/* Receives a message. 0; EAGAIN: there is none now; EPIPE: the other end has closed; EPROTO: not
+ * a message of a keeper, or of another version; EMFILE: its descriptors did not fit into this
+ * process. Those that came are the caller's, close-on-exec; the others are -1. Never blocks. */
 int keeper_receive(int socket, struct keeper_message *ret_message, int ret_fds[KEEPER_FDS]);
 
 #endif

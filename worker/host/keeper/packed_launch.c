@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A header, then the note, then texts, each with the zero byte at its end: program, folder, listen
- * ("" is none), arguments, environment. */
+ * Packs a launch into a memfd and reads it: a header, then the note, then texts, each with the
+ * zero byte at its end: program, folder, listen ("" is none), arguments, environment. */
 #include "worker/host/keeper/packed_launch.h"
 
 #include <errno.h>

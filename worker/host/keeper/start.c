@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Spawns cadre-keeper with its socket and launch, and connects to one that runs. Called by the
+ * agent (keeper_link.c, adopt.c). */
 #include "worker/host/keeper/start.h"
 
 #include <errno.h>
@@ -43,13 +45,13 @@ char *keeper_program(void)
                                                                                          : NULL;
 }
 
-/* Out of the way of the numbers that a keeper finds its own under. */
+/* Moves a descriptor above the numbers that a keeper has its own under. */
 static int start_high(int fd)
 {
     return fcntl(fd, F_DUPFD_CLOEXEC, KEEPER_START_MEMORY + 1);
 }
 
-/* Nothing of ours is open in it but what it is given, and no signal is as we have it. */
+/* The keeper gets the descriptors that are given to it and no others, and default signals. */
 static int start_prepare(
     posix_spawn_file_actions_t *files, posix_spawnattr_t *how, const int fds[3])
 {
@@ -136,7 +138,7 @@ cadre_status keeper_connect(const char *path, int *ret_socket, struct cadre_erro
     memcpy(address.sun_path, path, strlen(path) + 1);
     CADRE_CLOSE_AT_EXIT int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        return cadre_error_errno(error, errno, "no socket to ask a task's keeper by");
+        return cadre_error_errno(error, errno, "no socket for a task's keeper");
     }
     if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         return cadre_error_set(

@@ -10,7 +10,7 @@
 #include "common/base/cleanup.h"
 #include "worker/host/isolate/process_stat.h"
 
-/* Without children there is nothing to look for: mostly so. */
+/* True when this process has children; mostly it has none. */
 static bool has_children(void)
 {
     siginfo_t info = {0};

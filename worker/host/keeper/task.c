@@ -14,7 +14,7 @@
 #define PAUSE_MIN_US CADRE_US_PER_MS
 #define PAUSE_MAX_US CADRE_US_PER_S
 
-/* Real pipes, so that a program may open /dev/stderr; only we do not wait at our end. */
+/* Real pipes, so that a program may open /dev/stderr; our end does not block. */
 static int open_pipe(int *ret_read, int *ret_write, const struct launch *launch)
 {
     int fds[2];
@@ -56,7 +56,7 @@ void task_signal(const struct task *task, int signal)
     }
     kill(-task->pid, signal);
     if (signal == SIGKILL) {
-        kill(task->pid, SIGKILL); /* should it have left its own group */
+        kill(task->pid, SIGKILL); /* in case it has left its own group */
     } else {
         kill(-task->pid, SIGCONT);
     }
@@ -81,7 +81,7 @@ void task_sweep(struct task *task, uint64_t now_us)
     if (!task->ended || task->swept || now_us < task->sweep_at_us) {
         return;
     }
-    /* Who dies leaves us its own children: only a pass that finds nobody is the last. */
+    /* A process that dies leaves its children to us: only a pass that finds none is the last. */
     bool left = strays_kill(NULL, NULL) > 0;
     task->swept = cgroup_kill(&task->group, 0) && !left;
     task->sweep_at_us = now_us + task->sweep_pause_us;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one task of a keeper, from its start to the last of what it left behind. */
+ * The one task of a keeper, until no process that it left behind runs. */
 #ifndef CADRE_WORKER_KEEPER_TASK_H
 #define CADRE_WORKER_KEEPER_TASK_H
 
@@ -14,18 +14,18 @@ struct task {
     int outputs[2]; /* read ends */
     bool ended;
     int status; /* as of waitpid */
-    bool swept; /* nothing is left of it */
+    bool swept; /* no process of it is left */
     uint64_t sweep_at_us;
     uint64_t sweep_pause_us;
 };
 
-/* 0, or why it does not run, as errno says it. Blocks until its exec. */
+/* Starts the task and waits for its exec. Returns 0, or an errno as of launch_process(). */
 int task_start(struct task *task, struct launch *launch);
-/* To its whole group; one that is stopped goes on with it. */
+/* Sends a signal to its whole group, and SIGCONT to one that is stopped. */
 void task_signal(const struct task *task, int signal);
-/* Reaps what is dead, and sees the task's end. */
+/* Reaps dead children, and records the task's end. */
 void task_reap(struct task *task);
-/* Another pass, when it is due. */
+/* Does another pass over strays, when it is due. */
 void task_sweep(struct task *task, uint64_t now_us);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs a program with a deadline, and keeps its output and the end of its standard error. Called
+ * by find_gpus.c. */
 #include "worker/host/probe/child.h"
 
 #include <errno.h>
@@ -27,7 +29,7 @@ struct run {
     struct child_output *output;
     char tail[TAIL_BYTES]; /* the end of its standard error */
     size_t tail_size;
-    bool over; /* it printed more than anybody keeps */
+    bool over; /* it printed more than the limit */
 };
 
 static void store_stderr_tail(struct run *run, const char *bytes, size_t size)
@@ -56,7 +58,7 @@ static void store_output(struct run *run, const char *bytes, size_t size)
     }
 }
 
-/* What is there now; the pipe is closed when no more can come. */
+/* Reads what is there now; the pipe is closed when no more can come. */
 static void child_take(struct run *run, int which)
 {
     char bytes[4096];
@@ -74,7 +76,7 @@ static void child_take(struct run *run, int which)
     }
 }
 
-/* Its last line, fit for a sentence. */
+/* The last text line of its standard error, made printable. */
 static const char *stderr_tail(struct run *run)
 {
     size_t end = run->tail_size;
@@ -83,14 +85,14 @@ static const char *stderr_tail(struct run *run)
     }
     run->tail[end] = '\0';
     char *newline = memrchr(run->tail, '\n', end);
-    char *line = newline != NULL ? newline + 1 : run->tail;
-    size_t size = strlen(line);
+    char *text_line = newline != NULL ? newline + 1 : run->tail;
+    size_t size = strlen(text_line);
     for (size_t at = 0; at < size;) {
-        size_t length = utf8_printable(line + at, size - at);
-        line[at] = length > 0 ? line[at] : '?';
+        size_t length = utf8_printable(text_line + at, size - at);
+        text_line[at] = length > 0 ? text_line[at] : '?';
         at += length > 0 ? length : 1;
     }
-    return line;
+    return text_line;
 }
 
 /* Reads until it has ended; false: the deadline came first, or it printed too much. */
@@ -108,7 +110,7 @@ static bool child_follow(struct run *run, uint64_t deadline_us)
         child_take(run, 0);
         child_take(run, 1);
         if ((waits[0].revents & POLLIN) != 0) {
-            child_take(run, 0); /* what it wrote last */
+            child_take(run, 0); /* its last output */
             child_take(run, 1);
             return !run->over;
         }
@@ -118,7 +120,7 @@ static bool child_follow(struct run *run, uint64_t deadline_us)
 static bool child_reap(struct run *run, int *ret_status)
 {
     struct pollfd end = {.fd = run->process, .events = POLLIN};
-    kill(-run->pid, SIGKILL); /* also what it has left behind */
+    kill(-run->pid, SIGKILL); /* also processes that it has left behind */
     return poll(&end, 1, DEATH_MS) == 1 && waitpid(run->pid, ret_status, WNOHANG) == run->pid;
 }
 
@@ -193,7 +195,7 @@ static cadre_status run_piped(const struct child *child, struct run *run, struct
     CADRE_TRY(child_start(child, run, (int[2]){out, err}, error));
     close(out);
     close(err);
-    out = err = -1; /* else their ends would never come */
+    out = err = -1; /* closed here, or reading would never end */
     int status = 0;
     bool ended = child_follow(run, deadline_us);
     bool reaped = child_reap(run, &status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program that is run for what it prints, by a deadline. */
+ * Runs a program for its output, with a deadline. */
 #ifndef CADRE_WORKER_PROBE_CHILD_H
 #define CADRE_WORKER_PROBE_CHILD_H
 
@@ -26,9 +26,10 @@ struct child_output {
     size_t size;
 };
 
-/* What it printed, when it ended with status 0. DEADLINE_EXCEEDED, ABORTED (killed by a signal),
- * FAILED_PRECONDITION (another status), OUT_OF_RANGE (it printed too much): with its last words,
- * one line. It and what it started are gone afterwards, unless nobody can kill it. */
+/* Runs the program; its output, when it ended with status 0. DEADLINE_EXCEEDED, ABORTED (killed
+ * by a signal), FAILED_PRECONDITION (another status), OUT_OF_RANGE (it printed too much): with
+ * the last text line of its standard error. It and its children have ended afterwards, unless
+ * the kernel does not kill them. */
 cadre_status child_run(
     const struct child *child, struct child_output *ret_output, struct cadre_error *error);
 

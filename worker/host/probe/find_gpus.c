@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Runs cadre-devices, adds GPUs of the bus that it does not list, applies --gpus, and names each
+ * GPU for CUDA_VISIBLE_DEVICES. Called by slot_gpus.c. */
 #include "worker/host/probe/find_gpus.h"
 
 #include <errno.h>
@@ -32,9 +34,9 @@ cadre_status host_gpus_parse_count(
     return CADRE_OK;
 }
 
-/* ---- what tasks get of it ---- */
+/* ---- the share of tasks ---- */
 
-/* Tasks get at most so many; says so of the others. */
+/* Limits the GPUs of tasks to `wanted`, with the reason at the others. */
 static void host_gpus_limit(struct host_gpus *gpus, uint32_t wanted)
 {
     if (wanted == HOST_GPUS_ALL || (gpus->usable == 0 && wanted > 0)) {
@@ -85,7 +87,7 @@ static void name_visible(struct host_gpus *gpus, const char *list)
     }
 }
 
-/* ---- asking ---- */
+/* ---- running cadre-devices ---- */
 
 static const char *find_variable(char *const *environment, const char *name)
 {
@@ -126,7 +128,7 @@ static void find_gpus_ask(const struct host_gpus_search *search, struct host_gpu
         snprintf(gpus->reason, sizeof gpus->reason,
             "%.300s, which looks for GPUs, cannot be run: %s",
             program != NULL ? program : "cadre-devices",
-            program != NULL ? strerror(errno) : "nobody knows where it is");
+            program != NULL ? strerror(errno) : "it was not found");
         return;
     }
     struct child_output output = {.bytes = NULL};

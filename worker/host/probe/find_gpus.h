@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which GPUs of this host its tasks get. The question is put to a child, cadre-devices: a driver's
- * fault is a reason shown to people, and whoever asks may fork afterwards. */
+ * Finds the GPUs that this host's tasks get. A child, cadre-devices, loads the driver: its fault
+ * is a reason shown to people, and the caller may fork afterwards. */
 #ifndef CADRE_WORKER_PROBE_FIND_GPUS_H
 #define CADRE_WORKER_PROBE_FIND_GPUS_H
 
@@ -12,7 +12,8 @@
 #define HOST_GPUS_ALL UINT32_MAX
 
 struct host_gpus_search {
-    uint32_t wanted;          /* tasks get at most so many; HOST_GPUS_ALL, 0: nobody is asked */
+    uint32_t wanted;          /* tasks get at most so many; HOST_GPUS_ALL, 0: the child is not
+                               * run */
     const char *program;      /* cadre-devices; NULL: CADRE_DEVICES_PROGRAM, else beside our own */
     char *const *environment; /* of the child */
     uint64_t timeout_us;
@@ -26,8 +27,8 @@ struct host_gpus_search {
 cadre_status host_gpus_parse_count(
     const char *text, uint32_t *ret_count_wanted, struct cadre_error *error);
 
-/* Asks, and waits for at most timeout_us and a moment. Never fails: what went wrong is the reason.
- */
+/* Runs the child, and waits for at most timeout_us and a moment. Never fails: an error is the
+ * reason in the result. */
 void host_gpus_find(const struct host_gpus_search *search, struct host_gpus *ret_gpus);
 
 #endif

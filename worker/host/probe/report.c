@@ -12,7 +12,7 @@ static cadre_status probe_report_malformed(struct cadre_error *error, const char
         error, CADRE_INVALID_ARGUMENT, "what cadre-devices printed cannot be read: %.200s", what);
 }
 
-/* Printable and short enough for every border behind. */
+/* Printable, and within the limits of the messages that carry it. */
 static void parse_text(const json_t *object, const char *key, char *ret_text, size_t room)
 {
     const char *text = json_string_value(json_object_get(object, key));
@@ -60,7 +60,8 @@ static cadre_status parse_device(
     if (gpu->name[0] == '\0') {
         return probe_report_malformed(error, "a device has no name");
     }
-    if (gpu->uuid[strcspn(gpu->uuid, ", \t")] != '\0') { /* a list of them would be another list */
+    if (gpu->uuid[strcspn(gpu->uuid, ", \t")] != '\0') { /* a comma would split it in
+                                                          * CUDA_VISIBLE_DEVICES */
         return probe_report_malformed(error, "a uuid holds a comma or a space");
     }
     if (!parse_number(json, "memory_bytes", INT64_MAX, &gpu->memory_bytes) ||

@@ -11,8 +11,8 @@
 #include "common/base/error.h"
 #include "common/gpus/host_gpus.h"
 
-/* Any bytes. INVALID_ARGUMENT says what is wrong with them; then *ret_gpus is undefined. Texts that
- * are too long are cut, what is not printable in them becomes "?". */
+/* Parses any bytes. INVALID_ARGUMENT: the message names the fault; then *ret_gpus is undefined.
+ * Texts that are too long are cut, what is not printable in them becomes "?". */
 cadre_status report_read(
     const char *bytes, size_t size, struct host_gpus *ret_gpus, struct cadre_error *error);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The GPUs of a host that runs tasks: what the coordinator is told of them, and what each slot
- * has. */
+ * The GPUs of a host that runs tasks: what hellos report of them, and the share of each slot. */
 #ifndef CADRE_WORKER_PROBE_SLOT_GPUS_H
 #define CADRE_WORKER_PROBE_SLOT_GPUS_H
 
@@ -14,11 +13,12 @@ struct slot_gpus {
     char **shares;
 };
 
-/* Looks (host_gpus_find) and divides. *ret_gpus is to be closed. RESOURCE_EXHAUSTED is the only
- * error: whatever else goes wrong is a reason why no GPU is used. */
+/* Finds the GPUs (host_gpus_find) and divides them. The caller closes *ret_gpus.
+ * RESOURCE_EXHAUSTED is the only error: any other failure is a reason why no GPU is used. */
 cadre_status slot_gpus_open(const struct host_gpus_search *search, uint32_t slots,
     struct slot_gpus **ret_gpus, struct cadre_error *error);
-void slot_gpus_close(struct slot_gpus *gpus); /* NULL is allowed */
+/* Frees it; NULL is allowed. */
+void slot_gpus_close(struct slot_gpus *gpus);
 
 /* CUDA_VISIBLE_DEVICES of the slots, `slots` texts in one block to be freed with free(): slot k has
  * the GPUs of gpus_of_slot(). NULL: out of memory. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Rounds of blocks over a dataset: which replica reads a block, the meetings while one still
+ * reads, the exchange. normalize.c and vocabulary.c run it. */
 #include "worker/library/runtime/adapt/adaption.h"
 
 #include <inttypes.h>
@@ -10,13 +12,13 @@
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/regroup/between_steps.h"
 
-/* Who waits for another task for a second says so, and who is waited for too long is replaced. So
- * all meet about this often while they read. */
+/* A wait of a second for another task is reported, and a task that is waited for too long is
+ * replaced. So all meet about this often while they read. */
 #define MEET_US (CADRE_US_PER_S / 4)
 
 /* --- one block --- */
 
-/* Before element `number`. */
+/* Puts the iterator before element `number`. */
 static cadre_status seek_before(
     struct adaption *adaption, uint64_t number, struct cadre_error *error)
 {
@@ -36,7 +38,7 @@ static cadre_status seek_before(
     return adaption->next_element == number ? CADRE_OK : iterator_end(error);
 }
 
-/* OUT_OF_RANGE behind the last one. */
+/* OUT_OF_RANGE after the last one. */
 static cadre_status read_element(struct adaption *adaption, uint64_t number,
     cadre_element *ret_element, struct cadre_error *error)
 {
@@ -86,8 +88,8 @@ static cadre_status read_block(
 
 /* --- one round --- */
 
-/* Who reads a block. In order only the first replica of a task reads, for an iterator has one
- * place. */
+/* Whether a replica reads a block. In order only the first replica of a task reads, because an
+ * iterator has one position. */
 static bool is_mine(const cadre_strategy *strategy, uint32_t local, bool by_index, uint64_t block)
 {
     uint64_t rank = strategy->roster.rank;
@@ -100,12 +102,13 @@ static bool is_mine(const cadre_strategy *strategy, uint32_t local, bool by_inde
 bool adaption_owns_block(
     const cadre_strategy *strategy, const struct adaption *adaption, uint32_t local, uint64_t block)
 {
-    /* Those of other replicas are theirs, and may be read just now. Not all of the own are read
-     * where the last meeting was played back to this task. */
+    /* Blocks of other replicas may be being read just now. Not all of the own are read where the
+     * last meeting was played back to this task. */
     return is_mine(strategy, local, adaption->by_index, block) && adaption->counts[block] >= 0;
 }
 
-/* Blocks that are not read yet, until it is time to meet the others; *ret_left: some are left. */
+/* Reads blocks that are not read yet, until it is time to meet the others; *ret_left: some are
+ * left. */
 static cadre_status read_mine(const cadre_strategy *strategy, uint32_t local,
     struct adaption *adaption, bool *ret_left, struct cadre_error *error)
 {
@@ -137,8 +140,8 @@ static int64_t exchanged_elements(
     return elements;
 }
 
-/* Until all replicas have read theirs, or one cannot. They meet in between: how often, the slowest
- * of them decides, and all count the same. */
+/* Until all replicas have read theirs, or one cannot. They meet in between: the slowest of them
+ * decides how often, and all count the same. */
 static cadre_status read_round(cadre_strategy *strategy, uint32_t local, struct adaption *adaption,
     uint64_t key, int64_t *ret_failures, struct cadre_error *error)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mean and variance of a whole dataset. The moments of the blocks are merged in the order of the
- * blocks: the same bits whoever read them. */
+ * blocks: the same bits, whichever tasks read them. cadre_normalization_adapt is called by the
+ * program. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,8 @@
 #define BLOCK_ELEMENTS 4
 #define BLOCKS_MAX     256
 #define BLOCKS_MIN     8
-#define ROUND_WORDS                                                                                \
-    (1 << 20) /* numbers that are told in a round, where that gives more                           \
+#define ROUND_NUMBERS                                                                              \
+    (1 << 20) /* numbers that are sent in a round, where that gives more                           \
                  than the fewest blocks */
 
 struct normalizing {
@@ -31,10 +32,10 @@ struct normalizing {
     size_t features;
     size_t sums;     /* of the moments of one block */
     double *total;   /* of the rounds before */
-    double *scratch; /* [local replicas][words] */
+    double *scratch; /* [local replicas][numbers] */
     double
-        *exchanged; /* [local replicas][blocks][words]: this round's, before and after it is told */
-    double *found;  /* [blocks][words] this round's that this task has found */
+        *exchanged; /* [local replicas][blocks][numbers]: this round's, before and after the sum */
+    double *found;  /* [blocks][numbers] this round's that this task has found */
     char exchanged_text[32];
 };
 
@@ -95,7 +96,7 @@ static cadre_status normalize_prepare(const cadre_strategy *strategy, struct ada
     return CADRE_OK;
 }
 
-/* Each block is 0 but on one replica, so their sum is that one's bits. */
+/* Each block is 0 but on one replica, so their sum has that one's bits. */
 static cadre_status normalize_exchange(cadre_strategy *strategy, struct adaption *adaption,
     uint32_t local, uint64_t key, struct cadre_error *error)
 {
@@ -164,7 +165,7 @@ static cadre_status set_up(
     self->sums = MOMENTS_COUNT(self->features);
     base->block_elements = BLOCK_ELEMENTS;
     base->blocks = BLOCKS_MAX;
-    while (base->blocks > BLOCKS_MIN && base->blocks * self->sums > ROUND_WORDS) {
+    while (base->blocks > BLOCKS_MIN && base->blocks * self->sums > ROUND_NUMBERS) {
         base->blocks /= 2;
     }
     base->key = collective_key(self->features, base->blocks * self->sums);
@@ -190,7 +191,7 @@ static cadre_status normalize_make(const struct normalizing *self,
     double *variance = moments_squares(self->total, self->features);
     if (count == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the dataset has no number in its component %" PRIu32 ", and nothing has no mean",
+            "the dataset has no number in its component %" PRIu32 ", and no number has no mean",
             self->base.component);
     }
     for (size_t f = 0; f < self->features; f++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The vocabulary of a whole dataset. Counts are whole numbers, and tokens are put in order at the
- * end, so nothing depends on who counted what. */
+ * The vocabulary of a whole dataset. Counts are whole numbers, and tokens are sorted at the end, so
+ * nothing depends on which task counted what. cadre_lookup_adapt is called by the program. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -23,9 +23,9 @@ struct counting {
     struct token_counts total;  /* of the rounds before */
     struct token_counts *found; /* [blocks] this round's that this task has found */
     uint32_t locals;
-    struct token_counts *mine; /* [locals] of the blocks that the replica tells */
+    struct token_counts *mine; /* [locals] of the blocks that the replica sends */
     cadre_tensor **exchanged;  /* [locals] the same as bytes */
-    cadre_tensor *all;         /* what all told, one behind the other */
+    cadre_tensor *all;         /* what all sent, one after the other */
 };
 
 /* --- one block --- */

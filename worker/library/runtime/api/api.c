@@ -53,7 +53,7 @@ void context_replica_enter(cadre_replica *replica, cadre_strategy *strategy)
 void context_replica_leave(void)
 {
     CADRE_ASSERT(current != NULL);
-    CADRE_ASSERT(innermost == NULL); /* each merge call and update in it was left */
+    CADRE_ASSERT(innermost == NULL); /* each merge call and update inside was left */
     current = NULL;
     of_current = NULL;
 }

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads and checks all CADRE_* variables at once. program/ calls it in cadre_init. */
 #include "worker/library/runtime/api/environment.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include "common/model/task_message.h"
 #include "common/pure/assert.h"
 
-/* Longer than any step should take; without a limit, programs that disagree would hang. */
+/* Longer than any step takes; without a limit, programs that disagree would wait for ever. */
 #define COLLECTIVE_TIMEOUT_S     1800
 #define COLLECTIVE_TIMEOUT_S_MAX (30 * 24 * 3600)
 
@@ -18,7 +19,7 @@
 #define CLUSTER_GRACE_S 30
 #define CLUSTER_S_MAX   (30 * 24 * 3600)
 
-#define PS_THREADS_MAX 64 /* workers, and servers, of a crew that is made by hand */
+#define PS_THREADS_MAX 64 /* workers, and servers, of a ps job that is made by hand */
 
 /* Long values are cut in messages. */
 #define VALUE_SHOWN 64
@@ -108,16 +109,16 @@ static cadre_status check_frame(struct cadre_error *error)
         read_number("CADRE_TASK_FRAME", 0, UINT16_MAX, TASK_FRAME_VERSION, &version, error);
     if (status == CADRE_OK && version != TASK_FRAME_VERSION) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "the worker daemon speaks version %" PRIu64
+            "the worker daemon uses version %" PRIu64
             " of the frames between program and daemon, this program was built with "
             "Cadre " CADRE_VERSION
-            " and speaks version %d: build it against the daemon's version of Cadre",
+            " for version %d: build it against the daemon's version of Cadre",
             version, TASK_FRAME_VERSION);
     }
     return status;
 }
 
-/* What a checkpoint is loaded from and where they are written. */
+/* Which checkpoint is loaded, and where checkpoints are written. */
 static cadre_status read_checkpoints(struct environment *environment, struct cadre_error *error)
 {
     uint64_t kept = LIMIT_CHECKPOINTS_KEPT_DEFAULT;
@@ -136,7 +137,7 @@ static cadre_status read_checkpoints(struct environment *environment, struct cad
                      sizeof environment->restore_path, error);
 }
 
-/* What programs of a cluster are told that somebody starts by hand. */
+/* The variables of programs of a cluster that are started by hand. */
 static cadre_status read_cluster(struct environment *environment, struct cadre_error *error)
 {
     const char *mode = getenv("CADRE_CLUSTER");
@@ -184,7 +185,7 @@ static cadre_status read_role(enum role *ret_role, struct cadre_error *error)
         VALUE_SHOWN, text);
 }
 
-/* What only a daemon says of a crew. */
+/* The variables of ps jobs, which only a daemon sets. */
 static cadre_status read_ps_job(struct environment *environment, struct cadre_error *error)
 {
     static const char *const required[] = {
@@ -228,7 +229,7 @@ static cadre_status read_ps_job(struct environment *environment, struct cadre_er
     return CADRE_OK;
 }
 
-/* The crew's tasks are made inside the program when it asks for them. */
+/* The tasks of this ps job are made inside the program, by cadre_strategy_parameter_server. */
 static cadre_status read_threads(struct environment *environment, struct cadre_error *error)
 {
     uint64_t workers = 1;
@@ -240,7 +241,7 @@ static cadre_status read_threads(struct environment *environment, struct cadre_e
     return CADRE_OK;
 }
 
-/* Which task of its crew it is has to be what its slot says. */
+/* The type and the index of a task of a ps job must be those of its slot. */
 static cadre_status check_slot(const struct environment *environment, struct cadre_error *error)
 {
     uint32_t slot = ps_job_first_slot(&environment->ps_job, environment->role) + environment->index;
@@ -254,7 +255,7 @@ static cadre_status check_slot(const struct environment *environment, struct cad
                      environment->ps_job.workers, environment->ps_job.servers, slot);
 }
 
-/* What only a daemon sets, and must set whole. */
+/* The variables that only a daemon sets: all of them, or none. */
 static cadre_status read_attachment(struct environment *environment, struct cadre_error *error)
 {
     static const char *const required[] = {"CADRE_JOB", "CADRE_SLOT", "CADRE_INCARNATION"};
@@ -271,7 +272,7 @@ static cadre_status read_attachment(struct environment *environment, struct cadr
         "CADRE_SOCKET", "", environment->socket_path, sizeof environment->socket_path, error);
 }
 
-/* Which task of which job this is. Of a crew the tasks of the ledger are one, its chief. */
+/* Which task of which job this is. In the ledger a ps job has one task, its chief. */
 static cadre_status read_task_index(
     struct environment *environment, uint64_t *ret_tasks, struct cadre_error *error)
 {
@@ -295,7 +296,7 @@ static cadre_status read_task_index(
     return CADRE_OK;
 }
 
-/* Where its mesh listens, and where its files are. */
+/* The address of its mesh listener, and where its files are. */
 static cadre_status read_task_and_count(struct environment *environment, struct cadre_error *error)
 {
     CADRE_TRY(read_text("CADRE_MESH_HOST", "127.0.0.1", environment->mesh_host,

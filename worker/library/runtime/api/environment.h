@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a daemon tells a program in its environment. Absent variables mean a program started by
- * hand.
+ * What a daemon sets in a program's environment. Absent variables mean a program started by hand.
  *
  *     CADRE_SOCKET      path of the daemon's Unix socket for this task; absent: by hand
  *     CADRE_JOB         number of the job
  *     CADRE_SLOT        this task of the job, from 0
- *     CADRE_INCARNATION which life of the task, from 1
+ *     CADRE_INCARNATION number of this process among those of the task, from 1
  *     CADRE_TASKS       tasks of the job, default 1
  *     CADRE_TASKS_MIN   the fewest that it trains with, default CADRE_TASKS
  *     CADRE_REPLICAS    local replicas; 0 or absent: the program's own choice
@@ -16,9 +15,9 @@
  *                       only if this or one of the last four is set, or the program saved
  *     CADRE_DAEMON_PID  of the daemon, whose SIGTERM is no notice of preemption
  *     CADRE_DAEMON_RETURNS
- *                       1: it may be started anew while the task runs; one that is not there is
- *                       waited for
- *     CADRE_TASK_FRAME  version of the frames that the daemon speaks
+ *                       1: it may be restarted while the task runs; the task waits for one that is
+ *                       absent
+ *     CADRE_TASK_FRAME  version of the daemon's frames
  *     CADRE_RESTORE     manifest of the checkpoint to go on from, or by hand a folder of which the
  *                       newest whole one is taken; absent: from the beginning
  *     CADRE_CHECKPOINT_EVERY
@@ -30,8 +29,8 @@
  *
  * The last four may be set by hand too.
  *
- * A task of a job with parameter servers hears what it is. Its CADRE_TASKS is 1: the chief alone
- * trains, as far as the ledger goes.
+ * A task of a job with parameter servers receives its type. Its CADRE_TASKS is 1, because in the
+ * ledger the chief is the only task.
  *
  *     CADRE_TASK_TYPE   chief, worker, ps or evaluator; absent: the job has no parameter servers
  *     CADRE_TASK_INDEX  which one of its type, from 0
@@ -42,10 +41,10 @@
  *                       1: each server holds a copy of another one's variables; default 0
  *     CADRE_SERVER_MEMORY
  *                       of a ps: number of the descriptor of the memory that the daemon keeps for
- *                       it; absent: it lives with the process
+ *                       it; absent: it ends with the process
  *
- * By hand CADRE_WORKERS and CADRE_SERVERS (1 to 64, default 1) say of how many threads
- * cadre_strategy_parameter_server makes a crew inside the program.
+ * By hand CADRE_WORKERS and CADRE_SERVERS (1 to 64, default 1) are the numbers of threads of the ps
+ * job that cadre_strategy_parameter_server makes inside the program.
  *
  * And what a user may set always:
  *
@@ -56,17 +55,19 @@
  *                       steps from one comparison of the replicas' states to the next, or off;
  *                       absent: as often as costs a hundredth of the training's time
  *     CADRE_VERIFY_LOSSES
+ *     CADRE_VERIFY_LOSSES
  *                       on: when a task is lost the job goes on from the newest state that was
- *                       compared, which is a checkpoint's unless it stands there; default off
+ *                       compared: a task's if one is at that position, else a checkpoint's;
+ *                       default off
  *
- *     CADRE_BACKTRACE   0: a crash is not told on stderr (worker/library/crash); default 1
+ *     CADRE_BACKTRACE   0: a crash is not reported on stderr (worker/library/crash); default 1
  *
  *     CADRE_COLLECTIVE_TIMEOUT_S  how long a collective waits for a replica that does not come, in
  *                                 seconds, default 1800; 0: for ever
  *
- * Programs that are started by hand on the addresses of a cluster (cluster_member.h) find out about
- * it from TF_CONFIG, else from what Slurm sets for the tasks of srun. What a daemon says goes
- * before all of that, and without a word. They also read:
+ * Programs that are started by hand on the addresses of a cluster (cluster_member.h) take it from
+ * TF_CONFIG, else from what Slurm sets for the tasks of srun. The variables of a daemon have
+ * precedence over all of that, without a message. They also read:
  *
  *     CADRE_CLUSTER          auto (default), or none: TF_CONFIG and Slurm's variables are passed
  *                            over, and the program is the whole job
@@ -74,11 +75,11 @@
  *                            tasks of two steps on one host need different ones
  *     CADRE_CLUSTER_WAIT_S   how long all tasks are waited for at the start, default 300
  *     CADRE_CLUSTER_GRACE_S  how long another program is waited for in place of a task that was
- *                            lost, default 30; 0: not at all
+ *                            lost, default 30; 0: there is no wait
  *     CADRE_CLUSTER_KEY_FILE a file of 32 bytes or more, the same for all: tasks prove to each
  *                            other that they have it. Needed where they are not all on loopback
- *     CADRE_CLUSTER_INSECURE 1: go without such a file all the same: whoever reaches the ports can
- *                            join the job
+ *     CADRE_CLUSTER_INSECURE 1: go without such a file all the same: any process that can connect
+ *                            to the ports can join the job
  *     CADRE_MESH_HOST        as above; default: the host of the task's own address in the cluster.
  *                            The first task listens for the others there too */
 #ifndef CADRE_RUNTIME_API_ENVIRONMENT_H
@@ -108,11 +109,11 @@ struct environment {
     char mesh_host[LIMIT_ADDRESS_BYTES];
     char output_folder[ENVIRONMENT_FOLDER_BYTES];
     bool output_asked;      /* for: by the daemon, or CADRE_OUTPUT_DIR is set */
-    bool checkpoints_asked; /* for: by the daemon, or a variable that is about them is set */
+    bool checkpoints_asked; /* for: by the daemon, or a variable of checkpoints is set */
     uint64_t collective_timeout_us;                   /* 0: none */
     char restore_path[ENVIRONMENT_FOLDER_BYTES];      /* "": none */
     char checkpoint_folder[ENVIRONMENT_FOLDER_BYTES]; /* "": the output folder */
-    bool checkpoint_own; /* what it goes on from lies where it writes: it is the same run */
+    bool checkpoint_own; /* what it goes on from is in the folder where it writes: the same run */
     uint64_t checkpoint_every;
     uint32_t checkpoints_kept;
     bool mesh_host_given;
@@ -129,18 +130,18 @@ struct environment {
     bool preemption;       /* SIGTERM is a notice */
     int64_t daemon_pid;    /* 0: none */
     bool daemon_returns;
-    enum role role;       /* of this task; NONE: of no crew */
+    enum role role;       /* of this task; NONE: of no ps job */
     uint32_t index;       /* of its role */
     struct ps_job ps_job; /* without a role: what is made by hand */
     int server_memory;    /* a descriptor; -1: none */
 };
 
-/* All but what TF_CONFIG and Slurm say. INVALID_ARGUMENT names the variable, its value and what it
- * should hold; FAILED_PRECONDITION when the daemon's frames have another version. */
+/* All but what TF_CONFIG and Slurm set. INVALID_ARGUMENT names the variable, its value and the
+ * values that are allowed; FAILED_PRECONDITION when the daemon's frames have another version. */
 cadre_status environment_read(struct environment *ret_environment, struct cadre_error *error);
 
-/* What a strategy is told that is the whole job by itself, whatever job the program is a task of:
- * one task of `replicas` replicas, which goes on from nothing and keeps nothing. */
+/* The environment of a strategy that is the whole job by itself, whatever job the program is a task
+ * of: one task of `replicas` replicas, without a checkpoint before or after. */
 void environment_alone(
     const struct environment *of, uint32_t replicas, struct environment *ret_environment);
 

@@ -54,7 +54,7 @@ void show_bar(const struct progress *progress)
     struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
     struct progress_bar bar = bar_of(progress, metrics);
     char text[PROGRESS_BAR_TEXT_BYTES];
-    /* Back to the first column, the line, and nothing of an older, longer one. */
+    /* Back to the first column; then clears what an older, longer text has left. */
     fprintf(stderr, "\r%s\033[K", progress_bar_render(&bar, api_show_columns(), text));
     fflush(stderr);
 }
@@ -113,7 +113,7 @@ void show_misuse(enum show_misuse which, const struct cadre_error *error)
     pthread_mutex_unlock(&misuse.lock);
     if (printed && suppressed > 0) {
         show_warning(
-            "%s (and %" PRIu64 " times before, which is not told)", error->text, suppressed);
+            "%s (and %" PRIu64 " times before, which were not shown)", error->text, suppressed);
     } else if (printed) {
         show_warning("%s", error->text);
     }
@@ -142,7 +142,7 @@ void show_replay(const char *name, uint64_t done, uint64_t wanted, uint64_t elap
     double left_s = rate > 0 && wanted > done ? (double)(wanted - done) / rate : 0;
     char text[CADRE_ERROR_TEXT_BYTES];
     snprintf(text, sizeof text,
-        "cadre: dataset '%s' is read up to where it stood: %" PRIu64 " of %" PRIu64
+        "cadre: dataset '%s' is read again up to its position: %" PRIu64 " of %" PRIu64
         " elements, %.0f/s, %.0f s left",
         name, done, wanted, rate, left_s);
     if (show_redraws()) {

@@ -106,8 +106,8 @@ cadre_status worker_strategy_open(
     struct strategy_config shape = {.kind = STRATEGY_MIRRORED,
         .origin = STRATEGY_OF_WORKER,
         .environment = &worker->environment,
-        .parts = parts,
-        .part_count = sizeof parts / sizeof parts[0],
+        .hook_tables = parts,
+        .hook_table_count = sizeof parts / sizeof parts[0],
         .worker = worker};
     CADRE_TRY(choose_devices(ps_job, &shape.devices, error));
     environment_alone(program_environment(), shape.devices.count, &worker->environment);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Addresses of a cluster: parsed, resolved, listened at, connected to. cluster_member.c,
+ * cluster_server.c and session_cluster.c call it. */
 #include "worker/library/runtime/cluster/cluster_address.h"
 
 #include <arpa/inet.h>
@@ -13,7 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/pure/assert.h"
 
-/* When nothing is heard from a host for so long it is asked, so often, and then taken for gone. */
+/* A host that sends nothing for so long is probed, so often, and then counts as lost. */
 #define SILENT_S         5
 #define ASK_AGAIN_S      3
 #define ASKED            4
@@ -22,7 +24,7 @@
 static cadre_status cluster_address_malformed(const char *text, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "'%.64s' is no address of a task; write HOST:PORT with a port from 1 to 65535, such as "
+        "'%.64s' is not a task's address; write HOST:PORT with a port from 1 to 65535, such as "
         "localhost:4000",
         text);
 }
@@ -109,7 +111,7 @@ cadre_status cluster_address_listen(
     if (fd < 0) {
         return cadre_error_errno(error, errno, "make a socket for the cluster at %s", text);
     }
-    /* The connections of a program before this one may still be dying. */
+    /* The connections of a program before this one may still be closing. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(fd, (const struct sockaddr *)&address->storage, address->bytes) != 0 ||
         listen(fd, SOMAXCONN) != 0) {

@@ -22,7 +22,7 @@ cadre_status cluster_choice_open(const cadre_cluster_resolver *resolver,
             resolver, ps_job ? CLUSTER_PS_JOB : CLUSTER_PEERS, environment, &choice.member, error));
     }
     if (cluster_has_servers(resolver)) {
-        cadre_status status = resolver_copy(resolver, &choice.parts, error);
+        cadre_status status = resolver_copy(resolver, &choice.ps_resolver, error);
         if (status != CADRE_OK) {
             cluster_member_close(choice.member);
             return status;
@@ -50,12 +50,12 @@ cadre_status cluster_choice_make(const struct cluster_choice *choice, enum clust
     const struct environment *environment, struct cluster_member **ret_member,
     struct cadre_error *error)
 {
-    CADRE_ASSERT(choice->parts != NULL);
-    return cluster_member_open(choice->parts, part, environment, ret_member, error);
+    CADRE_ASSERT(choice->ps_resolver != NULL);
+    return cluster_member_open(choice->ps_resolver, part, environment, ret_member, error);
 }
 
 void cluster_choice_clear(struct cluster_choice *choice)
 {
-    cadre_cluster_resolver_release(choice->parts);
+    cadre_cluster_resolver_release(choice->ps_resolver);
     *choice = (struct cluster_choice){0};
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The messages of the greeting as bytes, and their MACs (HMAC-SHA-256). cluster_pending.c is the
+ * acceptor, session_cluster.c the connector. */
 #include "worker/library/runtime/cluster/cluster_greeting.h"
 
 #include <openssl/crypto.h>
@@ -97,7 +99,7 @@ bool greeting_hello_read(
            cluster_greeting_get(bytes + HELLO_VERSION, 4) == VERSION;
 }
 
-/* Over the role, the hello, the acceptor's challenge, and what else is said. */
+/* Over the role, the hello, the acceptor's challenge, and the bytes of the message. */
 static void mac_of(const uint8_t key[GREETING_KEY_BYTES], enum greeting_role role,
     const uint8_t hello[GREETING_HELLO_BYTES], const uint8_t challenge[GREETING_CHALLENGE_BYTES],
     const uint8_t *received, size_t received_bytes, uint8_t ret_mac[GREETING_MAC_BYTES])

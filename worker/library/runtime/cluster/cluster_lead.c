@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator of a cluster, in the thread of its first task: places the tasks, passes frames
+ * between peers and the core, and ends the job. cluster_server.c calls it. */
 #include "worker/library/runtime/cluster/cluster_lead.h"
 
 #include <inttypes.h>
@@ -11,12 +13,12 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/show.h"
 
-#define LEASE_US     CADRE_US_PER_S /* of a connection that ended: nobody comes back on it */
+#define LEASE_US     CADRE_US_PER_S /* of a connection that ended: no task comes back on it */
 #define HEARTBEAT_US (LEASE_US / 4)
 #define WARN_US      (3 * CADRE_US_PER_S)
-#define NAMED_MAX    4 /* of those that are missing */
+#define NAMED_MAX    4 /* of the tasks that are missing */
 
-/* --- what is said --- */
+/* --- messages --- */
 
 static void send_verdict(struct cluster_lead *lead, uint32_t member_id, cadre_status code,
     const char *text, uint32_t slot, uint64_t incarnation)
@@ -44,7 +46,8 @@ static void cluster_lead_dismiss(
     cluster_peer_finish(peer, code, text, lead->now_us);
 }
 
-/* The first reason counts. This task itself hears it last: its program may end the process then. */
+/* The first reason counts. This task itself receives it last, because its program may end the
+ * process then. */
 static void cluster_lead_end(struct cluster_lead *lead, cadre_status code, const char *text)
 {
     if (lead->phase == CLUSTER_ENDED) {
@@ -67,7 +70,7 @@ bool cluster_lead_has_others(const struct cluster_lead *lead)
     return there;
 }
 
-/* --- what the core wants; it is not called from here --- */
+/* --- the core's callbacks; they do not call the core --- */
 
 static const char *name_of(uint32_t member_id, void *user)
 {
@@ -101,7 +104,7 @@ static void on_stop(uint32_t member_id, void *user)
     struct cluster_lead *lead = user;
     bool fails = lead->code != CADRE_OK;
     if (member_id == 0 && lead->phase == CLUSTER_ENDED) {
-        return; /* it has its turn */
+        return; /* its verdict is sent when it is placed */
     }
     cluster_lead_dismiss(lead, member_id, fails ? lead->code : CADRE_ABORTED,
         fails ? lead->text : "the job goes on without this task, which did not answer in time");
@@ -118,7 +121,7 @@ static void on_done(void *user)
     lead->done = true;
 }
 
-/* --- who comes and goes --- */
+/* --- connections --- */
 
 static void cluster_lead_begin(struct cluster_lead *lead)
 {
@@ -149,7 +152,7 @@ static void cluster_lead_refuse(struct cluster_lead *lead,
     snprintf(answer.text, sizeof answer.text, "%s", text);
     greeting_answer_write(&answer, lead->member->key, GREETING_VERDICT, authenticated->hello_bytes,
         authenticated->challenge, bytes);
-    cluster_peer_send(&peer, bytes, sizeof bytes); /* so little always fits a new connection */
+    cluster_peer_send(&peer, bytes, sizeof bytes); /* so few bytes fit a new connection's buffer */
     cluster_peer_close(&peer);
 }
 
@@ -162,15 +165,15 @@ void cluster_lead_authenticated(const struct authenticated_peer *authenticated, 
     char who[CLUSTER_MEMBER_TEXT_BYTES];
     cluster_member_text(lead->member, authenticated->member_id, who);
     if (lead->phase == CLUSTER_ENDED || lead->done) {
-        snprintf(text, sizeof text, "the job of this cluster is over%s%.300s; start all tasks anew",
+        snprintf(text, sizeof text, "the job of this cluster is over%s%.300s; start all again",
             lead->code == CADRE_OK ? "" : ": ", lead->text);
         cluster_lead_refuse(lead, authenticated, CADRE_FAILED_PRECONDITION, text);
         return;
     }
     if (peer->state != PEER_ABSENT) {
         snprintf(text, sizeof text,
-            "%s is there already: two programs were started as the same task; give each its own "
-            "type and index",
+            "%s is connected already: two programs were started as the same task; give each its "
+            "own type and index",
             who);
         cluster_lead_refuse(lead, authenticated, CADRE_ALREADY_EXISTS, text);
         return;
@@ -191,9 +194,9 @@ static void cluster_lead_lose(struct cluster_lead *lead, uint32_t member_id)
     }
 }
 
-/* --- what peers say --- */
+/* --- messages from peers --- */
 
-/* Its own connection ends, and it is lost. */
+/* The peer's own connection ends, and its task is lost. */
 static void refuse_frames(
     struct cluster_lead *lead, uint32_t member_id, const struct cadre_error *error)
 {
@@ -214,7 +217,7 @@ static void take_frame(
     cadre_status status = wire_unpack_task_up(payload, size, lead->arena, &up, &error);
     if (status == CADRE_OK && (up.type == TASK_UP_HELLO) == peer->greeted) {
         status = cadre_error_set(&error, CADRE_FAILED_PRECONDITION,
-            "a task says hello before anything else on its connection, and once");
+            "a task sends hello first on its connection, and once");
     }
     if (status != CADRE_OK) {
         refuse_frames(lead, member_id, &error);
@@ -254,7 +257,7 @@ void cluster_lead_receive(struct cluster_lead *lead, uint32_t member_id)
     }
 }
 
-/* Those whose connection is over. A step of the core may break others: they are next. */
+/* Closes the connections that are over. A step of the core may break others: they follow. */
 static void cluster_lead_reap(struct cluster_lead *lead)
 {
     for (uint32_t member_id = 0; member_id < lead->member->tasks; member_id++) {
@@ -316,7 +319,7 @@ static void cluster_lead_gather(struct cluster_lead *lead)
     }
 }
 
-/* What this task has said and nobody has read yet, such as why it ends. */
+/* Reads what this task has sent and was not read yet, such as why it ends. */
 static void receive_own_last(struct cluster_lead *lead)
 {
     struct pollfd own = {.fd = lead->peers[0].fd, .events = POLLIN};
@@ -326,13 +329,13 @@ static void receive_own_last(struct cluster_lead *lead)
     }
 }
 
-/* The chief of a crew may go before the others: they are held together until they are gone. */
+/* The chief of a ps job may end before the others: the coordinator runs until they have ended. */
 static bool others_are_ending(const struct cluster_lead *lead)
 {
     return lead->chief_done && !lead->done;
 }
 
-/* This task leaves. */
+/* This task leaves, and the coordinator with it. */
 static void cluster_lead_leave(struct cluster_lead *lead)
 {
     CADRE_ASSERT(lead->phase != CLUSTER_ENDED);
@@ -340,7 +343,7 @@ static void cluster_lead_leave(struct cluster_lead *lead)
     char who[CLUSTER_MEMBER_TEXT_BYTES];
     receive_own_last(lead);
     snprintf(text, sizeof text,
-        "%s, which holds the job together, ended before the others; start all tasks again",
+        "%s, which runs the coordinator, ended before the others; start all tasks again",
         cluster_member_text(lead->member, 0, who));
     cluster_lead_end(lead, lead->done ? CADRE_OK : CADRE_UNAVAILABLE, lead->done ? "" : text);
 }
@@ -415,7 +418,7 @@ cadre_status cluster_lead_open(struct cluster_lead *lead, const struct cluster_m
     uint64_t restored, const char *refusal, struct cadre_error *error)
 {
     CADRE_ASSERT(member->tasks > 1);
-    CADRE_ASSERT(member->member_id == 0); /* the first task holds the job together */
+    CADRE_ASSERT(member->member_id == 0); /* the first task runs the coordinator */
     uint64_t now_us = clock_monotonic_us();
     *lead = (struct cluster_lead){.member = member,
         .phase = CLUSTER_GATHERING,

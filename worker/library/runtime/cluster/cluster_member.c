@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Which task of a cluster this program is, its addresses and its key. cluster_choice.c opens a
+ * member for program/; session_cluster.c and cluster_server.c read it. */
 #include "worker/library/runtime/cluster/cluster_member.h"
 
 #include <arpa/inet.h>
@@ -16,7 +18,7 @@
 #define KEY_FILE_BYTES_MIN 32
 #define KEY_FILE_BYTES_MAX (1024 * 1024)
 
-/* The job that the task of a place is of, and which one of it. */
+/* The name of that task's job in the cluster, and its index there. */
 static const char *job_of(
     const struct cluster_member *member, uint32_t member_id, uint32_t *ret_index)
 {
@@ -49,7 +51,7 @@ const char *cluster_member_text(const struct cluster_member *member, uint32_t me
     return ret_text;
 }
 
-/* --- what it is --- */
+/* --- which task --- */
 
 static uint32_t tasks_of(const cadre_cluster_spec *spec, const char *name)
 {
@@ -61,7 +63,7 @@ static cadre_status refuse_untyped(uint32_t tasks, const char *which, struct cad
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "the cluster has %" PRIu32
-        " %s tasks, and it does not say which of them this program is; add its "
+        " %s tasks, and it is not set which of them this program is; add its "
         "\"task\" with a \"type\" and an \"index\"",
         tasks, which);
 }
@@ -82,12 +84,12 @@ cadre_status cluster_ps_job_check(const cadre_cluster_resolver *resolver, struct
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "the cluster has %" PRIu32
         " ps tasks and no %s task; with parameter servers one chief schedules what workers run, so "
-        "add a job \"%s\" to the cluster that all tasks are told, or train on its workers alone "
+        "add a job \"%s\" to the cluster of all tasks, or train on its workers alone "
         "with cadre_strategy_multi_worker_mirrored",
         servers, lacks, lacks);
 }
 
-/* Of a cluster with ps tasks. */
+/* The id of this program in a cluster with ps tasks. */
 static cadre_status find_id_in_ps_job(const cadre_cluster_resolver *resolver,
     struct cluster_member *member, struct cadre_error *error)
 {
@@ -112,10 +114,10 @@ static cadre_status find_id_in_ps_job(const cadre_cluster_resolver *resolver,
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
         "this task is the evaluator of a cluster with ps tasks, which has no job \"evaluator\"; "
-        "add that with its address, in what all tasks are told");
+        "add that with its address, in the cluster of all tasks");
 }
 
-/* Whether it is a task of a job of several. */
+/* Whether this program is a task of a job of several. */
 static cadre_status find_member_id(const cadre_cluster_resolver *resolver, enum cluster_part part,
     struct cluster_member *member, bool *ret_several, struct cadre_error *error)
 {
@@ -149,7 +151,7 @@ static cadre_status find_member_id(const cadre_cluster_resolver *resolver, enum 
         resolver->spec, type, resolver->task_id, &member->member_id, error);
 }
 
-/* Each has an address, and one of its own: that is also what the coordinator calls it. */
+/* Each task has an address of its own, which is also its name at the coordinator. */
 static cadre_status check_addresses(const struct cluster_member *member, struct cadre_error *error)
 {
     char host[CADRE_CLUSTER_ADDRESS_BYTES];
@@ -199,7 +201,7 @@ static cadre_status check_distinct(const struct cluster_member *member, struct c
     return CADRE_OK;
 }
 
-/* All must have been started with the same list of tasks. */
+/* All must have been started with the same list of tasks; the hash is compared. */
 static cadre_status hash_cluster(struct cluster_member *member, struct cadre_error *error)
 {
     struct sha256 hash;
@@ -220,7 +222,7 @@ static cadre_status hash_cluster(struct cluster_member *member, struct cadre_err
     return status;
 }
 
-/* --- what it is known by --- */
+/* --- the key --- */
 
 static cadre_status read_key(
     const char *path, uint8_t ret_key[GREETING_KEY_BYTES], struct cadre_error *error)
@@ -234,8 +236,8 @@ static cadre_status read_key(
     }
     if (size < KEY_FILE_BYTES_MIN) {
         status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the key in %s (CADRE_CLUSTER_KEY_FILE) has %zu bytes, and needs %d at least; make one "
-            "with `head -c 32 /dev/urandom > FILE`",
+            "the key in %s (CADRE_CLUSTER_KEY_FILE) has %zu bytes, at least %d are required; make "
+            "one with `head -c 32 /dev/urandom > FILE`",
             path, size, KEY_FILE_BYTES_MIN);
     }
     if (status == CADRE_OK) {
@@ -261,15 +263,15 @@ static cadre_status check_trust(struct cluster_member *member,
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "the cluster's tasks meet over a network (this one at %s), and have nothing to know each "
-        "other by; give all of them the same file of 32 random bytes or more in "
-        "CADRE_CLUSTER_KEY_FILE, or say CADRE_CLUSTER_INSECURE=1: then whoever can reach the ports "
-        "can join the job, read its variables and change them",
+        "the cluster's tasks meet over a network (this one at %s), and have no key to authenticate "
+        "each other; give all of them the same file of 32 random bytes or more in "
+        "CADRE_CLUSTER_KEY_FILE, or set CADRE_CLUSTER_INSECURE=1: then any process that can reach "
+        "the ports can join the job, read its variables and change them",
         cluster_member_address(member, member->member_id));
 }
 
-/* Many systems give their own name a loopback address (127.0.1.1 in /etc/hosts). With hosts that
- * are called something else by others, tasks of other hosts would wait for this one in vain. */
+/* Many systems give their own name a loopback address (127.0.1.1 in /etc/hosts). Tasks of other
+ * hosts could not reach that, and would wait for this task in vain. */
 static cadre_status check_reach(
     const struct cluster_member *member, const char *own, struct cadre_error *error)
 {
@@ -290,7 +292,7 @@ static cadre_status check_reach(
             cluster_address_host(&member->own, text);
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
                 "on this host its own name '%s' means %s (see /etc/hosts), where the task at %s, "
-                "on another host, cannot reach this one; say the address that others use in "
+                "on another host, cannot reach this one; set the address that others use in "
                 "CADRE_MESH_HOST, or write it into the cluster",
                 own, text, cluster_member_address(member, member_id));
         }
@@ -298,7 +300,7 @@ static cadre_status check_reach(
     return CADRE_OK;
 }
 
-/* The numbers behind the names; CADRE_MESH_HOST is this task's in place of what its name says. */
+/* Resolves the names; CADRE_MESH_HOST replaces this task's own. */
 static cadre_status find_hosts(
     struct cluster_member *member, const struct environment *environment, struct cadre_error *error)
 {
@@ -316,7 +318,7 @@ static cadre_status find_hosts(
     if (member->member_id == 0) {
         return check_trust(member, environment, &member->own, error);
     }
-    /* One that cannot be found yet is asked for again when it is needed. */
+    /* One that cannot be resolved yet is resolved again when it is used. */
     CADRE_TRY(cluster_address_parse(cluster_member_address(member, 0), host, &port, error));
     struct cadre_error ignored;
     cluster_address_resolve(host, port, &first, &ignored);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * This program as one task of a cluster whose tasks are started by hand: which one, at which
- * addresses they are, and what they know each other by. */
+ * This program as one task of a cluster whose tasks are started by hand: which one, the addresses
+ * of all, and the key that they authenticate each other with. */
 #ifndef CADRE_RUNTIME_CLUSTER_MEMBER_H
 #define CADRE_RUNTIME_CLUSTER_MEMBER_H
 
@@ -14,51 +14,51 @@
 
 struct cluster_member {
     cadre_cluster_resolver *resolver; /* a copy */
-    uint32_t member_id;               /* its id in the cluster: 0 holds the job together */
-    uint32_t tasks;                   /* the chief and the workers; of a crew all */
+    uint32_t member_id;               /* its id in the cluster: 0 runs the coordinator */
+    uint32_t tasks;                   /* the chief and the workers; of a ps job all */
     uint32_t chiefs;                  /* 0 or 1 */
-    struct ps_job ps_job;             /* of CLUSTER_PS_JOB with ps tasks; places are its slots */
-    enum role role;                   /* in the crew; else NONE */
+    struct ps_job ps_job;             /* CLUSTER_PS_JOB with ps tasks; its slots are member ids */
+    enum role role;                   /* in the ps job; else NONE */
     struct cluster_address own;
     bool keyed;
     uint8_t key[GREETING_KEY_BYTES]; /* zeros without one */
     uint8_t cluster[GREETING_CLUSTER_BYTES];
     uint64_t wait_us;  /* for all tasks at the start */
-    uint64_t grace_us; /* for another in place of one that is lost */
+    uint64_t grace_us; /* for a program in the stead of one that is lost */
 };
 
-/* Which tasks of a cluster with ps tasks are the job: that is what its strategy says. Of a cluster
- * without them both are the same. */
+/* Which tasks of a cluster with ps tasks are the job: its strategy decides. Of a cluster without
+ * them both are the same. */
 enum cluster_part {
     CLUSTER_PS_JOB, /* all, under one chief */
     CLUSTER_PEERS   /* the chief, if there is one, and the workers */
 };
 
-/* Whether the cluster has ps tasks; FAILED_PRECONDITION when it has, and yet lacks what they need.
- */
+/* Whether the cluster has ps tasks. */
 bool cluster_has_servers(const cadre_cluster_resolver *resolver);
+/* FAILED_PRECONDITION when it has ps tasks, but lacks the other tasks that they require. */
 cadre_status cluster_ps_job_check(
     const cadre_cluster_resolver *resolver, struct cadre_error *error);
 
-/* What the resolver says this process is. NULL when it is a job by itself: of an empty cluster or
- * one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
- * breaks the rules, UNAVAILABLE for a host that nobody knows, FAILED_PRECONDITION when the tasks
- * have nothing to know each other by, or the program is not of that part. The resolver stays the
- * caller's. */
+/* Which task the resolver names this process. NULL when it is a job by itself: of an empty cluster
+ * or one of one task, or the evaluator of one without ps tasks. INVALID_ARGUMENT for a cluster that
+ * breaks the rules, UNAVAILABLE for a host that cannot be resolved, FAILED_PRECONDITION when the
+ * tasks have no key, or the program is not of that part. The resolver stays the caller's. */
 cadre_status cluster_member_open(const cadre_cluster_resolver *resolver, enum cluster_part part,
     const struct environment *environment, struct cluster_member **ret_member,
     struct cadre_error *error);
-void cluster_member_close(struct cluster_member *member); /* accepts NULL */
+/* Frees it. Accepts NULL. */
+void cluster_member_close(struct cluster_member *member);
 
-/* The cluster that the environment tells of: TF_CONFIG's, else that of Slurm's variables; NULL for
+/* The cluster of the environment: TF_CONFIG's, else that of Slurm's variables; NULL for
  * neither. The caller's. */
 cadre_status cluster_find(const struct environment *environment,
     cadre_cluster_resolver **ret_resolver, struct cadre_error *error);
 
-/* The address of a task as the cluster has it. */
+/* The address of a task as the cluster has it; borrowed from the member. */
 const char *cluster_member_address(const struct cluster_member *member, uint32_t member_id);
 
-/* How people are told of a task. */
+/* The text that names a task in messages. */
 const char *cluster_member_text(const struct cluster_member *member, uint32_t member_id,
     char ret_text[CLUSTER_MEMBER_TEXT_BYTES]);
 

@@ -11,7 +11,7 @@
 
 #define READ_BYTES ((size_t)64 * 1024)
 
-/* What may wait for a program that does not read; it could make us send without end. */
+/* How many bytes may wait for a program that does not read; the rest is not buffered. */
 #define UNREAD_BYTES_MAX ((size_t)2 * LIMIT_FRAME_BYTES)
 
 #define CLOSING_US (5 * CADRE_US_PER_S)
@@ -38,7 +38,7 @@ void cluster_peer_flush(struct cluster_peer *peer)
     wire_buffer_clear(&peer->unsent);
     peer->sent_bytes = 0;
     if (peer->state == PEER_CLOSING && !peer->shut) {
-        /* What it sent and we did not read would make close() throw away what it has not read. */
+        /* Received bytes that were not read would make close() discard what is not sent yet. */
         peer->shut = true;
         shutdown(peer->fd, SHUT_WR);
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The connections of the first task that are not authenticated yet. cluster_server.c polls and
+ * serves them; cluster_lead.c receives those that are authenticated. */
 #include "worker/library/runtime/cluster/cluster_pending.h"
 
 #include <errno.h>
@@ -39,8 +41,7 @@ void cluster_pending_clear(struct cluster_pending *pending)
     }
 }
 
-/* Silent strangers give way first, then whoever has been there longest: an honest task connects
- * again. */
+/* Silent strangers are dropped first, then the oldest: an honest task connects again. */
 static bool gives_way_before(const struct pending_connection *a, const struct pending_connection *b)
 {
     return a->challenged != b->challenged ? !a->challenged : a->since_us < b->since_us;
@@ -60,13 +61,13 @@ static struct pending_connection *make_room(struct cluster_pending *pending)
     return victim;
 }
 
-/* Ends it without a word. */
+/* Ends it without an answer. */
 static void cluster_pending_dismiss(
     struct cluster_pending *pending, struct pending_connection *pending_connection, const char *why)
 {
     if (pending_connection->challenged) {
         snprintf(pending->refusal, sizeof pending->refusal,
-            "a program that said it was task %" PRIu32 " was refused: %.180s",
+            "a program that greeted as task %" PRIu32 " was refused: %.180s",
             pending_connection->hello.member_id, why);
     } else {
         snprintf(
@@ -85,7 +86,7 @@ static bool cluster_pending_answer(struct cluster_pending *pending,
            (ssize_t)sizeof bytes;
 }
 
-/* Why this hello is none of our cluster's; the text is for its program. OK: it may be. */
+/* Why this hello is not of our cluster; the text is for its program. OK: it may be. */
 static cadre_status hello_check(const struct cluster_pending *pending,
     const struct greeting_hello *hello, char text[GREETING_TEXT_BYTES])
 {
@@ -94,7 +95,7 @@ static cadre_status hello_check(const struct cluster_pending *pending,
     cluster_member_text(member, 0, first);
     if (hello->frame_version != TASK_FRAME_VERSION) {
         snprintf(text, GREETING_TEXT_BYTES,
-            "%s speaks version %d of the frames between tasks, and this program version %" PRIu32
+            "%s uses version %d of the frames between tasks, and this program version %" PRIu32
             "; build both with the same version of Cadre",
             first, TASK_FRAME_VERSION, hello->frame_version);
         return CADRE_FAILED_PRECONDITION;
@@ -117,7 +118,7 @@ static cadre_status hello_check(const struct cluster_pending *pending,
     bool follows = hello->restored == RESTORED_BY_FIRST_TASK;
     if (follows && pending->restored == 0) {
         snprintf(text, GREETING_TEXT_BYTES,
-            "%s goes on from no checkpoint, and this program from one of a folder; give all the "
+            "%s goes on from no checkpoint, this program from one of a folder; give all the "
             "same CADRE_RESTORE, or none",
             first);
         return CADRE_FAILED_PRECONDITION;
@@ -139,7 +140,7 @@ static void cluster_pending_greet(
     struct greeting_answer received = {.code = CADRE_OK};
     if (!greeting_hello_read(pending_connection->hello_bytes, &pending_connection->hello)) {
         cluster_pending_dismiss(
-            pending, pending_connection, "it does not speak the cluster's protocol, version 1");
+            pending, pending_connection, "it does not use the cluster's protocol, version 1");
         return;
     }
     if (greeting_challenge(pending_connection->challenge, &error) != CADRE_OK) {
@@ -177,8 +178,8 @@ static void cluster_pending_judge(
     pending->authenticated(&authenticated, pending->user);
 }
 
-/* Reads, but never beyond `size` bytes; true when they are all there. *ret_lost tells that they
- * never will be. */
+/* Reads, but never more than `size` bytes; true when they are complete. *ret_lost: they never will
+ * be. */
 static bool read_fully(
     struct pending_connection *pending_connection, uint8_t *bytes, size_t size, bool *ret_lost)
 {
@@ -194,7 +195,7 @@ static bool read_fully(
     return pending_connection->got == size;
 }
 
-/* Takes one as far as it goes now. */
+/* Serves one connection as far as its bytes go. */
 static void cluster_pending_advance(
     struct cluster_pending *pending, struct pending_connection *pending_connection, uint64_t now_us)
 {

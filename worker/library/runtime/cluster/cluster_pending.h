@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Connections that have not proved yet that they belong to the cluster. They are bounded in number
- * and in time and cost a row of a table each; silent ones give way first. */
+ * Connections that are not authenticated yet. They are bounded in number and in time and cost a row
+ * of a table each; silent ones are dropped first. */
 #ifndef CADRE_RUNTIME_CLUSTER_PENDING_H
 #define CADRE_RUNTIME_CLUSTER_PENDING_H
 
@@ -23,7 +23,7 @@ struct pending_connection {
     struct greeting_hello hello;
 };
 
-/* What the verdict on one that has proved itself is written with. */
+/* A connection that is authenticated, and what its verdict is written with. */
 struct authenticated_peer {
     int fd; /* the receiver's */
     uint32_t member_id;
@@ -35,20 +35,23 @@ struct cluster_pending {
     const struct cluster_member *member;
     uint64_t restored;
     struct pending_connection rows[CLUSTER_PENDING_MAX];
-    uint64_t pause_us; /* until then nobody is taken in: there was no descriptor */
+    uint64_t pause_us; /* until then no connection is accepted: there was no descriptor */
     char refusal[CLUSTER_PENDING_TEXT_BYTES]; /* the last that was refused, and why; "": none */
     void (*authenticated)(const struct authenticated_peer *authenticated, void *user);
     void *user;
 };
 
+/* Borrows the member; the caller sets the callback. */
 void cluster_pending_init(
     struct cluster_pending *pending, const struct cluster_member *member, uint64_t restored);
+/* Closes all of them. */
 void cluster_pending_clear(struct cluster_pending *pending);
 
-/* Takes in those that wait at `listen_fd`, and each as far as it goes now. */
+/* Accepts those that wait at `listen_fd`, and serves each as far as its bytes go. */
 void cluster_pending_serve(struct cluster_pending *pending, int listen_fd, uint64_t now_us);
 
-/* What to wait for: their descriptors, at most CLUSTER_PENDING_MAX; how many. And until when. */
+/* Fills in their descriptors, at most CLUSTER_PENDING_MAX, returns the count; and until when to
+ * wait. */
 size_t cluster_pending_poll(
     const struct cluster_pending *pending, struct pollfd *polled, uint64_t *ret_until_us);
 

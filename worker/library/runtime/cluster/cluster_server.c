@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The thread of the first task: polls the listener, the strangers (cluster_pending.h) and the
+ * peers (cluster_lead.h). session_cluster.c opens and closes it. */
 #include "worker/library/runtime/cluster/cluster_server.h"
 
 #include <poll.h>
@@ -23,7 +25,7 @@ struct cluster_server {
     atomic_bool stopping;
     pthread_t thread;
     bool started;
-    /* What follows is the thread's. */
+    /* What follows is used by the thread alone. */
     struct cluster_lead lead;
     struct cluster_pending pending;
     struct pollfd *polled; /* [ROWS_FIXED + tasks + CLUSTER_PENDING_MAX] */
@@ -34,7 +36,7 @@ static void cluster_server_sooner(uint64_t *until_us, uint64_t other_us)
     *until_us = other_us < *until_us ? other_us : *until_us;
 }
 
-/* Rows: the listener, the wake descriptor, a row for each place, then strangers. */
+/* Rows: the listener, the wake descriptor, a row for each member, then strangers. */
 static size_t cluster_server_watch(struct cluster_server *server, uint64_t *ret_until_us)
 {
     struct pollfd *polled = server->polled;
@@ -87,11 +89,11 @@ static void *cluster_server_run(void *argument)
         lead->now_us = clock_monotonic_us();
         if (server->polled[1].revents != 0) {
             ssize_t size = read(server->wake_fd, &count, sizeof count);
-            (void)size; /* nothing there is as good */
+            (void)size; /* an empty counter is as good */
         }
         for (uint32_t member_id = 0; member_id < server->member->tasks; member_id++) {
             short seen = server->polled[ROWS_FIXED + member_id].revents;
-            /* One that ended meanwhile, and whose place another took, has its turn next. */
+            /* A connection that ended meanwhile, and was replaced, is read in the next round. */
             if (lead->peers[member_id].fd != server->polled[ROWS_FIXED + member_id].fd) {
                 continue;
             }
@@ -142,7 +144,7 @@ void cluster_server_close(struct cluster_server *server)
 static cadre_status start_thread(struct cluster_server *server, struct cadre_error *error)
 {
     CADRE_ASSERT(!server->started);
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are handled by the program's own threads. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -154,7 +156,7 @@ static cadre_status start_thread(struct cluster_server *server, struct cadre_err
                        : cadre_error_errno(error, errnum, "start the thread of the cluster");
 }
 
-static cadre_status open_parts(
+static cadre_status open_members(
     struct cluster_server *server, uint64_t restored, struct cadre_error *error)
 {
     const struct cluster_member *member = server->member;
@@ -185,7 +187,7 @@ cadre_status cluster_server_open(const struct cluster_member *member, uint64_t r
     server->member = member;
     server->listen_fd = -1;
     server->wake_fd = -1;
-    cadre_status status = open_parts(server, restored, error);
+    cadre_status status = open_members(server, restored, error);
     if (status == CADRE_OK) {
         status = start_thread(server, error);
     }

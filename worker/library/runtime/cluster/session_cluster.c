@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task of a cluster: the one that holds the job together starts its server first; all greet it,
- * and then speak frames as with a daemon. */
+ * The session of a task of a cluster: the first task starts its server first; all greet it, and
+ * then exchange frames as with a daemon. */
 #include "worker/library/runtime/cluster/session_cluster.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define GREETING_US (10 * CADRE_US_PER_S)
 #define VERDICT_US                                                                                 \
-    (10 * CADRE_US_PER_S) /* beyond the wait: the first task tells who is missing                  \
+    (10 * CADRE_US_PER_S) /* beyond the wait: the first task reports which tasks are missing       \
                            */
 #define WARN_US        (10 * CADRE_US_PER_S)
 #define RETRY_FIRST_MS 20
@@ -33,7 +33,7 @@ struct session_cluster {
     struct session *socket;
 };
 
-/* Of this process: what is left open when it ends. */
+/* Of this process: the server that is open when the process ends. */
 static struct cluster_server *_Atomic open_server;
 
 static struct session_cluster *cluster_of(struct session *session)
@@ -84,7 +84,7 @@ static const struct session_ops cluster_ops = {
 
 /* --- greeting the first task --- */
 
-/* One that greets: whom, and until when it waits. */
+/* One greeting: with which task, and until when it waits. */
 struct greeting {
     const struct cluster_member *member;
     uint64_t restored;
@@ -92,7 +92,7 @@ struct greeting {
     char first[CLUSTER_MEMBER_TEXT_BYTES];
 };
 
-/* Until the descriptor is ready for `events`; DEADLINE_EXCEEDED at `until_us`. */
+/* Waits for the descriptor to be ready for `events`; DEADLINE_EXCEEDED at `until_us`. */
 static cadre_status session_cluster_await(
     int fd, short events, uint64_t until_us, struct cadre_error *error)
 {
@@ -127,7 +127,7 @@ static cadre_status session_cluster_receive(
     return CADRE_OK;
 }
 
-/* So little always fits a new connection. */
+/* So few bytes fit a new connection's buffer. */
 static cadre_status session_cluster_transmit(
     int fd, const void *bytes, size_t size, struct cadre_error *error)
 {
@@ -169,11 +169,11 @@ static cadre_status check_answer(const struct greeting *greeting, const uint8_t 
     const struct cluster_member *member = greeting->member;
     if (!greeting_answer_read(bytes, ret_answer)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "what answers as %s is no task of Cadre; is the address right, and the port free of "
+            "what answers as %s is not a task of Cadre; is the address right, and the port free of "
             "others?",
             greeting->first);
     }
-    /* A refusal of one that does not have the key is believed: nothing is lost by it. */
+    /* A refusal is accepted without a key, because it can do no harm. */
     if (role == GREETING_ACCEPTOR && ret_answer->code != CADRE_OK) {
         return cadre_error_set(error, ret_answer->code, "%s", ret_answer->text);
     }
@@ -235,7 +235,7 @@ static cadre_status meet_once(const struct greeting *greeting, int *ret_fd,
     return CADRE_OK;
 }
 
-/* Until the verdict, or the end of the waiting. What the first task said is final. */
+/* Until the verdict, or the end of the wait. A refusal by the first task is final. */
 static cadre_status session_cluster_meet(const struct greeting *greeting, int *ret_fd,
     struct greeting_answer *ret_verdict, struct cadre_error *error)
 {
@@ -253,13 +253,13 @@ static cadre_status session_cluster_meet(const struct greeting *greeting, int *r
         }
         if (now_us >= greeting->end_us) {
             return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
-                "%s was not there within %" PRIu64
+                "%s could not be reached within %" PRIu64
                 " s (CADRE_CLUSTER_WAIT_S): %s; start one program for each task of the cluster",
                 greeting->first, greeting->member->wait_us / CADRE_US_PER_S, refusal.text);
         }
         if (now_us >= warn_us) {
             warn_us = UINT64_MAX;
-            show_warning("%s is not there yet: %s; it is tried up to %" PRIu64
+            show_warning("%s is not reached yet: %s; this task tries for up to %" PRIu64
                          " s (CADRE_CLUSTER_WAIT_S)",
                 greeting->first, refusal.text, greeting->member->wait_us / CADRE_US_PER_S);
         }
@@ -280,7 +280,7 @@ static cadre_status session_cluster_join(struct session_cluster *cluster,
     CADRE_TRY(session_cluster_meet(&greeting, &fd, &verdict, error));
     cluster->base.slot = verdict.slot;
     cluster->base.incarnation = verdict.incarnation;
-    snprintf(who, sizeof who, "%s, which holds the job together,", greeting.first);
+    snprintf(who, sizeof who, "%s, which runs the coordinator,", greeting.first);
     return session_socket_adopt(
         fd, who, member->keyed ? member->key : NULL, &cluster->socket, error);
 }

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The session of a task of a cluster: programs that were started by hand on its addresses. The
- * first one has the coordinator's core inside and serves it on its address; all of them, it too,
- * are connected there. A connection that is lost is not made again. */
+ * first one has the coordinator's core inside and serves it on its address; all of them, including
+ * that one, are connected there. A connection that is lost is not made again. */
 #ifndef CADRE_RUNTIME_SESSION_CLUSTER_H
 #define CADRE_RUNTIME_SESSION_CLUSTER_H
 
 #include "worker/library/runtime/cluster/cluster_member.h"
 #include "worker/library/runtime/task/session.h"
 
-/* This task of that cluster: waits until all of its tasks are there, as long as the cluster's
- * settings allow, DEADLINE_EXCEEDED then. `restored`: the position of the checkpoint that the
- * program goes on from; 0: from the beginning. The member is borrowed until the session is closed.
- */
+/* This task of that cluster: waits until all of its tasks are connected, as long as the cluster's
+ * settings allow, DEADLINE_EXCEEDED then. `restored`: the position of the checkpoint from which the
+ * program goes on; 0: from the beginning. The member is borrowed until the session is closed. */
 cadre_status session_cluster_open(const struct cluster_member *member, uint64_t restored,
     struct session **ret_session, struct cadre_error *error);
 
-/* The process ends with its session open: what the first task of a cluster has said last, such as
- * that its program failed, still reaches the others. */
+/* The process ends with its session open: the last message of the first task of a cluster, such as
+ * that its program failed, is still sent to the others. */
 void session_cluster_exit(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * All-reduces, made and done: argument checks, the call's key, the order of a device's streams.
+ * all_reduce_call.c and collective_async.c call it, for replica functions. */
 #include "worker/library/runtime/collectives/all_reduce.h"
 
 #include "common/pure/assert.h"
@@ -41,7 +43,7 @@ cadre_status all_reduce_dtype(cadre_reduce_op op, const cadre_tensor *tensor, si
     return CADRE_OK;
 }
 
-/* A result must have room for what is reduced, and hold it where nothing else of it lies. */
+/* A result must have room for what is reduced, and may not overlap it but entirely. */
 static cadre_status check_pair(
     const cadre_tensor *from, cadre_tensor *into, size_t index, struct cadre_error *error)
 {
@@ -116,13 +118,14 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     CADRE_TRY(collective_same_device(replica, from, count, &made->device, error));
     if (into != from) {
-        struct device *place;
-        CADRE_TRY(collective_same_device(replica, into, count, &place, error));
-        if (place != made->device) {
+        struct device *buffer_device;
+        CADRE_TRY(collective_same_device(replica, into, count, &buffer_device, error));
+        if (buffer_device != made->device) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "the tensors of an all-reduce are in the memory of %s and its results in that of "
                 "%s; give both in one memory (cadre_tensor_create_on)",
-                made->device == NULL ? "the host" : "a GPU", place == NULL ? "the host" : "a GPU");
+                made->device == NULL ? "the host" : "a GPU",
+                buffer_device == NULL ? "the host" : "a GPU");
         }
     }
     CADRE_TRY(collective_list_room(list, count, &made->buffers, error));
@@ -143,7 +146,7 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
     return collectives_all_reduce_fill(made, op, from, into, error);
 }
 
-/* Behind what made the tensors; in the order of comm. */
+/* Orders the collective after what made the tensors, on comm. */
 static cadre_status begin_on_device(const struct all_reduce *all_reduce, struct cadre_error *error)
 {
     struct device *device = all_reduce->device;
@@ -174,11 +177,11 @@ cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_err
 {
     cadre_strategy *strategy = all_reduce->strategy;
     size_t done = 0;
-    CADRE_ASSERT(all_reduce->note.mesh.text == all_reduce->note.text); /* it lies still */
+    CADRE_ASSERT(all_reduce->note.mesh.text == all_reduce->note.text); /* it was not moved */
     if (all_reduce->device != NULL) {
         CADRE_TRY(begin_on_device(all_reduce, error));
     }
-    do { /* also without tensors it is a collective */
+    do { /* once also without tensors, because it is a collective all the same */
         struct mesh_buffer *pack = all_reduce->buffers + done;
         size_t length = collective_pack(
             &pack->bytes, sizeof *pack, all_reduce->count - done, all_reduce->bytes_per_pack);

@@ -16,9 +16,9 @@ struct all_reduce {
     struct mesh_buffer *buffers; /* of a collective_list_room */
     size_t count;
     size_t bytes_per_pack;
-    struct device *device; /* whose memory all buffers lie in; NULL: the host's */
+    struct device *device; /* in whose memory all buffers are; NULL: the host's */
     void *begun;           /* event that comm waits for; NULL: what is on compute when it is done */
-    void *done;            /* event that is recorded behind it; NULL: compute waits for it itself */
+    void *done;            /* event that is recorded after it; NULL: compute waits for it itself */
     struct step_call call;
     struct step_note note; /* filled in when the step has counted the call */
 };
@@ -30,12 +30,13 @@ cadre_status all_reduce_make(struct all_reduce *ret_all_reduce, cadre_replica *r
     const cadre_collective_options *options, struct collective_list *list,
     struct cadre_error *error);
 
-/* After the admission. */
+/* Carries it out, after the admission of the step. */
 cadre_status all_reduce_do(const struct all_reduce *all_reduce, struct cadre_error *error);
 
-/* What an op is to the mesh; MEAN is a sum, divided afterwards, and needs a floating type.
- * INVALID_ARGUMENT for a number that is none. */
+/* The mesh's operation of an op; MEAN is a sum, divided afterwards. INVALID_ARGUMENT for a number
+ * that is no op. */
 cadre_status all_reduce_op(cadre_reduce_op op, enum mesh_op *ret_op, struct cadre_error *error);
+/* The mesh's type of tensor `index`; MEAN requires a floating type. */
 cadre_status all_reduce_dtype(cadre_reduce_op op, const cadre_tensor *tensor, size_t index,
     enum mesh_dtype *ret_dtype, struct cadre_error *error);
 

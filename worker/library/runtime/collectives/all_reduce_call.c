@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All-reduces that a replica function makes at once. */
+ * All-reduces that a replica function calls directly. */
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/collectives/all_reduce.h"
 

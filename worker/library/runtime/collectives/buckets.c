@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Gradients in buckets, each an all-reduce that is started when its last gradient is ready. A
+ * replica owns one set; replica functions and optimizers/ call it. */
 #include "worker/library/runtime/collectives/buckets.h"
 
 #include <stdlib.h>
@@ -21,8 +23,8 @@ struct bucket {
     cadre_collective *handle;
 };
 
-/* Those of one replica. Never freed before its strategy ends, so that one that is used too long is
- * an error and not a crash. */
+/* The buckets of one replica. Not freed before the strategy ends, so that using them too long is an
+ * error and not a crash. */
 struct cadre_buckets {
     cadre_replica *replica;
     bool open;
@@ -100,7 +102,7 @@ static cadre_status get_buckets(
 
 /* --- beginning --- */
 
-/* In the order of the list: one closes once it is as large, or holds all that a call may. */
+/* In the order of the list: a bucket closes at its size, or at the most tensors of a call. */
 static void buckets_fill(struct cadre_buckets *buckets, size_t first_bytes, size_t bucket_bytes)
 {
     size_t bytes = 0;
@@ -202,7 +204,7 @@ static cadre_status require_open(
     return CADRE_OK;
 }
 
-/* All that are full, and have no other before them that is not. */
+/* Starts all buckets that are full and have no bucket before them that is not. */
 static cadre_status start_full(cadre_buckets *buckets, struct cadre_error *error)
 {
     CADRE_ASSERT(buckets->started <= buckets->bucket_count);
@@ -222,13 +224,13 @@ static cadre_status buckets_ready(cadre_buckets *buckets, size_t index, struct c
     CADRE_TRY(require_open(buckets, "cadre_buckets_ready", error));
     if (index >= buckets->count) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "tensor %zu is none of the %zu that are in buckets; number them from 0, as they were "
+            "tensor %zu is not one of the %zu in buckets; number them from 0, as they were "
             "listed",
             index, buckets->count);
     }
     if (buckets->ready[index]) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "tensor %zu of %zu in buckets was said to be ready twice; say it once, when its "
+            "tensor %zu of %zu in buckets was reported ready twice; report it once, when its "
             "gradient is whole",
             index, buckets->count);
     }
@@ -252,13 +254,13 @@ static cadre_status check_ready(const cadre_buckets *buckets, struct cadre_error
     return CADRE_OK;
 }
 
-/* The first failure; one that was there before the wait comes first. */
+/* Waits for all. The first failure counts; one from before the wait comes first. */
 static cadre_status wait_for_all(cadre_buckets *buckets, struct cadre_error *error)
 {
     CADRE_TRY(require_open(buckets, "cadre_buckets_wait", error));
     cadre_status status = check_ready(buckets, error);
     if (status != CADRE_OK) {
-        /* Those that were started end with the function: others may never come to them. */
+        /* Those that were started end with the function, because others may never come to them. */
         buckets->open = false;
         return status;
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Sums of the mesh with a note and a key, in a step and outside of one. All collectives of this
+ * folder, and the parts that make tasks agree, call it. */
 #include "worker/library/runtime/collectives/collective.h"
 
 #include <stdio.h>
@@ -56,7 +58,7 @@ cadre_status collective_check(
     return CADRE_OK;
 }
 
-/* --- what is told along --- */
+/* --- the piggyback --- */
 
 cadre_status collective_explain(cadre_status status, struct cadre_error *error)
 {
@@ -86,7 +88,7 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct mesh *mesh = strategy->mesh;
     CADRE_ASSERT(mesh != NULL);
     CADRE_ASSERT(count <= COLLECTIVE_TENSORS_MAX);
-    /* Not where some replicas are on devices: their buffers do not travel with the host's. */
+    /* Not where some replicas are on devices: their buffers are not sent with the host's. */
     bool along =
         op == MESH_SUM && !strategy->regroup->device_summary.any && piggyback_due(strategy, local);
     if (!along) {
@@ -102,7 +104,7 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
                               : collective_explain(status, error);
 }
 
-/* In the order of what is asked: is it told along, the list must have room for that. */
+/* Like collective_sum. The piggyback, if it is due, needs room in the list. */
 cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error)
@@ -137,7 +139,7 @@ cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t lo
     return collective_sum_noted(strategy, local, NULL, 0, &note, error);
 }
 
-/* --- why one could not --- */
+/* --- errors that are shared --- */
 
 cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error)

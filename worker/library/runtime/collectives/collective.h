@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What all collectives are made of: sums over the replicas, in a step and outside of one, with a
- * key by which replicas notice that they disagree. */
+ * The base of all collectives: sums over the replicas, in a step and outside of one, with a key by
+ * which replicas notice that they disagree. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_H
 #define CADRE_RUNTIME_COLLECTIVE_H
 
@@ -22,7 +22,7 @@
 cadre_status collective_dtype(
     cadre_dtype dtype, enum mesh_dtype *ret_dtype, struct cadre_error *error);
 
-/* INVALID_ARGUMENT when it is no list of 0 to COLLECTIVE_TENSORS_MAX tensors. */
+/* INVALID_ARGUMENT when it is not a list of 0 to COLLECTIVE_TENSORS_MAX tensors. */
 cadre_status collective_check(
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error);
 
@@ -30,40 +30,40 @@ cadre_status collective_check(
 
 /* Reduces `count` buffers of a collective_list_room over all replicas, in one call of the mesh.
  * Where replicas disagree: INVALID_ARGUMENT, on every replica, naming two of them by their notes.
- * Like all functions below, the first one in a step also tells what was fed: along with a sum, but
- * by itself where a replica of the generation is on a device. */
+ * As all functions of this header, the first one in a step also sends the piggyback: with a sum,
+ * but in a call of its own where a replica of the generation is on a device. */
 cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum mesh_op op,
     struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
 
-/* Before a call of the mesh that is no sum, with the same note: what is due to be told, by itself.
- */
+/* Before a call of the mesh that is no sum, with the same note: sends the piggyback if it is due.
+ * */
 cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local,
     const struct mesh_note *note, struct cadre_error *error);
 
-/* What replicas that disagree are told about a call of the mesh. Returns `status`. */
+/* Adds to the error of a call of the mesh that the replicas disagree, if so. Returns `status`. */
 cadre_status collective_explain(cadre_status status, struct cadre_error *error);
 
 /* Sums `count` buffers over all replicas, in a collective of the library itself. The numbers that
- * `key` was made of must be equal everywhere; those that differ read what the
- * strategy_between_steps around it says. At most COLLECTIVE_TENSORS_MAX buffers. */
+ * `key` was made of must be equal on all; where they differ, the error has the text of the
+ * strategy_between_steps around it. At most COLLECTIVE_TENSORS_MAX buffers. */
 cadre_status collective_sum(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, uint64_t key, struct cadre_error *error);
 
-/* The same with a note of its own, which is used while it lasts. */
+/* The same with a note of its own, which is borrowed for the call. */
 cadre_status collective_sum_noted(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer *buffers, size_t count, const struct mesh_note *note,
     struct cadre_error *error);
 
-/* Sums nothing, in a meeting of all that is no strategy_between_steps: `what` is how it reads to
- * those that do something else, of at most STRATEGY_CALL_TEXT_BYTES - 1. */
+/* Sums nothing, in a meeting of all that is no strategy_between_steps: `what` names it in the
+ * errors of replicas that do something else, of at most STRATEGY_CALL_TEXT_BYTES - 1. */
 cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t local,
     const char *what, uint64_t key, struct cadre_error *error);
 
 /* --- in replica context, in the thread of the replica --- */
 
-/* Before each collective of a replica whose function runs: waits for what it has started before,
- * and for the admission, once a step. *ret_note is what to give to the mesh, as often as the
+/* Before each collective of a replica whose function runs: waits for what the replica has started,
+ * and for the admission, once a step. *ret_note is the note for each call of the mesh that the
  * collective calls it. step_collective_end comes after it. A call without a timeout has the
  * strategy's. INVALID_ARGUMENT as of step_collective_begin. */
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
@@ -73,30 +73,32 @@ cadre_status collective_enter(cadre_replica *replica, const struct step_call *ca
 cadre_status collective_meet_in_step(cadre_replica *replica, const struct step_call *call,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error);
 
-/* cadre_all_reduce, cadre_all_reduce_sparse and cadre_broadcast. */
+/* cadre_all_reduce. */
 cadre_status collective_all_reduce(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     struct cadre_error *error);
+/* cadre_all_reduce_sparse. */
 cadre_status collective_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const cadre_collective_options *options, cadre_sparse *ret_sparse,
     struct cadre_error *error);
 /* INVALID_ARGUMENT: its values and indices, in memory of the host, are no sparse value together. */
 cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_error *error);
+/* cadre_broadcast, from replica `root`. */
 cadre_status collective_broadcast(cadre_replica *replica, uint32_t root,
     cadre_tensor *const tensors[], size_t count, struct cadre_error *error);
 
-/* The collective of a step without one. */
+/* The collective of a step that has no other (protocol, rule 25). */
 cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *error);
 
-/* --- why one could not --- */
+/* --- errors that are shared --- */
 
-/* All hear why the task of rank `rank`, whose error is `own`, could not do its part: whichever of
- * them ends first, people are told the reason. *ret_theirs is an error of this task (ABORTED) that
- * says so; filled in by local replica 0. */
+/* All tasks receive why the task of rank `rank`, whose error is `own`, could not do its part, so
+ * that each reports the reason, whichever ends first. *ret_theirs is an error of this task
+ * (ABORTED) with that reason; filled in by local replica 0. */
 cadre_status collective_share_error(cadre_strategy *strategy, uint32_t local, uint32_t rank,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
 
-/* The same of the lowest rank whose `own` is one, when all know that there is one. */
+/* The same of the lowest rank whose `own` is an error, when all have found that there is one. */
 cadre_status collective_share_first_error(cadre_strategy *strategy, uint32_t local,
     const struct cadre_error *own, struct cadre_error *ret_theirs, struct cadre_error *error);
 

@@ -27,8 +27,8 @@ static cadre_status collective_async_hold(struct cadre_collective *handle,
     return CADRE_OK;
 }
 
-/* Of tensors on a device: comm waits for what is on compute here and now, not when the thread comes
- * to it, and compute for what comes of it only where the program waits. */
+/* Of tensors on a device: comm waits for what is on compute now, not when the thread comes to it,
+ * and compute for the result only where the program waits. */
 static cadre_status copy_to_device(struct cadre_collective *handle, struct cadre_error *error)
 {
     struct device *device = handle->work.device;
@@ -50,7 +50,7 @@ static cadre_status copy_to_device(struct cadre_collective *handle, struct cadre
     return device->ops->event_record(handle->begun, device->compute, error);
 }
 
-/* What the program listed, as the handle's own: that is referred to until it ends. */
+/* Keeps a reference of each tensor of the list until the handle ends. */
 static cadre_status collective_async_fill(struct cadre_collective *handle, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     struct cadre_error *error)
@@ -89,7 +89,7 @@ cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *e
 {
     CADRE_TRY(argument_require(handle, "cadre_collective_wait", "handle", error));
     cadre_replica *replica = handle->replica;
-    CADRE_ASSERT(replica->queue != NULL); /* a handle is of a queue's */
+    CADRE_ASSERT(replica->queue != NULL); /* each handle belongs to a queue */
     if (context_replica() != replica) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_collective_wait was called outside of the replica function that started the "

@@ -7,18 +7,19 @@
  *   its communication thread     A ══════════ B ════════════          │              ▼
  *
  * They are done in the order in which they were started, and what the replica calls directly waits
- * for them: so the mesh sees one order of calls, that of the program. What one of them comes to
- * counts for the step only when the replica's own thread takes it up: at a wait, at the next
- * collective, or when its function has returned. */
+ * for them: so the mesh sees one order of calls, that of the program. The outcome of one counts for
+ * the step when the replica's own thread takes it up: at a wait, at the next collective, or when
+ * its function has returned. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_ASYNC_H
 #define CADRE_RUNTIME_COLLECTIVE_ASYNC_H
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* cadre_all_reduce_start and cadre_collective_wait, for what is made of them. */
+/* cadre_all_reduce_start: the handle is the queue's. */
 cadre_status collective_start(cadre_replica *replica, cadre_reduce_op op,
     cadre_tensor *const tensors[], size_t count, const cadre_collective_options *options,
     cadre_collective **ret_handle, struct cadre_error *error);
+/* cadre_collective_wait: waits for it and ends it. */
 cadre_status collective_wait_for(cadre_collective *handle, struct cadre_error *error);
 
 #endif

@@ -11,7 +11,7 @@ enum { KIND_BROADCAST = 1, KIND_BARRIER, KIND_NOTHING }; /* in keys */
 
 static uint64_t key_of(uint64_t kind)
 {
-    return collective_key(0x62726f6164636173, kind); /* apart from other collectives' */
+    return collective_key(0x62726f6164636173, kind); /* differs from other collectives' */
 }
 
 static cadre_status check_root(
@@ -92,7 +92,7 @@ cadre_status cadre_broadcast(
     return api_return(collective_broadcast(replica, root, tensors, count, &error), &error);
 }
 
-/* --- meeting, and nothing else --- */
+/* --- meetings without data --- */
 
 cadre_status collective_implicit(cadre_replica *replica, struct cadre_error *error)
 {
@@ -116,15 +116,15 @@ static cadre_status barrier_on_replica(
         strategy->mesh->ops->barrier(strategy->mesh, local, NULL, error), error);
 }
 
-/* No strategy is current: there is none, or it is not said which. */
+/* No strategy is current: there is none, or several without a scope. */
 static cadre_status refuse_barrier(struct cadre_error *error)
 {
     uint32_t at = 0;
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION, "%s",
         strategy_registry_next(&at) != NULL
-            ? "cadre_barrier was called with several strategies alive, and it is not said whose "
-              "tasks are meant; enter the scope of one (cadre_scope_enter)"
-            : "there is nobody to wait for: make a strategy before cadre_barrier");
+            ? "cadre_barrier was called with several strategies open and outside of the scope of "
+              "one; enter the scope of the one whose tasks are to wait (cadre_scope_enter)"
+            : "there is no task to wait for: make a strategy before cadre_barrier");
 }
 
 cadre_status cadre_barrier(void)

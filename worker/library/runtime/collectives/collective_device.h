@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives of tensors in a device's memory: where they lie, and in which order the device does
- * what is asked of it.
+ * Collectives of tensors in a device's memory: which memory, and in which order the device carries
+ * out kernels and collectives.
  *
  *   compute   ── kernels ──┐                          ┌── kernels that use the result
  *                          └─▶ order            order ┴▶
@@ -14,13 +14,14 @@
 #include "common/base/error.h"
 #include "worker/library/device/device.h"
 
-/* Where the tensors of one call lie: all in the memory of the replica's device, or (NULL) all in
- * the host's. INVALID_ARGUMENT: some here and some there, or on another device. */
+/* Which memory the tensors of one call are in: all in that of the replica's device, or (NULL) all
+ * in the host's. INVALID_ARGUMENT: some here and some there, or on another device. */
 cadre_status collective_same_device(const cadre_replica *replica, cadre_tensor *const tensors[],
     size_t count, struct device **ret_device, struct cadre_error *error);
 
-/* Around a collective of buffers on `device`; nothing for NULL. */
+/* Before a collective of buffers on `device`: comm waits for compute. Nothing for NULL. */
 cadre_status collective_device_begin(struct device *device, struct cadre_error *error);
+/* After it: compute waits for comm. Nothing for NULL. */
 cadre_status collective_device_end(struct device *device, struct cadre_error *error);
 
 #endif

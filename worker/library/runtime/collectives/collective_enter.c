@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a collective of a replica gets its place in the step. */
+ * How a collective of a replica gets its index in the step. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_queue.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_all_gather, and the sizes that come before. */
+ * cadre_all_gather, and the exchange of sizes before it. Replica functions, gather_gradient.c,
+ * sparse.c and reductions/ call it. */
 #include "worker/library/runtime/collectives/collective_gather.h"
 
 #include <stdlib.h>
@@ -18,13 +19,13 @@ cadre_status collective_check_axis(uint32_t rank, int32_t axis, struct cadre_err
 {
     if (axis < 0 || (uint32_t)axis >= rank) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "axis %d is none of a tensor of %u dimensions, which has axes from 0 on%s", (int)axis,
-            rank, rank == 0 ? "; give it a dimension to gather along" : "");
+            "axis %d is not one of a tensor of %u dimensions, which has axes from 0 on%s",
+            (int)axis, rank, rank == 0 ? "; give it a dimension to gather along" : "");
     }
     return CADRE_OK;
 }
 
-/* Each replica's numbers among zeros: the sum is all of them. */
+/* Each replica puts its numbers among zeros: the sum is all of them. */
 cadre_status collective_gather_sizes(cadre_strategy *strategy, uint32_t local, const int64_t *own,
     size_t count, const struct mesh_note *note, int64_t **ret_all, struct cadre_error *error)
 {
@@ -52,7 +53,7 @@ cadre_status collective_gather_sizes(cadre_strategy *strategy, uint32_t local, c
     return CADRE_OK;
 }
 
-/* The bytes of one tensor; `sizes` are those of all replicas along the axis. */
+/* Gathers the bytes of one tensor; `sizes` are those of all replicas along the axis. */
 static cadre_status gather_one(cadre_strategy *strategy, uint32_t local, const cadre_tensor *input,
     uint32_t axis, const int64_t *sizes, const struct mesh_note *note, cadre_tensor **ret_output,
     struct cadre_error *error)
@@ -151,7 +152,7 @@ static cadre_status gather_on_replica(cadre_replica *replica, cadre_tensor *cons
         "cadre_all_gather along axis 3", "cadre_all_gather along axis 4",
         "cadre_all_gather along axis 5", "cadre_all_gather along axis 6",
         "cadre_all_gather along axis 7"};
-    uint64_t key = collective_key(0x6761746865725f61, count); /* of these */
+    uint64_t key = collective_key(0x6761746865725f61, count); /* of gathers */
     key = collective_key(key, (uint64_t)axis);
     for (size_t i = 0; i < count; i++) {
         key = collective_key_tensor(key, inputs[i], (uint32_t)axis);
@@ -171,7 +172,7 @@ static cadre_status gather_on_replica(cadre_replica *replica, cadre_tensor *cons
     return step_collective_end(replica, status, error);
 }
 
-/* Joined along the axis they lie in memory one after the other. */
+/* Whether the tensors joined along the axis are in memory one after the other. */
 static bool lie_in_order(cadre_tensor *const inputs[], size_t count, uint32_t axis)
 {
     bool order = true;

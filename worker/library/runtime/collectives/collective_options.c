@@ -20,13 +20,14 @@ static cadre_status collective_options_check(
 {
     if (isnan(options->timeout_seconds) || options->timeout_seconds < 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a timeout of %g seconds was asked for; give a number above 0, or 0 for none",
+            "a timeout of %g seconds was set; give a number above 0, or 0 for none",
             options->timeout_seconds);
     }
     if ((int)options->implementation < CADRE_COMMUNICATION_AUTO ||
         options->implementation > CADRE_COMMUNICATION_NCCL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is no implementation of collectives; use CADRE_COMMUNICATION_AUTO, _RING or _NCCL",
+            "%d is not an implementation of collectives; use CADRE_COMMUNICATION_AUTO, _RING or "
+            "_NCCL",
             (int)options->implementation);
     }
     return CADRE_OK;
@@ -44,8 +45,8 @@ uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
     return collective_options_microseconds(strategy->collectives->communication.timeout_seconds);
 }
 
-/* Which implementation is asked for makes no difference here: tensors in host memory take the ring,
- * whatever was asked for. */
+/* The choice of an implementation has no effect here: tensors in host memory always take the ring.
+ * */
 cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error)
@@ -92,7 +93,7 @@ static cadre_status collective_options_parse(const char *text, const char *const
             return CADRE_OK;
         }
     }
-    return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "'%.64s' is no %s; use %s or %s", text,
+    return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "'%.64s' is not a %s; use %s or %s", text,
         what, names[0], names[1]);
 }
 

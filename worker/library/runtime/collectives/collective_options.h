@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of one collective: what the call says, and the strategy's where it says nothing. */
+ * The options of one collective: those of the call, and the strategy's for what the call leaves
+ * out. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_OPTIONS_H
 #define CADRE_RUNTIME_COLLECTIVE_OPTIONS_H
 
@@ -12,7 +13,7 @@ struct collective_settings {
 };
 
 /* Field by field: `options` (may be NULL) where it is not the default, else the strategy's.
- * INVALID_ARGUMENT for a timeout or an implementation that is none. */
+ * INVALID_ARGUMENT for a timeout or an implementation that is not allowed. */
 cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error);

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A replica's started collectives: the list of handles, and the communication thread that
+ * carries them out in order. collective_async.c pushes and takes; collective_enter.c waits;
+ * step/ ends it with the replica function. */
 #include "worker/library/runtime/collectives/collective_queue.h"
 
 #include <pthread.h>
@@ -86,7 +89,7 @@ cadre_status collective_queue_open(cadre_replica *replica, struct cadre_error *e
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->work, NULL);
     pthread_cond_init(&queue->done, NULL);
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are handled by the program's own threads. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -163,7 +166,7 @@ void collective_queue_push(cadre_replica *replica, struct cadre_collective *hand
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* What the program does with its tensors from now on waits for it, and so does their memory. */
+/* The program's next use of the tensors waits for it on the device, and so does freeing them. */
 static cadre_status hand_over(const struct cadre_collective *handle, struct cadre_error *error)
 {
     struct device *device = handle->work.device;
@@ -172,7 +175,8 @@ static cadre_status hand_over(const struct cadre_collective *handle, struct cadr
                : device->ops->stream_wait(device->compute, handle->done, error);
 }
 
-/* Under the lock, in the replica's thread. The first failure is the step's. */
+/* Under the lock, in the replica's thread: takes up finished ones. The first failure is the step's.
+ */
 static void take_up(cadre_replica *replica)
 {
     CADRE_ASSERT(replica->queue != NULL);
@@ -272,11 +276,11 @@ void collective_queue_end(cadre_replica *replica, const struct cadre_error *fail
     while (queue->unfinished > 0) {
         pthread_cond_wait(&queue->done, &queue->lock);
     }
-    if (!abort) { /* else they ended for that */
+    if (!abort) { /* else the abort ended them */
         take_up(replica);
     }
     while (queue->started != NULL) {
-        struct cadre_error ignored; /* what fails on the device comes out of its last wait */
+        struct cadre_error ignored; /* a failure on the device is returned by its last wait */
         hand_over(queue->started, &ignored);
         collective_queue_finish(queue, queue->started);
     }

@@ -7,17 +7,17 @@
 #include "worker/library/runtime/collectives/all_reduce.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define COLLECTIVE_STARTED_MAX 64 /* unfinished ones of a replica; whoever starts more waits */
+#define COLLECTIVE_STARTED_MAX 64 /* unfinished ones of a replica; one more waits */
 
 enum collective_stage {
-    STAGE_FREE, /* on the list of free ones: whoever still has the handle is told */
+    STAGE_FREE, /* in the list of free ones: a wait for it is an error */
     STAGE_STARTED,
-    STAGE_DONE, /* it came to `status` */
-    STAGE_TAKEN /* and the step knows; until the program waits for it */
+    STAGE_DONE, /* with `status` */
+    STAGE_TAKEN /* the step has its status; until the program waits for it */
 };
 
-/* One handle. Never freed before the strategy ends, so that one that is used too long is an error
- * and not a crash. All but `work` is under the queue's lock; that the thread has while STARTED. */
+/* One handle. Not freed before the strategy ends, so that using it too long is an error and not a
+ * crash. All but `work` is under the queue's lock; `work` is the thread's while STARTED. */
 struct cadre_collective {
     cadre_replica *replica;
     struct cadre_collective *next; /* in the list it is in */
@@ -28,41 +28,41 @@ struct cadre_collective {
     size_t tensor_capacity;
     struct device *device; /* whose events these are, kept from one use to the next; or NULL */
     void *begun;           /* recorded on compute where it was started */
-    void *done;            /* recorded on comm behind it */
+    void *done;            /* recorded on comm after it */
     cadre_status status;
     struct cadre_error error;
 };
 
-/* Nothing for a replica that has its queue. */
+/* Makes the replica's queue and its thread, unless it has them. */
 cadre_status collective_queue_open(cadre_replica *replica, struct cadre_error *error);
 
 /* A free handle, to be filled in and pushed, or given back. RESOURCE_EXHAUSTED. */
 cadre_status collective_queue_handle(
     cadre_replica *replica, struct cadre_collective **ret_handle, struct cadre_error *error);
+/* Returns a handle that was not pushed to the list of free ones. */
 void collective_queue_give_back(cadre_replica *replica, struct cadre_collective *handle);
 
-/* The thread carries it out behind all others. Waits while COLLECTIVE_STARTED_MAX are unfinished.
- */
+/* The thread carries it out after all others. Waits while COLLECTIVE_STARTED_MAX are unfinished. */
 void collective_queue_push(cadre_replica *replica, struct cadre_collective *handle);
 
-/* Whether it is not under way any more. Any thread. */
+/* Whether it is finished. Any thread. */
 bool collective_queue_is_done(const struct cadre_collective *handle);
 
-/* In the replica's thread: waits for it and ends it. What it came to; FAILED_PRECONDITION when it
- * has ended before. */
+/* In the replica's thread: waits for it, ends it and returns its status; FAILED_PRECONDITION when
+ * it has ended before. */
 cadre_status collective_queue_take(
     cadre_replica *replica, struct cadre_collective *handle, struct cadre_error *error);
 
-/* In the replica's thread: returns when all that it has started is done, and takes up what they
- * came to. collective_enter does so; whoever uses the mesh in a step without it must. */
+/* In the replica's thread: returns when all that it has started is done, and takes up the outcomes.
+ * collective_enter does so; code that uses the mesh in a step without it must. */
 void collective_queue_wait(cadre_replica *replica);
 
-/* The replica's function has returned: what it started is waited for, and the handles that it
- * forgot end. After a failure of its own (NULL: none) what is unfinished is ended by aborting the
- * mesh, since nobody knows whether the others come to it. */
+/* The replica's function has returned: waits for what it started, and ends the handles that were
+ * never waited for. After a failure of its own (NULL: none) what is unfinished is ended by aborting
+ * the mesh, because the others may never come to it. */
 void collective_queue_end(cadre_replica *replica, const struct cadre_error *failure);
 
-/* The replica runs nothing, and never will: its thread ends. */
+/* The replica will run nothing more: ends its thread, frees the queue. */
 void collective_queue_close(cadre_replica *replica);
 
 #endif

@@ -17,7 +17,7 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
     return strategy->collectives != NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                     "no memory for what collectives of the strategy have in common");
+                     "no memory for the collectives of the strategy");
 }
 
 static void free_part(cadre_strategy *strategy)
@@ -26,8 +26,7 @@ static void free_part(cadre_strategy *strategy)
     strategy->collectives = NULL;
 }
 
-/* No replica is running, or ever will be: ends their threads for collectives, and frees what they
- * keep. */
+/* No replica runs or will run: ends their communication threads, and frees their memory. */
 static void close_part(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
@@ -45,8 +44,8 @@ static void collectives_returned(cadre_replica *replica, const struct cadre_erro
     collective_queue_end(replica, failure);
 }
 
-/* A step without one has one all the same (rule 25): that all tasks have come to its end; and
- * where states are compared, for that. */
+/* Protocol, rule 25: a step without a collective gets an implicit one, by which all tasks meet at
+ * its end; where states are compared, that is done in it. */
 static cadre_status collectives_complete(cadre_replica *replica, struct cadre_error *error)
 {
     bool makes = atomic_load(&replica->collectives) == 0 &&

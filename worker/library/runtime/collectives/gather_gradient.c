@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradient of an all-gather: what every replica's result passed back is summed, and each
- * replica takes the part that its own tensor had in it. */
+ * The gradient of an all-gather: the gradients of every replica's result are summed, and each
+ * replica takes the part of its own tensor. Replica functions call it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/collectives/collective_options.h"
 
-/* Where a replica's part lies along the axis. */
+/* The range of a replica's part along the axis. */
 struct share {
     int64_t first;
     int64_t count;
@@ -45,9 +45,9 @@ static cadre_status find_share(const cadre_strategy *strategy, uint32_t id, cons
     }
     char shape[TENSOR_SHAPE_TEXT_BYTES];
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "cadre_all_gather_gradient was given %s, which is not as long along axis %u as what the "
-        "replicas say they had gathered; give it the gradient of the whole result, and the size of "
-        "the own tensor",
+        "cadre_all_gather_gradient was given %s, which is not as long along axis %u as the sum of "
+        "the sizes that the replicas gave; give it the gradient of the whole result, and the size "
+        "of the own tensor",
         tensor_shape_text(cadre_tensor_dtype(upstream), cadre_tensor_rank(upstream),
             cadre_tensor_dims(upstream), shape),
         axis);
@@ -72,7 +72,7 @@ static void gather_gradient_cut(
     }
 }
 
-/* The sum of all, and of that the own part. */
+/* Sums all, and takes the own part. */
 static cadre_status sum_and_cut(cadre_replica *replica, const cadre_tensor *upstream, uint32_t axis,
     enum mesh_dtype dtype, const struct share *share, const struct mesh_note *note,
     cadre_tensor *own, struct cadre_error *error)
@@ -96,7 +96,8 @@ static cadre_status sum_and_cut(cadre_replica *replica, const cadre_tensor *upst
     return status;
 }
 
-/* Equal parts of the first dimension: nobody needs the others' sums. */
+/* Equal parts of the first dimension: a reduce-scatter, because no replica uses the others' sums.
+ * */
 static cadre_status sum_own(cadre_replica *replica, const cadre_tensor *upstream,
     enum mesh_dtype dtype, const struct mesh_note *note, cadre_tensor *own,
     struct cadre_error *error)
@@ -149,7 +150,7 @@ static cadre_status gradient_on_replica(cadre_replica *replica, const cadre_tens
     CADRE_TRY(collective_dtype(cadre_tensor_dtype(upstream), &dtype, error));
     CADRE_TRY(collective_check_axis(cadre_tensor_rank(upstream), axis, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
-    uint64_t key = collective_key(0x6772616469656e74, (uint64_t)axis); /* of these */
+    uint64_t key = collective_key(0x6772616469656e74, (uint64_t)axis); /* of gradients */
     const struct step_call call = {.function = function,
         .key = collective_key_tensor(key, upstream, UINT32_MAX),
         .root = -1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * NCCL communicators of logical devices: formed as a collective of the step that asks first, then
- * handed out for as long as the generation lasts. */
+ * NCCL communicators of logical devices: formed as a collective of the step that uses them first,
+ * then kept as long as the generation. */
 #include "cadre/logical_device.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
@@ -22,7 +22,7 @@ static cadre_status logical_comm_check(const cadre_replica *replica, uint32_t lo
     CADRE_TRY(logical_device_check(replica, logical_device, error));
     if (group != CADRE_LOGICAL_ACROSS_REPLICAS && group != CADRE_LOGICAL_WITHIN_REPLICA) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was given %d, which is no group; name CADRE_LOGICAL_ACROSS_REPLICAS or "
+            "%s was given %d, which is not a group; name CADRE_LOGICAL_ACROSS_REPLICAS or "
             "CADRE_LOGICAL_WITHIN_REPLICA",
             function_name, (int)group);
     }

@@ -20,7 +20,7 @@ struct mesh_buffer piggyback_make(
 {
     CADRE_ASSERT(local < strategy->local_replicas);
     uint64_t digest = strategy->replicas[local].digest;
-    *piggyback = (union piggyback_buffer){.words = {0}};
+    *piggyback = (union piggyback_buffer){.fields = {0}};
     if (local == 0) {
         piggyback->piggyback.consumption = strategy->step.own;
         CADRE_ASSERT(strategy->step.compares_in < WHOLE);
@@ -30,7 +30,7 @@ struct mesh_buffer piggyback_make(
     piggyback->piggyback.digests = digest;
     piggyback->piggyback.counts += (uint64_t)(digest != 0 ? 1 : 0) << COUNT_SHIFT;
     return (struct mesh_buffer){
-        .data = piggyback->words, .bytes = sizeof piggyback->words, .dtype = MESH_I64};
+        .data = piggyback->fields, .bytes = sizeof piggyback->fields, .dtype = MESH_I64};
 }
 
 cadre_status piggyback_compare(const cadre_strategy *strategy, uint32_t local, uint64_t own,

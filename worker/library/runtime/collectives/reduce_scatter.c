@@ -72,7 +72,7 @@ static cadre_status collectives_reduce_scatter_scatter(cadre_replica *replica, c
     };
     struct collective_settings settings;
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
-    const uint64_t key = collective_key(0x736361747465725f, (uint64_t)op); /* of these */
+    const uint64_t key = collective_key(0x736361747465725f, (uint64_t)op); /* of reduce-scatters */
     const struct step_call call = {.function = names[op],
         .key = collective_key_tensor(key, input, UINT32_MAX),
         .root = -1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a replica function asks of its device behind the collectives that it has started: that all
- * is done, and the NCCL communicator of the replicas. */
+ * A replica's device behind the collectives that it has started: the wait for all of them, and the
+ * NCCL communicator of the replicas. */
 #include "cadre/gpu.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/mesh/mesh_device.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sparse values: what they must be like, and their all-reduce, which puts those of all replicas one
- * after the other. */
+ * Sparse values: their checks, and their all-reduce, which puts those of all replicas one after the
+ * other. */
 #include "cadre/sparse.h"
 
 #include "worker/library/device/argument.h"
@@ -43,7 +43,7 @@ cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_er
     for (int64_t i = 0; i < cadre_tensor_dim(at, 0); i++) {
         if (index[i] < 0 || (sparse->rows >= 0 && index[i] >= sparse->rows)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "index %lld of a sparse value is %lld, which is no row of a dense tensor with "
+                "index %lld of a sparse value is %lld, which is not a row of a dense tensor with "
                 "%lld rows (-1: any number)",
                 (long long)i, (long long)index[i], (long long)sparse->rows);
         }
@@ -51,12 +51,12 @@ cadre_status collective_sparse_check(const cadre_sparse *sparse, struct cadre_er
     return CADRE_OK;
 }
 
-static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
+static cadre_status gather_pair(cadre_replica *replica, cadre_reduce_op op,
     const cadre_sparse *input, const struct collective_settings *settings,
-    cadre_tensor *ret_parts[2], struct cadre_error *error)
+    cadre_tensor *ret_pair[2], struct cadre_error *error)
 {
-    cadre_tensor *const parts[2] = {input->values, input->indices};
-    uint64_t key = collective_key(0x7370617273655f72, (uint64_t)op); /* of these */
+    cadre_tensor *const pair[2] = {input->values, input->indices};
+    uint64_t key = collective_key(0x7370617273655f72, (uint64_t)op); /* of sparse all-reduces */
     key = collective_key(key, (uint64_t)input->rows);
     const struct step_call call = {.function = op == CADRE_SUM
                                                    ? "cadre_all_reduce_sparse(CADRE_SUM)"
@@ -69,7 +69,7 @@ static cadre_status gather_parts(cadre_replica *replica, cadre_reduce_op op,
     struct step_note note;
     CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
-        replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_parts, error);
+        replica->strategy, replica->local, pair, 2, 0, &note.mesh, ret_pair, error);
     return step_collective_end(replica, status, error);
 }
 
@@ -80,21 +80,21 @@ static cadre_status reduce_on_replica(cadre_replica *replica, cadre_reduce_op op
 {
     struct collective_settings settings;
     enum mesh_dtype dtype;
-    cadre_tensor *parts[2];
+    cadre_tensor *pair[2];
     if (op != CADRE_SUM && op != CADRE_MEAN) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is no reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
+            "%d is not a reduction of sparse values; use CADRE_SUM or CADRE_MEAN", (int)op);
     }
     CADRE_TRY(collective_sparse_check(input, error));
     CADRE_TRY(all_reduce_dtype(op, input->values, 0, &dtype, error));
     CADRE_TRY(collective_options_settle(replica->strategy, options, &settings, error));
     int64_t rows = input->rows;
-    CADRE_TRY(gather_parts(replica, op, input, &settings, parts, error));
+    CADRE_TRY(gather_pair(replica, op, input, &settings, pair, error));
     if (op == CADRE_MEAN) {
-        axis_divide(cadre_tensor_data(parts[0]), (size_t)cadre_tensor_count(parts[0]),
-            cadre_tensor_dtype(parts[0]), replica->strategy->replica_count);
+        axis_divide(cadre_tensor_data(pair[0]), (size_t)cadre_tensor_count(pair[0]),
+            cadre_tensor_dtype(pair[0]), replica->strategy->replica_count);
     }
-    *ret_sparse = (cadre_sparse){.values = parts[0], .indices = parts[1], .rows = rows};
+    *ret_sparse = (cadre_sparse){.values = pair[0], .indices = pair[1], .rows = rows};
     return CADRE_OK;
 }
 
@@ -104,28 +104,28 @@ cadre_status collective_all_reduce_sparse(cadre_replica *replica, cadre_reduce_o
 {
     CADRE_TRY(step_require_own_thread(replica, "cadre_all_reduce_sparse", error));
     *ret_sparse = (cadre_sparse){0};
-    cadre_tensor *parts[2] = {input->values, input->indices};
+    cadre_tensor *pair[2] = {input->values, input->indices};
     cadre_tensor *copies[2];
     struct device *device = NULL;
-    if (parts[0] != NULL && parts[1] != NULL) {
-        CADRE_TRY(collective_same_device(replica, parts, 2, &device, error));
+    if (pair[0] != NULL && pair[1] != NULL) {
+        CADRE_TRY(collective_same_device(replica, pair, 2, &device, error));
     }
     if (device == NULL) {
         return reduce_on_replica(replica, op, input, options, ret_sparse, error);
     }
-    CADRE_TRY(collective_to_host(replica, device, parts, 2, copies, error));
+    CADRE_TRY(collective_to_host(replica, device, pair, 2, copies, error));
     const cadre_sparse here = {.values = copies[0], .indices = copies[1], .rows = input->rows};
     cadre_sparse sum;
     cadre_status status = reduce_on_replica(replica, op, &here, options, &sum, error);
     cadre_tensor_release(copies[0]);
     cadre_tensor_release(copies[1]);
     if (status == CADRE_OK) {
-        parts[0] = sum.values;
-        parts[1] = sum.indices;
-        status = collective_from_host(device, parts, 2, error);
+        pair[0] = sum.values;
+        pair[1] = sum.indices;
+        status = collective_from_host(device, pair, 2, error);
     }
     if (status == CADRE_OK) {
-        *ret_sparse = (cadre_sparse){.values = parts[0], .indices = parts[1], .rows = sum.rows};
+        *ret_sparse = (cadre_sparse){.values = pair[0], .indices = pair[1], .rows = sum.rows};
     }
     return status;
 }
@@ -142,7 +142,7 @@ cadre_status cadre_all_reduce_sparse(cadre_replica *replica, cadre_reduce_op op,
     }
     if (status == CADRE_OK && ret_sparse == input) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "cadre_all_reduce_sparse was given one place for its input and its result; give it "
+            "cadre_all_reduce_sparse was given one value for its input and its result; give it "
             "two");
     } else if (ret_sparse != NULL) {
         *ret_sparse = (cadre_sparse){0};

@@ -25,7 +25,7 @@ cadre_status collective_to_host(cadre_replica *replica, struct device *device,
     if (device != NULL && count > 0) {
         collective_queue_wait(replica);
         status =
-            replica_device_synchronize(replica, error); /* a copy would wait for lost peers too */
+            replica_device_synchronize(replica, error); /* since a copy waits for lost peers too */
     }
     for (size_t i = 0; device != NULL && status == CADRE_OK && i < count; i++) {
         status = tensor_copy_to(NULL, tensors[i], &ret_tensors[i], error);

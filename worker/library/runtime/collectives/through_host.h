@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The way through the host, for collectives of tensors in a device's memory that have no other.
- * Both directions wait for the device. */
+ * The way through the host, for collectives that tensors in a device's memory have no other way
+ * for. Both directions wait for the device. */
 #ifndef CADRE_RUNTIME_THROUGH_HOST_H
 #define CADRE_RUNTIME_THROUGH_HOST_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks of devices side by side in a mesh. */
+ * Blocks of devices side by side in a mesh: which device is which logical device of which replica.
+ * The program builds an assignment; logical_device.c uses it. */
 #include "worker/library/runtime/devices/device_assignment.h"
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct axis {
     int32_t shape;     /* of a replica */
     int32_t stride;    /* between its neighbours */
     int32_t footprint; /* of its block */
-    int32_t replicas;  /* that have room */
+    int32_t replicas;  /* that fit */
 };
 
 static cadre_status check_sizes(
@@ -87,7 +88,7 @@ static cadre_status take_axes(const cadre_topology *topology,
     return CADRE_OK;
 }
 
-/* The place of number `n` in a box of `sizes`: the last axis counts first, then the others in
+/* The index of number `n` in a box of `sizes`: the last axis counts first, then the others in
  * order. */
 static void index_of(uint32_t n, const int32_t sizes[], uint32_t rank, int32_t ret_index[])
 {
@@ -145,7 +146,7 @@ static cadre_status device_assignment_build(const cadre_topology *topology,
     }
     if (replicas > room) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%u replicas were asked for, and the mesh has room for %llu", replicas,
+            "%u replicas were requested, and the mesh has room for %llu", replicas,
             (unsigned long long)room);
     }
     if (logical > CADRE_LOGICAL_DEVICES_MAX) {
@@ -210,7 +211,7 @@ cadre_status cadre_device_assignment_coordinates(const cadre_device_assignment *
     if (status == CADRE_OK &&
         (replica >= assignment->replicas || logical_device >= assignment->logical_devices)) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "logical device %u of replica %u was asked for; there are %u replicas of %u logical "
+            "logical device %u of replica %u was requested; there are %u replicas of %u logical "
             "devices",
             logical_device, replica, assignment->replicas, assignment->logical_devices);
     }

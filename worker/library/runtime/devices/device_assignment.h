@@ -11,7 +11,7 @@ struct cadre_device_assignment {
     uint32_t devices[]; /* [replica][logical device]: row-major number in the mesh */
 };
 
-/* NULL: no memory. */
+/* A copy, the caller's to free. NULL: no memory. */
 cadre_device_assignment *device_assignment_copy(const cadre_device_assignment *assignment);
 
 #endif

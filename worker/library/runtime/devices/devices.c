@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Which devices a strategy's replicas are on: by a list of names, by a count, or by default.
+ * lifecycle/ calls it in the constructors. */
 #include "worker/library/runtime/devices/devices.h"
 
 #include <stdbool.h>
@@ -48,7 +50,7 @@ static cadre_status check_count(size_t count, struct cadre_error *error)
 {
     if (count > LIMIT_REPLICAS_PER_TASK) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%zu replicas were asked for; a task has at most %d", count, LIMIT_REPLICAS_PER_TASK);
+            "%zu replicas were requested; a task has at most %d", count, LIMIT_REPLICAS_PER_TASK);
     }
     return CADRE_OK;
 }
@@ -65,7 +67,7 @@ cadre_status devices_of_count(const struct device_inventory *inventory,
             snprintf(gpus, sizeof gpus, "are %u GPUs", inventory->gpus);
         }
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%u replicas were asked for, and there %s; ask for as many at most, or name the "
+            "%u replicas were requested, and there %s; request as many at most, or name the "
             "devices",
             count, gpus);
     }
@@ -112,7 +114,7 @@ static cadre_status check_device(const struct device_inventory *inventory,
     return CADRE_OK;
 }
 
-/* The name at `at` of the list, which has those before it already. */
+/* Puts the name at index `at` into the list, which has those before it already. */
 static cadre_status take_name(const struct device_inventory *inventory,
     const struct device_host *host, const char *name, struct device_list *list, uint32_t at,
     struct cadre_error *error)

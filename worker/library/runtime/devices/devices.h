@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which devices a strategy's replicas are on. A GPU needs a plugin that knows how to use it; a CPU
- * is there always, and as many virtual ones of it as a program asks for. */
+ * Which devices a strategy's replicas are on. A GPU requires the plugin; a CPU is always there, and
+ * as many virtual ones of it as a program names. */
 #ifndef CADRE_RUNTIME_DEVICES_H
 #define CADRE_RUNTIME_DEVICES_H
 
@@ -13,33 +13,33 @@
 #include "worker/library/device/device_name.h"
 #include "worker/library/runtime/strategy/device_list.h"
 
-/* What there is for this process to use. */
+/* The devices that this process can use. */
 struct device_inventory {
     uint32_t gpus;
 };
 
-/* All that a list may name: the first call looks for the plugin. */
+/* All devices that a list may name; the first call opens the plugin. */
 struct device_inventory devices_inventory(void);
 
-/* What strategies without a list take: GPUs once the program has enabled them. Looks for nothing
- * before. */
+/* The devices of strategies without a list: GPUs once the program has enabled them; before that the
+ * plugin is not opened. */
 struct device_inventory devices_inventory_default(void);
 
-/* Whether one of a list's names may be a GPU's: all others need no inventory. */
+/* Whether one of a list's names may be a GPU's: all others require no inventory. */
 bool devices_name_gpus(const char *const names[], size_t count);
 
-/* How many replicas there are when nobody says: one on each GPU, else one on the CPU. */
+/* How many replicas there are by default: one on each GPU, else one on the CPU. */
 uint32_t devices_default(const struct device_inventory *inventory);
 
-/* The devices of so many replicas, when nobody names them: GPUs where there are any, else CPUs.
+/* The devices of so many replicas without names: GPUs where there are any, else CPUs.
  * INVALID_ARGUMENT: more than LIMIT_REPLICAS_PER_TASK, or than there are GPUs. */
 cadre_status devices_of_count(const struct device_inventory *inventory,
     const struct device_host *host, uint32_t count, struct device_list *ret_list,
     struct cadre_error *error);
 
-/* Those of a program's list, for `function`. INVALID_ARGUMENT: an empty list, a malformed name, a
- * device twice, one of another type. FAILED_PRECONDITION: a device of another task, or a GPU that
- * is not there. */
+/* The devices of a program's list, for `function`. INVALID_ARGUMENT: an empty list, a malformed
+ * name, a device twice, one of another type. FAILED_PRECONDITION: a device of another task, or a
+ * GPU that does not exist. */
 cadre_status devices_of_names(const struct device_inventory *inventory,
     const struct device_host *host, const char *function, const char *const names[], size_t count,
     struct device_list *ret_list, struct cadre_error *error);

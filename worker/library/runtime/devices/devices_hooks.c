@@ -23,7 +23,7 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
     return replica_devices_open(strategy, error);
 }
 
-/* The mesh names them until it is closed. */
+/* Not before, because the mesh uses them until it is closed. */
 static void free_part(cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy->mesh == NULL);
@@ -39,7 +39,7 @@ static void devices_hooks_returned(cadre_replica *replica, const struct cadre_er
     replica_device_returned(replica, failure == NULL ? CADRE_OK : failure->code);
 }
 
-/* What it has enqueued is done, and without an error: only then may the step be committed. */
+/* Waits for what it has enqueued, which must be without an error before the step is committed. */
 static cadre_status devices_hooks_complete(cadre_replica *replica, struct cadre_error *error)
 {
     if (replica->device == NULL) {

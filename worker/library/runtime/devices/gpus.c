@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * GPUs of strategies: whether they are a default, and those that replicas are on. */
+ * GPUs of strategies: whether they are the default, and the devices that replicas are on. The
+ * program calls it, and strategy_lifecycle/. */
 #include "cadre/gpu.h"
 
 #include <stdatomic.h>
@@ -21,7 +22,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* Of NVIDIA's driver; without it a card that Linux knows of is not for this process. */
+/* Of NVIDIA's driver; without it this process cannot use a card that the kernel lists. */
 #define DRIVER_NODE "/dev/nvidiactl"
 
 static atomic_bool enabled;
@@ -58,11 +59,11 @@ void gpus_hint_idle(const struct environment *environment)
         return;
     }
     show_warning("the replicas are on the CPU though there is an NVIDIA GPU (%s): a program whose "
-                 "step runs on GPUs says so by cadre_enable_gpus",
+                 "step runs on GPUs calls cadre_enable_gpus",
         card);
 }
 
-/* The number of the GPU that a canonical name is of; -1: of something else. */
+/* The index of the GPU of a canonical name; -1: it is no GPU. */
 static int32_t gpu_of(const char *name)
 {
     cadre_device_spec spec;
@@ -73,7 +74,7 @@ static int32_t gpu_of(const char *name)
     return spec.index;
 }
 
-/* The processor of the task that a device is of. */
+/* The name of the processor of the task that a device belongs to. */
 static void name_host(const char *device, char ret_name[CADRE_DEVICE_NAME_BYTES])
 {
     cadre_device_spec spec;

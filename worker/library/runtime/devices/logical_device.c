@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which logical devices a replica has, and functions that run there: device 0 is the replica's own
- * thread, each other one a thread that is started when it is first used. */
+ * Which logical devices a replica has, and functions that run on them: device 0 is the replica's
+ * own thread, each other one a thread that is started at its first use. Replica functions call it.
+ * */
 #include "worker/library/runtime/devices/logical_device.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 /* Of one local replica, and used by its thread only. */
 struct logical_threads {
-    struct replica_pool *pool; /* NULL: none was needed yet */
+    struct replica_pool *pool; /* NULL: none was started yet */
     bool running;              /* a function on them */
 };
 

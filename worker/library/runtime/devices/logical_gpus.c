@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logical devices that are GPUs: which ones, as an assignment says. */
+ * Logical devices that are GPUs: which ones, by the assignment. */
 #include "worker/library/runtime/devices/logical_gpus.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors assigned to a logical device, split over them, replicated on all. */
+ * Tensors assigned to a logical device, split over several, or replicated on all. Replica functions
+ * call it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static cadre_status devices_placement_enter(const char *function, const cadre_re
     return argument_require(tensor, function, "tensor", error);
 }
 
-/* The GPUs that the logical devices are: where their pieces are to be. */
+/* The GPUs of the logical devices, to which the pieces go. */
 static void note_gpus(const cadre_replica *replica, cadre_placement *placement)
 {
     uint32_t count = cadre_logical_devices(replica);
@@ -127,8 +128,8 @@ cadre_status cadre_replicate_to_logical_devices(
 
 /* --- pieces --- */
 
-/* A block of a tensor: where it begins and how large it is along each dimension. It consists of
- * runs, whose elements lie together: of the axes from `axis` on. */
+/* A block of a tensor: its first index and its size along each dimension. It consists of runs,
+ * whose elements are consecutive in memory: of the axes from `axis` on. */
 struct block {
     int64_t first[CADRE_RANK_MAX];
     int64_t dims[CADRE_RANK_MAX];
@@ -151,7 +152,7 @@ static void find_runs(const cadre_tensor *tensor, struct block *block)
     }
 }
 
-/* Where the run of this number begins. */
+/* The first element of the run of this number. */
 static const uint8_t *run_at(const cadre_tensor *tensor, const struct block *block, int64_t number)
 {
     int64_t at = 0;
@@ -179,7 +180,7 @@ static void copy_here(const cadre_tensor *tensor, const struct block *block, cad
     CADRE_ASSERT(to == (uint8_t *)cadre_tensor_data(piece) + cadre_tensor_bytes(piece));
 }
 
-/* On the device where both are, in the order of its compute stream. */
+/* Packs on the device that has both, in the order of its compute stream. */
 static cadre_status pack_there(const cadre_tensor *tensor, const struct block *block,
     struct device *device, cadre_tensor *piece, struct cadre_error *error)
 {
@@ -203,7 +204,7 @@ static cadre_status pack_there(const cadre_tensor *tensor, const struct block *b
     return status;
 }
 
-/* A block that is no range of rows. */
+/* Copies a block that is not a range of rows. */
 static cadre_status copy_block(const cadre_tensor *tensor, struct block *block,
     cadre_tensor **ret_piece, struct cadre_error *error)
 {
@@ -271,7 +272,7 @@ static cadre_status piece_of(cadre_tensor *tensor, const cadre_placement *placem
     }
     if (logical_device >= placement->pieces) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "logical device %u was asked for its piece of a tensor that is on %u", logical_device,
+            "logical device %u has no piece of a tensor that is on %u", logical_device,
             placement->pieces);
     }
     if (placement->kind == CADRE_PLACEMENT_REPLICATED) {
@@ -280,14 +281,14 @@ static cadre_status piece_of(cadre_tensor *tensor, const cadre_placement *placem
     }
     if (placement->kind != CADRE_PLACEMENT_SPLIT) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%d is not a kind of placement; use one that the library gave", (int)placement->kind);
+            "%d is not a kind of placement; use one that the library made", (int)placement->kind);
     }
     CADRE_TRY(check_split(tensor, placement->partition_dimensions,
         placement->rank > CADRE_RANK_MAX ? 0 : placement->rank, placement->pieces, error));
     return devices_placement_cut(tensor, placement, logical_device, ret_piece, error);
 }
 
-/* What of a GPU's memory is of another GPU goes there. */
+/* Copies those pieces to their GPU that are in another GPU's memory. */
 static cadre_status devices_placement_bring(const cadre_placement *placement,
     uint32_t logical_device, cadre_tensor **piece, struct cadre_error *error)
 {

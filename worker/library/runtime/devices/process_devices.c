@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All devices of the process, as a program asks for them: its processors, then its GPUs. */
+ * All devices of the process, as a program lists them: its processors, then its GPUs. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "worker/library/runtime/devices/devices.h"
 #include "worker/library/runtime/program/program.h"
 
-/* One for each number of processors that was asked for: pointers that programs have, and keep. */
+/* One for each number of processors that was listed, because programs keep the pointers. */
 static struct {
     pthread_mutex_t lock;
     const char **lists[LOCAL_DEVICE_MAX + 1];
@@ -23,7 +23,7 @@ static uint32_t gpus_of_process(void)
     return gpus < LOCAL_DEVICE_MAX ? gpus : LOCAL_DEVICE_MAX;
 }
 
-/* Those that strategies have had, and at the least as many as one that names none would take. */
+/* As many as strategies have had, and at least as many as one without a list would take. */
 static uint32_t processors_of_process(void)
 {
     uint32_t had = local_device_processors();
@@ -52,12 +52,12 @@ static cadre_status list_devices(cadre_device_set set, const char *const **ret_d
 {
     if (program_environment() == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "cadre_devices was called before cadre_init, which finds out whose task this process "
+            "cadre_devices was called before cadre_init, which finds out which task this process "
             "is; call it after");
     }
     if (set != CADRE_PHYSICAL_DEVICES && set != CADRE_LOGICAL_DEVICES) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_devices was asked for set %d, which is none; use CADRE_PHYSICAL_DEVICES or "
+            "cadre_devices was called for set %d, which is unknown; use CADRE_PHYSICAL_DEVICES or "
             "CADRE_LOGICAL_DEVICES",
             (int)set);
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Replicas on devices in a step: binding a thread, the wait at the end of the function, rest
+ * after a failure. step/, collectives/ and devices_hooks.c call it. */
 #include "worker/library/runtime/devices/replica_device.h"
 
 #include <signal.h>
@@ -17,7 +19,7 @@
 #include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
-#define IDLE_TIMEOUT_S 10 /* for what is under way on a device when a step has failed */
+#define IDLE_TIMEOUT_S 10 /* for the work on a device when a step has failed */
 
 cadre_status replica_devices_open(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -64,7 +66,7 @@ static const struct device *failed_device(const cadre_replica *replica)
         struct cadre_error ignored;
         const struct device *device = logical_device_of(replica, i);
         cadre_status status = device->ops->stream_test(device->compute, &ignored);
-        /* Other codes are of the question: a stream that the program captures is no lost device. */
+        /* Other codes are of this call: a stream that the program captures is no lost device. */
         if (status == CADRE_INTERNAL) {
             return device;
         }
@@ -133,8 +135,8 @@ cadre_status replica_devices_synchronize(cadre_strategy *strategy, struct cadre_
 
 /* --- after a failure --- */
 
-/* Nobody in this process can take back what a device does with the memory of variables, and a step
- * that may still be writing cannot be undone. */
+/* The work of a device that writes the memory of variables cannot be taken back, and a step that
+ * may still be writing cannot be undone. */
 static void end_process(const struct device *device)
 {
     struct cadre_error error;
@@ -150,8 +152,8 @@ static void end_process(const struct device *device)
     raise(SIGKILL);
 }
 
-/* Whether all streams that the program or the mesh use on one device come to rest. What failed
- * rests too. */
+/* Whether all streams that the program or the mesh use on one device come to rest; a failed one is
+ * at rest. */
 static bool streams_rest(struct device *device, uint64_t end_us)
 {
     CADRE_ASSERT(device != NULL);

@@ -6,21 +6,21 @@
 
 #define COST_ONE_IN 125
 
-/* What is owed puts the next comparison off to so many times its distance at most. */
+/* Time that is not paid yet puts the next comparison off to so many times its distance at most. */
 #define PUT_OFF_TIMES 2
 
-/* What a comparison costs besides the hash: more is told in one collective, and to the
- * coordinator. */
+/* The cost of a comparison besides the hash: more bytes in one collective, and in the messages to
+ * the coordinator. */
 #define HASH_US_LEAST 10
 
 #define STEPS_MOST (UINT64_C(1) << 30)
 
 #define REPORT_AFTER_US (1 * CADRE_US_PER_S)
 #define REPORT_AGAIN_US (60 * CADRE_US_PER_S)
-#define REPORT_RATIO    4 /* more often, or less, than was told */
+#define REPORT_RATIO    4 /* more often, or less, than was reported */
 
-/* What the steps since the last comparison pay, and what this one cost: nothing, if `hash_us` is
- * of one that does not count. */
+/* Books what the steps since the last comparison pay, and what this one cost: 0, if `hash_us` is of
+ * one that does not count. */
 static void compare_interval_account(
     struct compare_interval *interval, uint64_t steps_us, uint64_t hash_us)
 {
@@ -32,14 +32,14 @@ static void compare_interval_account(
     interval->comparisons += hash_us > 0 ? 1 : 0;
 }
 
-/* Steps that last as long as `us` is the share of. */
+/* How many steps last so long that `us` is the share of their time. */
 static uint64_t steps_that_pay(uint64_t us, double step_us)
 {
     double wanted = (double)us * COST_ONE_IN / step_us;
     return wanted < 1 ? 1 : wanted > (double)STEPS_MOST ? STEPS_MOST : (uint64_t)wanted + 1;
 }
 
-/* The steps to the next comparison, by one that counts. */
+/* The steps to the next comparison, after one that counts. */
 static uint64_t compare_interval_measure(
     struct compare_interval *interval, uint64_t steps, uint64_t steps_us, uint64_t took_us)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The comparison of replicas in a step: when one is due, the hashes before it, the piggyback,
+ * and what follows a difference. The strategy's hooks call it. */
 #include "worker/library/runtime/digests/digests.h"
 
 #include <inttypes.h>
@@ -16,12 +18,12 @@
 #include "worker/library/runtime/state/layout/state.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What no step writes is hashed anew within so many comparisons, and a share that costs next to
+/* What no step writes is hashed again within so many comparisons; a share that costs next to
  * nothing at once. */
 #define TURNS       8
 #define SHARE_BYTES ((size_t)256 << 10)
 
-/* --- its life --- */
+/* --- opening and closing --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -41,7 +43,7 @@ static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Where it was told how often they are compared, what that came to. */
+/* Where the interval was printed, prints the cost. */
 static void report_cost(const cadre_strategy *strategy)
 {
     const struct compare_interval *interval = &strategy->digests->interval;
@@ -92,7 +94,7 @@ static struct state_hash_turn turn_of(const cadre_strategy *strategy)
     return (struct state_hash_turn){.number = part->turn % of, .of = of};
 }
 
-/* Before any replica runs: what is the task's, which one of them may write early. */
+/* Before any replica runs: hashes the task's state, which one of them may write early. */
 static cadre_status digests_begin(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
@@ -110,8 +112,8 @@ static cadre_status digests_begin(struct step_order *order, struct cadre_error *
     return CADRE_OK;
 }
 
-/* The chief says when all compare next: at the latest where a checkpoint is taken, which is not
- * published before, and is compared whole: nothing that was hashed long ago may stand for it. */
+/* The chief sets when all compare next: at the latest where a checkpoint is taken, because that is
+ * not published before, and is compared whole: no old hash may count for it. */
 static void send_next_interval(cadre_strategy *strategy, struct digests_part *part)
 {
     struct step *step = &strategy->step;
@@ -124,7 +126,7 @@ static void send_next_interval(cadre_strategy *strategy, struct digests_part *pa
         whole = false;
     }
     if (checkpoint_taken_at(strategy, step->position) && !(part->due && part->whole)) {
-        next = step->position + 1; /* somebody asked for it */
+        next = step->position + 1; /* a checkpoint on demand */
         whole = true;
     }
     if (checkpoint <= next) {
@@ -142,7 +144,7 @@ static cadre_status digests_bind(const cadre_replica *bound, struct cadre_error 
     cadre_strategy *strategy = bound->strategy;
     struct digests_part *part = strategy->digests;
     cadre_replica *replica = &strategy->replicas[bound->local];
-    /* Once the step counts there is nothing to say, and variables may be newer than the hashes. */
+    /* Once the step counts nothing is sent, and variables may be newer than the hashes. */
     if (part->next == POSITION_NONE || !replica->active) {
         return CADRE_OK;
     }
@@ -155,7 +157,7 @@ static cadre_status digests_bind(const cadre_replica *bound, struct cadre_error 
         CADRE_TRY(state_hash_own(strategy, replica->local, turn_of(strategy), hashes, error));
         replica->digest = pause_digest_to_send(replica, state_digest(hashes));
         if (replica->local == 0) {
-            /* Not what other parts did since the beginning, such as to copy a checkpoint. */
+            /* Without the work of other parts since the beginning, such as copying a checkpoint. */
             part->took_us += clock_monotonic_us() - begun_us;
             part->hashed = part->whole ? part->hashed : hashes->hashed;
         }
@@ -191,7 +193,7 @@ static void digests_commit(struct step_order *order)
     if (part->next == POSITION_NONE) {
         return;
     }
-    /* Nothing was said where the chief does not compare: nor does anybody, then. */
+    /* No interval came: the chief does not compare, so no task does. */
     uint32_t in = strategy->step.compares_in;
     part->next = in > 0 ? order->position + in : POSITION_NONE;
     part->whole = strategy->step.compares_whole;
@@ -206,7 +208,7 @@ static void digests_commit(struct step_order *order)
     }
 }
 
-/* By hand nobody can start the program again. */
+/* By hand no daemon starts the program again. */
 static bool digests_undo(cadre_strategy *strategy, bool aborted, struct cadre_error *cause)
 {
     (void)aborted;
@@ -234,8 +236,8 @@ static cadre_status digests_digest(
 
 /* --- in a generation --- */
 
-/* Who leaves is compared before it is let go, and whoever gives its state before somebody gets it:
- * by the coordinator, with what all others tell. */
+/* A task that leaves is compared before it may exit, and a task that gives its state before another
+ * receives it: by the coordinator, with the digests of all others. */
 static cadre_status before_pause(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct verified *paused = &strategy->digests->paused;
@@ -256,7 +258,7 @@ static void generation_end(cadre_strategy *strategy)
     }
 }
 
-/* Its first step compares: whoever came in is what the others are. */
+/* The first step of a generation compares, so that a joiner equals the others. */
 static cadre_status digests_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     (void)error;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The digest of what a program leaves: other tasks' are compared with it by the coordinator, those
- * of its own replicas here. */
+ * The digest of the final state: the coordinator compares it with the other tasks', this file those
+ * of its own replicas. */
 #include <stdio.h>
 
 #include "common/pure/assert.h"
@@ -18,7 +18,7 @@ static cadre_status hash_on_replica(
     return state_hash_all(strategy, local, &strategy->digests->hashes[local], error);
 }
 
-/* The first tensor that two local replicas do not hold alike; they have another digest. */
+/* The first tensor in which two local replicas differ; their digests do. */
 static uint32_t first_difference(const struct state_hashes *a, const struct state_hashes *b)
 {
     uint32_t i = 0;
@@ -66,7 +66,7 @@ cadre_status digests_at_end(
     }
     if (strategy->roster.member_count == 1 && strategy->local_replicas > 1) {
         verified_position_record(
-            strategy, strategy_position(strategy), digest); /* by those of all */
+            strategy, strategy_position(strategy), digest); /* compared with those of all */
     }
     *ret_digest = digest;
     return CADRE_OK;

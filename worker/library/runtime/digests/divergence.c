@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose state is not that of most, and in what. */
+ * Whose state is not that of most, and in which tensor: collectives on all replicas, then a
+ * sentence. digests.c calls it when digests differ. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define KEY_FIND (UINT64_MAX - 5) /* of the collectives below */
+#define KEY_FIND (UINT64_MAX - 5) /* of the collectives here */
 
 cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct cadre_error *error)
 {
@@ -31,14 +32,14 @@ cadre_status divergence_fail(cadre_strategy *strategy, const char *text, struct 
 
 /* --- whose --- */
 
-/* What a replica tells of its state. */
+/* What a replica sends of its state. */
 struct held {
     uint64_t digest;
-    uint64_t changed; /* 1: it held something else where it stood still; else 0 */
+    uint64_t changed; /* 1: its state was another one where it paused; else 0 */
 };
 
-/* What all told, and what is right of it: what most hold, or what those do that have not changed,
- * for others may have got theirs from one that has. */
+/* What all sent, and the right one of them: that of most, or that of the replicas that have not
+ * changed, because others may have received theirs from one that has. */
 struct holdings {
     const struct held *held;
     uint32_t count;
@@ -86,7 +87,7 @@ static uint32_t slot_of(const cadre_strategy *strategy, uint32_t replica)
                                           : strategy->environment->slot;
 }
 
-/* Tasks, each once, of replicas that do not hold what is right. */
+/* The tasks, each once, of replicas whose state is not the right one. */
 static void list_culprits(
     const cadre_strategy *strategy, const struct holdings *holdings, struct divergence *divergence)
 {
@@ -103,7 +104,7 @@ static void list_culprits(
     }
 }
 
-/* --- in words --- */
+/* --- the sentence --- */
 
 /* "replica 3", and where there are several tasks " (task 1)". */
 #define REPLICA_TEXT_BYTES 48
@@ -119,7 +120,7 @@ static const char *replica_text(
     return text;
 }
 
-/* One that holds something else than replica 0; there is one. */
+/* The first replica whose state is not that of replica 0; there is one. */
 static uint32_t first_other(const struct holdings *holdings)
 {
     uint32_t i = 0;
@@ -168,16 +169,16 @@ static void describe_no_majority(const cadre_strategy *strategy, const struct ho
         what);
 }
 
-/* --- finding out --- */
+/* --- the search --- */
 
-/* The first tensor whose hash is not the same everywhere; UINT32_MAX: none of them. */
+/* The first tensor whose hash is not the same on all; UINT32_MAX: none of them. */
 static cadre_status find_tensor(cadre_replica *replica, const struct state_hashes *hashes,
     const struct mesh_note *note, uint32_t *ret_tensor, struct cadre_error *error)
 {
     struct mesh *mesh = replica->strategy->mesh;
     uint32_t count = hashes->count;
     *ret_tensor = UINT32_MAX;
-    /* The least of each, and of its complement: that of the most. */
+    /* The least of each, and of its complement, which is that of the greatest. */
     CADRE_FREE_AT_EXIT uint64_t *ends = calloc(2 * (size_t)count + 1, sizeof *ends);
     if (ends == NULL) {
         return cadre_error_set(
@@ -196,7 +197,7 @@ static cadre_status find_tensor(cadre_replica *replica, const struct state_hashe
     return CADRE_OK;
 }
 
-/* What all replicas hold; *ret_held[replica_count] is the caller's to free. */
+/* The digests of all replicas; *ret_held[replica_count] is the caller's to free. */
 static cadre_status digests_divergence_gather(cadre_replica *replica, const struct held *own,
     const struct mesh_note *note, struct held **ret_held, struct cadre_error *error)
 {
@@ -246,7 +247,7 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
     struct divergence divergence;
     char text[LIMIT_TEXT_BYTES];
     const struct mesh_note note = {.key = collective_key(KEY_FIND, strategy_position(strategy)),
-        .text = "a replica looks for what differs in its state"};
+        .text = "a replica looks for the difference in its state"};
     CADRE_TRY(digests_divergence_gather(replica, &own, &note, &held, error));
     CADRE_TRY(find_tensor(replica, hashes, &note, &tensor, error));
     digests_divergence_describe(strategy, held, tensor, &divergence, text);
@@ -255,7 +256,7 @@ cadre_status divergence_find(cadre_replica *replica, struct cadre_error *error)
         snprintf(part->text, sizeof part->text, "%s", text);
         part->found = true;
     }
-    /* Who leaves here ends the mesh: all know what they are to know before one does. */
+    /* The first to leave here ends the mesh, so all meet once more, with the result. */
     struct cadre_error ended;
     (void)strategy->mesh->ops->barrier(strategy->mesh, replica->local, &note, &ended);
     return divergence_fail(strategy, text, error);

@@ -10,9 +10,9 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What was copied for each replica: whoever uses it waits for its event. */
+/* The copies for each replica: a use of them waits for its event. */
 struct batch_copies {
-    struct batch_stage stage; /* first: what others see */
+    struct batch_stage stage; /* first: the part for the input */
     uint32_t count;
     struct {
         struct device *device;
@@ -20,21 +20,21 @@ struct batch_copies {
     } of[];
 };
 
-/* From now on the tensors are used, and their memory given back, in the order of compute. */
+/* From now on the tensors are used, and their memory freed, in the order of compute. */
 static void batch_device_finish(struct batch_stage *stage)
 {
     struct batch_copies *copies = (struct batch_copies *)(void *)stage;
     for (uint32_t i = 0; i < copies->count; i++) {
         struct device *device = copies->of[i].device;
-        struct cadre_error ignored; /* a device that fails says so at the end of the step */
+        struct cadre_error ignored; /* the failure of a device is returned at the end of the step */
         device->ops->stream_wait(device->compute, copies->of[i].event, &ignored);
         device_event_give(device, copies->of[i].event);
     }
     free(copies);
 }
 
-/* What is not page-locked (what a dataset keeps, not what it reads) goes by way of memory that is:
- * the driver would wait for earlier copies before it takes any other. */
+/* What is not page-locked (what a dataset keeps, not what it reads) is copied by way of memory that
+ * is, because the driver would wait for earlier copies before it takes any other. */
 static cadre_status copy_from(
     struct device *device, void *to, const cadre_tensor *from, struct cadre_error *error)
 {
@@ -124,11 +124,11 @@ cadre_status batch_to_devices(
             batch_device_record(copies, device, status == CADRE_OK ? error : &other);
         status = status == CADRE_OK ? recorded : status;
     }
-    if (status != CADRE_OK) { /* what is there stays; the rest is tried again */
+    if (status != CADRE_OK) { /* what is copied stays; the rest is tried again */
         batch_device_finish(&copies->stage);
         return cadre_error_wrap(error, status,
             "dataset '%s': bring a batch to the GPUs; fewer "
-            "batches ahead (per_replica_buffer) need less of their memory",
+            "batches ahead (per_replica_buffer) take less of their memory",
             distributed->name);
     }
     batch->staged = &copies->stage;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Datasets become distributed ones of a strategy. */
+ * cadre_distribute_dataset: options are checked, and a dataset becomes a distributed one of a
+ * strategy. The program calls it; iterators.c for its own. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,7 +134,7 @@ static cadre_status distribute_describe(
     cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
     if (distributed->data == NULL) {
-        return CADRE_OK; /* each task may have another one */
+        return CADRE_OK; /* each task may have another number */
     }
     CADRE_TRY(dataset_status(distributed->data, error));
     distributed->pipeline = dataset_describe(distributed->data);
@@ -143,7 +144,7 @@ static cadre_status distribute_describe(
                      "no memory to describe the dataset '%s'", distributed->name);
 }
 
-/* What the options and what is in `made` already say. */
+/* Checks the options and what is in `made` already. */
 static cadre_status distribute_distribute(cadre_strategy *strategy,
     const cadre_distributed_dataset *made, const cadre_input_options *options,
     cadre_distributed_dataset **ret_distributed, struct cadre_error *error)
@@ -172,7 +173,7 @@ static cadre_status distribute_distribute(cadre_strategy *strategy,
         status = distribute_describe(distributed, error);
     }
     if (status == CADRE_OK && made->iterating.of == NULL) {
-        status = pipelines_compare(distributed, error); /* there may be another layout after it */
+        status = pipelines_compare(distributed, error); /* the layout may be another one after it */
     }
     if (status == CADRE_OK) {
         status = distributed_open(distributed, error);

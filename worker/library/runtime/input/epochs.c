@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The program's way through the epochs of a distributed dataset, and back into one that others, or
- * a task before it, are in the middle of. */
+ * a task before it, are in the middle of. The program's cadre_next_epoch calls it. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/input/input.h"
@@ -9,7 +9,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
-/* An epoch that is all applied is found again when the program, after it, was in the middle of
+/* An epoch that is all applied is entered again when the program, after it, was in the middle of
  * another dataset: its evaluation. */
 static bool leads_to_another(const cadre_distributed_dataset *distributed)
 {
@@ -24,8 +24,8 @@ static bool leads_to_another(const cadre_distributed_dataset *distributed)
     return false;
 }
 
-/* The state came from elsewhere, and no step was applied since: the program is led to where that
- * stands. False: the epoch is not entered again. */
+/* The state was received, and no step was applied since: the program re-enters the job at its
+ * position. False: the epoch is not entered again. */
 static bool input_epochs_reenter(cadre_distributed_dataset *distributed)
 {
     bool again = distributed->reenters && distributed->at.epochs_begun > 0 &&
@@ -77,7 +77,7 @@ struct wanted {
     uint64_t epochs;
 };
 
-/* A warm task's program passes over what the others are done with. */
+/* A warm task's program passes over what the others have finished. */
 static bool is_over(const void *user)
 {
     const struct wanted *wanted = user;

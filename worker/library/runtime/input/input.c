@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Distributed datasets: positions in epochs, what the task core receives of each step, how long
+ * an epoch is. All files of this folder use it; step/ and state/ read positions. */
 #include "worker/library/runtime/input/input.h"
 
 #include "common/pure/assert.h"
@@ -61,7 +63,7 @@ bool distributed_own_pipelines(const cadre_distributed_dataset *distributed)
     return distributed_input_policy(distributed->input) != CADRE_SHARD_DATA;
 }
 
-/* --- the ledger's view --- */
+/* --- the ledger --- */
 
 bool distributed_is_partly_applied(const cadre_distributed_dataset *distributed)
 {
@@ -69,8 +71,8 @@ bool distributed_is_partly_applied(const cadre_distributed_dataset *distributed)
            (distributed->steps < 0 || distributed->at.applied < (uint64_t)distributed->steps);
 }
 
-/* Whether steps are left of an epoch that the program began before the one at hand: it is in the
- * middle of a turn, or of an evaluation. One that comes later comes to the older epoch first. */
+/* Whether steps are left of an epoch that the program began before the current one: it is in the
+ * middle of a turn, or of an evaluation. A joiner enters the older epoch first. */
 static bool is_nested(const cadre_distributed_dataset *distributed)
 {
     const struct input_part *input = distributed->strategy->input;
@@ -98,8 +100,8 @@ void distributed_announce(cadre_strategy *strategy, const cadre_distributed_data
             .begin = position,
             .steps = distributed->steps > 0 ? (uint64_t)distributed->steps : 0,
             .nested = is_nested(distributed)};
-        /* An epoch whose length is not known is left when its end is found, as an endless one is
-         * when the program has enough of it. */
+        /* An epoch whose length is not known is left when its end is found, an endless one when the
+         * program leaves it. */
         end = distributed->steps > 0 ? cursor.first + cursor.steps : LIMIT_POSITION;
     }
     const struct cursor *old = &strategy->input->cursor;
@@ -132,7 +134,7 @@ int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint6
 {
     uint64_t most = distributed->steps_per_epoch;
     if (distributed->function != NULL && distributed->strategy->roster.member_count > 1) {
-        return CADRE_CARDINALITY_UNKNOWN; /* each task has a number of its own */
+        return CADRE_CARDINALITY_UNKNOWN; /* each task has its own number */
     }
     int64_t steps = distributed_input_whole_steps(distributed->input, epoch);
     bool less = steps >= 0 && (uint64_t)steps < most;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of distributed datasets: where each stands in its epochs. */
+ * The inside of distributed datasets: the position of each in its epochs. */
 #ifndef CADRE_RUNTIME_INPUT_H
 #define CADRE_RUNTIME_INPUT_H
 
@@ -12,20 +12,20 @@
 #include "worker/library/input/distribution/distributed_input.h"
 #include "worker/library/input/distribution/input_prefetcher.h"
 
-/* Where a dataset stands. It travels with the state, in the manifest. */
+/* The position of a dataset. It is part of the state, in the manifest. */
 struct dataset_position {
     uint64_t epochs_begun;
     uint64_t applied; /* steps of the current epoch */
-    bool open;        /* the last cadre_next_epoch said true: the program is inside its loop */
-    bool ended;       /* the end of the current epoch was found, and with it its steps: */
+    bool open;        /* the last cadre_next_epoch returned true: the program is inside its loop */
+    bool ended;       /* the end of the current epoch was found, which is step */
     uint64_t end;
-    uint64_t next;    /* the step of the current epoch that cadre_next gives next */
+    uint64_t next;    /* the step of the current epoch that cadre_next returns next */
     uint32_t workers; /* among which the epoch is divided, where each has a pipeline of its own */
     uint64_t serial;  /* of the beginning of the epoch, over all datasets of the strategy */
     struct consumption consumption; /* of the current epoch, all tasks together */
 };
 
-/* What came from a peer or a checkpoint beside the position, until it is taken over. */
+/* What a peer or a checkpoint gave beside the position, until it is taken over. */
 struct dataset_received {
     bool any;
     bool by_files;
@@ -37,36 +37,36 @@ struct dataset_received {
 
 /* What makes a dataset an iterator of another one: a stream of its own, that reads the same
  * pipeline. The program has it from cadre_distributed_iterate to cadre_distributed_release; then it
- * waits for the next one. Or it was made for a state that has more of them than the program made.
+ * is free for the next one. Or it was made for a state that has more of them than the program made.
  */
 struct iterating {
     cadre_distributed_dataset *of; /* NULL: no iterator, but a dataset */
     bool taken;                    /* the program has it, */
     uint64_t number;               /* under this number, which is its epoch */
-    bool entered;                  /* its first batch was asked for */
-    bool passed;                   /* the job is past it, which the program is led to */
+    bool entered;                  /* the program has called cadre_next for it */
+    bool passed;                   /* the job is past it, which the program re-enters */
 };
 
 struct cadre_distributed_dataset {
     cadre_strategy *strategy;
     struct iterating iterating;
-    uint64_t numbers; /* of a dataset: its iterators had numbers below it */
+    uint64_t numbers; /* of a dataset: its iterators had numbers less than it */
     char name[LIMIT_NAME_BYTES];
     uint32_t stream;     /* from 1, in order of creation */
     cadre_dataset *data; /* a reference; NULL where a function makes the pipelines: */
     cadre_input_function function;
     void *user;
     bool per_replica; /* it makes one for each replica */
-    char *pipeline;   /* what `data` is, in words that are the same on all tasks; owned; or NULL */
-    cadre_shard_policy policy; /* as asked for */
-    cadre_shard_policy began;  /* FILE or DATA: what AUTO came to in the job that is gone on from */
+    char *pipeline;   /* description of `data`, the same on all tasks; owned; or NULL */
+    cadre_shard_policy policy; /* as the options have it */
+    cadre_shard_policy began;  /* FILE or DATA: what AUTO was in the job that is gone on from */
     cadre_rebatch rebatch;
     bool partial_steps;
     uint64_t steps_per_epoch; /* 0: as many as there are */
     uint32_t depth;           /* batches read ahead */
     bool keep_on_host;        /* no device copies them */
-    uint32_t device_batches;  /* of those ahead, that are brought to the devices */
-    uint64_t layout;          /* of the strategy, that the input is cut for */
+    uint32_t device_batches;  /* of those ahead, that are copied to the devices */
+    uint64_t layout;          /* of the strategy, for which the input is cut */
     uint64_t cut;             /* counts how often it was cut: batches of an older cut are stale */
     struct distributed_input *input;
     struct input_prefetcher *prefetcher;
@@ -80,16 +80,16 @@ struct cadre_distributed_dataset {
     struct cadre_error uncut; /* code not OK: why the current epoch cannot be read on */
     bool reenters; /* taken over from a peer or checkpoint: the epoch may be entered again */
     uint64_t exists_until;     /* arriving: steps that the others have taken, so they exist */
-    uint64_t epochs;           /* as last asked for */
+    uint64_t epochs;           /* as the last cadre_next_epoch had it */
     int64_t steps;             /* of the current epoch; before the first, of that one */
     cadre_per_replica *batch;  /* lent to the program */
     bool warned_files;         /* about workers without files, in this layout */
     bool warned_policy;        /* about FILE in a job whose size changes */
-    bool warned_left;          /* about what cadre_next gives to nobody */
+    bool warned_left;          /* about elements that cadre_next gives to no replica */
     struct cadre_error failed; /* code not OK: sticky */
 };
 
-/* Where the datasets stood, while it is not sure whether what came is taken over. */
+/* The positions of the datasets, until it is decided whether what came is taken over. */
 struct kept_positions {
     uint32_t count;              /* of datasets then */
     struct dataset_position *at; /* owned; by dataset; NULL: nothing came */
@@ -103,48 +103,46 @@ struct input_part {
     uint32_t dataset_count;
     uint32_t dataset_capacity;
     struct reports *reports;
-    struct cursor cursor; /* what the task core was told last */
-    uint64_t cursor_end;  /* 0: nothing, in this generation */
+    struct cursor cursor; /* the last one that the task core received */
+    uint64_t cursor_end;  /* 0: none, in this generation */
     uint64_t serial_last; /* of epochs begun, over all datasets */
     bool reenters;        /* no step was applied since the state was taken over */
     struct kept_positions kept;
 };
 
-/* Whether it is one of the datasets of a strategy that lives, or an iterator that the program has.
- * Never looks into another one. */
+/* Whether it is one of the datasets of an open strategy, or an iterator that the program has. Never
+ * reads the memory of another one. */
 bool distributed_is_registered(const cadre_distributed_dataset *distributed);
 
-/* What every public `function` with a distributed dataset asks first. */
+/* Every public `function` with a distributed dataset calls it first. INVALID_ARGUMENT: not one. */
 cadre_status distributed_require(
     const cadre_distributed_dataset *distributed, const char *function, struct cadre_error *error);
 
-/* The program begins the step at `position`. Tells the task core which samples it and those after
- * it consume: step `step` of the dataset's epoch, or (NULL) none. */
+/* The program begins the step at `position`. Reports to the task core which samples it and those
+ * after it consume: step `step` of the dataset's epoch, or (NULL) none. */
 void distributed_announce(cadre_strategy *strategy, const cadre_distributed_dataset *distributed,
     uint64_t step, uint64_t position);
 
 /* Whether each task reads a pipeline of its own: all but DATA. */
 bool distributed_own_pipelines(const cadre_distributed_dataset *distributed);
 
-/* From where the program counts a step to where the input does: to it an endless dataset is one
- * epoch. */
+/* From the program's number of a step to the input's, in which an endless dataset is one epoch. */
 void distributed_input_step(
     const cadre_distributed_dataset *distributed, uint64_t *epoch, uint64_t *step);
 
-/* Whether the program is in an epoch of it with steps left. Where only reading tells there may be.
- */
+/* Whether the program is in an epoch of it with steps left; true where only reading finds that. */
 bool distributed_is_partly_applied(const cadre_distributed_dataset *distributed);
 
 /* Steps of an epoch, as far as they are known without reading. */
 int64_t distributed_steps_of(const cadre_distributed_dataset *distributed, uint64_t epoch);
 
-/* Of the current epoch; or found by reading. */
+/* Steps of the current epoch; also those found by reading. */
 int64_t distributed_steps_now(const cadre_distributed_dataset *distributed);
 
 /* The end of the current epoch was found: it has so many steps. */
 void distributed_end(cadre_distributed_dataset *distributed, uint64_t steps);
 
-/* Nobody gets further batches: the first reason stays. Its code. */
+/* No replica gets further batches: the first reason stays. Returns its code. */
 cadre_status distributed_fail(
     cadre_distributed_dataset *distributed, const struct cadre_error *error);
 
@@ -156,14 +154,14 @@ cadre_status distributed_make_iterator(cadre_distributed_dataset *distributed,
 
 /* --- epochs.c --- */
 
-/* The program is in epoch `epoch`: at its beginning, or `again` where those stand that it is led
- * to. */
+/* The program is in epoch `epoch`: at its beginning, or `again` at the position where it re-enters
+ * the job. */
 cadre_status distributed_start(
     cadre_distributed_dataset *distributed, uint64_t epoch, bool again, struct cadre_error *error);
 
 /* --- iterators.c --- */
 
-/* The first batch of an iterator is asked for: the program is in its epoch, or the job is past it
+/* The first cadre_next of an iterator: the program is in its epoch, or the job is past it
  * (iterating.passed). */
 cadre_status iterator_enter(cadre_distributed_dataset *iterator, struct cadre_error *error);
 
@@ -174,7 +172,7 @@ cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const 
 
 /* --- input_end.c --- */
 
-/* NULL is allowed. */
+/* Closes the input and frees the dataset. Accepts NULL. */
 void distributed_free(cadre_distributed_dataset *distributed);
 
 /* distributed_free for the end of the strategy: waits at most so long for functions of the program
@@ -186,21 +184,22 @@ bool distributed_retire(cadre_distributed_dataset *distributed, uint64_t wait_us
 
 /* Opens the input for the layout of the strategy. */
 cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cadre_error *error);
+/* Closes the prefetcher and the input, if they are open. */
 void distributed_close(cadre_distributed_dataset *distributed);
 
 /* An epoch begins: its files are shared out, and the input is opened for that. */
 cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error);
 
-/* The generation has changed: cuts all datasets for its layout. What is read ahead goes on where
- * the program stands. */
+/* The generation has changed: cuts all datasets for its layout. Reading ahead goes on at the
+ * program's position. */
 cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *error);
 
-/* The state came from elsewhere, and is whole: what came beside the positions is taken over. With
- * `all`, of a task that was not there: its inputs are opened anew. Else only tables of files. */
+/* The received state is whole: what came beside the positions is taken over. With `all`, of a task
+ * that was not in the generation before: its inputs are opened again. Else only tables of files. */
 cadre_status distributed_take_received(
     cadre_strategy *strategy, bool all, struct cadre_error *error);
 
-/* It is not taken over. */
+/* Frees what came beside the positions. */
 void distributed_drop_received(cadre_strategy *strategy);
 
 /* --- input_read.c --- */
@@ -213,14 +212,14 @@ void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, ui
 cadre_status distributed_read(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step,
     struct distributed_batch *ret_batch, struct cadre_error *error);
 
-/* The batch that was lent to the program is given up. */
+/* Releases the batch that was lent to the program. */
 void distributed_drop_batch(cadre_distributed_dataset *distributed);
 
-/* Takes the tensors of `batch` over, and all that is said of it; its own are released. */
+/* Takes the tensors of `batch` over, and its description; its own are released. */
 void batch_take_over(cadre_per_replica *value, struct distributed_batch *batch);
 
-/* Takes over what all tasks agreed on. */
 struct step_agreement;
+/* Takes over what all tasks agreed on. */
 void batch_agree(cadre_per_replica *value, struct step_agreement *step_agreement);
 
 /* --- input_refresh.c --- */
@@ -230,30 +229,31 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
 
 /* --- input_files.c: FILE while tasks come and go --- */
 
-/* Warns once where AUTO came to files in a job whose number of tasks may change, and where it came
- * to samples although a list of files is read, or each task then reads all. */
+/* Warns once where AUTO became files in a job whose number of tasks may change, and where it became
+ * samples although a list of files is read, or each task then reads all. */
 void files_distributed(cadre_distributed_dataset *distributed);
 
-/* An epoch begins: its files are shared out. *ret_reopen: the input is to be opened anew for it. */
+/* An epoch begins: its files are shared out. *ret_reopen: the input is to be opened again for it.
+ * */
 cadre_status files_begin(
     cadre_distributed_dataset *distributed, bool *ret_reopen, struct cadre_error *error);
 
-/* A generation begins: the files that are left go to its workers by turns, whoever had them before,
- * so that all come to the same whatever generations they have seen. True: the input is to be opened
- * anew for it. */
+/* A generation begins: the files that are left are dealt to its workers in turn, whichever worker
+ * had them before, so that all get the same, whatever generations they were in. True: the input is
+ * to be opened again for it. */
 bool files_deal(cadre_distributed_dataset *distributed);
 
-/* What the step of `batch` should hold: the samples of the files that all tasks agreed on, without
- * those that were consumed before. False: it is not shared out by files, or cannot be told. */
+/* The samples of the step of `batch`: those of the files that all tasks agreed on, without those
+ * that were consumed before. False: it is not shared out by files, or they cannot be determined. */
 bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected);
 
-/* What is known of the files of the epoch of `batch` after its step. */
+/* What is recorded of the files of the epoch of `batch` after its step. */
 enum consumed_files files_consumed(const cadre_per_replica *batch);
 
-/* The step of `batch` is applied: all tasks note what was consumed in it. */
+/* The step of `batch` is applied: all tasks enter in their tables what was consumed in it. */
 cadre_status files_applied(const cadre_per_replica *batch, struct cadre_error *error);
 
-/* What `cadre job --shards` shows. Borrowed, until the next step, epoch or generation. */
+/* For `cadre job --shards`. Borrowed, until the next step, epoch or generation. */
 struct dataset_shards {
     const char *name;
     cadre_shard_policy policy; /* never AUTO */
@@ -263,17 +263,18 @@ struct dataset_shards {
     const struct file_shares *files; /* NULL: it is not shared out by files */
 };
 
-/* False before the first epoch. In the program's thread. */
+/* How the dataset's current epoch is shared out. False before the first epoch. In the program's
+ * thread. */
 bool distributed_shards(
     const cadre_distributed_dataset *distributed, struct dataset_shards *ret_shards);
 
 /* --- pipeline_compare.c --- */
 
 /* All tasks distribute the same pipeline, with the same options: INVALID_ARGUMENT on all of them
- * names the first line in which two differ. */
+ * has the first text line in which two differ. */
 cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct cadre_error *error);
 
-/* A joiner's, with that of the task whose state it takes. */
+/* Compares a joiner's with that of the task whose state it takes. INVALID_ARGUMENT: they differ. */
 cadre_status pipelines_match(
     const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error);
 

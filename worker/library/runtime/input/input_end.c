@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The end of a distributed dataset. Threads that read ahead are waited for, and they may be inside
  * a function of the program that never returns: a generator that waits for an input which does not
- * come, a read of a disk that is gone. What was trained is safe by then, and must not hang for it.
- */
+ * come, a read of a disk that fails. The training is saved by then, and must not hang for it. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -27,13 +26,13 @@ void distributed_free(cadre_distributed_dataset *distributed)
     }
 }
 
-/* Shared with the thread that closes; whoever is last frees it. */
+/* Shared with the thread that closes; the last of both frees it. */
 struct closing {
     cadre_distributed_dataset *distributed;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool closed;
-    bool left; /* nobody waits any more: the thread frees the dataset too */
+    bool left; /* the wait is over: the thread frees the dataset too */
 };
 
 static void closing_free(struct closing *closing)

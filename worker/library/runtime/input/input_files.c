@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Input that is shared out by whole files (CADRE_SHARD_FILE) while tasks come and go. Every task
- * holds a table of what was consumed of which file in the epoch; all apply to it what all fed in
- * each step, so the tables are equal wherever the position is. When the tasks change, what is left
- * is dealt anew, by each of them, with the same result. */
+ * holds a table of what was consumed of which file in the epoch; all enter in it what all consumed
+ * in each step, so the tables are equal wherever the position is. When the tasks change, each task
+ * deals what is left again, with the same result. input_open.c and input_hooks.c call it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
-/* --- what people are told --- */
+/* --- warnings --- */
 
 static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_t workers)
 {
@@ -29,7 +29,7 @@ static void warn_of_idle_workers(cadre_distributed_dataset *distributed, uint32_
         distributed->name, files, workers, workers - files);
 }
 
-/* Nobody asked for files by name: where the number of tasks changes there is something better. */
+/* Whether AUTO chose files where the number of tasks changes, for which samples are better. */
 static bool has_warning(const cadre_distributed_dataset *distributed)
 {
     const cadre_strategy *strategy = distributed->strategy;
@@ -42,7 +42,7 @@ static bool is_elastic(const cadre_strategy *strategy)
     return strategy->environment->tasks_min < strategy->environment->tasks;
 }
 
-/* AUTO came to samples: that is slower where each task reads all of them. */
+/* AUTO chose samples, which is slower where each task reads all of them. */
 static void warn_of_samples(cadre_distributed_dataset *distributed)
 {
     struct cadre_error reason;
@@ -52,7 +52,7 @@ static void warn_of_samples(cadre_distributed_dataset *distributed)
     }
     distributed->warned_policy = true;
     show_warning("dataset '%s' is divided by samples, not by files (CADRE_SHARD_AUTO)%s: %s",
-        distributed->name, reads_all ? ", so each task reads all of it and feeds its own part" : "",
+        distributed->name, reads_all ? ", so each task reads all of it and uses its own part" : "",
         reason.text);
 }
 
@@ -70,7 +70,7 @@ void files_distributed(cadre_distributed_dataset *distributed)
     distributed->warned_policy = true;
     if (distributed_input_can_reshard(distributed->input, &reason)) {
         show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks "
-                     "of this job may change: every record is still fed once then, but in another "
+                     "of this job may change: every record is still read once then, but in another "
                      "order; with CADRE_SHARD_DATA the order stays the same",
             distributed->name);
     } else {
@@ -81,7 +81,7 @@ void files_distributed(cadre_distributed_dataset *distributed)
     }
 }
 
-/* One of which it was not said when it was distributed. */
+/* A change of tasks that was not warned of when the dataset was distributed. */
 static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     const cadre_strategy *strategy = distributed->strategy;
@@ -91,7 +91,7 @@ static void warn_of_change(cadre_distributed_dataset *distributed, uint32_t work
     }
     distributed->warned_policy = true;
     show_warning("dataset '%s' is divided by files (CADRE_SHARD_AUTO), and the number of tasks of "
-                 "this job changes: every record is still fed once, but in another order; with "
+                 "this job changes: every record is still read once, but in another order; with "
                  "CADRE_SHARD_DATA the order stays the same",
         distributed->name);
 }
@@ -117,10 +117,10 @@ cadre_status files_begin(
         distributed_input_fresh_shares(distributed->input, epoch, &distributed->shares, error));
     distributed->has_shares = true;
     warn_of_change(distributed, workers);
-    /* A job that begins with fewer files than the fewest workers that it asks for is refused when
-     * it reads, also when tasks were lost or came before its first step. One that has grown, or was
-     * given more workers at once, goes on, and that is what a table says: some have no file. So
-     * does one in which AUTO stays with files because the job that it goes on from began so. */
+    /* A job that begins with fewer files than the fewest workers that it allows is refused when it
+     * reads, also when tasks were lost or came before its first step. One that has grown, or was
+     * given more workers at once, goes on: some have no file. So does one in which AUTO stays with
+     * files because the job that it goes on from began so. */
     bool begins = strategy->roster.generation.number == 1 || strategy_position(strategy) == 0;
     begins = begins && !(distributed->began == CADRE_SHARD_FILE &&
                            distributed_input_is_either(distributed->input));
@@ -134,7 +134,7 @@ cadre_status files_begin(
     return CADRE_OK;
 }
 
-/* Whether the files that are left are those workers' by turns. */
+/* Whether the files that are left are dealt to those workers in turn. */
 static bool is_assigned(const struct file_shares *shares, uint32_t workers)
 {
     CADRE_ASSERT(workers > 0);
@@ -152,7 +152,7 @@ static bool is_assigned(const struct file_shares *shares, uint32_t workers)
 bool files_deal(cadre_distributed_dataset *distributed)
 {
     uint32_t workers = distributed->strategy->roster.member_count;
-    struct cadre_error ignored; /* as many workers as a job can have */
+    struct cadre_error ignored; /* there are as many workers as a job can have */
     if (!distributed->has_shares) {
         return false;
     }
@@ -182,7 +182,7 @@ bool files_expected(const cadre_per_replica *batch, struct digest *ret_expected)
 {
     const struct batch_source *source = &batch->source;
     const cadre_distributed_dataset *distributed = source->dataset;
-    struct cadre_error ignored; /* then nothing is said of the step */
+    struct cadre_error ignored; /* then the step is reported without samples */
     *ret_expected = (struct digest){0};
     if (!has_table(source)) {
         return false;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Datasets as a part of a strategy: what a step consumes, what follows when it is applied, and
+ * the positions that go with the state from one generation to the next. The strategy's hooks
+ * call it. */
 #include "worker/library/runtime/input/input_hooks.h"
 
 #include <stdio.h>
@@ -14,7 +17,7 @@
 
 #define READERS_WAIT_S 10 /* for functions that read ahead, at the end */
 
-/* --- its life --- */
+/* --- opening and closing --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -30,8 +33,8 @@ static void end_dataset(cadre_distributed_dataset *distributed)
     snprintf(name, sizeof name, "%s", distributed->name);
     if (!distributed_retire(distributed, READERS_WAIT_S * CADRE_US_PER_S)) {
         show_warning("dataset '%s': a function that reads ahead (a generator, a map, a file) has "
-                     "not returned for %d s since the training ended, and is left alone; end the "
-                     "process, and free nothing that it uses",
+                     "not returned for %d s since the training ended, and is not waited for; end "
+                     "the process, and free nothing that it uses",
             name, READERS_WAIT_S);
     }
 }
@@ -64,7 +67,7 @@ static void free_part(cadre_strategy *strategy)
 
 /* --- in a step --- */
 
-/* An iterator's place is the next one's when it is released. */
+/* When an iterator is released its stream becomes the next one's. */
 static bool is_of_iterator_before(const struct batch_source *source)
 {
     const cadre_distributed_dataset *dataset = source->dataset;
@@ -87,7 +90,7 @@ static cadre_status input_hooks_check(const struct step_order *order, struct cad
     return CADRE_OK;
 }
 
-/* What this task will feed. */
+/* What this task will consume. */
 static struct step_consumption consumption_of(const struct step_order *order)
 {
     const struct batch_source *source = &order->batch->source;
@@ -134,7 +137,7 @@ static void add_consumption(struct consumption *consumption, const struct step_c
     consumption->provable = consumption->provable && step->provable != 0;
 }
 
-/* What follows from an applied step, wherever it was applied. */
+/* What follows from an applied step, whether this task ran it or received its state. */
 static void take_account(const struct step_order *order)
 {
     cadre_strategy *strategy = order->strategy;
@@ -224,7 +227,7 @@ static void put_back(cadre_strategy *strategy)
 {
     const struct kept_positions *kept = &strategy->input->kept;
     for (uint32_t i = 0; kept->at != NULL && i < strategy->input->dataset_count; i++) {
-        bool new = i >= kept->count; /* an iterator that was made for what came */
+        bool new = i >= kept->count; /* an iterator that was made for the received state */
         cadre_distributed_dataset *dataset = strategy->input->datasets[i];
         dataset->at = new ? (struct dataset_position){0} : kept->at[i];
         dataset->reenters = !new && kept->reenters[i];
@@ -235,7 +238,7 @@ static void put_back(cadre_strategy *strategy)
     forget_kept(strategy);
 }
 
-/* Its program is led to where the job stands. */
+/* The program re-enters the job at its position. */
 static void be_led(cadre_strategy *strategy)
 {
     strategy->input->reenters = true;
@@ -249,8 +252,8 @@ static void be_led(cadre_strategy *strategy)
     }
 }
 
-/* A task that was there goes its own way to where the source stands: its program begins epochs
- * itself. */
+/* A task that was in the generation before reaches the source's position by itself: its program
+ * begins epochs. */
 static cadre_status input_hooks_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
@@ -272,7 +275,7 @@ static void input_hooks_cleanup(cadre_strategy *strategy)
     }
 }
 
-/* The new generation has been told of no run. */
+/* The new generation has received no run yet. */
 static cadre_status input_hooks_reopen(cadre_strategy *strategy, struct cadre_error *error)
 {
     strategy->input->cursor_end = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Datasets as a part of a strategy: what a step is fed, and where the program stands in them. */
+ * Datasets as a part of a strategy: what a step consumes, and the program's position in them. */
 #ifndef CADRE_RUNTIME_INPUT_HOOKS_H
 #define CADRE_RUNTIME_INPUT_HOOKS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A dataset's pipeline for the layout of a generation: opened, made by the program's function, and
- * opened again for another layout. */
+ * opened again for another layout. distribute.c, epochs.c and input_hooks.c call it. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ static cadre_status make_pipeline(cadre_distributed_dataset *distributed,
     return status;
 }
 
-/* One, or one for each replica. A warm task's is the one after all others. */
+/* One, or one for each replica. The number of a warm task's is the one after all others. */
 static cadre_status make_pipelines(
     cadre_distributed_dataset *distributed, struct pipelines *pipelines, struct cadre_error *error)
 {
@@ -100,7 +100,7 @@ static bool goes_to_devices(const cadre_distributed_dataset *distributed)
 }
 
 /* Nothing is added to what a function makes: where it reads ahead, its own prefetch has a thread.
- * Only batches on their way to devices are ahead, as many as are copied. */
+ * Only batches that are copied to devices are ahead, as many as are copied. */
 static uint32_t depth_otherwise(const cadre_distributed_dataset *distributed)
 {
     if (distributed->function != NULL) {
@@ -156,7 +156,7 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
     distributed->endless =
         distributed->steps_per_epoch > 0 && distributed->iterating.of == NULL &&
         distributed_input_steps(distributed->input, 0) == CADRE_CARDINALITY_INFINITE;
-    distributed->reads_epoch = UINT64_MAX; /* nothing yet */
+    distributed->reads_epoch = UINT64_MAX; /* none yet */
     status = choose_depth(distributed, error);
     if (status != CADRE_OK) {
         return status;
@@ -176,9 +176,9 @@ cadre_status distributed_open(cadre_distributed_dataset *distributed, struct cad
 
 cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct cadre_error *error)
 {
-    bool anew = false;
-    CADRE_TRY(files_begin(distributed, &anew, error));
-    if (anew) {
+    bool from_start = false;
+    CADRE_TRY(files_begin(distributed, &from_start, error));
+    if (from_start) {
         distributed_close(distributed);
         CADRE_TRY(distributed_open(distributed, error));
     }
@@ -187,7 +187,7 @@ cadre_status distributed_begin(cadre_distributed_dataset *distributed, struct ca
 
 /* --- another layout --- */
 
-/* What the program will ask for first: the batch that it holds, if it has not run it yet. */
+/* The step that the program takes first: of the batch that it holds, if it has not run it yet. */
 static uint64_t first_asked(const cadre_distributed_dataset *distributed)
 {
     const cadre_per_replica *batch = distributed->batch;
@@ -196,8 +196,8 @@ static uint64_t first_asked(const cadre_distributed_dataset *distributed)
     return holds ? batch->source.step : distributed->at.next;
 }
 
-/* Whole files were given to as many workers as there were: in the middle of an epoch that can be
- * done otherwise only where a table says what was consumed. */
+/* Whole files were dealt to the workers of the time: in the middle of an epoch they can be dealt
+ * again only where a table has what was consumed. */
 static void see_whether_it_is_cut(cadre_distributed_dataset *distributed, uint32_t workers)
 {
     struct dataset_position *at = &distributed->at;
@@ -229,7 +229,7 @@ static cadre_status input_open_reopen(
     return CADRE_OK;
 }
 
-/* Whoever goes on reading is told why it cannot. */
+/* Reading on returns the reason why it cannot. */
 static cadre_status input_open_lose(
     cadre_distributed_dataset *distributed, const struct cadre_error *error)
 {
@@ -256,7 +256,7 @@ cadre_status distributed_reopen(cadre_strategy *strategy, struct cadre_error *er
     return CADRE_OK;
 }
 
-/* --- what came from elsewhere --- */
+/* --- received positions --- */
 
 static void input_open_drop(struct dataset_received *received)
 {
@@ -280,7 +280,7 @@ static void take_shares(cadre_distributed_dataset *distributed)
     distributed->received.shares = (struct file_shares){0};
 }
 
-/* One that was there holds all but what the step that it missed changed. */
+/* A task that was in the generation before lacks only the changes of the step that it missed. */
 static void take_step(cadre_distributed_dataset *distributed)
 {
     const struct dataset_received *received = &distributed->received;
@@ -305,7 +305,7 @@ cadre_status distributed_take_received(
             files_deal(distributed);
             status = input_open_reopen(distributed, error);
             if (status == CADRE_OK && received->has_state) {
-                struct cadre_error ignored; /* it is read from the beginning then */
+                struct cadre_error ignored; /* then it is read from the beginning */
                 distributed_input_restore(distributed->input, &received->state, &ignored);
             }
             if (status != CADRE_OK) {

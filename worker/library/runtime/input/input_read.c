@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading: batches of the pipeline, and what of them becomes the program's. */
+ * Reading: batches of the pipeline, and how they become the program's. next.c and input_refresh.c
+ * call it. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -11,10 +12,10 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/input/reports.h"
 
-/* A reader that passes over what was read before says so after this long, and again after that. */
+/* Passing over what was read before is shown after this long, and again after that. */
 #define REPLAY_SILENT_US CADRE_US_PER_S
 #define REPLAY_DRAW_US   (CADRE_US_PER_S / 4)
-#define REPLAY_LINE_US   (10 * CADRE_US_PER_S)
+#define REPLAY_REPORT_US  (10 * CADRE_US_PER_S)
 
 static void input_read_seek(cadre_distributed_dataset *distributed, uint64_t epoch, uint64_t step)
 {
@@ -32,12 +33,12 @@ void distributed_seek(cadre_distributed_dataset *distributed, uint64_t epoch, ui
     input_read_seek(distributed, epoch, step);
 }
 
-/* A pipeline that is not indexable comes to a step by reading all that is before it. */
+/* Waits for a pipeline that is not indexable, which reaches a step by reading all before it. */
 static void await_batch(cadre_distributed_dataset *distributed)
 {
     const cadre_strategy *strategy = distributed->strategy;
     uint64_t began_us = clock_monotonic_us();
-    uint64_t every_us = show_redraws() ? REPLAY_DRAW_US : REPLAY_LINE_US;
+    uint64_t every_us = show_redraws() ? REPLAY_DRAW_US : REPLAY_REPORT_US;
     uint64_t wait_us = REPLAY_SILENT_US;
     uint64_t shown_us = 0;
     uint64_t done = 0;

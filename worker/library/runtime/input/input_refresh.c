@@ -5,11 +5,10 @@
 #include "worker/library/runtime/input/input.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* A step that exists no more: what the lost tasks had of it was all there was. */
+/* A step that does not exist any more: the lost tasks had all of its elements. */
 #define ROWS_OF_NOTHING 1
 
-/* Each task has a pipeline of its own: they agree anew, in every generation, on what the step is.
- */
+/* Each task has a pipeline of its own: in every generation they agree again on what the step is. */
 static cadre_status agree_again(cadre_per_replica *batch, struct cadre_error *error)
 {
     struct batch_source *source = &batch->source;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Iterators: as many ways through one dataset as the program wants, at a time and one after the
- * other. Each is a stream of its own for the ledger, so that two of them may be in the middle of
- * the data at a time, and its number is its epoch there. A stream that was released is the next
- * iterator's: programs that make and release them alike have the same streams, whenever they come.
- */
+ * Iterators: further ways through one dataset, at a time and one after the other. Each is a stream
+ * of its own in the ledger, so that two of them may be in the middle of the data at a time, and its
+ * number is its epoch there. A stream that was released is the next iterator's: programs that make
+ * and release them alike have the same streams, whenever they come. The program calls it. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -43,7 +42,7 @@ cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const 
     cadre_distributed_dataset *iterator = iterators_find(strategy, name);
     cadre_distributed_dataset *distributed = iterators_find(strategy, of);
     if (distributed == NULL || distributed->iterating.of != NULL) {
-        return CADRE_OK; /* of a dataset that this program has not */
+        return CADRE_OK; /* of a dataset that this program does not have */
     }
     if (iterator == NULL) {
         CADRE_TRY(distributed_make_iterator(distributed, &iterator, error));
@@ -55,9 +54,9 @@ cadre_status iterator_receive(cadre_strategy *strategy, const char *name, const 
     return CADRE_OK;
 }
 
-/* --- the way in --- */
+/* --- entering --- */
 
-/* A warm task's program passes over what the others are done with. */
+/* A warm task's program passes over what the others have finished. */
 static bool is_over(const void *user)
 {
     const cadre_distributed_dataset *iterator = user;
@@ -119,7 +118,7 @@ static cadre_status iterators_iterate(cadre_distributed_dataset *distributed, ui
     }
     distributed->numbers = number + 1;
     iterator->steps_per_epoch = steps > 0 ? steps : distributed->steps_per_epoch;
-    iterator->epochs = UINT64_MAX; /* nobody knows how many there will be */
+    iterator->epochs = UINT64_MAX; /* how many there will be is unknown */
     iterator->iterating = (struct iterating){.of = distributed, .taken = true, .number = number};
     iterator->steps = distributed_steps_of(iterator, number);
     *ret_iterator = iterator;
@@ -172,7 +171,7 @@ void cadre_distributed_release(cadre_distributed_dataset *iterator)
     }
     if (status == CADRE_OK && iterator->iterating.of == NULL) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "dataset '%s' is no iterator and lives as long as its strategy; do not release it",
+            "dataset '%s' is no iterator and ends with its strategy; do not release it",
             iterator->name);
     }
     if (status == CADRE_OK) {

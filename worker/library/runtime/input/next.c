@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The next batch of the epoch that a distributed dataset is in. */
+ * cadre_next: the next batch of the current epoch of a distributed dataset. The program calls it.
+ * */
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"
@@ -13,7 +14,7 @@
 #include "worker/library/runtime/values/values.h"
 #include "worker/library/runtime/input/reports.h"
 
-/* A value of the program's with the tensors of the input's batch. */
+/* Makes a value of the program with the tensors of the input's batch. */
 static cadre_status make_batch(cadre_distributed_dataset *distributed,
     struct distributed_batch *batch, cadre_per_replica **ret_value, struct cadre_error *error)
 {
@@ -30,9 +31,9 @@ static cadre_status make_batch(cadre_distributed_dataset *distributed,
     return CADRE_OK;
 }
 
-/* What the others do before the step that they let this task in at, they have done: it needs no
- * agreement, and that is made when the step is run. Steps that they have taken exist, whether there
- * is anything of them here or not. */
+/* What precedes the step at which a joiner comes in, the others have done: it makes no agreement
+ * here, but when the step is run. Steps that the others have taken exist, whether there is an
+ * element of them here or not. */
 static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64_t step,
     struct distributed_batch *batch, struct cadre_error *error)
 {
@@ -47,8 +48,8 @@ static cadre_status read_arriving(cadre_distributed_dataset *distributed, uint64
     return CADRE_OK;
 }
 
-/* Elements of fully known shapes for all replicas or none, as TensorFlow has it: what is left of
- * them is fed to nobody, and that must not be silent. */
+/* Elements of fully known shapes are for all replicas or none, as in TensorFlow: what is left of
+ * them is used by no replica, which must not go unnoticed. */
 static void warn_of_left(
     cadre_distributed_dataset *distributed, uint64_t step, const struct distributed_batch *batch)
 {
@@ -169,13 +170,13 @@ static cadre_status next_next(
     if (status == CADRE_OK) {
         hooks_loop_point(distributed->strategy, LOOP_IN_NEXT, true);
     } else if (status == CADRE_OUT_OF_RANGE && !knew_end) {
-        /* Where this was not known the epoch had a step: the loop has passed that by. */
+        /* Where its length was not known the epoch had a step, which the loop has passed. */
         hooks_loop_point(distributed->strategy, LOOP_IN_RUN, true);
     }
     bool stops = status == CADRE_OK && hooks_halt(distributed->strategy, error) != CADRE_OK;
     hooks_loop_point(distributed->strategy, LOOP_BETWEEN_STEPS, false);
     if (stops) {
-        distributed_drop_batch(distributed); /* what it holds is left for who goes on */
+        distributed_drop_batch(distributed); /* its elements are left for the tasks that go on */
         return error->code;
     }
     if (status != CADRE_OK && status != CADRE_OUT_OF_RANGE) {
@@ -198,7 +199,7 @@ cadre_status cadre_next(cadre_distributed_dataset *distributed, cadre_per_replic
     return api_return(status, &error);
 }
 
-/* --- looking at it --- */
+/* --- inquiries --- */
 
 cadre_status cadre_distributed_status(const cadre_distributed_dataset *distributed)
 {
@@ -250,7 +251,7 @@ cadre_status cadre_distributed_spec(
         status = distributed_require(distributed, __func__, &error);
     }
     if (status == CADRE_OK && distributed->input == NULL) {
-        error = distributed->failed; /* it could not be opened for the tasks that are there */
+        error = distributed->failed; /* it could not be opened for the present tasks */
         status = error.code;
     }
     if (status == CADRE_OK) {

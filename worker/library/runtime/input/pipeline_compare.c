@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether all tasks distribute the same pipeline. One that lists other files, or that was built
- * with other parameters, would feed samples twice or not at all, and nobody would notice; one that
- * is divided in another way, or ends an epoch elsewhere, would wait for the others for ever. What
- * is compared is its description (dataset_describe) and the options that all must agree in;
- * functions of the program cannot be. */
+ * with other parameters, would read samples twice or not at all, unnoticed; one that is divided in
+ * another way, or ends an epoch elsewhere, would wait for the others for ever. Compared are its
+ * description (dataset_describe) and the options in which all must agree; functions of the program
+ * cannot be. distribute.c calls it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,60 +16,60 @@
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-#define LINE_BYTES 192 /* of a message that shows two of them */
+#define EXCERPT_BYTES 192 /* of a message that shows two of them */
 
-/* A line that is too long is shown around its byte `at`, behind the name of the node. */
-static void copy_line(const char *line, size_t at, char into[LINE_BYTES])
+/* A text line that is too long is shown around its byte `at`, after the name of the node. */
+static void copy_excerpt(const char *text_line, size_t at, char into[EXCERPT_BYTES])
 {
-    size_t indent = strspn(line, " ");
-    line += indent;
+    size_t indent = strspn(text_line, " ");
+    text_line += indent;
     at = at > indent ? at - indent : 0;
-    size_t length = strcspn(line, "\n");
+    size_t length = strcspn(text_line, "\n");
     size_t from = 0;
-    if (length >= LINE_BYTES && at > LINE_BYTES / 2) {
-        size_t latest = at - LINE_BYTES / 4;
-        for (from = latest; from > at - LINE_BYTES / 2 && line[from - 1] != ' ';) {
+    if (length >= EXCERPT_BYTES && at > EXCERPT_BYTES / 2) {
+        size_t latest = at - EXCERPT_BYTES / 4;
+        for (from = latest; from > at - EXCERPT_BYTES / 2 && text_line[from - 1] != ' ';) {
             from--; /* to the beginning of a word, if one is near */
         }
     }
-    int name = from > 0 ? (int)strcspn(line, ":\n") : 0;
-    name = name > LINE_BYTES / 8 ? LINE_BYTES / 8 : name;
-    int before = snprintf(into, LINE_BYTES, "%.*s%s", name, line, from > 0 ? ": ... " : "");
+    int name = from > 0 ? (int)strcspn(text_line, ":\n") : 0;
+    name = name > EXCERPT_BYTES / 8 ? EXCERPT_BYTES / 8 : name;
+    int before = snprintf(into, EXCERPT_BYTES, "%.*s%s", name, text_line, from > 0 ? ": ... " : "");
     CADRE_ASSERT(before >= 0);
-    CADRE_ASSERT(before < LINE_BYTES);
-    size_t room = LINE_BYTES - 1 - (size_t)before;
+    CADRE_ASSERT(before < EXCERPT_BYTES);
+    size_t room = EXCERPT_BYTES - 1 - (size_t)before;
     bool fits = length - from <= room;
-    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3), line + from,
-        fits ? "" : "...");
+    snprintf(into + before, room + 1, "%.*s%s", (int)(fits ? length - from : room - 3),
+        text_line + from, fits ? "" : "...");
 }
 
-/* The lines of both in which they differ first; an end is "nothing". */
+/* Excerpts of the first text lines in which both differ; at an end "nothing more". */
 static void first_difference(
-    const char *a, const char *b, char of_a[LINE_BYTES], char of_b[LINE_BYTES])
+    const char *a, const char *b, char of_a[EXCERPT_BYTES], char of_b[EXCERPT_BYTES])
 {
-    const char *line_a = a;
-    const char *line_b = b;
+    const char *text_line_a = a;
+    const char *text_line_b = b;
     while (*a != '\0' && *a == *b) {
         if (*a == '\n') {
-            line_a = a + 1;
-            line_b = b + 1;
+            text_line_a = a + 1;
+            text_line_b = b + 1;
         }
         a++;
         b++;
     }
-    size_t at = (size_t)(a - line_a);
-    copy_line(*line_a == '\0' ? "nothing more" : line_a, at, of_a);
-    copy_line(*line_b == '\0' ? "nothing more" : line_b, at, of_b);
+    size_t at = (size_t)(a - text_line_a);
+    copy_excerpt(*text_line_a == '\0' ? "nothing more" : text_line_a, at, of_a);
+    copy_excerpt(*text_line_b == '\0' ? "nothing more" : text_line_b, at, of_b);
 }
 
 /* --- all of them --- */
 
 struct comparing {
-    const char *own; /* this task's, in words */
+    const char *own; /* this task's description */
     bool differs;    /* on some task */
     uint32_t rank;   /* the lowest that does */
-    char chief[LINE_BYTES];
-    char theirs[LINE_BYTES];
+    char chief[EXCERPT_BYTES];
+    char theirs[EXCERPT_BYTES];
 };
 
 static cadre_status describe_difference(cadre_strategy *strategy, uint32_t local, uint32_t rank,
@@ -89,7 +89,7 @@ static uint64_t hash_of(const char *text)
     return key;
 }
 
-/* They differ: the chief's is told, and who is the first to have another one shows both. */
+/* They differ: the chief broadcasts its description, and the first task that differs shows both. */
 static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     struct comparing *comparing, struct cadre_error *error)
 {
@@ -110,17 +110,17 @@ static cadre_status find_difference(cadre_strategy *strategy, uint32_t local,
     const struct mesh_buffer buffer = {.data = &rank, .bytes = sizeof rank, .dtype = MESH_I64};
     CADRE_TRY(
         strategy->mesh->ops->all_reduce(strategy->mesh, local, MESH_MIN, &buffer, 1, NULL, error));
-    char lines[2][LINE_BYTES] = {{0}};
+    char lines[2][EXCERPT_BYTES] = {{0}};
     first_difference(text, own, lines[0], lines[1]);
-    uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* who had another is lost: nobody */
+    uint32_t shows = rank == INT64_MAX ? 0 : (uint32_t)rank; /* that task was lost: none differs */
     CADRE_TRY(describe_difference(strategy, local, shows, lines, sizeof lines, error));
     if (local == 0) {
         comparing->differs = rank != INT64_MAX;
         comparing->rank = shows;
-        memcpy(comparing->chief, lines[0], LINE_BYTES);
-        memcpy(comparing->theirs, lines[1], LINE_BYTES);
+        memcpy(comparing->chief, lines[0], EXCERPT_BYTES);
+        memcpy(comparing->theirs, lines[1], EXCERPT_BYTES);
     }
-    /* Whoever ends first, all have heard. One that ended meanwhile changes nothing any more. */
+    /* All have received it, whichever ends first. One that ended meanwhile changes nothing. */
     struct cadre_error ignored;
     strategy->mesh->ops->barrier(strategy->mesh, local, NULL, &ignored);
     return CADRE_OK;
@@ -159,7 +159,7 @@ static const char *policy_text(cadre_shard_policy policy)
     return "an unknown policy"; /* refused when it is opened */
 }
 
-/* The options in a line, then the pipeline. malloc'ed; NULL without memory. */
+/* The options in one text line, then the pipeline. malloc'ed; NULL without memory. */
 static char *text_of(const cadre_distributed_dataset *distributed)
 {
     char steps[64] = "epochs as long as the data";
@@ -181,7 +181,7 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
     cadre_strategy *strategy = distributed->strategy;
     if (strategy->environment->tasks == 1 || strategy_is_warm(strategy) ||
         strategy_is_catching_up(strategy)) {
-        return CADRE_OK; /* alone, or compared when the state comes */
+        return CADRE_OK; /* alone, or compared when the state arrives */
     }
     CADRE_FREE_AT_EXIT char *own = text_of(distributed);
     struct comparing comparing = {.own = own};
@@ -201,12 +201,12 @@ cadre_status pipelines_compare(cadre_distributed_dataset *distributed, struct ca
         distributed->name, comparing.chief, comparing.rank, comparing.theirs);
 }
 
-/* --- one that comes later --- */
+/* --- joiners --- */
 
 cadre_status pipelines_match(
     const cadre_distributed_dataset *distributed, const char *theirs, struct cadre_error *error)
 {
-    char lines[2][LINE_BYTES];
+    char lines[2][EXCERPT_BYTES];
     if (distributed->pipeline == NULL || theirs == NULL ||
         strcmp(distributed->pipeline, theirs) == 0) {
         return CADRE_OK;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tells the coordinator who reads what of each distributed dataset, for people to see. */
+ * Reports to the coordinator which worker reads what of each distributed dataset, for people. */
 #ifndef CADRE_RUNTIME_REPORT_SHARDS_H
 #define CADRE_RUNTIME_REPORT_SHARDS_H
 
 #include "cadre/strategy.h"
 
-/* The chief's, in the program's thread. Of a dataset with many files some are named: those that are
- * not read yet come first. */
+/* Sends the chief's report, in the program's thread. Of a dataset with many files some are named:
+ * those that are not read yet come first. */
 void report_shards(cadre_strategy *strategy);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Progress and metrics of a training: counted per step, sent or drawn a few times a second.
+ * step/ and metrics of the program call it; lifecycle/ ends it. */
 #include "worker/library/runtime/input/reports.h"
 
 #include <stdio.h>
@@ -67,7 +69,7 @@ static struct progress input_reports_snapshot(const struct reports *reports)
     return progress;
 }
 
-/* Sends or draws, at most ten times a second unless `now`. Only the chief speaks. */
+/* Sends or draws, at most ten times a second unless `now`. Only the chief does. */
 static void input_reports_report(cadre_strategy *strategy, bool now)
 {
     struct reports *reports = strategy->input->reports;
@@ -92,7 +94,7 @@ static void input_reports_report(cadre_strategy *strategy, bool now)
     }
 }
 
-/* Where nothing can be redrawn an epoch gets one line, once all that belongs to it was reported. */
+/* Where nothing can be redrawn an epoch gets one text line, once all of it was reported. */
 static void show_finished_epoch(struct reports *reports)
 {
     if (reports->by_hand && reports->show && reports->epoch_unshown && !show_redraws()) {
@@ -109,7 +111,7 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
     if (reports->primary == NULL) {
         reports->primary = distributed;
         reports->started_us = clock_monotonic_us();
-        reports->steps = 0; /* those without a batch, before it */
+        reports->steps = 0; /* the steps without a batch that came before it */
         reports->epoch_unshown = false;
     }
     if (reports->primary != distributed) {
@@ -148,7 +150,7 @@ static cadre_status reports_metric(
     cadre_strategy *strategy, const char *name, double value, struct cadre_error *error)
 {
     struct reports *reports = strategy->input->reports;
-    CADRE_ASSERT(strlen(name) < sizeof reports->names[0]); /* it was checked */
+    CADRE_ASSERT(strlen(name) < sizeof reports->names[0]); /* the caller has checked it */
     uint32_t at = 0;
     while (at < reports->metric_count && strcmp(reports->names[at], name) != 0) {
         at++;

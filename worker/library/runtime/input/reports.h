@@ -18,15 +18,15 @@
 struct reports {
     bool by_hand;
     bool show;          /* by hand: wanted by the program */
-    bool bar_drawn;     /* a line that is redrawn stands on the terminal */
-    bool epoch_unshown; /* an epoch's line is due where nothing is redrawn */
+    bool bar_drawn;     /* a bar that is redrawn is on the terminal */
+    bool epoch_unshown; /* an epoch's text line is due where nothing is redrawn */
     bool changed;       /* since it was last sent or drawn */
     const cadre_distributed_dataset *primary;
     uint64_t started_us; /* of the primary's first epoch */
     uint64_t samples;    /* of the primary, since then */
     uint64_t steps;      /* likewise */
     uint64_t reported_us;
-    uint64_t shards_us; /* when it was last told who reads what */
+    uint64_t shards_us; /* when the last report of shards was sent */
     uint32_t metric_count;
     struct metric metrics[LIMIT_METRICS]; /* names point into `names` */
     char names[LIMIT_METRICS][LIMIT_NAME_BYTES];
@@ -37,11 +37,12 @@ struct reports {
     uint64_t steps_per_epoch;
 };
 
-/* What a strategy has to report; shown by hand until the program wants it otherwise. */
+/* Makes the reports of a strategy; shown by hand unless the program turns that off. */
 cadre_status reports_open(cadre_strategy *strategy, struct cadre_error *error);
+/* Frees them. */
 void reports_free(cadre_strategy *strategy);
 
-/* By hand: whether people are to see it. */
+/* Whether they are shown, by hand. */
 bool reports_are_shown(const cadre_strategy *strategy);
 
 /* An epoch begins. */
@@ -51,10 +52,10 @@ void reports_epoch(cadre_strategy *strategy, const cadre_distributed_dataset *di
 void reports_step(
     cadre_strategy *strategy, const cadre_distributed_dataset *distributed, int64_t rows);
 
-/* Sends what is new now, whatever the time: before the end. */
+/* Sends the newest state, whatever the time: before the end. */
 void reports_flush(cadre_strategy *strategy);
 
-/* Leaves the terminal in order. */
+/* Ends the bar on the terminal. */
 void reports_end(cadre_strategy *strategy);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The agreement of all tasks on a step whose pipelines are their own: which replicas have an
+ * element, how many rows, which samples of which files. next.c and input_refresh.c call it. */
 #include "worker/library/runtime/input/step_agreement.h"
 
 #include <inttypes.h>
@@ -12,20 +14,20 @@
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What all tell in the first collective: sums. How many files a task has to tell of is told by its
- * binary order, counted in the one of that order: so all know the largest, whatever the tasks, and
- * what is told has one size in all generations. */
+/* What all send in the first collective: sums. How many files a task has to report is sent as its
+ * binary order, counted in the field of that order: so all get the largest, whatever the tasks, and
+ * the message has one size in all generations. */
 #define ORDERS 24
 struct agree_message {
     int64_t present;
     int64_t rows;
     int64_t failed;         /* tasks that could not read */
-    int64_t generation;     /* told by rank 0 alone ... */
+    int64_t generation;     /* sent by rank 0 alone ... */
     int64_t workers;        /* ... with this one */
     int64_t orders[ORDERS]; /* tasks with files of this order; orders[0]: with none */
 };
 
-/* A run of samples; or a file of which nothing is left. Zeroed: nothing. */
+/* A run of samples; or a file of which nothing is left. Zeroed: none. */
 struct agree_entry {
     int64_t file; /* twice its number; and one more: nothing is left */
     int64_t first;
@@ -53,7 +55,7 @@ void step_agreement_clear(struct step_agreement *step_agreement)
 
 /* --- this task's part --- */
 
-/* Of the cut at hand. */
+/* Of the current cut. */
 static void read_own(struct agreeing *agreeing)
 {
     cadre_distributed_dataset *distributed = agreeing->distributed;
@@ -69,11 +71,11 @@ static void read_own(struct agreeing *agreeing)
     cadre_status status = distributed_read(
         distributed, agreeing->epoch, agreeing->step, agreeing->batch, &agreeing->own);
     if (status == CADRE_OUT_OF_RANGE) {
-        agreeing->own = (struct cadre_error){0}; /* nothing here, and maybe elsewhere */
+        agreeing->own = (struct cadre_error){0}; /* none here, and maybe elsewhere */
     }
 }
 
-/* What is fed here, be it read just now or held. */
+/* What is consumed here, whether it was read just now or held. */
 static struct consumed_samples own_files(const struct agreeing *agreeing)
 {
     CADRE_ASSERT(!agreeing->keeps || agreeing->held != NULL);
@@ -118,7 +120,7 @@ static struct agree_message own_devices_text(const struct agreeing *agreeing)
     return message;
 }
 
-/* --- what all say --- */
+/* --- the messages --- */
 
 static void put_entries(const struct consumed_samples *files, struct agree_entry *entries)
 {
@@ -142,7 +144,7 @@ static cadre_status get_entries(const struct agree_entry *entries, size_t count,
     if (ret_files->runs == NULL || ret_files->done == NULL) {
         consumed_samples_clear(ret_files);
         return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for what all tasks feed in a step");
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for what all tasks consume in a step");
     }
     for (size_t i = 0; i < count; i++) {
         const struct agree_entry *entry = &entries[i];
@@ -159,7 +161,7 @@ static cadre_status get_entries(const struct agree_entry *entries, size_t count,
     return CADRE_OK;
 }
 
-/* Each task writes into a place of its own among zeros, so that the sum is what all wrote. */
+/* Each task writes into its own slot among zeros, so that the sum is what all wrote. */
 static cadre_status gather_files(cadre_strategy *strategy, uint32_t local,
     struct agreeing *agreeing, const struct agree_message *message, uint64_t key,
     struct cadre_error *error)
@@ -174,15 +176,15 @@ static cadre_status gather_files(cadre_strategy *strategy, uint32_t local,
     size_t each = (size_t)1 << (order - 1);
     if (message->workers <= 0) {
         return cadre_error_set(error, CADRE_INTERNAL,
-            "the tasks said that %lld of them read the dataset, which cannot be; all tasks have to "
-            "run the same build",
+            "the tasks reported that %lld of them read the dataset, which cannot be; all tasks "
+            "have to run the same build",
             (long long)message->workers);
     }
     size_t count = each * (size_t)message->workers;
     CADRE_FREE_AT_EXIT struct agree_entry *entries = calloc(count, sizeof entries[0]);
     if (entries == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for what %" PRId64 " tasks feed in a step", message->workers);
+            "no memory for what %" PRId64 " tasks consume in a step", message->workers);
     }
     if (local == 0 && !agreeing->keeps && strategy->roster.rank < message->workers) {
         const struct consumed_samples own = own_files(agreeing);

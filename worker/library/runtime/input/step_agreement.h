@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Steps of pipelines that the tasks have each for itself: whether a step exists, and how many rows
- * it has, only all of them together know. They say so in a collective outside of steps, which is
+ * Steps of pipelines that each task has for itself: whether a step exists, and how many rows it
+ * has, only all of them together determine. They do it in a collective outside of steps, which is
  * made again when a task is lost. */
 #ifndef CADRE_RUNTIME_STEP_AGREEMENT_H
 #define CADRE_RUNTIME_STEP_AGREEMENT_H
@@ -13,9 +13,10 @@ struct step_agreement {
     uint64_t generation; /* in which it was made: not the present one where others completed it */
     uint64_t present;    /* replicas of all tasks that have an element; 0: there is no such step */
     uint64_t rows;
-    struct consumed_samples all; /* FILE: what all feed */
+    struct consumed_samples all; /* FILE: of all tasks */
 };
 
+/* Frees what it owns, and zeroes it. */
 void step_agreement_clear(struct step_agreement *step_agreement);
 
 /* Reads step `step` of epoch `epoch` and agrees on it. `held` (may be NULL) is the batch of that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The default strategy, which is current outside of all scopes: one replica of this process, by
- * itself, whatever job the process is a task of. It is made when it is first asked for. */
+ * itself, whatever job the process is a task of. It is made at its first use. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #include "worker/library/runtime/strategy/scope.h"
 
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
-static struct environment alone; /* that of a program which is the whole job, and keeps nothing */
+static struct environment alone; /* of a program which is the whole job, without checkpoints */
 static pid_t made_by;
 
 /* It ends with the process, unless some thread is still in a call with it. */
@@ -45,8 +45,8 @@ static cadre_status default_strategy_make(struct cadre_error *error)
     struct strategy_config shape = {.kind = STRATEGY_ONE_DEVICE,
         .origin = STRATEGY_DEFAULT,
         .environment = &alone,
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(function, error));
     environment_alone(program_environment(), 1, &alone);
     CADRE_TRY(devices_of_count(&inventory, &host, 1, &shape.devices, error));
@@ -59,7 +59,7 @@ static cadre_status default_strategy_make(struct cadre_error *error)
     return CADRE_OK;
 }
 
-/* NULL: it cannot be made, and the error says why. */
+/* NULL: it cannot be made; the error is the calling thread's. */
 static cadre_strategy *default_strategy(void)
 {
     struct cadre_error error = {0};
@@ -85,7 +85,7 @@ cadre_strategy *cadre_strategy_current(void)
     return strategy != NULL ? strategy : default_strategy();
 }
 
-/* Outside of everything a thread is in the default strategy's replica context. */
+/* Outside of all scopes and functions a thread is in the default strategy's replica context. */
 cadre_replica *cadre_replica_current(void)
 {
     cadre_replica *replica = context_replica();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A strategy in words: what it is made of, and how its replicas meet. */
+ * The description of a strategy: its devices, its tasks, and how its replicas meet. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

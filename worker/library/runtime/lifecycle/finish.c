@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The orderly end of a program. */
+ * cadre_finish, the orderly end of a program: the last checkpoint, the last meeting of all tasks,
+ * bye. The program calls it; strategy_lifecycle/ frees the strategy afterwards. */
 #include "cadre/program.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@
 
 #define SAVES_MOST 3
 
-/* What went wrong in the loop and was not looked at. */
+/* An error of the loop that the program did not look at. */
 static cadre_status finish_sticky(const cadre_strategy *strategy, struct cadre_error *error)
 {
     cadre_status status = strategy_check(strategy, error);
@@ -40,8 +41,8 @@ static cadre_status finish_sticky(const cadre_strategy *strategy, struct cadre_e
     return status;
 }
 
-/* All tasks end together: one that is still in a step would wait for ever for those that ended, so
- * they meet in a collective that fits no other. */
+/* All tasks end together, because one that is still in a step would wait for ever for those that
+ * ended: they meet in a collective that equals no other. */
 static cadre_status end_here(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -67,9 +68,10 @@ static cadre_status end_together(cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
-/* Whoever is chief saves, and says that it is done when that is published: so the job does not end
- * before, whoever dies. The others need not wait for it. When a bit flips meanwhile in the copy, it
- * is taken once more; in the state, that is found when this is hashed once more. */
+/* Protocol, rule 17: the chief saves, and reports that it is done when that is published, so that
+ * the job does not end before, whichever task dies. The others do not wait for it. A bit that flips
+ * meanwhile in the copy is found, and the copy is taken again; one in the state is found when the
+ * state is hashed again. */
 static cadre_status save_last(
     cadre_strategy *strategy, uint64_t *ret_digest, struct cadre_error *error)
 {
@@ -86,7 +88,7 @@ static cadre_status save_last(
                                                          : strategy_set_failed(strategy, error);
 }
 
-/* In one generation. ABORTED and its like: another one may follow, and all meet again. */
+/* In one generation. ABORTED and similar codes: another one may follow, and all meet again. */
 static cadre_status end_once(
     cadre_strategy *strategy, bool *ret_reported, bool *ret_void, struct cadre_error *error)
 {
@@ -101,7 +103,7 @@ static cadre_status end_once(
     return task_await_goodbye(strategy->task, ret_void, error);
 }
 
-/* Its program found nothing left to do. If the others go on without needing it, it is sent away. */
+/* A joiner whose program found no step left to do. If the job ends without it, it is dismissed. */
 static cadre_status join_at_the_end(
     cadre_strategy *strategy, bool *ret_void, struct cadre_error *error)
 {
@@ -135,7 +137,7 @@ static cadre_status end_in_order(
     }
 }
 
-/* What functions of cadre_on_apply launched in the last step: variables are what it makes them. */
+/* Waits for the functions of cadre_on_apply of the last step, which write variables. */
 static cadre_status await_devices(cadre_strategy *strategy, struct cadre_error *error)
 {
     cadre_status status = replica_devices_synchronize(strategy, error);
@@ -155,7 +157,7 @@ static cadre_status finish_finish(
     if (status == CADRE_OK) {
         status = finish_sticky(strategy, error);
         if (status != CADRE_OK && strategy->failed.code == CADRE_OK) {
-            return strategy_set_failed(strategy, error); /* of a dataset: the others hear of it */
+            return strategy_set_failed(strategy, error); /* of a dataset: reported to the others */
         }
     }
     if (status != CADRE_OK) {
@@ -169,7 +171,7 @@ static cadre_status finish_finish(
             return CADRE_OK; /* the job ended meanwhile, without it */
         }
     }
-    CADRE_TRY(sync_restore(strategy, error)); /* its program found no step left to do */
+    CADRE_TRY(sync_restore(strategy, error)); /* because its program found no step left to do */
     const struct cadre_error undone = strategy->undone;
     CADRE_TRY(end_in_order(strategy, ret_void, error));
     *error = undone; /* all is saved as it was before that step */
@@ -183,9 +185,9 @@ int cadre_finish(cadre_strategy *strategy)
     bool is_void = false;
     int exit_code = 1;
     cadre_status status = finish_finish(strategy, &call, &is_void, &error);
-    bool has = call.registry_slot > 0; /* else it is another call's, or nobody's */
+    bool has = call.registry_slot > 0; /* else another call has it, or it was freed */
     if (status != CADRE_OK && has && preemption_left(strategy, &exit_code)) {
-        api_return(status, &error); /* all is saved, and said */
+        api_return(status, &error); /* all is saved, and reported */
     } else if (status != CADRE_OK) {
         api_return(status, &error);
         if (has) {

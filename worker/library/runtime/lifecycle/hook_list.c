@@ -12,15 +12,15 @@
 #include "worker/library/runtime/step/outputs.h"
 #include "worker/library/runtime/variables/variables_hooks.h"
 
-/* From top to bottom. What a step does at each moment reads downwards where it begins, and upwards
- * where it ends:
+/* From top to bottom. At the beginning of a step the moments go down this list, at its end up.
+ *
  *
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here
- *   input         refreshes, announces         feed, place in the epoch    positions, cut anew
+ *   input         refreshes, announces         consumption, cursor         positions, cut again
  *   digests       hashes what replicas hold    what was compared           the next step is due
  *   state         copies for a checkpoint                                  state, its text
- *   crew
+ *   ps job
  *   outputs                                    lends, or drops             those of the last step
  *   reductions
  *   variables     folds what is on read        keeps, or puts back

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parts of every strategy (strategy_hooks.h). */
+ * The hook tables of every strategy (strategy_hooks.h). */
 #ifndef CADRE_RUNTIME_LIFECYCLE_HOOK_LIST_H
 #define CADRE_RUNTIME_LIFECYCLE_HOOK_LIST_H
 

@@ -5,12 +5,12 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What no constructor made is nobody's to end: FAILED_PRECONDITION. */
+/* A strategy that no constructor made cannot be ended: FAILED_PRECONDITION. */
 cadre_status lifetime_require_constructed(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* What every constructor asks first: the process is one task, and a plain program is that already,
- * also behind its end. */
+/* Every constructor calls it first: FAILED_PRECONDITION in a plain program, also after its end, and
+ * before cadre_init, because the process is one task. */
 cadre_status strategy_check_program(const char *function, struct cadre_error *error);
 
 #endif

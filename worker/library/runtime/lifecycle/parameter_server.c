@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The chief's strategy: one replica, and a crew that begins and ends with it. */
+ * The chief's strategy: one replica, and a ps job that begins and ends with it. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -44,7 +44,7 @@ static cadre_status check_task(const struct environment *environment, struct cad
     }
     if (ps_job_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s was called while another strategy with parameter servers lives in this process; "
+            "%s was called while another strategy with parameter servers is open in this process; "
             "end that one with cadre_finish or cadre_strategy_release first",
             function);
     }
@@ -56,7 +56,8 @@ static cadre_status check_partitioner(
 {
     if ((unsigned)partitioner->kind > CADRE_PARTITIONER_FUNCTION) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s: the partitioner's kind is %d, which is none", function, (int)partitioner->kind);
+            "%s: the partitioner's kind is %d; there is no such kind", function,
+            (int)partitioner->kind);
     }
     if (partitioner->kind == CADRE_PARTITIONER_FIXED && partitioner->shards == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -85,8 +86,8 @@ static cadre_status shape_of(const cadre_parameter_server_options *options,
     const struct device_host host = program_host();
     *ret_shape = (struct strategy_config){.kind = STRATEGY_PARAMETER_SERVER,
         .environment = program_environment(),
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(
         devices_of_names(&inventory, &host, function, devices, 1, &ret_shape->devices, error));
     cadre_status status = ps_job_begin(&ret_shape->ps_job, error);

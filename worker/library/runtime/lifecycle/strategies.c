@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The constructors of strategies: which devices each kind has, and how the number that the job was
- * started with counts. */
+ * The constructors of strategies: the devices of each kind, and how the number that the job was
+ * started with counts. The program calls them; strategy_lifecycle/ makes the strategy. */
 #include "cadre/strategy.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "worker/library/runtime/program/program.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What a constructor was called with. */
+/* The arguments of a constructor. */
 struct request {
     const char *function;
     enum strategy_kind kind;
@@ -50,7 +50,7 @@ static cadre_status check_tasks(
     return CADRE_OK;
 }
 
-/* A driver is asked for its devices when a name needs it. */
+/* The driver is opened only when a name requires its devices. */
 static struct device_inventory inventory_for(const char *const names[], size_t count)
 {
     return devices_name_gpus(names, count) ? devices_inventory()
@@ -85,7 +85,7 @@ static cadre_status choose_devices(const struct request *request,
     return CADRE_OK;
 }
 
-/* Central storage alone has one. */
+/* Central storage alone has a parameter device. */
 static cadre_status choose_parameter(const struct request *request,
     const struct device_list *compute, struct device_list *ret_list, struct cadre_error *error)
 {
@@ -101,7 +101,7 @@ static cadre_status choose_parameter(const struct request *request,
     return devices_of_names(&inventory, &host, request->function, names, 1, ret_list, error);
 }
 
-/* To the one who sits before it. */
+/* To the terminal of a program started by hand. */
 static void print_devices(const cadre_strategy *strategy)
 {
     static const char *const kinds[] = {[STRATEGY_ONE_DEVICE] = "a strategy of one device",
@@ -129,8 +129,8 @@ static cadre_status strategies_create(
     const struct environment *environment = program_environment();
     struct strategy_config shape = {.kind = request->kind,
         .environment = environment,
-        .parts = strategy_hook_tables,
-        .part_count = strategy_hook_table_count};
+        .hook_tables = strategy_hook_tables,
+        .hook_table_count = strategy_hook_table_count};
     CADRE_TRY(strategy_check_program(request->function, error));
     if (request->kind == STRATEGY_MULTI_WORKER_MIRRORED) {
         CADRE_TRY(program_choose_part(CLUSTER_PEERS, error));
@@ -164,7 +164,7 @@ static cadre_status create_public(const struct request *request, cadre_strategy 
 cadre_status cadre_strategy_default(cadre_strategy **ret_strategy)
 {
     const struct environment *environment = program_environment();
-    if (environment != NULL && (environment->role != ROLE_NONE || program_has_parts() ||
+    if (environment != NULL && (environment->role != ROLE_NONE || program_has_ps_cluster() ||
                                    strcmp(environment->strategy, "parameter_server") == 0)) {
         return cadre_strategy_parameter_server(NULL, ret_strategy);
     }
@@ -190,7 +190,7 @@ cadre_status cadre_strategy_multi_worker_mirrored(uint32_t replicas, cadre_strat
     return create_public(&request, ret_strategy);
 }
 
-/* A list that was given, though it is empty. */
+/* A list that was given, even if it is empty. */
 static const char *const *list_of(const char *const devices[])
 {
     static const char *const none[1];
@@ -234,7 +234,7 @@ cadre_status cadre_strategy_central_storage(const char *const compute_devices[],
     return create_public(&request, ret_strategy);
 }
 
-/* Which of its lists. */
+/* One of a strategy's lists of devices. */
 static cadre_status list_of_strategy(const cadre_strategy *strategy, cadre_device_list which,
     const struct device_list **ret_list, struct cadre_error *error)
 {
@@ -245,8 +245,8 @@ static cadre_status list_of_strategy(const cadre_strategy *strategy, cadre_devic
     }
     if (which != CADRE_WORKER_DEVICES && which != CADRE_PARAMETER_DEVICES) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "cadre_strategy_devices was asked for list %d, which is none; use CADRE_WORKER_DEVICES "
-            "or CADRE_PARAMETER_DEVICES",
+            "cadre_strategy_devices was called for list %d; there is no such list, use "
+            "CADRE_WORKER_DEVICES or CADRE_PARAMETER_DEVICES",
             (int)which);
     }
     *ret_list =

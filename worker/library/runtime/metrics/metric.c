@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Metrics: a rule, and a variable that is summed when it is read. */
+ * Metrics: a rule, and a variable that is summed when it is read. Replica functions and the program
+ * call it. */
 #include "cadre/metric.h"
 
 #include <stdio.h>
@@ -18,10 +19,10 @@
 #include "worker/library/runtime/variables/variable_reset.h"
 
 #define RESET_SUFFIX                                                                               \
-    "/reset" /* behind the variable's name: the state that says whether it awaits */
+    "/reset" /* after the variable's name: the state that has whether it awaits */
 
 struct cadre_metric {
-    struct metric_rule rule;  /* its name is the one below */
+    struct metric_rule rule;  /* its name is the following one */
     cadre_variable *variable; /* the strategy's; this metric's own where there is none */
     bool own;
     char name[LIMIT_NAME_BYTES];
@@ -44,7 +45,7 @@ static cadre_status fill_in(cadre_metric_kind kind, const cadre_metric_options *
     }
     if (ret_rule->thresholds < 2 || ret_rule->thresholds > METRIC_THRESHOLDS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "a metric was asked for with %u thresholds; give 2 to %d", ret_rule->thresholds,
+            "a metric was given %u thresholds; give 2 to %d", ret_rule->thresholds,
             METRIC_THRESHOLDS_MAX);
     }
     return CADRE_OK;
@@ -117,7 +118,7 @@ cadre_status cadre_metric_create(cadre_strategy *strategy, cadre_metric_kind kin
 
 void cadre_metric_release(cadre_metric *metric)
 {
-    if (metric != NULL && metric->own) { /* else it may be gone, and another one lie there */
+    if (metric != NULL && metric->own) { /* else it may be freed, and the memory be another one's */
         cadre_variable_release(metric->variable);
     }
     free(metric);
@@ -207,7 +208,7 @@ cadre_status cadre_metric_result(
     }
     if (status == CADRE_OK) {
         const double *counted = cadre_variable_read(replica, metric->variable);
-        if (counted == NULL) { /* it said why */
+        if (counted == NULL) { /* the error is set */
             return CADRE_FAILED_PRECONDITION;
         }
         *ret_result = metric_result(&metric->rule, counted);
@@ -215,7 +216,8 @@ cadre_status cadre_metric_result(
     return api_return(status, &error);
 }
 
-/* At once before the first step, and in the function of a merge call: a part of that step. */
+/* At once before the first step, and in the function of a merge call, where it is a part of that
+ * step. */
 static cadre_status assign_zero(cadre_metric *metric, struct cadre_error *error)
 {
     cadre_tensor *zero = NULL;
@@ -229,7 +231,7 @@ static cadre_status assign_zero(cadre_metric *metric, struct cadre_error *error)
     return status;
 }
 
-/* Whether the reset belongs to the step that comes. */
+/* Whether the reset belongs to the next step. */
 static bool awaits_step(const cadre_metric *metric)
 {
     const cadre_strategy *strategy = metric->variable->strategy;

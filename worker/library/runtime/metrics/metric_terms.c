@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * What each kind of metric counts of a batch, and its result. Pure arithmetic on the host;
+ * metric.c calls it. */
 #include "worker/library/runtime/metrics/metric_terms.h"
 
 #include <math.h>
@@ -23,7 +25,7 @@ uint32_t metric_state_dims(const struct metric_rule *rule, int64_t ret_dims[2])
 {
     CADRE_ASSERT(rule->thresholds >= 2);
     ret_dims[0] = rule->kind == CADRE_METRIC_SUM ? 1 : 2;
-    ret_dims[1] = (int64_t)rule->thresholds - 1; /* a value lies between two of them */
+    ret_dims[1] = (int64_t)rule->thresholds - 1; /* a value is between two of them */
     return rule->kind == CADRE_METRIC_AUC ? 2 : 1;
 }
 
@@ -36,7 +38,7 @@ static double number_at(const cadre_tensor *tensor, int64_t i)
     return number;
 }
 
-/* --- what fits --- */
+/* --- checks --- */
 
 static cadre_status metric_terms_misfit(const struct metric_rule *rule, const char *what,
     const cadre_tensor *tensor, const cadre_tensor *values, const char *wanted,
@@ -125,7 +127,7 @@ static double weight_at(const struct metric_batch *batch, int64_t i, int64_t ter
     return number_at(batch->weights, count == 1 ? 0 : i / (terms / count));
 }
 
-/* The first of the greatest scores of a row is that of the class. */
+/* Whether the class has the first of the greatest scores of a row. */
 static bool is_greatest(const cadre_tensor *scores, int64_t row, int64_t class)
 {
     int64_t classes = cadre_tensor_dim(scores, 1);
@@ -157,7 +159,7 @@ static cadre_status term_by_class(const struct metric_rule *rule, const struct m
     if (class < 0 || class >= (double)cadre_tensor_dim(batch->values, 1)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "metric '%s': the class of row %lld is %.0f, and there are scores for %lld classes; "
-            "give one from 0 on below that",
+            "give one from 0 on that is less",
             rule->name, (long long)row, class, (long long)cadre_tensor_dim(batch->values, 1));
     }
     bool hit = rule->kind == CADRE_METRIC_SPARSE_TOP_K_ACCURACY
@@ -203,8 +205,8 @@ static cadre_status count_terms(const struct metric_rule *rule, const struct met
 
 /* --- the area under the curve --- */
 
-/* Thresholds are a little below 0, then i / (thresholds - 1), at the end a little above 1: the
- * greatest i that the value exceeds. */
+/* Thresholds are just under 0, then i / (thresholds - 1), at the end just over 1: the greatest i
+ * that the value exceeds. */
 static uint32_t metric_terms_exceeded(const struct metric_rule *rule, double value)
 {
     double last = rule->thresholds - 1;
@@ -240,7 +242,7 @@ static cadre_status count_by_threshold(const struct metric_rule *rule,
     return CADRE_OK;
 }
 
-/* From the highest threshold to the lowest: what lies above them grows. */
+/* From the highest threshold to the lowest: the values above them grow in number. */
 static double metric_terms_area(const struct metric_rule *rule, const double *state)
 {
     const double *positive = state;
@@ -264,7 +266,7 @@ static double metric_terms_area(const struct metric_rule *rule, const double *st
     return sum;
 }
 
-/* --- all --- */
+/* --- the result --- */
 
 cadre_status metric_count(const struct metric_rule *rule, const struct metric_batch *batch,
     double *state, struct cadre_error *error)

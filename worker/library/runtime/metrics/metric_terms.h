@@ -29,15 +29,16 @@ struct metric_batch {
 /* The shape of the state. */
 uint32_t metric_state_dims(const struct metric_rule *rule, int64_t ret_dims[2]);
 
-/* INVALID_ARGUMENT: types or shapes that the metric cannot be told. */
+/* INVALID_ARGUMENT: types or shapes that the metric cannot count. */
 cadre_status metric_check(
     const struct metric_rule *rule, const struct metric_batch *batch, struct cadre_error *error);
 
 /* Adds what the batch, which was checked, counts to `state`. INVALID_ARGUMENT: a number that is out
- * of range; `state` is of no use then. */
+ * of range; `state` is invalid then. */
 cadre_status metric_count(const struct metric_rule *rule, const struct metric_batch *batch,
     double *state, struct cadre_error *error);
 
+/* The metric of a state. */
 double metric_result(const struct metric_rule *rule, const double *state);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a plain program: into its generation, and out of it at the end. */
+ * The beginning and the end of a plain program: into its generation, and out of it. The program
+ * calls it (cadre/plain.h). */
 #include "worker/library/runtime/plain/plain.h"
 
 #include <stdio.h>
@@ -32,7 +33,7 @@ static cadre_status check_roster(const struct task_roster *roster, struct cadre_
 static cadre_status plain_plain_form(struct plain *plain, struct cadre_error *error)
 {
     CADRE_ASSERT(plain->mesh == NULL);
-    /* Waits are not told to the coordinator: it measures them by steps, and there are none. */
+    /* Waits are not reported to the coordinator: it measures them by steps, and there are none. */
     const struct membership membership = {
         .environment = plain->environment, .listener = plain->listener};
     CADRE_TRY(check_roster(&plain->roster, error));
@@ -145,8 +146,8 @@ cadre_status cadre_plain_init(int *argc, char ***argv)
 
 /* --- the end --- */
 
-/* All are there, so nothing can be lost any more: from now on the task's state counts as whole,
- * which the coordinator asks of one that has finished. */
+/* All are here, so no task can be lost any more: from now on the task's state counts as whole,
+ * which the coordinator requires of one that has finished. */
 static cadre_status plain_plain_finish(struct plain *plain, struct cadre_error *error)
 {
     char text[MESH_NOTE_BYTES];

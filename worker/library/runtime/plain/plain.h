@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plain program inside: a task that is in one generation for all of its life. It is never told
- * that its state is whole until it has come to its end, so a job that loses a task finds no state
- * to go on from and begins anew, all tasks together. Nothing of steps, replicas or strategies. */
+ * The inside of a plain program: a task that is in one generation in its whole incarnation. It does
+ * not report that its state is whole until its end, so a job that loses a task has no state to go
+ * on from and starts again, all tasks together. Steps, replicas and strategies are not used. */
 #ifndef CADRE_RUNTIME_PLAIN_H
 #define CADRE_RUNTIME_PLAIN_H
 
@@ -13,7 +13,7 @@
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/plain/plain_report.h"
 
-/* Who calls the program's function when all is over. */
+/* The thread that calls the program's function when the job is over. */
 struct plain_abort_watch {
     bool runs;
     bool stop; /* under the task's lock */
@@ -30,7 +30,7 @@ struct plain {
     struct task_roster roster;
     struct mesh *mesh;
     _Atomic(const char *) busy; /* the function that is under way; NULL: none */
-    struct cadre_error failed;  /* code not OK: final, given by all that follows */
+    struct cadre_error failed;  /* code not OK: final, returned by all that follows */
     uint64_t note_key;          /* of note_text */
     const char *note_function;  /* too; NULL: there is no text yet */
     char note_text[MESH_NOTE_BYTES];
@@ -38,43 +38,46 @@ struct plain {
     struct plain_report report;
 };
 
-/* The process is a task of that plain program from now on, and stands there for good; and its end,
- * after which nothing can be called. */
 struct plain_ranks;
+/* The process is a task of that plain program from now on, with these ranks for good. */
 void plain_current_begin(struct plain *plain, const struct plain_ranks *at);
+/* The end of the program, after which no function can be called. */
 void plain_current_end(struct plain *plain);
 
 /* Whether the calling thread is the one of cadre_on_abort. */
 bool plain_is_abort_watch(void);
 
-/* Begins a call of `function`: FAILED_PRECONDITION before the beginning, behind the end, and while
+/* Begins a call of `function`: FAILED_PRECONDITION before the beginning, after the end, and while
  * another is under way. Ends with plain_leave, on success. */
 cadre_status plain_enter(const char *function, struct plain **ret_plain, struct cadre_error *error);
+/* Ends the call. */
 void plain_leave(struct plain *plain);
-/* The same for the last call, also when the program has failed. */
+/* plain_enter for the last call, also when the program has failed. */
 cadre_status plain_enter_last(
     const char *function, struct plain **ret_plain, struct cadre_error *error);
 
-/* A collective of `plain` came to `status`: what is a peer's or the mesh's is final from now on,
- * and the coordinator hears of it. Returns the status. */
+/* A collective of `plain` has returned `status`: an error of a peer or the mesh is final from now
+ * on, and is reported to the coordinator. Returns the status. */
 cadre_status plain_end_collective(
     struct plain *plain, cadre_status status, struct cadre_error *error);
 
-/* Waits for all tasks; they must be at a call of the same `key`, which reads `text` to those that
- * are at another one. */
+/* Waits for all tasks; they must be at a call of the same `key`. `text` names the call in the
+ * errors of those that are at another one. */
 cadre_status plain_barrier(
     struct plain *plain, uint64_t key, const char *text, struct cadre_error *error);
 
 /* Ends the thread of cadre_on_abort, if there is one. */
 void plain_abort_watch_close(struct plain_abort_watch *watch);
 
-/* Where this task stands, when the process is one of a plain program, also after its end. */
+/* The ranks of this task. */
 struct plain_ranks {
     uint32_t rank;
     uint32_t tasks;
     uint32_t local_rank;
     uint32_t local_tasks;
 };
+/* Whether the process is a task of a plain program, also after its end; then *ret_standing is set.
+ * */
 bool plain_get_ranks(struct plain_ranks *ret_standing);
 
 #endif

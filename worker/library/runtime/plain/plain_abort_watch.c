@@ -41,7 +41,7 @@ static cadre_status watch_open(
     }
     CADRE_ASSERT(!watch->runs);
     *watch = (struct plain_abort_watch){.task = plain->task, .function = function, .user = user};
-    sigset_t all; /* signals are the program's */
+    sigset_t all; /* signals are handled by the program's threads */
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

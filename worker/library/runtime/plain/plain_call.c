@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The collectives of a plain program: one call of the mesh each, on memory of the program. */
+ * The collectives of a plain program: one call of the mesh each, on memory of the program. The
+ * program calls them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 
 enum kind { KIND_BARRIER = 1, KIND_BROADCAST, KIND_ALL_REDUCE, KIND_ALL_GATHER, KIND_REFUSED };
 
-/* What all tasks must have alike. */
+/* What must be equal on all tasks. */
 struct call {
     enum kind kind;
     const char *function;
@@ -24,7 +25,7 @@ struct call {
     const void *from;
     void *into;
     const char *into_name; /* as the function calls it; unset: "into" */
-    size_t bytes;          /* of this task's elements; worked out by check */
+    size_t bytes;          /* of this task's elements; computed by check */
 };
 
 /* --- arguments --- */
@@ -51,7 +52,7 @@ static cadre_status check_type(const struct call *call, struct cadre_error *erro
     return CADRE_OK;
 }
 
-/* Whether what is read lies across what is written. */
+/* Whether what is read overlaps what is written, in part. */
 static bool plain_call_overlaps(const struct call *call, size_t written)
 {
     CADRE_ASSERT(call->from != NULL);
@@ -79,10 +80,10 @@ static cadre_status check_pointers(
     bool reads = call->from != NULL && (gathers || call->from != call->into);
     if (reads && plain_call_overlaps(call, written)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was called with places that overlap: it reads %zu bytes and writes %zu; keep them "
+            "%s was called with memory that overlaps: it reads %zu bytes and writes %zu; keep them "
             "apart%s",
             call->function, call->bytes, written,
-            gathers ? "" : ", or give NULL to read what lies where is written");
+            gathers ? "" : ", or give NULL to read from the memory that is written");
     }
     return CADRE_OK;
 }
@@ -142,7 +143,7 @@ static void plain_call_describe(
     }
 }
 
-/* A loop makes the same calls again: the text of the last one is kept. */
+/* A loop makes the same calls again, so the text of the last one is kept. */
 static struct mesh_note note_of(struct plain *plain, const struct call *call)
 {
     uint64_t key = key_of(call);
@@ -193,8 +194,8 @@ static cadre_status carry_out(
     return ops->barrier(plain->mesh, 0, &note, error);
 }
 
-/* The others are, or will be, in the call that this task cannot make: they are met with one that
- * fits none, so that they need not wait, and hear which it was. */
+/* The others are, or will be, in the call that this task cannot make: it meets them with a key that
+ * equals no other, so that they do not wait, and get an error that names the call. */
 static void plain_call_refuse(struct plain *plain, const struct call *call)
 {
     struct cadre_error ignored;

@@ -3,7 +3,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/plain/plain.h"
 
-/* The process is one task of one job. Behind cadre_plain_finish the standing is left. */
+/* The process is one task of one job. After cadre_plain_finish only the ranks are left. */
 static _Atomic(struct plain *) the_plain;
 static atomic_bool ranks_known;
 static struct plain_ranks standing; /* once `stood` */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory for plain programs, which know an address and nothing else: what a block is stands in
- * front of it. */
+ * Memory for plain programs, which have an address and nothing else: the description of a block is
+ * in front of it. */
 #include <stdint.h>
 
 #include "cadre/plain.h"
@@ -8,7 +8,7 @@
 #include "worker/library/runtime/plain/plain.h"
 
 struct block {
-    size_t bytes; /* with this */
+    size_t bytes; /* with this header */
     enum tensor_memory_kind kind;
 };
 
@@ -24,7 +24,7 @@ void *cadre_plain_alloc(size_t bytes)
     struct block block = {.bytes = bytes + CADRE_TENSOR_ALIGN,
         .kind = peers ? TENSOR_MEMORY_SHARED : TENSOR_MEMORY_HOST};
     struct block *head = tensor_memory_get(block.kind, block.bytes);
-    if (head == NULL && peers) { /* a process need not be able to share */
+    if (head == NULL && peers) { /* not every process is able to share memory */
         block.kind = TENSOR_MEMORY_HOST;
         head = tensor_memory_get(block.kind, block.bytes);
     }

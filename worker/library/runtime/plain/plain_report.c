@@ -101,7 +101,7 @@ cadre_status cadre_plain_progress(uint64_t step, uint64_t steps)
     }
     if (steps != 0 && step > steps) {
         status = cadre_error_set(&error, CADRE_INVALID_ARGUMENT,
-            "%s was told step %" PRIu64 " of %" PRIu64
+            "%s was called with step %" PRIu64 " of %" PRIu64
             "; give the number of all steps, or 0 where it is not known",
             __func__, step, steps);
     } else {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * SIGTERM as a notice of preemption: the handler, and the thread that sends the notice and keeps
+ * the grace period. preemption.c watches and raises. */
 #include "worker/library/runtime/preemption/notice.h"
 
 #include <errno.h>
@@ -14,16 +16,16 @@
 #include "common/pure/assert.h"
 #include "worker/library/crash/crash.h"
 
-/* A signal is the process's, so this is, too. */
+/* A signal is the process's, so this is one for the process. */
 static struct {
-    pthread_mutex_t changes; /* one begins or ends to watch at a time; before the lock */
+    pthread_mutex_t changes; /* one begins or ends to watch at a time; before `lock` */
     pthread_mutex_t lock;    /* before a task's */
     struct notice *notices;
     pthread_t thread;
     bool closing;
     struct sigaction former;
     /* Read by the handler; set before it is installed. */
-    int event_fd; /* stays: the handler may be in a thread for longer than anybody watches */
+    int event_fd; /* stays open: the handler may run in a thread for longer than the watch */
     int64_t daemon_pid;
     atomic_bool signalled;
 } watch = {.changes = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .event_fd = -1};
@@ -49,7 +51,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
     int saved = errno;
     if (info->si_code <= 0 && watch.daemon_pid != 0 && info->si_pid == watch.daemon_pid) {
-        sigaction(signal, &watch.former, NULL); /* it comes again when this returns */
+        sigaction(signal, &watch.former, NULL); /* the signal comes again when this returns */
         raise(signal);
     } else {
         atomic_store(&watch.signalled, true);
@@ -75,7 +77,7 @@ static void notice_report(struct notice *notice, bool signalled, uint64_t now_us
     }
 }
 
-/* Under the lock: until the next grace is over; -1: nobody waits for that. */
+/* Under the lock: until the next grace period is over; -1: there is none. */
 static int wait_ms(uint64_t now_us)
 {
     uint64_t next_us = UINT64_MAX;
@@ -88,7 +90,7 @@ static int wait_ms(uint64_t now_us)
         return -1;
     }
     uint64_t left_ms = next_us > now_us ? (next_us - now_us) / CADRE_US_PER_MS + 1 : 0;
-    return left_ms > 60000 ? 60000 : (int)left_ms; /* it is looked at again then */
+    return left_ms > 60000 ? 60000 : (int)left_ms; /* the thread looks again then */
 }
 
 static void *watch_on(void *unused)
@@ -122,7 +124,7 @@ static void *watch_on(void *unused)
 static cadre_status notice_begin(int64_t daemon_pid, struct cadre_error *error)
 {
     CADRE_ASSERT(watch.notices == NULL);
-    sigset_t all; /* signals are the program's */
+    sigset_t all; /* signals are handled by the program's threads */
     sigset_t before;
     if (watch.event_fd < 0) {
         watch.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -140,7 +142,7 @@ static cadre_status notice_begin(int64_t daemon_pid, struct cadre_error *error)
     if (errnum != 0) {
         return cadre_error_errno(error, errnum, "cannot start the watcher of SIGTERM");
     }
-    sigaction(SIGTERM, NULL, &watch.former); /* known before the handler may need it */
+    sigaction(SIGTERM, NULL, &watch.former); /* set before the handler may read it */
     struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The task's side of a preemption: saving at one step with all others, leaving, and what calls
+ * return afterwards. input/ and step/ call preemption_check at the beginning of a step. */
 #include "worker/library/runtime/preemption/preemption.h"
 
 #include <math.h>
@@ -70,8 +72,7 @@ static void preemption_close(struct cadre_strategy *strategy)
 
 /* --- leaving --- */
 
-/* It makes no call with the strategy: where the job stops for good nothing begins and nothing ends.
- */
+/* It makes no call with the strategy: where the job stops for good, none may begin or end. */
 static void call_program(
     cadre_strategy *strategy, cadre_preemption_function function, const char *which)
 {
@@ -104,7 +105,7 @@ static cadre_status preemption_leave(cadre_strategy *strategy, struct cadre_erro
     cadre_error_set(error, CADRE_CANCELLED, "preempted: saved at step %llu", position);
     strategy->failed = *error;
     (void)preemption_left(strategy, &exit_code);
-    cadre_check_set_exit_code(CADRE_CANCELLED, exit_code); /* of what the program does not expect */
+    cadre_check_set_exit_code(CADRE_CANCELLED, exit_code); /* for the program's CADRE_CHECK */
     if (environment->by_hand && strategy->roster.rank == 0) {
         reports_end(strategy);
         show_warning("preempted: saved at step %llu; CADRE_RESTORE=%s/checkpoint-%llu.json goes on "
@@ -119,7 +120,7 @@ static cadre_status preemption_leave(cadre_strategy *strategy, struct cadre_erro
     return error->code;
 }
 
-/* What the program does before the state is saved, which may be to change what it registered. */
+/* Calls the program's save_function, which may change what it registered. */
 static void preemption_keep(cadre_strategy *strategy)
 {
     struct preemption *preemption = strategy->preemption;
@@ -130,7 +131,7 @@ static void preemption_keep(cadre_strategy *strategy)
     }
 }
 
-/* Says that it stops here, with what state. */
+/* Reports that it stops here, with the digest of its state. */
 static cadre_status stop_at_step(cadre_strategy *strategy, struct cadre_error *error)
 {
     uint64_t digest = 0;
@@ -140,7 +141,7 @@ static cadre_status stop_at_step(cadre_strategy *strategy, struct cadre_error *e
     return CADRE_OK;
 }
 
-/* In one generation; ABORTED and its like: a member was lost, and another one follows. */
+/* In one generation; ABORTED and similar codes: a member was lost, and another one follows. */
 static cadre_status save_and_wait(cadre_strategy *strategy, struct cadre_error *error)
 {
     bool is_void = false;

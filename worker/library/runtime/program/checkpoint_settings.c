@@ -21,7 +21,7 @@ static cadre_status check_numbers(
     }
     if (options->every_steps > LIMIT_POSITION) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "every_steps is %" PRIu64 "; at most %" PRIu64 " steps lie between checkpoints",
+            "every_steps is %" PRIu64 "; at most %" PRIu64 " steps are between checkpoints",
             options->every_steps, (uint64_t)LIMIT_POSITION);
     }
     if (options->directory != NULL &&
@@ -41,7 +41,7 @@ static bool is_same_folder(const char *left, const char *right)
                                            a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-/* Where they go is the job's: the coordinator, or its shared folder. */
+/* Where they are written is the job's setting: the coordinator, or its shared folder. */
 static void apply_in_job(struct environment *environment, const cadre_checkpoint_options *options)
 {
     bool shared = environment->checkpoint_folder[0] != '\0';
@@ -52,12 +52,12 @@ static void apply_in_job(struct environment *environment, const cadre_checkpoint
     }
     if (remote && environment->slot == 0) {
         show_warning("the checkpoints of this job go to %s, and not to '%.200s', which the program "
-                     "names: say --checkpoint-folder where it is started",
+                     "names: set --checkpoint-folder where it is started",
             shared ? environment->checkpoint_folder : "the coordinator", options->directory);
     }
 }
 
-/* What there is in the folder is gone on from, or there is nothing. */
+/* The newest checkpoint in the folder, if there is one. */
 static cadre_status find_first(
     const char *folder, bool clustered, bool goes_on, bool *ret_restores, struct cadre_error *error)
 {
@@ -66,7 +66,7 @@ static cadre_status find_first(
     if (goes_on && clustered) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "restore_or_initialize was set in a program of a cluster, whose programs have to agree "
-            "on where they go on; set CADRE_RESTORE to '%.200s' in all of them instead",
+            "on the checkpoint; set CADRE_RESTORE to '%.200s' in all of them instead",
             folder);
     }
     *ret_restores = goes_on && checkpoint_exists(folder, &position);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program itself says about its checkpoints, put among what was said from outside. */
+ * The program's own settings of checkpoints, merged with those of its environment. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_SETTINGS_H
 #define CADRE_RUNTIME_CHECKPOINT_SETTINGS_H
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Which task of which job the process is: a daemon's, a cluster's, or the whole job; and its
+ * session until a strategy takes it. cadre_init, lifecycle/, plain/ and roles/ call it. */
 #include "worker/library/runtime/program/program.h"
 
 #include <inttypes.h>
@@ -20,12 +22,12 @@
 static struct {
     bool initialised;
     struct environment environment;
-    struct ps_job threads;          /* of a crew that is made by hand */
+    struct ps_job threads;          /* of a ps job that is made by hand */
     struct session *session;        /* connected and not yet taken */
     struct cluster_member *cluster; /* NULL: none */
-    struct cluster_choice choice;   /* the parts of that, if it has ps tasks */
+    struct cluster_choice choice;   /* of that, if it has ps tasks */
     bool taken;                     /* the session of the cluster */
-    bool managed;                   /* it said itself what becomes of its checkpoints */
+    bool managed;                   /* it has set its checkpoints itself */
 } program;
 
 const struct environment *program_environment(void)
@@ -78,7 +80,7 @@ static void set_member(struct cluster_member *member)
     environment->ps_job = in_ps_job ? member->ps_job : program.threads;
     environment->index =
         in_ps_job ? member->member_id - ps_job_first_slot(&member->ps_job, environment->role) : 0;
-    environment->tasks = member == NULL || in_ps_job ? 1 : member->tasks; /* of the ledger */
+    environment->tasks = member == NULL || in_ps_job ? 1 : member->tasks; /* in the ledger */
     environment->tasks_min = environment->tasks;
     if (member != NULL) {
         cluster_address_host(&member->own, environment->mesh_host);
@@ -86,15 +88,15 @@ static void set_member(struct cluster_member *member)
     name_devices();
 }
 
-bool program_has_parts(void)
+bool program_has_ps_cluster(void)
 {
-    return program.choice.parts != NULL && !program.taken;
+    return program.choice.ps_resolver != NULL && !program.taken;
 }
 
 cadre_status program_choose_part(enum cluster_part part, struct cadre_error *error)
 {
     struct cluster_member *member;
-    if (!program_has_parts()) {
+    if (!program_has_ps_cluster()) {
         return CADRE_OK;
     }
     CADRE_TRY(cluster_choice_make(&program.choice, part, &program.environment, &member, error));
@@ -102,7 +104,7 @@ cadre_status program_choose_part(enum cluster_part part, struct cadre_error *err
     return CADRE_OK;
 }
 
-/* A ps that nobody can make use of keeps its name, and is told so when it comes to serve. */
+/* A ps of a cluster that cannot have a ps job keeps its type; cadre_serve returns the error. */
 static void set_choice(const struct cluster_choice *choice)
 {
     cluster_choice_clear(&program.choice);
@@ -155,7 +157,7 @@ cadre_status program_begin(struct cadre_error *error)
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_init was called a second time; call it once, first in main");
     }
-    mesh_prepare_process(); /* it may exit while its threads still connect */
+    mesh_prepare_process(); /* because it may exit while its threads still connect */
     CADRE_TRY(environment_read(&program.environment, error));
     prepare_crash(&program.environment); /* before there are threads */
     if (program.environment.attached) {
@@ -180,8 +182,9 @@ static cadre_status had_its_strategy(struct cadre_error *error)
         (unsigned long long)program.environment.job);
 }
 
-/* Where CADRE_RESTORE goes on. Of a folder the task that holds the cluster together chooses, once,
- * and the others follow: a file that is whole for one and damaged for another changes nothing. */
+/* The position of the checkpoint of CADRE_RESTORE. Of a folder the first task of the cluster
+ * chooses, once, and the others follow: a file that is whole for one and damaged for another
+ * changes nothing. */
 static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *error)
 {
     struct environment *environment = &program.environment;
@@ -204,7 +207,7 @@ static cadre_status find_restored(uint64_t *ret_restored, struct cadre_error *er
     return CADRE_OK;
 }
 
-/* The sessions of a program that nobody started but its user. */
+/* The session of a program that its user started by hand. */
 static cadre_status open_by_hand(struct session **ret_session, struct cadre_error *error)
 {
     CADRE_ASSERT(program.session == NULL); /* a daemon has none */

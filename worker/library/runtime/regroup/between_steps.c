@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Collectives outside of steps: each is run through a mesh that records its results, kept as the
+ * last one, and played back to a task that was frozen in it. reductions/, state/, input/ and
+ * variables/ call it. */
 #include "worker/library/runtime/regroup/between_steps.h"
 
 #include <stdio.h>
@@ -23,8 +26,8 @@ struct record {
     uint8_t *bytes;
     size_t size;
     size_t capacity;
-    bool whole;        /* nothing of it is missing for want of memory */
-    const void *value; /* of a variable, that follows the bytes; NULL: nothing does */
+    bool whole;        /* all of it is there: there was memory */
+    const void *value; /* of a variable, that follows the bytes; NULL: none does */
     size_t value_bytes;
 };
 
@@ -93,7 +96,7 @@ static uint8_t *record_room(struct record *record, size_t bytes)
     return room;
 }
 
-/* --- passing it on --- */
+/* --- passing the record on --- */
 
 uint64_t between_steps_bytes(const struct between_steps_log *log)
 {
@@ -104,7 +107,7 @@ uint64_t between_steps_bytes(const struct between_steps_log *log)
 cadre_status between_steps_read(
     void *log, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
-    (void)error; /* it is in the host's memory */
+    (void)error; /* copying in the host's memory cannot fail */
     const struct record *last = &((struct between_steps_log *)log)->last;
     size_t own = offset < last->size ? last->size - offset : 0;
     own = own < bytes ? own : bytes;
@@ -184,19 +187,19 @@ void between_steps_replay(struct between_steps_log *log)
     log->plays = true;
 }
 
-/* --- the mesh that writes down, and the one that plays back --- */
+/* --- the mesh that records, and the one that plays back --- */
 
 struct recorder {
-    struct mesh mesh; /* first: what the function sees */
+    struct mesh mesh; /* first: the part for the function */
     struct mesh *real;
     struct record *record;
     const void *shares; /* what its last broadcast may be of; or NULL */
     size_t shares_bytes;
-    const char *what;       /* is made, in words */
+    const char *what;       /* the collective, for messages */
     uint32_t first;         /* the id of local replica 0 */
     uint32_t replica_count; /* of the real mesh */
     uint32_t calls;         /* of local replica 0 */
-    size_t *at;             /* playing: where each local replica stands in the record */
+    size_t *at;             /* playing: the offset of each local replica in the record */
 };
 
 static size_t bytes_of(const struct mesh_buffer *buffers, size_t count)
@@ -208,14 +211,14 @@ static size_t bytes_of(const struct mesh_buffer *buffers, size_t count)
     return bytes;
 }
 
-/* A variable's value stays what it is until the next step, or it is settled: it need not be kept
- * twice. */
+/* A variable's value stays the same until the next step, or until it is settled: it need not be
+ * kept twice. */
 static bool is_shared(const struct recorder *recorder, const struct mesh_buffer *buffers)
 {
     return recorder->shares != NULL && buffers[0].data == recorder->shares;
 }
 
-/* One replica's results are everybody's. */
+/* The results of one replica are those of all. */
 static cadre_status write_down(struct recorder *recorder, uint32_t local, uint32_t kind,
     const struct mesh_buffer *buffers, size_t count, cadre_status status,
     const struct cadre_error *error)
@@ -302,7 +305,7 @@ static struct recorder *recorder_of(struct mesh *mesh)
     return (struct recorder *)mesh;
 }
 
-/* Who disagrees is to read it in the words of the program. */
+/* A disagreement names the collective as the program called it. */
 static struct mesh_note between_steps_named(const struct recorder *recorder, uint32_t local,
     const struct mesh_note *note, char text[MESH_NOTE_BYTES])
 {
@@ -359,14 +362,14 @@ static cadre_status recorded_barrier(
     return write_down(recorder, local, KIND_BARRIER, NULL, 0, status, error);
 }
 
-/* The sizes must be told: those of the generation that it was made in. */
+/* The sizes must be given: those of the generation that it was made in. */
 static cadre_status recorded_all_gather(struct mesh *mesh, uint32_t local, const void *data,
     size_t bytes, const size_t *sizes, void *into, const struct mesh_note *note,
     struct cadre_error *error)
 {
     struct recorder *recorder = recorder_of(mesh);
     struct mesh_buffer all = {.data = into, .dtype = MESH_U8};
-    if (recorder->at != NULL) { /* as many bytes as the sizes say, which were played back before */
+    if (recorder->at != NULL) { /* as many bytes as the sizes, which were played back before */
         all.bytes = bytes_of_next(recorder, local);
         return play_back(recorder, local, KIND_ALL_GATHER, &all, 1, error);
     }
@@ -386,7 +389,7 @@ static void recorded_abort(struct mesh *mesh, const char *reason)
     recorder->real->ops->abort(recorder->real, reason);
 }
 
-/* What a strategy_between_steps has no use for is absent. */
+/* Operations that no strategy_between_steps uses are absent. */
 static const struct mesh_ops recorder_ops = {
     .name = "recorder",
     .all_reduce = recorded_all_reduce,
@@ -398,7 +401,7 @@ static const struct mesh_ops recorder_ops = {
 
 /* --- the collective --- */
 
-/* Once, in the generation at hand. *ret_calls: how many collectives it made. */
+/* Once, in the current generation. *ret_calls: how many collectives it made. */
 static cadre_status between_steps_attempt(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, uint32_t *ret_calls, struct cadre_error *error)
 {
@@ -420,7 +423,7 @@ static cadre_status between_steps_attempt(cadre_strategy *strategy, const char *
         }
     } else {
         record_clear(&log->current);
-        log->current.whole = strategy->roster.member_count > 1; /* alone, nobody can ask for it */
+        log->current.whole = strategy->roster.member_count > 1; /* alone, no task can lack it */
     }
     strategy->mesh = &recorder.mesh;
     cadre_status status = strategy_each_replica(strategy, function, user, error);
@@ -437,7 +440,7 @@ cadre_status strategy_between_steps(cadre_strategy *strategy, const char *what,
         return strategy_between_steps_all(strategy, what, function, user, error);
     }
     cadre_status alone = generation_alone(strategy, function, user, error);
-    strategy->regroup->between_steps->shares = NULL; /* nobody asks for what one made alone */
+    strategy->regroup->between_steps->shares = NULL; /* no task lacks what one made alone */
     return alone == CADRE_OK || alone == CADRE_INVALID_ARGUMENT ? alone
                                                                 : strategy_fail(strategy, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Collectives outside of steps survive the loss of a peer. What the last one gave is kept, so that
- * a task that was frozen in it, while others had completed it, gets the same: its function is
+ * Collectives outside of steps survive the loss of a peer. The results of the last one are kept, so
+ * that a task that was frozen in it, while others had completed it, gets the same: its function is
  * called once more with a mesh that plays the results back. */
 #ifndef CADRE_RUNTIME_BETWEEN_STEPS_H
 #define CADRE_RUNTIME_BETWEEN_STEPS_H
@@ -9,53 +9,58 @@
 #include "worker/library/runtime/replica/each_replica.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* An outside collective: the same, done again with the next generation when a peer is lost. So
+/* A collective outside of steps, done again in the next generation when a peer is lost. So
  * `function` may be called several times; between two calls everything may have changed, above all
- * roster.rank (who is chief, whose value counts), replica_count and mesh: it reads them each time,
- * and begins from the values it began with the first time. Where others had completed it, it is
- * called once more with a mesh that gives what they got; it must not be able to tell. An all_gather
+ * roster.rank (the chief's value counts), replica_count and mesh: it reads them each time, and
+ * begins from the same values as the first time. Where others had completed it, it is called once
+ * more with a mesh that returns their results, without a difference to the function. An all_gather
  * in it names its sizes; reduce_scatter is not possible. INVALID_ARGUMENT (all replicas disagree)
  * is returned and harms nothing; any other error is final. What belongs to this task alone is
  * checked before. A task that arrives makes it alone, as one that is warm does.
  *
- * `what` is how it reads to tasks that do something else: "cadre_reduce(CADRE_SUM) of f32 [2, 3]",
- * cut off behind STRATEGY_CALL_TEXT_BYTES - 1. A call of the mesh that brings no text of its own is
- * noted so. */
+ * `what` names it in the errors of tasks that do something else: "cadre_reduce(CADRE_SUM) of f32
+ * [2, 3]", cut off after STRATEGY_CALL_TEXT_BYTES - 1. A call of the mesh without a note gets it.
+ * */
 #define STRATEGY_CALL_TEXT_BYTES 160
 cadre_status strategy_between_steps(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, struct cadre_error *error);
 
-/* The same, but that a task that arrives meets the others in it: they make it too, in the
- * generation that let it in. */
+/* The same, but that a task that arrives takes part in it: the others make it too, in the
+ * generation that it joins. */
 cadre_status strategy_between_steps_all(cadre_strategy *strategy, const char *what,
     strategy_function function, void *user, struct cadre_error *error);
 
-/* --- the log of it --- */
+/* --- the record --- */
 
+/* Makes an empty log; *ret_log is the caller's to close. */
 cadre_status between_steps_open(struct between_steps_log **ret_log, struct cadre_error *error);
-void between_steps_close(struct between_steps_log *log); /* NULL is allowed */
+/* Frees it. Accepts NULL. */
+void between_steps_close(struct between_steps_log *log);
 
-/* Whether it is known what the last one gave. */
+/* Whether it has the results of the last one. */
 bool between_steps_known(const struct between_steps_log *log);
 
-/* A step is applied: nobody can ask for what was before it. */
+/* A step is applied: no task can lack what was before it. */
 void between_steps_forget(cadre_strategy *strategy);
 
-/* The next strategy_between_steps ends with a broadcast of these bytes, from and into where they
- * lie in the host's memory: the log refers to them instead of keeping them twice. NULL: with none.
- * Before they are changed other than by a step they are settled, before they go they are dropped.
- */
+/* The next strategy_between_steps ends with a broadcast of these bytes, from and into the same
+ * address in the host's memory: the log refers to them instead of keeping them twice. NULL: with
+ * none. */
 void between_steps_share(cadre_strategy *strategy, const void *value, size_t bytes);
+/* Before the bytes are changed other than by a step: copies them, if the log refers to them. */
 void between_steps_settle(cadre_strategy *strategy, const void *value);
+/* Before the bytes are freed: drops the results, if the log refers to them. */
 void between_steps_drop(cadre_strategy *strategy, const void *value);
 
-/* The source's side and the taker's of passing the last one on. What is taken is played back to the
- * next strategy_between_steps. The size is that of the source. */
+/* The source's side of passing the last one on: its size in bytes. */
 uint64_t between_steps_bytes(const struct between_steps_log *log);
+/* Copies a range of it; a transfer's `read`. */
 cadre_status between_steps_read(
     void *log, size_t offset, void *into, size_t bytes, struct cadre_error *error);
+/* The taker's side: takes a range of it; a transfer's `write`. */
 cadre_status between_steps_write(void *log, uint64_t total, size_t offset, const void *from,
     size_t bytes, struct cadre_error *error);
+/* What was taken is played back to the next strategy_between_steps. */
 void between_steps_replay(struct between_steps_log *log);
 
 #endif

@@ -45,7 +45,7 @@ void connect_devices_reason(const cadre_strategy *strategy, char *text, size_t s
     }
 }
 
-/* Whether it is this task's to say: the first one's, and that of one that has devices and is the
+/* Whether this task prints the reason: the first one does, and one that has devices and is the
  * reason itself. */
 static bool connect_devices_explains(const cadre_strategy *strategy)
 {
@@ -64,14 +64,14 @@ static void connect_devices_warn(cadre_strategy *strategy)
     strategy->regroup->warned_devices = generation + 1;
     if (connect_devices_explains(strategy)) {
         connect_devices_reason(strategy, reason, sizeof reason);
-        show_warning("the GPUs of this job are not connected, and sums of what is on them go "
+        show_warning("the GPUs of this job are not connected, and sums of tensors on them go "
                      "through the memory of the hosts: %s; give every replica a GPU of its own and "
                      "every task the same NCCL (CADRE_NCCL names the library)",
             reason);
     }
 }
 
-/* NCCL forms within seconds; one that cannot is not waited for as long as for a replica. */
+/* NCCL forms within seconds; the wait for it is shorter than for a replica. */
 #define CONNECT_US (300 * CADRE_US_PER_S)
 
 static cadre_status connect_on_replica(

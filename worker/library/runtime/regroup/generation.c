@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * From a plan to a generation: roster, mesh, state, inputs, devices. regroup.c, join.c and
+ * strategy_lifecycle/ call it. */
 #include "worker/library/runtime/regroup/generation.h"
 
 #include <stdlib.h>
@@ -69,14 +71,15 @@ void generation_close_mesh(cadre_strategy *strategy)
 
 /* --- the roster --- */
 
-/* All tasks have equally many replicas, as the split of a batch and the replica ids assume. */
+/* All tasks have equally many replicas, because the split of a batch and the replica ids assume it.
+ * */
 static cadre_status check_roster(
     const cadre_strategy *strategy, const struct task_roster *roster, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < roster->member_count; i++) {
         if (roster->members[i].replicas != strategy->local_replicas) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "task %u has %u replicas, this one has %u; all tasks of a job need equally many",
+                "task %u has %u replicas, this one has %u; all tasks of a job must have as many",
                 roster->slots[i], roster->members[i].replicas, strategy->local_replicas);
         }
     }
@@ -101,7 +104,7 @@ static void take_roster(cadre_strategy *strategy, const struct task_roster *rost
     }
 }
 
-/* Whether a fault on the way into a generation is answered with the next one. */
+/* Whether the next generation follows a fault on the way into this one. */
 static bool is_passing(cadre_status code)
 {
     return strategy_is_peer_failure(code) || code == CADRE_UNAUTHENTICATED;

@@ -22,7 +22,7 @@ cadre_status join_job(cadre_strategy *strategy, uint32_t stream, join_passes pas
         }
         cadre_status status = generation_next(strategy, error);
         if (status != CADRE_OK) {
-            /* One that is no use to the job ends alone. */
+            /* A task that the job does not use ends alone. */
             return strategy->failed.code != CADRE_OK ? status
                                                      : strategy_set_failed(strategy, error);
         }

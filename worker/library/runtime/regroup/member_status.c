@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * What follows from the members' statuses: who lacks the state, a step or a collective, and who
+ * has it. Pure; sync.c calls it. */
 #include "worker/library/runtime/regroup/member_status.h"
 #include "common/pure/assert.h"
 
@@ -59,8 +61,8 @@ static bool has_state(const struct member_status *member_status, uint64_t resume
            member_status->position == resume;
 }
 
-/* A member whose collectives outside of steps count: where nobody has the state yet, all that go on
- * from the checkpoint make them together. */
+/* A member whose collectives outside of steps count: where no member has the state yet, all that go
+ * on from the checkpoint make them together. */
 static bool counts_between_steps(const struct member_status *member_status, uint64_t resume,
     const struct sync_decision *decision)
 {
@@ -75,9 +77,9 @@ bool member_status_adopts(const struct member_status *member_status, uint64_t re
 }
 
 bool member_status_lacks_state(
-    const struct member_status *member_status, uint64_t resume, bool somebody_has_it)
+    const struct member_status *member_status, uint64_t resume, bool source_exists)
 {
-    return somebody_has_it && !has_state(member_status, resume);
+    return source_exists && !has_state(member_status, resume);
 }
 
 static uint32_t choose_source(
@@ -112,8 +114,8 @@ static cadre_status check_adoption(const struct member_status *statuses, uint32_
     const struct member_status *from = &statuses[source];
     if ((from->flags & MEMBER_STATUS_STEP) == 0) {
         return cadre_error_set(error, CADRE_INTERNAL,
-            "the task of rank %" PRIu32 " stands before step %" PRIu64
-            ", and nobody that is left knows what that step gave",
+            "the task of rank %" PRIu32 " is before step %" PRIu64
+            ", and no task that is left has the outputs of that step",
             rank, resume - 1);
     }
     if (statuses[rank].collectives > from->applied_collectives) {
@@ -126,7 +128,7 @@ static cadre_status check_adoption(const struct member_status *statuses, uint32_
     return CADRE_OK;
 }
 
-/* What one member lacks. */
+/* Enters what one member lacks. */
 static cadre_status take_account(const struct member_status *statuses, uint32_t rank,
     uint64_t resume, struct sync_decision *decision, struct cadre_error *error)
 {
@@ -143,7 +145,7 @@ static cadre_status take_account(const struct member_status *statuses, uint32_t 
     }
     return warm ? CADRE_OK
                 : cadre_error_set(error, CADRE_INTERNAL,
-                      "the task of rank %" PRIu32 " stands at step %" PRIu64
+                      "the task of rank %" PRIu32 " is at step %" PRIu64
                       " and the plan at step %" PRIu64,
                       rank, member_status->position, resume);
 }
@@ -188,7 +190,7 @@ cadre_status sync_decide(const struct member_status *statuses, uint32_t count, u
                          decision->between_steps_source == UINT32_MAX)) {
             return cadre_error_set(error, CADRE_INTERNAL,
                 "the task of rank %" PRIu32 " has made %" PRIu64 " collectives since step %" PRIu64
-                ", another %" PRIu64 ", and nobody that is left knows what the last one gave",
+                ", another %" PRIu64 ", and no task that is left has the results of the last one",
                 rank, statuses[rank].between_steps, resume, decision->between_steps);
         }
     }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The state at the first position of a generation: the exchange of statuses, the decision,
+ * passing on, taking over; and the load from a checkpoint. generation.c and join.c call it. */
 #include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/regroup/regroup_part.h"
 
@@ -16,7 +18,7 @@
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
 
-/* One synchronization, as local replica 0 of this task sees it. */
+/* One synchronization, for local replica 0 of this task. */
 struct sync {
     cadre_strategy *strategy;
     struct member_status own;
@@ -27,7 +29,7 @@ struct sync {
     bool takes_between_steps;
 };
 
-/* --- telling where all stand --- */
+/* --- the exchange of statuses --- */
 
 static struct member_status point_of(const cadre_strategy *strategy)
 {
@@ -49,7 +51,7 @@ static struct member_status point_of(const cadre_strategy *strategy)
     return member_status;
 }
 
-/* What all told; *ret_points is the caller's to free, one for each rank. */
+/* The statuses of all; *ret_points is the caller's to free, one for each rank. */
 static cadre_status sync_exchange(cadre_strategy *strategy, uint32_t local,
     const struct member_status *own, struct member_status **ret_points, struct cadre_error *error)
 {
@@ -90,7 +92,7 @@ static void decide_what_passes(struct sync *sync)
                                 sync->own.between_steps < decision->between_steps;
 }
 
-/* First all tell and decide; local replica 0 keeps it for the task. */
+/* All exchange their statuses and decide; local replica 0 keeps the decision for the task. */
 static cadre_status decide_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -137,7 +139,7 @@ static cadre_status transfer_on_replica(
 }
 
 /* After all tasks agree on what is missing: each prepares, then all pass on. A task that cannot
- * take part says so by the end of the mesh. */
+ * take part closes its mesh. */
 static cadre_status pass_on(struct sync *sync, struct cadre_error *error)
 {
     cadre_strategy *strategy = sync->strategy;
@@ -152,9 +154,9 @@ static cadre_status pass_on(struct sync *sync, struct cadre_error *error)
 
 /* --- taking over --- */
 
-/* A task that was there goes its own way to where the source stands: its program begins epochs
- * itself. One that comes from outside is led there. */
-static cadre_status enter_anew(
+/* A task that was in the generation before reaches the source's position by itself: its program
+ * begins epochs. A joiner re-enters the job there. */
+static cadre_status reenter(
     cadre_strategy *strategy, uint64_t between_steps, struct cadre_error *error)
 {
     CADRE_ASSERT(strategy->state != STATE_PRESENT);
@@ -164,7 +166,7 @@ static cadre_status enter_anew(
     return hooks_install(strategy, INSTALL_JOINED, error);
 }
 
-/* The task core has the last word: when it was frozen meanwhile, nothing came. */
+/* The task core decides: when it was frozen meanwhile, what came does not count. */
 static bool is_accepted(const struct sync *sync)
 {
     struct cursor cursor = {0};
@@ -194,7 +196,7 @@ static cadre_status take_over(struct sync *sync, struct cadre_error *error)
         return hooks_install(strategy, INSTALL_ADOPTED_STEP, error);
     }
     if (sync->sync_plan.takes_state) {
-        return enter_anew(strategy, sync->decision.between_steps, error);
+        return reenter(strategy, sync->decision.between_steps, error);
     }
     if (sync->takes_between_steps) {
         between_steps_replay(strategy->regroup->between_steps);
@@ -228,8 +230,8 @@ cadre_status sync_state(cadre_strategy *strategy, struct cadre_error *error)
 
 /* --- from a checkpoint --- */
 
-/* All hear whether the chief could load it, before they wait for it; and why not, so that the
- * reason is told whoever of them is heard first. */
+/* All receive whether the chief could load it, before they wait for it; and if not, the reason, so
+ * that each reports it, whichever reports first. */
 static cadre_status receive_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -245,7 +247,7 @@ static cadre_status receive_on_replica(
     return status;
 }
 
-/* What rank 0 has goes to all others. */
+/* Rank 0 passes its state to all others. */
 static cadre_status sync_spread(cadre_strategy *strategy, struct cadre_error *error)
 {
     bool chief = strategy->roster.rank == 0;
@@ -270,7 +272,7 @@ static cadre_status restore_once(cadre_strategy *strategy, struct cadre_error *e
     cadre_status status =
         strategy->roster.member_count > 1 ? sync_spread(strategy, error) : CADRE_OK;
     if (status == CADRE_OK) {
-        status = enter_anew(strategy, strategy->regroup->between_steps_count, error);
+        status = reenter(strategy, strategy->regroup->between_steps_count, error);
     }
     hooks_cleanup(strategy);
     return status;

@@ -10,7 +10,7 @@
 
 #define CHUNK_BYTES ((size_t)4 << 20)
 
-/* 128 bits that depend on every byte and its place. It guards against faults, not against an
+/* 128 bits that depend on every byte and its offset. It guards against faults, not against an
  * adversary. */
 struct check {
     uint64_t lane[2];
@@ -49,7 +49,7 @@ static cadre_status transfer_share(cadre_strategy *strategy, uint32_t local, uin
     return strategy->mesh->ops->broadcast(strategy->mesh, local, root, &buffer, 1, NULL, error);
 }
 
-/* The chunks. All replicas hold each in turn; the first local one does the work. */
+/* The chunks. All replicas get each in turn; the first local one does the work. */
 static cadre_status share_chunks(cadre_strategy *strategy, uint32_t local,
     const struct transfer *transfer, uint64_t total, struct check *check, struct cadre_error *error)
 {
@@ -95,7 +95,7 @@ cadre_status transfer_run(cadre_strategy *strategy, uint32_t local, const struct
     CADRE_TRY(transfer_share(strategy, local, transfer->source, &sent, sizeof sent, error));
     if (takes && (sent.lane[0] != check.lane[0] || sent.lane[1] != check.lane[1])) {
         return cadre_error_set(error, CADRE_ABORTED,
-            "%s came damaged from the task of rank %u: its digest is not what that task sent",
+            "%s came damaged from the task of rank %u: its digest is not the one that was sent",
             transfer->what, transfer->source);
     }
     return CADRE_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory for the list of buffers that a collective is called with, kept from one call to the next:
- * a collective in the steady state asks for none. */
+ * Memory for the list of buffers of a collective, kept from one call to the next: a collective in
+ * the steady state allocates none. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_LIST_H
 #define CADRE_RUNTIME_COLLECTIVE_LIST_H
 
@@ -15,11 +15,12 @@ struct collective_list {
     size_t capacity;
 };
 
-/* Room for `count` buffers, valid until the next call or collective_list_free. The place before the
- * first one is free as well, for what collective_reduce sends along. RESOURCE_EXHAUSTED. */
+/* Room for `count` buffers, valid until the next call or collective_list_free. The buffer before
+ * the first one is free as well, for the piggyback of collective_reduce. RESOURCE_EXHAUSTED. */
 cadre_status collective_list_room(struct collective_list *list, size_t count,
     struct mesh_buffer **ret_buffers, struct cadre_error *error);
 
+/* Frees it; empty afterwards. */
 void collective_list_free(struct collective_list *list);
 
 #endif

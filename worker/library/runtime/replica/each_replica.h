@@ -5,10 +5,11 @@
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* Calls `function` for each local replica, in their threads, outside of steps: for collectives of
- * the library itself. It returns the first failure, CADRE_ABORTED last. */
+/* A collective of the library itself on one local replica. */
 typedef cadre_status (*strategy_function)(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error);
+/* Calls `function` for each local replica, in their threads, outside of steps. Returns the first
+ * failure, CADRE_ABORTED last. */
 cadre_status strategy_each_replica(
     cadre_strategy *strategy, strategy_function function, void *user, struct cadre_error *error);
 

@@ -32,8 +32,8 @@ static void pause_briefly(void)
 #endif
 }
 
-/* A waiter counts itself before it looks a last time, and a changer changes before it looks who
- * sleeps: one of the two sees the other. */
+/* A waiter counts itself before it looks a last time, and a changer changes before it looks whether
+ * one sleeps: one of the two sees the other. */
 static void handoff_wake(struct handoff *handoff)
 {
     if (atomic_load(&handoff->asleep) > 0) {

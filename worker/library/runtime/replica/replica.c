@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a replica function can ask about itself. */
+ * What a replica function can read of its replica. */
 #include "cadre/replica.h"
 #include "worker/library/runtime/replica/step_admission.h"
 

@@ -48,7 +48,7 @@ static void *replica_pool_serve(void *argument)
 static cadre_status start_threads(
     struct replica_pool *pool, uint32_t count, struct cadre_error *error)
 {
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are handled by the program's own threads. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);

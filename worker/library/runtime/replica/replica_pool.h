@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One thread per local replica. Local replica 0 runs in the thread that asks: a task of one replica
- * needs no thread at all. */
+ * One thread per local replica. Local replica 0 runs in the caller's thread: a task of one replica
+ * needs no further thread. */
 #ifndef CADRE_RUNTIME_REPLICA_POOL_H
 #define CADRE_RUNTIME_REPLICA_POOL_H
 
@@ -12,11 +12,11 @@ typedef void (*replica_pool_function)(uint32_t local, void *user);
 
 struct replica_pool;
 
-/* `count` >= 1. */
+/* Starts the threads of `count` >= 1 replicas, but for the first. */
 cadre_status replica_pool_open(
     uint32_t count, struct replica_pool **ret_pool, struct cadre_error *error);
 
-/* Ends the threads; NULL is allowed. */
+/* Ends the threads. Accepts NULL. */
 void replica_pool_close(struct replica_pool *pool);
 
 /* Calls `function` once for each replica, all at the same time; returns when all have returned. One

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The calls of replica functions in a step: counted, noted, admitted, and failures kept.
+ * collectives/, step/ and variables/ call it. */
 #include "worker/library/runtime/replica/step_admission.h"
 
 #include <stdio.h>
@@ -53,7 +55,7 @@ void step_end(cadre_strategy *strategy)
         step->collectives_begun = begun > step->collectives_begun ? begun : step->collectives_begun;
     }
     if (!step->consumption_known && strategy->roster.member_count == 1) {
-        step->whole = step->own; /* nobody to tell it */
+        step->whole = step->own; /* there is no other task */
         step->consumption_known = true;
     }
     atomic_store(&step->running, false);
@@ -105,7 +107,7 @@ void step_record_refusal(cadre_replica *replica, const struct cadre_error *error
     }
 }
 
-/* --- who calls what --- */
+/* --- the notes --- */
 
 static void make_text(
     const cadre_replica *replica, const struct step_call *call, struct step_text *text)
@@ -123,16 +125,16 @@ static void make_text(
         tensor_shape_text(cadre_tensor_dtype(call->first), cadre_tensor_rank(call->first),
             cadre_tensor_dims(call->first), shape);
     }
-    const char *place = call->on_device ? " on its GPU" : "";
+    const char *device_text = call->on_device ? " on its GPU" : "";
     int length =
         snprintf(text->text, sizeof text->text, "replica %u calls %s%s%s%s%s%s", replica->id,
-            call->function, root, call->first != NULL ? " with " : "", count, shape, place);
+            call->function, root, call->first != NULL ? " with " : "", count, shape, device_text);
     size_t room = sizeof text->text - 1;
     text->length = length < 0 ? 0 : (size_t)length < room ? (size_t)length : room;
 }
 
-/* Appends a number; quicker than snprintf, which would cost more than a small collective has to
- * spare. */
+/* Appends a number; quicker than snprintf, whose time would be a large part of a small
+ * collective's. */
 static char *append_number(char *at, uint64_t number)
 {
     char digits[20];
@@ -159,7 +161,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
 {
     CADRE_ASSERT(call->function != NULL);
     uint64_t position = replica->strategy->step.position;
-    /* Where devices are connected what is on them meets only its like. */
+    /* Where devices are connected, tensors on them can only be reduced with tensors on them. */
     bool apart = call->on_device && replica->strategy->connected;
     uint64_t own = apart ? collective_key(call->key, UINT64_MAX) : call->key;
     uint64_t key = collective_key(own, replica->id + (call->on_device ? (uint64_t)1 << 32 : 0)) | 1;
@@ -181,7 +183,7 @@ static void make_note(cadre_replica *replica, const struct step_call *call, uint
         .timeout_us = call->timeout_us};
 }
 
-/* --- how often --- */
+/* --- the counts --- */
 
 static cadre_status step_admission_disagree(
     uint32_t more, uint32_t count, uint32_t less, uint32_t less_count, struct cadre_error *error)
@@ -192,7 +194,7 @@ static cadre_status step_admission_disagree(
         more, count, less, less_count);
 }
 
-/* It begins a collective while another one waits for it in a meeting. */
+/* A replica begins a collective while another one waits for it in a meeting. */
 static cadre_status passed_by(
     const cadre_replica *replica, uint32_t waiting, struct cadre_error *error)
 {
@@ -250,7 +252,7 @@ cadre_status step_replica_end(cadre_replica *replica, struct cadre_error *error)
     struct step *step = &strategy->step;
     uint32_t own = atomic_load(&replica->collectives);
     CADRE_ASSERT(replica->local < strategy->local_replicas);
-    if (own < atomic_load(&step->ended_collectives)) { /* most often only for the first one */
+    if (own < atomic_load(&step->ended_collectives)) { /* mostly true for the first one only */
         pthread_mutex_lock(&step->lock);
         if (own < atomic_load(&step->ended_collectives)) {
             step->ended_replica = replica->id;

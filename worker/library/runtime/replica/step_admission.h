@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One step on the local replicas: who may enter a collective, and whether all make the same ones.
- * The rule of admission is protocol rule 1: a replica enters a step's first collective only when
- * the coordinator has released the step.
+ * One step on the local replicas: admission to collectives, and whether all make the same ones.
+ * Protocol, rule 1: a replica enters a step's first collective only when the coordinator has
+ * released the step.
  *
- * That all replicas make the same call the mesh finds out: each gives it a note, with a key of all
- * that must be equal and a text by which a difference names it. That one makes fewer calls than
- * another of its task is found out here, by counting; the mesh could only wait. */
+ * The mesh checks that all replicas make the same call: each gives it a note, with a key of all
+ * that must be equal and a text by which a difference is named. That no replica makes fewer calls
+ * than another of its task is checked here, by counting; the mesh could only wait. */
 #ifndef CADRE_RUNTIME_STEP_ADMISSION_H
 #define CADRE_RUNTIME_STEP_ADMISSION_H
 
@@ -20,17 +20,17 @@
 #include "worker/library/runtime/replica/collective_list.h"
 #include "worker/library/runtime/strategy/step_state.h"
 
-/* Room for " (collective 4294967295 of step 18446744073709551615)" behind what is called. */
+/* Room for " (collective 4294967295 of step 18446744073709551615)" after the call. */
 #define STEP_POSITION_TEXT_BYTES 56
 
-/* Texts that a replica remembers: most programs make fewer different calls in a step. */
+/* Texts that a replica keeps: most programs make fewer different calls in a step. */
 #define STEP_TEXTS 16
 
-/* What a replica asks of a collective. What is borrowed is looked at while the call begins. */
+/* A replica's request for a collective. What is borrowed is read while the call begins. */
 struct step_call {
     const char *function; /* as the program called it */
-    uint64_t key;         /* of all that must be equal; tells `function` and the rest apart too */
-    int64_t root;         /* whose tensors all get; -1: nobody's */
+    uint64_t key;         /* of all that must be equal; `function` and the rest too */
+    int64_t root;         /* the replica whose tensors all get; -1: none */
     size_t tensor_count;
     const cadre_tensor
         *first;          /* of the tensors; NULL: there is none, or they are not to be named */
@@ -38,7 +38,7 @@ struct step_call {
     uint64_t timeout_us; /* 0: the job's */
 };
 
-/* How a call stands before the mesh. Lies still while it is used: `mesh` points to `text`. */
+/* The note of a call for the mesh. Not moved while it is used: `mesh` points to `text`. */
 struct step_note {
     struct mesh_note mesh;
     char text[MESH_NOTE_BYTES];
@@ -51,25 +51,25 @@ struct step_text {
     char text[MESH_NOTE_BYTES - STEP_POSITION_TEXT_BYTES];
 };
 
-/* What a replica does, as it says with a plain store in `doing`. */
+/* What a replica does, which it stores in `doing`. */
 enum replica_activity {
     REPLICA_IDLE = 0, /* its part of the step is over, or not begun */
     REPLICA_RUNNING,  /* its function runs, or what follows it in a step; collectives too */
     REPLICA_IN_MERGE  /* in cadre_merge_call */
 };
 
-#define APPLY_MAX 8 /* functions of a replica in a step that the program may ask for */
+#define APPLY_MAX 8 /* functions of a replica in a step that the program may add */
 
-/* What is called when the step counts. It lies still until the next step begins. */
+/* A call that is made when the step counts. Not moved until the next step begins. */
 struct apply_call {
     cadre_apply_function function;
     void *user;
     struct apply_call *next;
 };
 
-/* Of one replica, only touched by the thread that runs it, or while none does. */
+/* Of one replica, only used by the thread that runs it, or while none does. */
 struct apply_list {
-    struct apply_call calls[APPLY_MAX]; /* of cadre_on_apply; others lie where they are made */
+    struct apply_call calls[APPLY_MAX]; /* of cadre_on_apply; others are their makers' */
     uint32_t count;                     /* of these */
     struct apply_call *first;           /* of all, in order; NULL: none */
     struct apply_call *last;
@@ -84,15 +84,15 @@ struct cadre_replica {
     uint32_t id;
     uint32_t local;
     struct device *device;   /* whose memory its tensors are in; NULL: the host's */
-    uint8_t processor;       /* of the host, that what its function makes there is of */
+    uint8_t processor;       /* of the host, for what its function makes there */
     bool active;             /* its function is running */
     atomic_uint doing;       /* enum replica_activity */
     atomic_uint collectives; /* begun in this step */
     struct cadre_error
         collective_failed; /* the first refusal or failure of this step; code not OK */
-    bool all_know;   /* its failure is one that every replica has seen in the same collective */
-    bool piggyback;  /* what it is fed, and its digest, were told in this step */
-    uint64_t digest; /* of its state before this step, to be told; 0: it is not due */
+    bool all_know;   /* its failure is one that every replica got in the same collective */
+    bool piggyback;  /* what it consumes, and its digest, were sent in this step */
+    uint64_t digest; /* of its state before this step, to be sent; 0: it is not due */
     cadre_tensor *const *inputs;              /* of its function, while it runs */
     cadre_tensor *outputs[CADRE_OUTPUTS_MAX]; /* that its function made */
     uint64_t outputs_named;                   /* bit i: output i has a name */
@@ -104,31 +104,31 @@ struct cadre_replica {
     struct collective_queue *queue; /* what it has started and not waited for; NULL: none yet */
     struct cadre_buckets *buckets;  /* kept from one use to the next; NULL: none yet */
     struct step_text texts[STEP_TEXTS];
-    struct apply_list apply; /* what it asked for in this step */
-    /* Of outputs that have one, and of those that had one in a step before; kept. */
+    struct apply_list apply; /* what it added in this step */
+    /* Of outputs that have a name, and of those that had one in a step before; kept. */
     const char *output_names[CADRE_OUTPUTS_MAX];
 };
 
-/* Prepares the step at the task's position; no replica is running. `own` is what this task feeds.
- */
+/* Prepares the step at the task's position; no replica is running. `own`: what this task consumes.
+ * */
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const char *const *input_names, const struct step_consumption *own);
 
 /* The replicas have returned. */
 void step_end(cadre_strategy *strategy);
 
-/* FAILED_PRECONDITION for `function` called with a replica whose function is not running: of what
- * any thread may ask that the function waits for. */
+/* FAILED_PRECONDITION for `function` called with a replica whose function is not running: for calls
+ * that any thread may make while the function waits for it. */
 cadre_status step_require(
     const cadre_replica *replica, const char *function, struct cadre_error *error);
 
 /* The same for what counts in the order of a replica's calls: also in any thread but the one that
- * runs its function. Never looks into another replica, which may be gone. */
+ * runs its function. Never reads the memory of another replica, which may be freed. */
 cadre_status step_require_own_thread(
     const cadre_replica *replica, const char *function, struct cadre_error *error);
 
-/* Keeps a refusal that the program may not look at: replicas that went on would not be equal. Does
- * nothing for a replica that is not the calling thread's. */
+/* Keeps a refusal that the program may not look at, because replicas that went on would not be
+ * equal. Nothing for a replica that is not the calling thread's. */
 void step_record_refusal(cadre_replica *replica, const struct cadre_error *error);
 
 /* The replica whose step the calling thread is in, also in a merge call or an update: a refusal is
@@ -136,17 +136,17 @@ void step_record_refusal(cadre_replica *replica, const struct cadre_error *error
 cadre_replica *step_current_replica(void);
 
 /* A replica's collective begins, in the order of its calls: counts it, without any wait. *ret_note
- * is what to give to the mesh, as often as the collective calls it. INVALID_ARGUMENT when another
- * local replica is through with fewer collectives, or waits for this one in a merge call. */
+ * is the note for each call of the mesh that the collective makes. INVALID_ARGUMENT when another
+ * local replica has returned with fewer collectives, or waits for this one in a merge call. */
 cadre_status step_collective_begin(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);
 
 /* Before the mesh is called, in any thread: waits until the coordinator has released the step, once
- * a step. */
+ * a step (protocol, rule 1). */
 cadre_status step_admit(cadre_strategy *strategy, struct cadre_error *error);
 
-/* After each collective of a replica, in its thread: a failure is kept, since the function may not
- * look at it. INVALID_ARGUMENT is one that all replicas have come to alike. Returns `status`. */
+/* After each collective of a replica, in its thread: a failure is kept, because the function may
+ * not look at it. INVALID_ARGUMENT is one that all replicas have got. Returns `status`. */
 cadre_status step_collective_end(
     cadre_replica *replica, cadre_status status, struct cadre_error *error);
 

@@ -37,7 +37,7 @@ static void chief_end(struct ps_job_state *ps_job)
     ps_job->local_servers = NULL;
 }
 
-/* As TensorFlow has it: it is not what workers are for, but may be wanted once. */
+/* As in TensorFlow: a step on the chief is unusual, but allowed, with one warning. */
 static cadre_status check_part(const struct step_order *order, struct cadre_error *error)
 {
     (void)error;
@@ -66,7 +66,7 @@ static void free_part(cadre_strategy *strategy)
 }
 
 const struct strategy_hooks ps_job_hooks = {
-    .name = "crew",
+    .name = "ps job",
     .check = check_part,
     .close = close_part,
     .free = free_part,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The evaluator's loop: between two evaluations it asks the servers now and then how far the
- * training is. */
+ * The evaluator's loop: between two evaluations it reads the servers' progress now and then. The
+ * program of an evaluator calls it. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,17 +17,17 @@
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/program/program.h"
 
-#define ASK_US         (CADRE_US_PER_S / 4) /* how often at most */
+#define ASK_US         (CADRE_US_PER_S / 4) /* how often the progress is read, at most */
 #define INTERVAL_S_MAX (365.0 * 24 * 3600)
 
-/* Of the process's only evaluator, which is one thread. */
+/* The process has one evaluator, which is one thread. */
 static struct {
     struct ps_job_state *ps_job;
     bool begun;
     bool over;
     struct cadre_error failed;
     struct progress_note seen; /* when the last evaluation began */
-    uint64_t left_us;          /* when it was handed out */
+    uint64_t left_us;          /* when it began */
     uint64_t evaluations;
     char names[LIMIT_METRICS][LIMIT_NAME_BYTES]; /* of this evaluation */
     struct metric metrics[LIMIT_METRICS];
@@ -40,7 +40,7 @@ static bool is_evaluator(void)
     return environment != NULL && environment->role == ROLE_EVALUATOR;
 }
 
-/* It runs no closure that could be given up. */
+/* It runs no closure that could be cancelled. */
 static bool is_cancelled(void)
 {
     return false;
@@ -63,7 +63,7 @@ static cadre_status evaluator_begin(struct cadre_error *error)
 
 /* --- waiting for something to evaluate --- */
 
-/* Whether there is: *ret_final: and nothing will follow. */
+/* Whether there is something new; *ret_final: and nothing will follow. */
 static cadre_status evaluator_look(
     bool *ret_new, bool *ret_final, struct progress_note *ret_note, struct cadre_error *error)
 {
@@ -76,7 +76,7 @@ static cadre_status evaluator_look(
     cadre_status status = progress_note_read(evaluator.ps_job, ret_note, error);
     *ret_new = status == CADRE_OK &&
                (ret_note->pushes != evaluator.seen.pushes || ret_note->step != evaluator.seen.step);
-    return *ret_final ? CADRE_OK : status; /* servers that are gone by now are no fault */
+    return *ret_final ? CADRE_OK : status; /* servers that have exited by now are no fault */
 }
 
 /* Until `until_us`, or the end of the job. */
@@ -137,7 +137,7 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
     }
     cadre_status status = evaluator_next(interval_s, &error);
     if (status == CADRE_CANCELLED) {
-        status = CADRE_OK; /* the job was over before it began, or its servers are gone */
+        status = CADRE_OK; /* the job was over before it began, or its servers have exited */
         evaluator.over = true;
     }
     if (status != CADRE_PENDING && status != CADRE_OK) {
@@ -157,7 +157,7 @@ bool cadre_next_evaluation(double interval_s, uint64_t *ret_step)
     return true;
 }
 
-/* --- what it finds out --- */
+/* --- its results --- */
 
 static cadre_status keep_metric(const char *name, double value, struct cadre_error *error)
 {
@@ -204,7 +204,7 @@ cadre_status cadre_report_evaluation(const char *name, double value)
     return api_return(evaluator_report(name, value, &error), &error);
 }
 
-/* Whether the job already knows why it ends, or has to be told. */
+/* Prints it, unless the coordinator reports why the job ends. */
 static void print_failure(void)
 {
     struct ps_job_state *ps_job = evaluator.ps_job;

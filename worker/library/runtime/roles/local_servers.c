@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A ps job by hand: its workers and servers as threads of the chief's process, with one
+ * directory each. chief.c begins and ends it. */
 #include "worker/library/runtime/roles/local_servers.h"
 
 #include <errno.h>
@@ -32,7 +34,7 @@ struct local_servers {
     struct local_server *each; /* [workers + servers], by slot less 1 */
 };
 
-/* --- who they are to each other --- */
+/* --- the directories --- */
 
 static cadre_status make_each(struct local_servers *local_servers, struct cadre_error *error)
 {
@@ -58,20 +60,21 @@ static struct task_member member_of(const struct ps_job_state *ps_job)
         .address = ps_job->address};
 }
 
-/* Nobody else may come in: the key is drawn here, and known to this process alone. */
+/* Other processes cannot connect, because the key is drawn here and stays in this process. */
 static cadre_status send_to_each(struct local_servers *local_servers, struct cadre_error *error)
 {
     uint32_t count = local_servers->workers + local_servers->servers;
     struct task_members sent_end = {.generation = {.number = 1}, .member_count = count + 1};
     struct task_member *members = calloc(sent_end.member_count, sizeof *members);
     if (members == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a crew");
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a job with parameter servers");
     }
     if (getrandom(sent_end.key, sizeof sent_end.key, 0) != (ssize_t)sizeof sent_end.key ||
         getrandom(&sent_end.generation.nonce, sizeof sent_end.generation.nonce, 0) !=
             (ssize_t)sizeof sent_end.generation.nonce) {
         free(members);
-        return cadre_error_errno(error, errno, "draw the key of the crew");
+        return cadre_error_errno(error, errno, "draw the key of the job");
     }
     sent_end.members = members;
     members[0] = member_of(local_servers->chief);
@@ -112,7 +115,8 @@ cadre_status local_servers_open(struct ps_job_state *chief, struct cadre_error *
     if (local_servers == NULL || each == NULL) {
         free(local_servers);
         free(each);
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for a crew");
+        return cadre_error_set(
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for a job with parameter servers");
     }
     *local_servers = (struct local_servers){
         .chief = chief, .workers = ps_job->workers, .servers = ps_job->servers, .each = each};
@@ -131,7 +135,7 @@ static void *local_servers_work(void *user)
 {
     struct local_server *local_server = user;
     CADRE_ASSERT(local_server->ps_job->role == ROLE_WORKER);
-    crash_thread("crew worker", local_server->ps_job->index);
+    crash_thread("ps job worker", local_server->ps_job->index);
     struct cadre_error error = {0};
     ps_job_enter(local_server->ps_job);
     cadre_status status = ps_job_connect(local_server->ps_job, closure_is_cancelled, &error);
@@ -149,7 +153,7 @@ static void *local_servers_work(void *user)
 cadre_status local_servers_start_workers(
     struct local_servers *local_servers, struct cadre_error *error)
 {
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are handled by the program's own threads. */
     sigset_t all;
     sigset_t before;
     int errnum = 0;

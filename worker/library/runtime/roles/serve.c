@@ -23,7 +23,7 @@ static cadre_status serve_check(const struct environment *environment, struct ca
     if (ps_job_current() != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "cadre_serve was called in %s %" PRIu32
-            " of a crew that is at work; call it once, in tasks where cadre_task_serves() says so",
+            " of a job that is at work; call it once, in tasks where cadre_task_serves() says so",
             role_name(ps_job_current()->role), ps_job_current()->index);
     }
     if (environment->role == ROLE_WORKER || environment->role == ROLE_SERVER) {
@@ -33,7 +33,7 @@ static cadre_status serve_check(const struct environment *environment, struct ca
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
         "cadre_serve was called in %s%s, which has nothing to serve; call it only where "
         "cadre_task_serves() says so",
-        environment->role == ROLE_NONE ? "a task of no crew" : "the ",
+        environment->role == ROLE_NONE ? "a task of no job with parameter servers" : "the ",
         role_name(environment->role));
 }
 
@@ -68,7 +68,7 @@ static cadre_status serve_closures(struct ps_job_state *ps_job, struct cadre_err
     return closure_worker_run(ps_job, error);
 }
 
-/* The job may be over, in order or not, wherever it stands. */
+/* The job may be over, in order or not, whatever the task does at that time. */
 static cadre_status serve_settle(
     struct ps_job_state *ps_job, cadre_status status, struct cadre_error *error)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of variables as one file of tensors, for other programs. */
+ * Values of variables as one file of tensors, for other programs. The program calls cadre_export.
+ * */
 #include "cadre/export.h"
 
 #include <stdio.h>
@@ -26,14 +27,14 @@
 
 #define PIECE_BYTES ((size_t)4 << 20) /* of a variable on a device, read at a time */
 
-/* What a tensor of the file is made of: a variable, or one that is streamed. */
+/* What a tensor of the file is read from: a variable, or a streamed one. */
 struct source {
     const cadre_variable *variable; /* NULL: streamed */
     uint32_t streamed;
 };
 
 struct exporting {
-    const char *path; /* as the program says */
+    const char *path; /* as the program gave it */
     const cadre_signature *signatures;
     uint32_t count;
     struct safetensors_entry *entries;
@@ -42,7 +43,7 @@ struct exporting {
     struct first_task first;
 };
 
-/* --- what goes into it --- */
+/* --- the contents --- */
 
 static void add_variable(
     struct exporting *exporting, const cadre_variable *variable, const char *name)
@@ -70,7 +71,7 @@ static void add_streamed(struct exporting *exporting, const struct safetensors_e
     exporting->sources[exporting->entry_count++] = (struct source){.streamed = i};
 }
 
-/* All that a model is made of. */
+/* Adds all variables of the model. */
 static cadre_status add_all(
     const cadre_strategy *strategy, struct exporting *exporting, struct cadre_error *error)
 {
@@ -218,8 +219,8 @@ static cadre_status write_file(cadre_strategy *strategy, struct exporting *expor
     return checkpoint_file_end(file, error);
 }
 
-/* A relative path is one of the folder that the program's outputs go to. */
-static cadre_status export_place(const cadre_strategy *strategy, const char *path,
+/* A relative path is in the folder of the program's outputs. */
+static cadre_status export_target(const cadre_strategy *strategy, const char *path,
     char **ret_folder, const char **ret_name, struct cadre_error *error)
 {
     const char *slash = strrchr(path, '/');
@@ -242,7 +243,7 @@ static cadre_status export_first(cadre_strategy *strategy, void *user, struct ca
     struct checkpoint_file file;
     CADRE_FREE_AT_EXIT char *folder = NULL;
     const char *name = NULL;
-    CADRE_TRY(export_place(strategy, exporting->path, &folder, &name, error));
+    CADRE_TRY(export_target(strategy, exporting->path, &folder, &name, error));
     cadre_status status = checkpoint_file_begin(&file, folder, name, error);
     if (status == CADRE_OK) {
         status = write_file(strategy, exporting, &file, error);
@@ -293,7 +294,7 @@ static cadre_status export_all(
     CADRE_TRY(check_path(exporting->path, error));
     CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
     if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
-        return CADRE_OK; /* it has nothing that others do not have */
+        return CADRE_OK; /* it has nothing that others lack */
     }
     CADRE_TRY(export_collect(strategy, exporting, error));
     exporting->first = (struct first_task){

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables that are created of what a file of tensors holds. */
+ * Variables that are created from a file of tensors. */
 #include <string.h>
 
 #include "cadre/export.h"
@@ -23,13 +23,13 @@ static struct variable_plan plan_of(cadre_strategy *strategy, const struct resto
         .options = &plain};
 }
 
-/* What a program registers is no variable. */
+/* Registered state is no variable. */
 static bool is_registered(const struct restored_tensor *tensor)
 {
     return strncmp(tensor->name, REGISTERED_PREFIX, strlen(REGISTERED_PREFIX)) == 0;
 }
 
-/* All can be created, or none is. */
+/* Checks before the first is created: all can be created, or none is. */
 static cadre_status check_all(
     cadre_strategy *strategy, const struct restoration *file, struct cadre_error *error)
 {
@@ -50,7 +50,7 @@ static cadre_status check_all(
     return CADRE_OK;
 }
 
-/* They begin with what the strategy's restoration holds, which is the file meanwhile. */
+/* They begin with values of the strategy's restoration, which is the file meanwhile. */
 static cadre_status create_all(
     cadre_strategy *strategy, struct restoration *file, struct cadre_error *error)
 {

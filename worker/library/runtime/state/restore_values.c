@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values out of a checkpoint into a job that begins anew, and how the two fit. */
+ * cadre_restore: values of a file into a job from the beginning, and the report of how they fit.
+ * The program calls it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 
 #define NAMES_SHOWN 3
 
-/* Whether the program has something of that name. */
+/* Whether the program has a variable or state of that name. */
 static bool is_taken(const cadre_strategy *strategy, const char *name)
 {
     return variable_lookup(strategy, name) != NULL || registered_has_name(strategy, name) ||
@@ -38,12 +39,12 @@ struct report {
     uint32_t restored;
 };
 
-static void restore_values_note(struct report *report, const char *name, uint32_t place)
+static void restore_values_note(struct report *report, const char *name, uint32_t index)
 {
     size_t size = strlen(name) + 1;
     if (report->pointers != NULL) {
         memcpy(report->text + report->bytes, name, size);
-        report->pointers[place] = report->text + report->bytes;
+        report->pointers[index] = report->text + report->bytes;
     }
     report->bytes += size;
 }
@@ -54,7 +55,7 @@ static void go_over_streamed(const cadre_strategy *strategy, struct report *repo
     for (uint32_t i = 0; i < streamed_count(strategy); i++) {
         struct safetensors_entry entry;
         if (streamed->ops->is_part(streamed, i)) {
-            continue; /* it comes with its variable, or begins anew */
+            continue; /* it comes with its variable, or begins again */
         }
         streamed->ops->describe(streamed, i, &entry);
         if (restoration_find(strategy->state_part->restoration, entry.name) != NULL) {
@@ -104,7 +105,7 @@ static cadre_status make_report(
     char *memory = malloc(pointers + report.bytes);
     if (memory == NULL) {
         return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of what was not found");
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of missing values");
     }
     report.pointers = (const char **)(void *)memory;
     report.text = memory + pointers;
@@ -162,7 +163,7 @@ static cadre_status check_match(
 
 /* --- giving values --- */
 
-/* All that is there fits, or nothing is touched. */
+/* All values fit, or nothing is changed. */
 static cadre_status check_all(
     cadre_strategy *strategy, const struct restoration *restoration, struct cadre_error *error)
 {

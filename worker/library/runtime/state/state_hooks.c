@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The state as a part of a strategy: its checkpoints before steps, and its bytes and text from
+ * the source to members that lack it. The strategy's hooks call it. */
 #include "worker/library/runtime/state/state_hooks.h"
 
 #include <inttypes.h>
@@ -21,7 +23,7 @@
 #include "worker/library/runtime/state/create/variable_name.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* --- its life --- */
+/* --- opening and closing --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -77,7 +79,7 @@ static void loop_point(cadre_strategy *strategy, enum loop_point loop_point, boo
 
 static cadre_status state_hooks_begin(struct step_order *order, struct cadre_error *error)
 {
-    (void)error; /* one that is missing stops no training */
+    (void)error; /* a missing checkpoint stops no training */
     restoration_close_reader(order->strategy->state_part->restoration);
     checkpoint_at_step(order->strategy);
     return CADRE_OK;
@@ -136,7 +138,7 @@ static cadre_status state_hooks_prepare(
 static cadre_status read_text(
     void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
-    (void)error; /* it is in the host's memory */
+    (void)error; /* copying in the host's memory cannot fail */
     const struct state_part *part = user;
     CADRE_ASSERT(offset + bytes <= part->text_bytes);
     memcpy(into, part->text + offset, bytes);
@@ -189,7 +191,7 @@ static cadre_status write_space(void *user, uint64_t total, size_t offset, const
     return bytes > 0 ? state_write(strategy, offset, from, bytes, error) : CADRE_OK;
 }
 
-/* The variables that are where the state comes from, and that this program has not created. */
+/* Makes the variables of the source's state that this program has not created. */
 static cadre_status make_variables(cadre_strategy *strategy, struct cadre_error *error)
 {
     const struct state_part *part = strategy->state_part;
@@ -235,7 +237,7 @@ static cadre_status read_taken(
     cadre_status status =
         manifest_decode(strategy, part->text, part->text_bytes, &position, NULL, error);
     if (status != CADRE_OK && strategy->state == STATE_WARM) {
-        strategy->failed = *error; /* it is no use to the job, and ends alone */
+        strategy->failed = *error; /* the job does not use it, and it ends alone */
     }
     return status;
 }
@@ -251,7 +253,7 @@ static cadre_status state_hooks_install(
     CADRE_ASSERT(!strategy->state_part->receiving);
     if (install_mode == INSTALL_JOINED) {
         registered_received(strategy);
-        restore_close(strategy); /* of one that is rank 0, or was before */
+        restore_close(strategy); /* of a task that is rank 0, or was before */
     }
     return CADRE_OK;
 }

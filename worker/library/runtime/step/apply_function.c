@@ -16,7 +16,7 @@ static void run_replica(uint32_t local, void *user)
     if (replica->apply.first == NULL) {
         return;
     }
-    struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+    struct cadre_error ignored; /* a launch that failed is returned by the next step */
     CADRE_ASSERT(replica->apply.count <= APPLY_MAX);
     CADRE_ASSERT(!replica->active);
     hooks_bind(strategy, replica, &ignored);
@@ -36,7 +36,7 @@ void apply_run(cadre_strategy *strategy)
     CADRE_ASSERT(!atomic_load(&strategy->step.running));
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
         if (strategy->replicas[i].apply.first != NULL) {
-            atomic_store(&strategy->step.running, true); /* for other threads it is one */
+            atomic_store(&strategy->step.running, true); /* for other threads it is a step */
             replica_pool_run(strategy->pool, run_replica, strategy);
             atomic_store(&strategy->step.running, false);
             return;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A thread that watches the local replicas of a step: who waits for whom, since when; it warns,
+ * reports, and ends the process. strategy_lifecycle/ opens it. */
 #include "worker/library/runtime/step/hang_watch.h"
 
 #include <inttypes.h>
@@ -17,14 +19,14 @@
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define NAMED_US (10 * CADRE_US_PER_S)
-#define AGAIN_US (5 * CADRE_US_PER_S) /* the coordinator hears of it while it lasts */
+#define AGAIN_US (5 * CADRE_US_PER_S) /* between two reports to the coordinator */
 #define LOOK_US  (CADRE_US_PER_S / 2)
 #define LATE_US                                                                                    \
-    CADRE_US_PER_S  /* behind the time of a collective: who comes then fails the step              \
+    CADRE_US_PER_S  /* beyond the time of a collective, in which the replica itself fails the step \
                      */
 #define LOOKS_MIN 8 /* in the time of a collective */
 
-/* How long the others have waited for one replica at one place. */
+/* How long the others have waited for one replica, at one point of it. */
 struct waiting {
     uint64_t step; /* steps begun then */
     uint32_t collectives;
@@ -36,7 +38,7 @@ struct hang_watch {
     cadre_strategy *strategy;
     uint64_t limit_us; /* 0: for ever */
     uint64_t look_us;
-    uint64_t unreported_us; /* since the coordinator was told last */
+    uint64_t unreported_us; /* since the last report to the coordinator */
     pthread_t thread;
     pthread_mutex_t lock; /* over `closing` */
     pthread_cond_t changed;
@@ -44,9 +46,9 @@ struct hang_watch {
     struct waiting waiting[]; /* by local id */
 };
 
-/* --- who hangs --- */
+/* --- which replica hangs --- */
 
-/* What all replicas do at one moment. */
+/* The activity of all replicas at one moment. */
 struct view {
     uint64_t step;
     uint32_t least;     /* collectives that a working replica has begun */
@@ -68,7 +70,7 @@ static struct view view_of(const cadre_strategy *strategy)
         unsigned doing = atomic_load(&replica->doing);
         meet += doing == REPLICA_IN_MERGE ? 1 : 0;
         away += doing == REPLICA_IDLE ? 1 : 0;
-        most = begun > most ? begun : most; /* who gave up waiting is away already */
+        most = begun > most ? begun : most; /* one that gave up waiting has left it already */
         if (doing == REPLICA_RUNNING) {
             view.least = begun < view.least ? begun : view.least;
         }
@@ -90,7 +92,7 @@ static bool hang_watch_holds(const struct view *view, const cadre_replica *repli
            atomic_load(&replica->collectives) == view->least;
 }
 
-/* --- what follows --- */
+/* --- reports --- */
 
 static struct task_hang hang_of(const struct view *view, const cadre_replica *replica)
 {
@@ -138,7 +140,7 @@ static void hang_watch_name(const cadre_strategy *strategy, const struct task_ha
     show_warning("%s for 10 s, and the other replicas of its task wait for it", text);
 }
 
-/* Nothing of the program may be waited for: another thread of it may hold any lock. */
+/* Waits for nothing of the program, because another thread of it may hold any lock. */
 static void hang_watch_end(const struct hang_watch *watch, const struct task_hang *hang)
 {
     char text[128];
@@ -152,7 +154,7 @@ static void hang_watch_end(const struct hang_watch *watch, const struct task_han
     _exit(1);
 }
 
-/* The first replica that hangs, and how many others do. */
+/* Reports the first replica that hangs, and how many others do. */
 static void hang_watch_report(
     struct hang_watch *watch, const struct task_hang *hang, uint64_t waited_us, bool news)
 {
@@ -220,8 +222,8 @@ static struct timespec hang_watch_after(uint64_t us)
     return until;
 }
 
-/* A process that was stopped for an hour has not waited for one: what passes between two looks
- * counts twice the time that was to pass, at most. */
+/* A process that was stopped for an hour has not waited for one: the time between two looks counts
+ * as twice the planned one at most. */
 static void *watch_on(void *user)
 {
     struct hang_watch *watch = user;
@@ -244,7 +246,7 @@ static void *watch_on(void *user)
 
 static int hang_watch_start(struct hang_watch *watch)
 {
-    sigset_t all; /* signals are the program's */
+    sigset_t all; /* signals are handled by the program's threads */
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

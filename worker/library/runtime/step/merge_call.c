@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * cadre_merge_call: the meeting of the local replicas, the function, and all ways in which a
+ * meeting ends without it. Replica functions call it; run.c and run_replica.c report who has
+ * returned. */
 #include "worker/library/runtime/step/merge_call.h"
 
 #include <pthread.h>
@@ -15,14 +18,14 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
-/* What one replica came with. On the stack of its thread, which waits. */
+/* One replica in the meeting, with its arguments. On the stack of its thread, which waits. */
 struct merge_arrival {
     cadre_merge_function function;
     cadre_tensor *const *inputs;
     uint32_t n_inputs;
     uint32_t n_outputs;
     void *user;
-    cadre_tensor **outputs;    /* filled in before the meeting is over ... */
+    cadre_tensor **outputs;    /* filled in before the meeting ends ... */
     struct cadre_error *error; /* ... or this; code OK: it did not fail */
     bool over;
     bool programs; /* it failed in the program's function */
@@ -34,7 +37,7 @@ struct merge {
     pthread_cond_t changed;
     atomic_uint returned;     /* the first replica whose function is over: its id + 1; 0: none */
     struct cadre_error cause; /* code not OK: it was over with a failure */
-    struct merge_arrival *arrivals[]; /* by local id; NULL: not there */
+    struct merge_arrival *arrivals[]; /* by local id; NULL: not in the meeting */
 };
 
 cadre_status merge_open(cadre_strategy *strategy, struct cadre_error *error)
@@ -73,7 +76,7 @@ void merge_begin(cadre_strategy *strategy)
 
 /* --- the end of a meeting --- */
 
-/* Under the lock: those that have come go on, with this failure or (NULL) what they came for. */
+/* Under the lock: those in the meeting go on, with this failure or (NULL) with their outputs. */
 static void end_meeting(cadre_strategy *strategy, const struct cadre_error *failure, bool programs)
 {
     struct merge *merge = strategy->merge;
@@ -94,7 +97,7 @@ static void end_meeting(cadre_strategy *strategy, const struct cadre_error *fail
     pthread_cond_broadcast(&merge->changed);
 }
 
-/* Under the lock: of those that wait; NULL: nobody does. */
+/* Under the lock: the first of those that wait; NULL: none does. */
 static const cadre_replica *first_arrived(const cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
@@ -105,8 +108,8 @@ static const cadre_replica *first_arrived(const cadre_strategy *strategy)
     return NULL;
 }
 
-/* One returned with a failure. Those that wait, and those that are on their way here, did nothing
- * wrong: ABORTED, as where a collective ends for one that failed. */
+/* One returned with a failure. Those that wait, and those that will come, have made no mistake:
+ * ABORTED, as where a collective ends for one that failed. */
 static void end_for_failure(cadre_strategy *strategy, const struct cadre_error *failure)
 {
     struct merge *merge = strategy->merge;
@@ -172,7 +175,7 @@ static cadre_status check_output(const cadre_strategy *strategy, const cadre_per
 {
     if ((output != NULL) != (at < wanted)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the function of cadre_merge_call %s output %u, and it was asked for %u outputs",
+            "the function of cadre_merge_call %s output %u, and %u outputs were requested of it",
             output != NULL ? "made" : "did not make", at, wanted);
     }
     bool fits =
@@ -190,7 +193,7 @@ static cadre_status check_output(const cadre_strategy *strategy, const cadre_per
     return CADRE_OK;
 }
 
-/* Each replica gets its component of each. */
+/* Gives each replica its component of each output. */
 static cadre_status hand_out(cadre_strategy *strategy, cadre_per_replica *const outputs[],
     uint32_t n_outputs, struct cadre_error *error)
 {
@@ -225,12 +228,12 @@ static cadre_status call_program(cadre_strategy *strategy, const struct merge_ar
         const char *message = cadre_error_message();
         return cadre_error_set(error, status, "the function of cadre_merge_call: %s",
             message[0] != '\0' ? message
-                               : "it failed and left no message; say why with cadre_fail");
+                               : "it failed and left no message; give one with cadre_fail");
     }
     return balance == CADRE_OK ? CADRE_OK : cadre_error_set(error, balance, "%s", open.text);
 }
 
-/* In the thread of local replica 0, with all of them waiting: nobody else looks at the arrivals. */
+/* In the thread of local replica 0, with all of them waiting: no other thread uses the arrivals. */
 static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *error)
 {
     const struct merge_arrival *arrival = strategy->merge->arrivals[0];
@@ -258,9 +261,9 @@ static cadre_status run_function(cadre_strategy *strategy, struct cadre_error *e
     return status;
 }
 
-/* --- coming together --- */
+/* --- the meeting --- */
 
-/* Under the lock: whether this one fits to the first that came, and nobody is missing for good. */
+/* Under the lock: whether this call equals the first one's, and no replica has returned. */
 static cadre_status check_arrival(
     cadre_replica *replica, const struct merge_arrival *arrival, struct cadre_error *error)
 {
@@ -294,14 +297,14 @@ static cadre_status check_arrival(
     return CADRE_OK;
 }
 
-/* Under the lock: nobody has returned from here, so collectives go on. */
+/* Under the lock: no replica has returned from here, so collectives go on. */
 static void allow_collectives(cadre_strategy *strategy)
 {
     atomic_store(&strategy->step.ended_collectives, UINT32_MAX);
 }
 
-/* Under the lock: until the meeting is over, or all are there and this is the replica whose thread
- * runs the function. */
+/* Under the lock: waits until the meeting is over, or all are in it and this is the replica whose
+ * thread runs the function. */
 static void wait_for_others(cadre_replica *replica, const struct merge_arrival *arrival)
 {
     cadre_strategy *strategy = replica->strategy;
@@ -328,8 +331,8 @@ static void hold_meeting(cadre_strategy *strategy)
     end_meeting(strategy, status == CADRE_OK ? NULL : &failure, true);
 }
 
-/* Keeps a failure, since the function may not look at it. What the program returned must not pass
- * for the loss of a peer. */
+/* Keeps a failure, because the function may not look at it. A status of the program's function must
+ * not be taken for the loss of a peer. */
 static void keep_failure(cadre_replica *replica, const struct cadre_error *error, bool programs)
 {
     struct cadre_error kept = *error;
@@ -351,7 +354,7 @@ static cadre_status merge_call(
     atomic_fetch_add(&strategy->step.meeting, 1);
     cadre_status status = check_arrival(replica, arrival, error);
     if (status == CADRE_OK) {
-        status = step_replica_end(replica, error); /* who makes more collectives is told */
+        status = step_replica_end(replica, error); /* an error if it makes more collectives */
     }
     if (status == CADRE_OK) {
         merge->arrivals[replica->local] = arrival;

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Outputs of replica functions: taken from each replica, compared, lent to the program, and
+ * passed on to a task that was frozen in the step. run.c, run_replica.c and the strategy's hooks
+ * call it. */
 #include "worker/library/runtime/step/outputs.h"
 
 #include <stdlib.h>
@@ -19,13 +22,13 @@ struct outputs_part {
     uint32_t count;
     const char *const *lists[CADRE_OUTPUTS_MAX]; /* the name of each that has had one, as a list */
     struct applied_step applied;
-    struct step_block passed;  /* while a generation forms: what is given, or was taken ... */
+    struct step_block passed;  /* while a generation forms: what is sent, or was taken ... */
     struct adopted_step taken; /* ... and read */
 };
 
 /* --- in a step --- */
 
-/* Each with a reference that is nobody else's. */
+/* Takes each with a reference of its own. */
 static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct cadre_error *error)
 {
     uint32_t missing = count;
@@ -44,7 +47,7 @@ static cadre_status take_outputs(cadre_replica *replica, uint32_t count, struct 
                      replica->id, missing);
 }
 
-/* Always over all places, without a branch: it is done in each step. */
+/* Over all slots, without a branch, because it is done in each step. */
 static uint32_t made_outputs(const cadre_replica *replica)
 {
     uint64_t made = 0;
@@ -67,7 +70,7 @@ static cadre_status refuse_outputs(
                      "replica %u: its function left output %u of %u empty; give it a tensor",
                      replica->id, at, n_outputs)
                : cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                     "replica %u: its function made output %u, and cadre_run was asked for %u "
+                     "replica %u: its function made output %u, and %u were requested of cadre_run "
                      "outputs",
                      replica->id, at, n_outputs);
 }
@@ -124,7 +127,7 @@ cadre_status outputs_agree(const cadre_strategy *strategy, struct cadre_error *e
         for (uint32_t i = 0; i < CADRE_OUTPUTS_MAX && named >> i != 0; i++) {
             const char *a = name_of(first, i);
             const char *b = name_of(other, i);
-            if (a != b) { /* names are kept once */
+            if (a != b) { /* equal names have equal pointers */
                 return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                     "output %u is called '%s' by replica %u and '%s' by replica %u; all give the "
                     "same names in the same order",
@@ -152,8 +155,8 @@ static void drop_lent(struct outputs_part *part)
     part->count = 0;
 }
 
-/* Those of the step before are kept until now: a task that was frozen in it may have asked for
- * them. */
+/* Those of the step before are kept until now, because a task that was frozen in it may have to
+ * adopt them. */
 static void step_outputs_lend(struct step_order *order)
 {
     cadre_strategy *strategy = order->strategy;
@@ -244,7 +247,7 @@ static cadre_status step_outputs_prepare(
 static cadre_status read_block(
     void *user, size_t offset, void *into, size_t bytes, struct cadre_error *error)
 {
-    (void)error; /* it is in the host's memory */
+    (void)error; /* copying in the host's memory cannot fail */
     const struct step_block *block = user;
     CADRE_ASSERT(offset + bytes <= block->size);
     memcpy(into, block->bytes + offset, bytes);
@@ -296,12 +299,12 @@ static cadre_status read_taken(
                : CADRE_OK;
 }
 
-/* Its outputs are the lent ones. */
+/* The adopted step's outputs become the lent ones. */
 static cadre_status step_outputs_install(
     cadre_strategy *strategy, enum install_mode install_mode, struct cadre_error *error)
 {
     struct outputs_part *part = strategy->outputs;
-    (void)install_mode; /* who joins while another one adopts the step is given its outputs, too */
+    (void)install_mode; /* a joiner gets its outputs too, while another task adopts the step */
     (void)error;
     struct adopted_step *taken = &part->taken;
     if (!taken->any) {
@@ -326,7 +329,7 @@ static void step_outputs_cleanup(cadre_strategy *strategy)
     adopted_step_clear(&part->taken);
 }
 
-/* --- its life --- */
+/* --- opening and closing --- */
 
 static cadre_status open_part(cadre_strategy *strategy, struct cadre_error *error)
 {

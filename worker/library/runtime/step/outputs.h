@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What replica functions give back: one value for each output of cadre_run. Those of a step stay
- * lent to the program until the next one is applied: until then a task that was frozen in it may
- * have to adopt them (protocol rule 28). */
+ * The outputs of replica functions: one value for each output of cadre_run. Those of a step stay
+ * lent to the program until the next one is applied, because until then a task that was frozen in
+ * it may have to adopt them (protocol, rule 28). */
 #ifndef CADRE_RUNTIME_STEP_OUTPUTS_H
 #define CADRE_RUNTIME_STEP_OUTPUTS_H
 
@@ -9,15 +9,14 @@
 
 extern const struct strategy_hooks outputs_hooks;
 
-/* Of one replica whose function has returned well, in its thread: INVALID_ARGUMENT when they are
- * not as many as asked for, each with a reference of its own. They are the library's then. */
+/* Takes those of one replica whose function returned OK, in its thread: INVALID_ARGUMENT when they
+ * are not as many as requested, each with a reference of its own. They are the library's then. */
 cadre_status outputs_take(cadre_replica *replica, uint32_t n_outputs, struct cadre_error *error);
 
-/* All have returned well: INVALID_ARGUMENT when local replicas have given outputs of other names.
- */
+/* All have returned OK: INVALID_ARGUMENT when local replicas have given outputs of other names. */
 cadre_status outputs_agree(const cadre_strategy *strategy, struct cadre_error *error);
 
-/* Of all replicas: what was not lent ends. */
+/* Of all replicas: releases what was not lent. */
 void outputs_drop(cadre_strategy *strategy);
 
 /* The step of `order` is applied here: it is the last one from now on. */

@@ -25,14 +25,14 @@ enum step_end { STEP_DONE, STEP_FAILED, STEP_INTERRUPTED };
 
 /* --- one attempt --- */
 
-/* The program is the whole job: there is nobody who could be lost, or come instead. Then a replica
- * that did not come to a collective in time is the program's own failure. */
+/* The program is the whole job: no task could be lost, or join. Then a replica that did not come to
+ * a collective in time is the program's own failure. */
 static bool is_alone(const cadre_strategy *strategy)
 {
     return !strategy->environment->attached && strategy->roster.member_count == 1;
 }
 
-/* The cause, not what followed from it: an interruption only when nothing failed by itself. */
+/* The first cause, not its consequences: an interruption only when nothing failed by itself. */
 static enum step_end step_run_verdict(const cadre_strategy *strategy, struct cadre_error *error)
 {
     enum step_end end = STEP_DONE;
@@ -63,7 +63,7 @@ static enum step_end step_run_verdict(const cadre_strategy *strategy, struct cad
     return end == STEP_INTERRUPTED && is_alone(strategy) ? STEP_FAILED : end;
 }
 
-/* The step is behind this task, wherever it was applied. */
+/* The step is over for this task, whichever task applied it. */
 static void leave_behind(cadre_strategy *strategy)
 {
     strategy->step.collectives_begun = 0;
@@ -87,7 +87,7 @@ static cadre_status step_run_commit(struct step_order *order, struct cadre_error
     return CADRE_OK;
 }
 
-/* All replicas, once, in the generation at hand. */
+/* All replicas, once, in the current generation. */
 static enum step_end step_run_attempt(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
@@ -125,7 +125,7 @@ static cadre_status step_run_adopt(struct step_order *order, struct cadre_error 
     return CADRE_OK;
 }
 
-/* Nothing of the step is left, so its generation may stand still in order. */
+/* Nothing of the step is left, so its generation may pause in order. */
 static cadre_status regroup_before(
     cadre_strategy *strategy, struct cadre_error *cause, struct cadre_error *error)
 {
@@ -140,7 +140,7 @@ static cadre_status regroup_before(
     return strategy_regroup(strategy, cause, error);
 }
 
-/* Here or where the state then comes from. */
+/* Runs the step, or adopts it. */
 static cadre_status run_step(struct run *run, struct cadre_error *error)
 {
     struct step_order *order = &run->order;
@@ -198,8 +198,8 @@ static cadre_status check_call(const struct run *run, struct cadre_error *error)
     if (order->n_outputs > CADRE_OUTPUTS_MAX ||
         (order->n_outputs > 0 && order->ret_outputs == NULL)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the step was asked for %u outputs%s; at most %d are possible, each with a place",
-            order->n_outputs, order->ret_outputs == NULL ? " without places for them" : "",
+            "%u outputs were requested of the step%s; at most %d are possible, each with a place",
+            order->n_outputs, order->ret_outputs == NULL ? " without an array for them" : "",
             CADRE_OUTPUTS_MAX);
     }
     if (order->input != NULL) {
@@ -211,7 +211,7 @@ static cadre_status check_call(const struct run *run, struct cadre_error *error)
     return hooks_check(order, error);
 }
 
-/* The program's loop has come to a step: this task is where the others are, and so is its state. */
+/* The program's loop has come to a step: this task joins the others, and receives the state. */
 static cadre_status come_to_step(struct step_order *order, struct cadre_error *error)
 {
     cadre_strategy *strategy = order->strategy;
@@ -234,7 +234,7 @@ static cadre_status run_with_values(struct run *run, struct cadre_error *error)
     CADRE_ASSERT(order->n_outputs <= CADRE_OUTPUTS_MAX);
     bool memory = true;
     order->values = values;
-    per_replica_keep(order->input); /* it may be an output, whose place the next ones take */
+    per_replica_keep(order->input); /* it may be an output, which the next ones replace */
     for (uint32_t i = 0; i < order->n_outputs; i++) {
         values[i] = per_replica_new(order->strategy->local_replicas, 1);
         memory = memory && values[i] != NULL;

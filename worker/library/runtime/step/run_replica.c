@@ -33,7 +33,7 @@ static cadre_status call_function(
         inputs[i] = *per_replica_at(run->order.input, i, replica->local);
     }
     replica->inputs = inputs;
-    /* Whatever failed on this thread before has nothing to do with this function. */
+    /* An earlier failure on this thread does not belong to this function. */
     cadre_error_publish(&none);
     struct tensor_return_slots targets;
     tensor_return_slots_enter(&targets, replica->outputs, CADRE_OUTPUTS_MAX);
@@ -51,7 +51,7 @@ static cadre_status call_function(
     const char *message = cadre_error_message();
     if (message[0] == '\0') {
         return cadre_error_set(error, status,
-            "replica %u: its function returned %s and left no message; say why with cadre_fail",
+            "replica %u: its function returned %s and left no message; give one with cadre_fail",
             replica->id, cadre_status_name(status));
     }
     return cadre_error_set(error, status, "replica %u: %s", replica->id, message);
@@ -62,7 +62,7 @@ bool run_lost_peers(const cadre_replica *replica)
     return strategy_is_peer_failure(replica->collective_failed.code);
 }
 
-/* Its function, and what belongs to it: what it left with the parts ends with it. */
+/* Its function, and what follows it in each part. */
 static cadre_status run_function(struct run *run, cadre_replica *replica)
 {
     const cadre_strategy *strategy = replica->strategy;

@@ -19,7 +19,7 @@ struct run {
 /* For replica_pool_run, with a struct run. Leaves status and error in the replica. */
 void run_replica(uint32_t local, void *user);
 
-/* Its part ended for want of others: whatever its function made of that is not its own failure. */
+/* Its part ended because peers were lost: the status of its function is not its own failure. */
 bool run_lost_peers(const cadre_replica *replica);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A step's outputs as one block of bytes, and back. outputs.c makes and reads it when a task
+ * adopts a step. */
 #include "worker/library/runtime/step/step_block.h"
 
 #include <stdlib.h>
@@ -80,7 +82,7 @@ static cadre_status write_tensor(
     return write_content(at, tensor, error);
 }
 
-/* An output's name; none has no bytes. */
+/* The bytes of an output's name; 0 without one. */
 static uint32_t name_bytes(const cadre_per_replica *output)
 {
     return output->names == NULL ? 0 : (uint32_t)strlen(output->names[0]);
@@ -116,7 +118,7 @@ cadre_status step_block_make(const struct applied_step *applied, cadre_per_repli
             "no memory for the %zu bytes that the last step gave", size);
     }
     struct block_head head;
-    memset(&head, 0, sizeof head); /* padding too: it travels */
+    memset(&head, 0, sizeof head); /* padding too, because it is sent */
     head.applied = *applied;
     head.output_count = output_count;
     head.replicas = local_replicas;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A step that a task was frozen in while others applied it: the task takes the step's outputs over
- * with the state (protocol rule 28). */
+ * with the state (protocol, rule 28). */
 #ifndef CADRE_RUNTIME_STEP_BLOCK_H
 #define CADRE_RUNTIME_STEP_BLOCK_H
 
@@ -8,7 +8,7 @@
 #include "common/base/error.h"
 #include "common/model/task_message.h"
 
-/* The last step that was applied: what a task gets that was frozen in it (protocol rule 28). */
+/* The last step that was applied, for a task that was frozen in it. */
 struct applied_step {
     bool known; /* applied in this process, or taken over; its outputs are lent */
     uint64_t position;
@@ -28,16 +28,18 @@ cadre_status step_block_make(const struct applied_step *applied, cadre_per_repli
     uint32_t output_count, uint32_t local_replicas, struct step_block *ret_block,
     struct cadre_error *error);
 
-/* What came. INVALID_ARGUMENT when it is not whole. The values are the caller's to release. */
+/* A block that was received. */
 struct adopted_step {
-    bool any; /* something was taken, and is whole */
+    bool any; /* a block was taken, and is whole */
     struct applied_step applied;
     uint32_t output_count;
     cadre_per_replica *outputs[CADRE_OUTPUTS_MAX];
 };
+/* Reads it. INVALID_ARGUMENT when it is not whole. The values are the caller's to release. */
 cadre_status step_block_read(const struct step_block *block, uint32_t local_replicas,
     struct adopted_step *ret_step, struct cadre_error *error);
 
+/* Releases its values, and zeroes it. */
 void adopted_step_clear(struct adopted_step *step);
 
 #endif

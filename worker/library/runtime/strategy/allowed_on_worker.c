@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the strategy of a crew's worker is not for: all that is about the job's own state, which the
- * chief has, and about the ledger's steps, of which closures are none. */
+ * Calls that the strategy of a ps job's worker refuses: those of the job's own state, which the
+ * chief has, and of the ledger's steps, of which closures are none. */
 #include <string.h>
 
 #include "common/pure/assert.h"

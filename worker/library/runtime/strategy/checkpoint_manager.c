@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program says about its checkpoints before it has a strategy. */
+ * The program's own settings of checkpoints, before it has a strategy. */
 #include "cadre/checkpoint.h"
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"

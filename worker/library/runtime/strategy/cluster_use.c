@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cluster that a program says it is of, and the cluster that its job is. */
+ * The cluster that the program sets for itself, and the cluster of its job. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ cadre_status cadre_cluster_resolver_use(const cadre_cluster_resolver *resolver)
 
 /* --- the job that runs --- */
 
-/* The workers by their rank, where their replicas meet. */
+/* The workers by their rank, with the addresses of their meshes. */
 static cadre_status cluster_use_describe(
     const cadre_strategy *strategy, cadre_cluster_spec *spec, struct cadre_error *error)
 {
@@ -71,7 +71,7 @@ static cadre_status find_job(cadre_cluster_resolver **ret_resolver, struct cadre
     if (program_environment() == NULL || strategy == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             "%s was called without a strategy, and before it the job's tasks are not known; call "
-            "it while the strategy lives",
+            "it while the strategy is open",
             function);
     }
     if (program_cluster() != NULL) {

@@ -19,7 +19,7 @@ struct device_list {
 cadre_status device_list_make(
     uint32_t count, struct device_list *ret_list, struct cadre_error *error);
 
-/* Frees what it has; an empty one is allowed. */
+/* Frees it; an empty one is allowed. */
 void device_list_clear(struct device_list *list);
 
 #endif

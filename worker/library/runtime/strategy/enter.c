@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every call with a strategy asks first. */
+ * The checks at the beginning of every call with a strategy. */
 #include "cadre/strategy.h"
 #include "common/pure/assert.h"
 #include "worker/library/device/argument.h"
@@ -8,7 +8,7 @@
 #include "worker/library/runtime/strategy/scope.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* By hand workers are threads of the chief's program, and know its strategy. */
+/* By hand workers are threads of the chief's program, and can read its strategy. */
 bool strategy_is_on_worker(const cadre_strategy *strategy)
 {
     CADRE_ASSERT(strategy != NULL);
@@ -23,7 +23,7 @@ static cadre_status refuse_ended(const char *function, struct cadre_error *error
         function);
 }
 
-/* That it is called in a place where a strategy can be used. */
+/* FAILED_PRECONDITION where this thread can use no strategy, or not this one. */
 static cadre_status check_pointer(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {

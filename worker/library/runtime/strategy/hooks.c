@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Calls the hooks of all parts of a strategy for one moment, up or down the list. step/,
+ * regroup/ and strategy_lifecycle/ call it. */
 #include "worker/library/runtime/strategy/hooks.h"
 
 #include <string.h>
@@ -11,15 +13,16 @@
         sizeof(void (*)(void)))
 
 void hooks_list(
-    const struct strategy_hooks *const parts[], uint32_t count, struct strategy_hook_list *ret_list)
+    const struct strategy_hooks *const tables[], uint32_t count,
+    struct strategy_hook_list *ret_list)
 {
     static void (*const none)(void) = NULL;
     CADRE_ASSERT(count <= 32);
-    *ret_list = (struct strategy_hook_list){.parts = parts};
+    *ret_list = (struct strategy_hook_list){.tables = tables};
     for (size_t moment = 0; moment < STRATEGY_HOOK_COUNT; moment++) {
         size_t at = offsetof(struct strategy_hooks, open) + moment * sizeof none;
         for (uint32_t i = 0; i < count; i++) {
-            bool has = memcmp((const char *)parts[i] + at, &none, sizeof none) != 0;
+            bool has = memcmp((const char *)tables[i] + at, &none, sizeof none) != 0;
             ret_list->having[moment] |= has ? UINT32_C(1) << i : 0;
         }
     }
@@ -30,19 +33,19 @@ static uint32_t hooks_having(const cadre_strategy *strategy, size_t moment)
     return strategy->hooks.having[moment];
 }
 
-/* The next one of those that are left, which are not none: from top to bottom, or upwards. */
+/* The next of the hooks that are left, of which there is one: from top to bottom, or upwards. */
 static const struct strategy_hooks *next_down(const cadre_strategy *strategy, uint32_t *left)
 {
     int at = __builtin_ctz(*left);
     *left &= *left - 1;
-    return strategy->hooks.parts[at];
+    return strategy->hooks.tables[at];
 }
 
 static const struct strategy_hooks *next_up(const cadre_strategy *strategy, uint32_t *left)
 {
     int at = 31 - __builtin_clz(*left);
     *left &= ~(UINT32_C(1) << at);
-    return strategy->hooks.parts[at];
+    return strategy->hooks.tables[at];
 }
 
 cadre_status hooks_open(cadre_strategy *strategy, struct cadre_error *error)

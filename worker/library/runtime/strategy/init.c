@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program's beginning, and an end that was forgotten. */
+ * A program's beginning, and a warning at an end without cadre_finish. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,8 +15,8 @@
 
 static pid_t begun_by; /* the process that called cadre_init: a child of it has no task */
 
-/* The process ends. What it has said last is heard; and a program that forgets cadre_finish
- * succeeds, as far as anybody can see, and leaves nothing. */
+/* The process ends: its last message is still sent. A program without cadre_finish exits with
+ * success and saves nothing, so that is a warning. */
 static void look_back(int exit_status, void *user)
 {
     CADRE_ASSERT(begun_by != 0);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Which strategy is current for a thread: scopes, workers, the process's own. The program enters
+ * and leaves scopes; enter.c checks them in each call. */
 #include "worker/library/runtime/strategy/scope.h"
 
 #include <stdatomic.h>
@@ -12,7 +14,7 @@ static _Thread_local struct scope thread_scope;
 static _Thread_local cadre_strategy *worker_strategy;
 static _Atomic(cadre_strategy *) process_strategy;
 
-/* The scopes of a strategy end with it, and with them those outside of it. */
+/* The scopes of a strategy end with it, and so do those outside of them. */
 static struct scope *scope_of_thread(void)
 {
     struct scope *scope = &thread_scope;
@@ -97,7 +99,7 @@ void scope_forget(cadre_strategy *strategy)
     atomic_compare_exchange_strong(&process_strategy, &itself, NULL);
 }
 
-/* FAILED_PRECONDITION, or INVALID_ARGUMENT: not one to be made current. NULL is the default one. */
+/* FAILED_PRECONDITION, or INVALID_ARGUMENT: it cannot be made current. NULL is the default one. */
 static cadre_status strategy_scope_check(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error)
 {
@@ -111,7 +113,7 @@ static cadre_status strategy_scope_check(
 
 /* --- public --- */
 
-/* NULL stands for the default strategy. */
+/* NULL means the default strategy. */
 static cadre_strategy *strategy_scope_named(cadre_strategy *strategy)
 {
     return strategy_is_default(strategy) ? NULL : strategy;

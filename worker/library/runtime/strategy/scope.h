@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which strategy functions without a strategy argument mean: that of the innermost context of the
+ * Which strategy functions without a strategy argument use: that of the innermost context of the
  * calling thread.
  *
  *     replica function, merge call, update    its strategy's (api.h)
  *     cadre_scope_enter                       of this thread, nesting
- *     a crew's worker                         that of the worker whose functions the thread runs
+ *     a ps job's worker                       that of the worker whose functions the thread runs
  *     cadre_strategy_set                      of the process
- *     none of them                            the only strategy that lives, if it is one */
+ *     none of them                            the only strategy that is open, if there is one */
 #ifndef CADRE_RUNTIME_SCOPE_H
 #define CADRE_RUNTIME_SCOPE_H
 
@@ -16,29 +16,30 @@
 struct scope {
     uint32_t default_depth;
     cadre_strategy *strategy;
-    uint64_t number; /* of the strategy: another one may come to live at its address */
+    uint64_t number; /* of the strategy, because another one may be made at its address */
     uint32_t depth;
 };
 
-/* The thread's scopes are put aside, for a function of the program that begins with none; then they
- * come back. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened. */
+/* Puts the thread's scopes aside, for a function of the program that begins with none. */
 struct scope scope_suspend(void);
+/* Restores them. FAILED_PRECONDITION: the function left scopes open, or closed more than it opened.
+ * */
 cadre_status scope_resume(
     const struct scope *scope, const char *function, struct cadre_error *error);
 
-/* What is current as cadre_strategy_current sees it: NULL outside of everything, where that gives
- * the default strategy. */
+/* The current strategy, for cadre_strategy_current; NULL outside of all contexts, where that
+ * returns the default strategy. */
 cadre_strategy *scope_current(void);
 
 /* FAILED_PRECONDITION when another strategy than this one is current ("mixing"). */
 cadre_status scope_require(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* The calling thread runs functions of a crew's worker from now on, whose strategy this is; NULL:
- * of none. */
+/* The calling thread runs functions of a ps job's worker from now on, whose strategy this is; NULL:
+ * no longer. */
 void scope_set_worker(cadre_strategy *strategy);
 
-/* NULL: the calling thread runs nothing for a worker. */
+/* The strategy of that worker; NULL: the calling thread runs nothing for a worker. */
 cadre_strategy *scope_worker(void);
 
 /* The strategy ends: it is no longer the process's. */

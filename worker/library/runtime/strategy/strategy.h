@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a strategy that lives in this process, and the parts that make it up. */
+ * The state of an open strategy, and its parts. */
 #ifndef CADRE_RUNTIME_STRATEGY_H
 #define CADRE_RUNTIME_STRATEGY_H
 
@@ -25,22 +25,22 @@ enum strategy_kind {
     STRATEGY_MIRRORED,
     STRATEGY_MULTI_WORKER_MIRRORED,
     STRATEGY_CENTRAL_STORAGE, /* one storage of each variable; the computation is replicated */
-    STRATEGY_PARAMETER_SERVER /* of a crew's chief: one replica, and what the crew adds */
+    STRATEGY_PARAMETER_SERVER /* of a ps job's chief: one replica, and what the ps job adds */
 };
 
 /* How a strategy came to be. */
 enum strategy_origin {
     STRATEGY_CONSTRUCTED = 0, /* a constructor made it for the program */
     STRATEGY_DEFAULT,         /* it is current outside of all scopes */
-    STRATEGY_OF_WORKER        /* of a crew's worker, for the functions that it runs: closures/ */
+    STRATEGY_OF_WORKER        /* of a ps job's worker, for the functions that it runs: closures/ */
 };
 
 /* What this task has of the job's state. */
 enum strategy_state {
     STATE_PRESENT = 0,
     STATE_WARM,    /* it came later: prepares alone until its program comes to a step, then joins */
-    STATE_RESTORES /* the generation goes on from a checkpoint: variables begin with what it holds,
-                      and where it stands is taken over when all of them are made */
+    STATE_RESTORES /* the generation goes on from a checkpoint: variables begin with its values, and
+                      its position is taken over when all of them are made */
 };
 
 struct device;
@@ -58,35 +58,35 @@ struct worker_strategy;
 struct cadre_strategy {
     enum strategy_kind kind;
     enum strategy_origin origin;
-    uint64_t number; /* of those that this process has made: no other ever has it */
+    uint64_t number; /* of those that this process has made; unique */
     const struct environment *environment;
-    struct strategy_hook_list hooks; /* its parts */
+    struct strategy_hook_list hooks; /* of its parts */
     struct device_list devices;      /* of the local replicas */
     struct device_list parameter;    /* central storage: where variables are; else none */
     struct task *task;
-    struct ps_job_state *ps_job;    /* of a crew's chief; else NULL */
+    struct ps_job_state *ps_job;    /* of a ps job's chief; else NULL */
     struct worker_strategy *worker; /* STRATEGY_OF_WORKER; else NULL */
     struct mesh_listener *listener; /* NULL in a job of one task by hand */
     struct task_roster roster;      /* of the generation it is in; while warm: this task alone */
     struct mesh *mesh;
     struct device **mesh_devices; /* owned; of the local replicas; NULL: all are on the host */
-    bool connected; /* all devices are: the mesh carries between them what is in their memory */
+    bool connected; /* all devices are: the mesh carries what is in their memory between them */
     enum strategy_state state;
     uint32_t warm_tasks; /* while warm: tasks of the job's generation */
     uint64_t layout;     /* counts how often the way of cutting batches has changed */
     uint32_t local_replicas;
     uint32_t replica_count;   /* of all tasks */
-    uint32_t worker_replicas; /* of a crew's chief: of each worker, for its closures; else 0 */
+    uint32_t worker_replicas; /* of a ps job's chief: of each worker, for its closures; else 0 */
     uint32_t replica_first;   /* global id of local replica 0 */
-    /* What the replicas' devices copy batches from: the host's, but for a device that says so. */
+    /* The memory that the replicas' devices copy batches from: mostly the host's. */
     enum tensor_memory_kind batch_memory;
     struct replica_pool *pool;
     struct hang_watch *hang_watch; /* NULL: of one local replica */
     cadre_replica *replicas;       /* [local_replicas] */
     struct step step;
     struct merge *merge;
-    struct cadre_error failed; /* code not OK: final, given by all that follows */
-    bool left;                 /* the job left its machines: `failed` says so, and is no fault */
+    struct cadre_error failed; /* code not OK: final, returned by all that follows */
+    bool left;                 /* the job left its machines: `failed` has that, and is no fault */
     struct cadre_error undone; /* by hand, code not OK: of a step that none has followed */
     /* What each part keeps is its own (strategy/strategy_hooks.h). */
     struct regroup_part *regroup;
@@ -99,37 +99,39 @@ struct cadre_strategy {
     struct digests_part *digests;
     struct outputs_part *outputs;
     struct preemption *preemption;
-    uint64_t random_key; /* random streams, in place of the position; 0: by that */
-    bool changes;        /* a variable between steps: a step of its own is no place of the loop */
+    uint64_t random_key; /* of the random streams, if not the position; 0: by that */
+    bool changes;        /* a variable between steps: a step of its own, not of the loop */
     bool catching_up;    /* it joined, and its program has not come to its first step */
 };
 
-/* Those that its variables are on. */
+/* The devices of its variables. */
 const struct device_list *strategy_parameter_devices(const cadre_strategy *strategy);
 
-/* CADRE_OK, or the final failure: what every function that needs the mesh asks first. */
+/* CADRE_OK, or the final failure: every function that uses the mesh calls it first. */
 cadre_status strategy_check(const cadre_strategy *strategy, struct cadre_error *error);
 
 /* A call of the program's that has the strategy to itself: until it is left, calls of other threads
  * and of functions of the program that it calls are refused. {0}: has none. It is left where the
  * variable goes out of scope. */
 struct strategy_call {
-    uint32_t registry_slot; /* of the strategy among those that live, from 1 on */
+    uint32_t registry_slot; /* of the strategy among the open ones, from 1 on */
 };
 #define STRATEGY_CALL __attribute__((cleanup(strategy_leave))) struct strategy_call
+/* Ends the call; nothing when it has no strategy. */
 void strategy_leave(struct strategy_call *call);
 
-/* What the call that the strategy is in does from now on (a string that stays), for those that are
- * refused meanwhile. Returns what it did before. */
+/* Names what the current call does from now on (a string that stays), in the errors of calls that
+ * are refused meanwhile. Returns the former name. */
 const char *strategy_set_activity(const cadre_strategy *strategy, const char *what);
 
-/* What every public `function` of cross-replica context asks first: that it is called there, with
- * a strategy that lives (never looks into another one), outside of other strategies' scopes and of
- * a running step, that it is in no other call, and has not failed. On success `call` has it. */
+/* Every public `function` of cross-replica context calls it first: it checks the context, that the
+ * strategy is open (never reading the memory of one that is not), that no other strategy's scope,
+ * no running step and no other call is in the way, and that it has not failed. On success `call`
+ * has it. */
 cadre_status strategy_enter(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
-/* The same without the question whether it has failed. */
+/* The same, also for a strategy that has failed. */
 cadre_status strategy_require(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
@@ -138,56 +140,57 @@ cadre_status strategy_require(const cadre_strategy *strategy, const char *functi
 cadre_status strategy_require_inside(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
-/* The same as strategy_enter for a function that only looks at what no call changes but a step: it
- * may be called by a function of the program in any call outside of steps. */
+/* The same as strategy_enter for a function that only reads what no call changes but a step: it may
+ * be called by a function of the program in any call outside of steps. */
 cadre_status strategy_enter_readonly(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
 /* Makes any error final, without repair. Returns the code. */
 cadre_status strategy_set_failed(cadre_strategy *strategy, struct cadre_error *error);
 
-/* Whether `code` of a collective or a wait says that a peer or the coordinator is the reason:
- * strategy_regroup is the answer to it, strategy_fail to all others. */
+/* Whether a peer or the coordinator is the reason of `code` of a collective or a wait: then
+ * strategy_regroup follows, else strategy_fail. */
 bool strategy_is_peer_failure(cadre_status code);
 
-/* Whether the calling thread is a worker of a crew by hand, and this its chief's strategy. */
+/* Whether the calling thread is a worker of a ps job by hand, and this its chief's strategy. */
 bool strategy_is_on_worker(const cadre_strategy *strategy);
 
-/* Whether `function` may be called with the strategy of a crew's worker, in this
- * thread. */
+/* Whether `function` may be called with the strategy of a ps job's worker, in this thread;
+ * FAILED_PRECONDITION. */
 cadre_status strategy_allowed_on_worker(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* Whether this task does not hold the job's whole state yet: it joins later, or restores. */
+/* Whether this task does not hold the job's whole state yet: it joins, or restores. */
 bool strategy_is_warm(const cadre_strategy *strategy);
 
-/* Whether this task joined others that stand before a step, and its program is on its way there:
- * what it still does before is done by them, in the state that it has from them. So it does not
- * meet them, and changes nothing. */
+/* Whether this task joined others that are before a step, and its program is on its way there: what
+ * it still does before that step they have done, in the state that it received from them. So it
+ * does not meet them, and changes nothing. */
 bool strategy_is_catching_up(const cadre_strategy *strategy);
 
-/* The strategy that functions without a strategy argument mean: that of the context, the scope or
- * the process (scope.h), or the only one that lives. NULL: there is none. */
+/* The strategy of functions without a strategy argument: that of the context, the scope or the
+ * process (scope.h), or the only one that is open. NULL: there is none. */
 cadre_strategy *strategy_current(void);
 
-/* Whether it is the default strategy; never looks into it. Any thread. */
+/* Whether it is the default strategy; never reads its memory. Any thread. */
 bool strategy_is_default(const cadre_strategy *strategy);
 
-/* Whether it is one that lives. Never looks into it: it may be NULL, or gone. Any thread. */
+/* Whether it is open. Never reads its memory: it may be NULL, or freed. Any thread. */
 bool strategy_is_registered(const cadre_strategy *strategy);
 
-/* The rank of this process's task now, or when its last strategy lived; 0 before the first. A warm
- * task's is the one after all others. */
+/* The rank of this process's task now, or of its last strategy; 0 before the first. A warm task's
+ * is the one after all others. */
 uint32_t strategy_rank(void);
+/* The rank of this strategy's task. */
 uint32_t strategy_rank_of(const cadre_strategy *strategy);
 
-/* Tasks of the job, as the program is to see them: a warm one counts itself in. */
+/* Tasks of the job, for the program: a warm one counts itself in. */
 uint32_t strategy_tasks(const cadre_strategy *strategy);
 
 /* Steps applied. */
 uint64_t strategy_position(const cadre_strategy *strategy);
 
-/* What the random streams of the step at `position` are drawn by. */
+/* The key of the random streams of the step at `position`. */
 uint64_t strategy_random_key(const cadre_strategy *strategy, uint64_t position);
 
 #endif

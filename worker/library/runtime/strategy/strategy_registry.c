@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of open strategies and the call that each is in, read by any thread without a lock.
+ * strategy_lifecycle/ adds and removes; enter.c takes and leaves. */
 #include "worker/library/runtime/strategy/strategy_registry.h"
 
 #include <stdatomic.h>
@@ -7,21 +9,21 @@
 
 #define SLOT_OF_DEFAULT STRATEGY_REGISTRY_MAX
 #define WORKERS_FIRST   (STRATEGY_REGISTRY_MAX + 1)
-#define PLACES          (WORKERS_FIRST + STRATEGY_REGISTRY_WORKERS_MAX)
+#define SLOTS          (WORKERS_FIRST + STRATEGY_REGISTRY_WORKERS_MAX)
 
-static _Atomic(cadre_strategy *) registry[PLACES];
-/* The call that each is in; NULL: none. It lies here and not in the strategy, because a call may
- * end a strategy while another thread begins one. Who takes a place acquires what the call before
- * left behind, and nobody else makes the strategy of a place live or end. */
-static _Atomic(const char *) under_way[PLACES];
-static _Atomic uint32_t registry_slot_used; /* places that were ever taken */
+static _Atomic(cadre_strategy *) registry[SLOTS];
+/* The call that each is in; NULL: none. It is here and not in the strategy, because a call may end
+ * a strategy while another thread begins one. Taking a slot acquires the writes of the call before,
+ * and only the call that has it adds or removes the strategy of a slot. */
+static _Atomic(const char *) under_way[SLOTS];
+static _Atomic uint32_t registry_slot_used; /* slots that were ever taken */
 static _Atomic uint32_t workers_used;       /* those from WORKERS_FIRST on, likewise */
 static _Atomic uint64_t numbers;
-/* Of the one before, so that its end does not make every task the first. */
+/* Of the strategy before, so that its end does not make every task the first. */
 static _Atomic uint32_t last_rank;
 
-/* *ret_under_way: what it is in; NULL: nothing, and the place is taken. */
-static bool take_place(uint32_t registry_slot, const char *function, struct strategy_call *call,
+/* *ret_under_way: the call it is in; NULL: none, and the slot is taken. */
+static bool take_slot(uint32_t registry_slot, const char *function, struct strategy_call *call,
     const char **ret_under_way)
 {
     CADRE_ASSERT(call->registry_slot == 0); /* a call enters once */
@@ -37,7 +39,7 @@ static bool take_place(uint32_t registry_slot, const char *function, struct stra
 void strategy_leave(struct strategy_call *call)
 {
     if (call->registry_slot > 0) {
-        CADRE_ASSERT(call->registry_slot <= PLACES);
+        CADRE_ASSERT(call->registry_slot <= SLOTS);
         atomic_store_explicit(&under_way[call->registry_slot - 1], NULL, memory_order_release);
         call->registry_slot = 0;
     }
@@ -53,7 +55,7 @@ bool strategy_is_default(const cadre_strategy *strategy)
     return strategy != NULL && strategy_registry_default() == strategy;
 }
 
-static uint32_t place_among(
+static uint32_t slot_among(
     const cadre_strategy *strategy, uint32_t first, const _Atomic uint32_t *used)
 {
     uint32_t end = first + atomic_load_explicit(used, memory_order_acquire);
@@ -62,20 +64,20 @@ static uint32_t place_among(
             return i;
         }
     }
-    return PLACES;
+    return SLOTS;
 }
 
-/* PLACES: at none. */
+/* SLOTS: it is in none. */
 static uint32_t registry_slot_of(const cadre_strategy *strategy)
 {
     if (strategy == NULL) {
-        return PLACES;
+        return SLOTS;
     }
-    uint32_t registry_slot = place_among(strategy, 0, &registry_slot_used);
-    if (registry_slot == PLACES && strategy_registry_default() == strategy) {
+    uint32_t registry_slot = slot_among(strategy, 0, &registry_slot_used);
+    if (registry_slot == SLOTS && strategy_registry_default() == strategy) {
         registry_slot = SLOT_OF_DEFAULT;
     }
-    return registry_slot == PLACES ? place_among(strategy, WORKERS_FIRST, &workers_used)
+    return registry_slot == SLOTS ? slot_among(strategy, WORKERS_FIRST, &workers_used)
                                    : registry_slot;
 }
 
@@ -84,11 +86,11 @@ bool strategy_registry_acquire(const cadre_strategy *strategy, const char *funct
 {
     uint32_t registry_slot = registry_slot_of(strategy);
     *ret_under_way = NULL;
-    if (registry_slot == PLACES || !take_place(registry_slot, function, call, ret_under_way)) {
+    if (registry_slot == SLOTS || !take_slot(registry_slot, function, call, ret_under_way)) {
         return false;
     }
     if (atomic_load_explicit(&registry[registry_slot], memory_order_acquire) != strategy) {
-        strategy_leave(call); /* it ended in between */
+        strategy_leave(call); /* it was removed in between */
         return false;
     }
     return true;
@@ -97,14 +99,14 @@ bool strategy_registry_acquire(const cadre_strategy *strategy, const char *funct
 const char *strategy_set_activity(const cadre_strategy *strategy, const char *what)
 {
     uint32_t registry_slot = registry_slot_of(strategy);
-    CADRE_ASSERT(registry_slot < PLACES);
+    CADRE_ASSERT(registry_slot < SLOTS);
     const char *before =
         atomic_exchange_explicit(&under_way[registry_slot], what, memory_order_relaxed);
     CADRE_ASSERT(before != NULL);
     return before;
 }
 
-/* At one of `count` places that is free. */
+/* Into a free one of `count` slots. */
 static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
     _Atomic uint32_t *used, const char *function, struct strategy_call *call)
 {
@@ -112,7 +114,7 @@ static bool add_among(cadre_strategy *strategy, uint32_t first, uint32_t count,
     for (uint32_t i = 0; i < count; i++) {
         uint32_t registry_slot = first + i;
         if (atomic_load(&registry[registry_slot]) != NULL ||
-            !take_place(registry_slot, function, call, &ignored)) {
+            !take_slot(registry_slot, function, call, &ignored)) {
             continue;
         }
         if (atomic_load(&registry[registry_slot]) == NULL) {
@@ -133,7 +135,7 @@ cadre_status strategy_registry_add(cadre_strategy *strategy, const char *functio
     CADRE_ASSERT(strategy->number == 0);
     const char *ignored;
     if (strategy->origin == STRATEGY_DEFAULT) {
-        bool taken = take_place(SLOT_OF_DEFAULT, function, call, &ignored);
+        bool taken = take_slot(SLOT_OF_DEFAULT, function, call, &ignored);
         CADRE_ASSERT(taken); /* one thread makes it, and there was none */
         atomic_store(&registry[SLOT_OF_DEFAULT], strategy);
         return CADRE_OK;
@@ -146,7 +148,7 @@ cadre_status strategy_registry_add(cadre_strategy *strategy, const char *functio
                                  function, call);
     return added ? CADRE_OK
                  : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-                       "%d strategies live in this process already; end one with cadre_finish or "
+                       "%d strategies are open in this process; end one with cadre_finish or "
                        "cadre_strategy_release first",
                        STRATEGY_REGISTRY_MAX);
 }
@@ -162,7 +164,7 @@ void strategy_registry_remove(cadre_strategy *strategy)
     if (strategy->origin == STRATEGY_CONSTRUCTED) {
         atomic_store(&last_rank, strategy_rank_of(strategy));
     }
-    for (uint32_t i = 0; i < PLACES; i++) {
+    for (uint32_t i = 0; i < SLOTS; i++) {
         cadre_strategy *itself = strategy;
         atomic_compare_exchange_strong(&registry[i], &itself, NULL);
     }
@@ -191,10 +193,10 @@ cadre_strategy *strategy_registry_single(void)
 
 bool strategy_is_registered(const cadre_strategy *strategy)
 {
-    return registry_slot_of(strategy) < PLACES;
+    return registry_slot_of(strategy) < SLOTS;
 }
 
-/* All that live in one process have the same rank. */
+/* All open strategies of one process have the same rank. */
 uint32_t strategy_rank(void)
 {
     uint32_t at = 0;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A strategy from its config to its first generation, and its end: parts, replica threads, task,
+ * mesh. lifecycle/ and closures/ call it. */
 #include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 
 #include <stdlib.h>
@@ -23,7 +25,7 @@
 #include "worker/library/runtime/task/membership.h"
 #include "worker/library/runtime/task/session.h"
 
-/* Their ids follow from the generation. */
+/* Replica ids follow from the generation. */
 static void name_replicas(cadre_strategy *strategy)
 {
     for (uint32_t i = 0; i < strategy->local_replicas; i++) {
@@ -31,7 +33,7 @@ static void name_replicas(cadre_strategy *strategy)
     }
 }
 
-/* Says hello to the coordinator. */
+/* Sends hello to the coordinator. */
 static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *error)
 {
     struct ps_job_state *ps_job = strategy->ps_job;
@@ -39,7 +41,7 @@ static cadre_status open_task(cadre_strategy *strategy, struct cadre_error *erro
     struct session *session;
     if (ps_job != NULL) {
         session = ps_job->session;
-        CADRE_ASSERT(session != NULL); /* ps_job_begin took it */
+        CADRE_ASSERT(session != NULL); /* ps_job_begin took it from the program */
         ps_job->session = NULL;
         return membership_open(
             session, ps_job->address, 1, ps_job->directory, &strategy->task, error);
@@ -96,7 +98,7 @@ static cadre_status check_room(enum strategy_origin origin, struct cadre_error *
     if (origin == STRATEGY_CONSTRUCTED && (environment->attached || environment->tasks > 1) &&
         strategy_registry_next(&at) != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "another strategy lives in this process, and a task of a job has one; end it with "
+            "another strategy is open in this process, and a task of a job has one; end it with "
             "cadre_finish or cadre_strategy_release first");
     }
     return CADRE_OK;
@@ -121,7 +123,7 @@ static cadre_strategy *strategy_new(struct strategy_config *shape)
         free(replicas);
         return NULL;
     }
-    hooks_list(shape->parts, shape->part_count, &strategy->hooks);
+    hooks_list(shape->hook_tables, shape->hook_table_count, &strategy->hooks);
     strategy->kind = shape->kind;
     strategy->origin = shape->origin;
     strategy->environment = shape->environment;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a strategy: its parts are opened one after the other, and closed the other way round.
- */
+ * Opening and closing a strategy: its parts are opened one after the other, and closed in the
+ * opposite order. */
 #ifndef CADRE_RUNTIME_STRATEGY_LIFECYCLE_STRATEGY_LIFECYCLE_H
 #define CADRE_RUNTIME_STRATEGY_LIFECYCLE_STRATEGY_LIFECYCLE_H
 
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What a new strategy is to be. Of a crew's chief, its crew: with the session that the strategy
+/* What a new strategy is made of. `ps_job`: of a ps job's chief, with the session that the strategy
  * takes; it ends with the strategy. */
 struct strategy_config {
     enum strategy_kind kind;
@@ -14,14 +14,14 @@ struct strategy_config {
     struct device_list parameter;
     struct ps_job_state *ps_job;
     enum strategy_origin origin;
-    const struct environment *environment;     /* what it is told; borrowed until its end */
-    const struct strategy_hooks *const *parts; /* from top to bottom */
-    uint32_t part_count;
-    struct worker_strategy *worker; /* STRATEGY_OF_WORKER, whose it is; borrowed until its end */
+    const struct environment *environment; /* of its task; borrowed until its end */
+    const struct strategy_hooks *const *hook_tables; /* from top to bottom */
+    uint32_t hook_table_count;
+    struct worker_strategy *worker; /* STRATEGY_OF_WORKER: its worker's; borrowed until its end */
 };
 
-/* Makes it and comes into the job's first generation; the constructor `function` has it then until
- * `call` is left. The lists and the crew are taken over, also on error. */
+/* Makes it and enters the job's first generation; the constructor `function` has it then until
+ * `call` is left. The lists and the ps job are taken over, also on error. */
 cadre_status strategy_create(struct strategy_config *shape, const char *function,
     struct strategy_call *call, cadre_strategy **ret_strategy, struct cadre_error *error);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The coordinator's core inside a program: makes a worker, a link and messages for each task,
+ * and feeds the core's actions back as events. session_local.c and cluster_lead.c call it. */
 #include "worker/library/runtime/task/embedded_core.h"
 
 #include <stdlib.h>
@@ -14,13 +16,13 @@
 #define REPORT_US  (5 * CADRE_US_PER_S)
 #define GRACE_US   (10 * CADRE_US_PER_S)
 #define COLLECT_US CADRE_US_PER_S
-#define NEVER_US   (UINT64_MAX / 2) /* nobody could replace a task that hangs */
+#define NEVER_US   (UINT64_MAX / 2) /* because there is no replacement for a task that hangs */
 
 struct embedded_worker {
-    struct link_id link; /* 0: nobody is there */
-    bool held;           /* a task of the job is there: */
+    struct link_id link; /* 0: disconnected */
+    bool held;           /* a task of the job is on it: */
     struct task_ref task;
-    bool unstarted; /* and the core has not heard yet that it runs */
+    bool unstarted; /* and the core has not received yet that it runs */
 };
 
 struct embedded_core {
@@ -32,18 +34,18 @@ struct embedded_core {
     uint64_t link_last;
     struct job_id job;
     struct embedded_worker *workers; /* [tasks] */
-    /* What the last plan said; messages point into it. */
+    /* From the last plan; messages point into it. */
     struct roster_entry *roster;            /* [tasks] */
     char (*addresses)[LIMIT_ADDRESS_BYTES]; /* [tasks] */
     uint64_t key_number;                    /* of the generation that `key` is of */
     uint8_t key[LIMIT_JOB_KEY_BYTES];
-    struct task_member *members; /* [tasks]; of a crew */
-    bool ps_job_ends;            /* its chief was told that it may go: who leaves has ended */
+    struct task_member *members; /* [tasks]; of a ps job */
+    bool ps_job_ends;            /* its chief may exit: a task that disconnects has ended */
     struct stream_position streams[LIMIT_STREAMS];
     char text[LIMIT_TEXT_BYTES];
 };
 
-/* Links are numbered so that they tell the place. */
+/* A link's number contains the index of its worker. */
 static uint32_t worker_index_of(const struct embedded_core *inside, struct link_id link)
 {
     return (uint32_t)(link.n % inside->options.tasks);
@@ -54,16 +56,15 @@ static bool is_on(const struct embedded_core *inside, struct link_id link)
     return link.n != 0 && inside->workers[worker_index_of(inside, link)].link.n == link.n;
 }
 
-/* --- what is said --- */
+/* --- messages to tasks --- */
 
-/* Each generation has a key of its own. Whoever hears of it in the clear learns nothing of the
- * others. */
+/* Each generation has a key of its own, so that one that was read on the wire reveals no other. */
 static void draw_key(struct embedded_core *inside, struct generation generation)
 {
     if (inside->key_number != generation.number) {
         inside->key_number = generation.number;
         ssize_t drawn = getrandom(inside->key, sizeof inside->key, 0);
-        CADRE_ASSERT(drawn == (ssize_t)sizeof inside->key); /* so few bytes are never cut */
+        CADRE_ASSERT(drawn == (ssize_t)sizeof inside->key); /* getrandom fills up to 256 bytes */
     }
 }
 
@@ -109,8 +110,8 @@ static void fill_release(const struct core_job_view *job, struct task_release *r
     };
 }
 
-/* To all members of the generation, or the one that the action names. Each task has a worker of its
- * own. */
+/* To all members of the generation, or to the one that the action names. Each task has its own
+ * worker. */
 static void send_members_down(struct embedded_core *inside, const struct core_action *action,
     const struct core_job_view *job, const struct task_down *down)
 {
@@ -127,9 +128,9 @@ static void send_members_down(struct embedded_core *inside, const struct core_ac
     }
 }
 
-/* --- to a crew, whose tasks but the chief are in no roster --- */
+/* --- to a ps job, whose tasks but the chief are in no roster --- */
 
-/* The chief hears of all, the others of the chief and the servers. */
+/* The chief receives all tasks, the others the chief and the servers. */
 static void fill_members(struct embedded_core *inside, const struct core_job_view *job,
     uint32_t to_slot, struct task_members *ret_members)
 {
@@ -162,7 +163,7 @@ static void send_ps_job(
         .type = message == CORE_MESSAGE_MEMBERS ? TASK_DOWN_MEMBERS : TASK_DOWN_GOODBYE,
         .generation = action->notify_job.generation};
     if (!job->formed || !generation_equal(job->generation, action->notify_job.generation)) {
-        return; /* it is over, and its tasks are being started again */
+        return; /* the attempt is over, and its tasks are being started again */
     }
     for (uint32_t slot = message == CORE_MESSAGE_MEMBERS ? 0 : 1; slot < job->tasks; slot++) {
         struct core_task_view task;
@@ -184,7 +185,7 @@ static void send_ps_job(
     }
 }
 
-/* The content of what is told to the job is what the core holds now. */
+/* The message to the job is made from the state of the core. */
 static void notify_job(struct embedded_core *inside, const struct core_action *action)
 {
     struct core_job_view job;
@@ -219,7 +220,7 @@ static void notify_job(struct embedded_core *inside, const struct core_action *a
         return;
     }
     send_members_down(inside, action, &job, &down);
-    bool last = !ps_job_is_set(&job.ps_job); /* of a crew the servers are */
+    bool last = !ps_job_is_set(&job.ps_job); /* in a ps job the servers end last */
     inside->ps_job_ends = inside->ps_job_ends || (message == CORE_MESSAGE_GOODBYE && !last);
     if (message == CORE_MESSAGE_GOODBYE && last && !action->notify_job.one &&
         inside->events.done != NULL) {
@@ -254,9 +255,9 @@ static void notify_task(struct embedded_core *inside, const struct core_action *
         worker_index_of(inside, action->notify_task.link), &down, inside->events.user);
 }
 
-/* --- who is where --- */
+/* --- placement --- */
 
-/* Those that were placed: of the whole job, or on this link. */
+/* The tasks that were placed: all of the job's, or those on this link. */
 static void task_embedded_core_start(struct embedded_core *inside, const struct link_id *link)
 {
     struct core_job_view job;
@@ -337,7 +338,7 @@ static void carry_out(struct embedded_core *inside, const struct core_action *ac
     case CORE_ACTION_JOB_CHANGED:
     case CORE_ACTION_JOB_ENDED:
     case CORE_ACTION_FORGET_JOB:
-        break; /* nobody asks, and nothing is kept */
+        break; /* there is no client, and no store */
     }
 }
 
@@ -353,7 +354,7 @@ static void step_once(struct embedded_core *inside, const struct core_event *eve
     }
 }
 
-/* The event, then what it left to be done now. */
+/* Steps the core by one event, then by those that its actions cause at once. */
 static void embedded_core_step(struct embedded_core *inside, const struct core_event *event)
 {
     step_once(inside, event);
@@ -365,7 +366,7 @@ static void embedded_core_step(struct embedded_core *inside, const struct core_e
 static void embedded_core_say(
     struct embedded_core *inside, uint32_t worker_index, const struct agent_up *up, uint64_t now_us)
 {
-    struct core_event event; /* most of it are other kinds of events, and is not cleared */
+    struct core_event event; /* most of it is for other kinds of events, and is not cleared */
     event.type = CORE_EVENT_AGENT_UP;
     event.now_us = now_us;
     event.agent.link = inside->workers[worker_index].link;
@@ -373,7 +374,7 @@ static void embedded_core_say(
     embedded_core_step(inside, &event);
 }
 
-/* Who is on a place runs already. */
+/* The task of a connected worker runs already. */
 static void send_started(struct embedded_core *inside, uint64_t now_us)
 {
     for (uint32_t i = 0; i < inside->options.tasks; i++) {

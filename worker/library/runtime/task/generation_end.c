@@ -4,8 +4,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
 
-/* Under the lock: CADRE_PENDING while its generation goes on. A task that is told to go because
- * another was lost hears of the other first: that is the reason. */
+/* Under the lock: CADRE_PENDING while its generation goes on. When this task is ended because
+ * another one was lost, the abort arrives before the order to exit, and its text is the reason. */
 static cadre_status generation_end_over(const struct task *task, struct cadre_error *error)
 {
     if (task->lost) {
@@ -37,7 +37,7 @@ cadre_status task_await_generation_end(
 void task_cancel_await(struct task *task, bool *stop)
 {
     pthread_mutex_lock(&task->lock);
-    CADRE_ASSERT(!*stop); /* one waits, once */
+    CADRE_ASSERT(!*stop); /* one thread waits, once */
     *stop = true;
     pthread_cond_broadcast(&task->changed);
     pthread_mutex_unlock(&task->lock);

@@ -8,8 +8,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/mesh/mesh_device.h"
 
-/* A member that computes between two steps comes when it needs the others: it is waited for as long
- * as in a collective. */
+/* A member that computes between two steps comes when it needs the others, so the others wait for
+ * it as long as in a collective. */
 #define STALL_FIRST_US CADRE_US_PER_S
 #define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
@@ -65,7 +65,7 @@ cadre_status membership_post(const struct membership *membership, const struct t
         .devices = membership->devices,
     };
     memcpy(config.key, roster->key, sizeof config.key);
-    /* Others may have devices where this task has none; all learn that from their points. */
+    /* Others may have devices where this task has none; their points tell it to all. */
     bool host = membership->devices == NULL && roster->member_count == 1;
     const struct mesh_ops *peer = host ? &mesh_host_ops : &mesh_device_ops;
     CADRE_TRY(peer->form_post(&config, ret_mesh, error));
@@ -97,7 +97,7 @@ cadre_status membership_wait(
         }
         struct pollfd waited = {.fd = mesh->ops->form_fd(mesh), .events = POLLIN};
         uint64_t left_us = report_at_us > now_us ? report_at_us - now_us : 0;
-        poll(&waited, 1, (int)(left_us / CADRE_US_PER_MS) + 1); /* the test says more */
+        poll(&waited, 1, (int)(left_us / CADRE_US_PER_MS) + 1); /* form_test returns the outcome */
     }
     return status;
 }

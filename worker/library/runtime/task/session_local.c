@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The program is the whole job: a core with one place, this task's. Virtual time stands still, so
- * no lease runs out. */
+ * The session of a program that is the whole job: a core with one worker, this process. Its virtual
+ * time does not move, so no lease runs out. program/ opens it without a daemon and a cluster. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,10 +14,10 @@
 struct session_local {
     struct session base;
     struct embedded_core *inside;
-    struct task_down answers[ANSWERS_MAX]; /* a ring of what the core wants the task to hear */
+    struct task_down answers[ANSWERS_MAX]; /* a ring of the core's messages to the task */
     size_t first;
     size_t count;
-    cadre_status code; /* why the job fails */
+    cadre_status code; /* of the job's failure */
     char text[LIMIT_TEXT_BYTES];
 };
 
@@ -26,26 +26,26 @@ static struct session_local *local_of(struct session *session)
     return (struct session_local *)session;
 }
 
-static const char *name_of(uint32_t place, void *user)
+static const char *name_of(uint32_t worker_index, void *user)
 {
-    (void)place;
+    (void)worker_index;
     (void)user;
     return "local";
 }
 
-static void on_placed(uint32_t place, uint32_t slot, uint64_t incarnation, void *user)
+static void on_placed(uint32_t worker_index, uint32_t slot, uint64_t incarnation, void *user)
 {
-    CADRE_ASSERT(place == 0); /* the program is the whole job */
+    CADRE_ASSERT(worker_index == 0); /* the program is the whole job */
     struct session_local *local = user;
-    (void)place;
+    (void)worker_index;
     local->base.slot = slot;
     local->base.incarnation = incarnation;
 }
 
-static void on_down(uint32_t place, const struct task_down *down, void *user)
+static void on_down(uint32_t worker_index, const struct task_down *down, void *user)
 {
     struct session_local *local = user;
-    (void)place;
+    (void)worker_index;
     CADRE_ASSERT(local->count < ANSWERS_MAX);
     local->answers[(local->first + local->count++) % ANSWERS_MAX] = *down;
 }
@@ -58,12 +58,12 @@ static void on_fails(cadre_status code, const char *text, void *user)
     snprintf(local->text, sizeof local->text, "%s", text);
 }
 
-/* Nobody kills the program for that: it hears that there is nothing more to wait for. */
-static void on_stop(uint32_t place, void *user)
+/* The process is not killed for that: the task receives that nothing more will come. */
+static void on_stop(uint32_t worker_index, void *user)
 {
     struct session_local *local = user;
     bool fails = local->code != CADRE_OK;
-    on_down(place,
+    on_down(worker_index,
         &(struct task_down){.type = TASK_DOWN_REFUSED,
             .refused = {.code = fails ? local->code : CADRE_ABORTED,
                 .text = fails ? local->text : "the job was ended"}},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Frames over a socket: the worker daemon's Unix socket, or a connection of a cluster. One thread
- * reads, writes what did not fit at once, and connects to a daemon again when it goes away: it may
- * have been restarted. */
+ * reads, writes what did not fit at once, and connects to a daemon again when it disconnects,
+ * because it may have been restarted. task.c is its owner. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/session.h"
 
@@ -28,7 +28,7 @@
 #define RETRY_MAX_MS     1000
 #define TICK_US          CADRE_US_PER_S
 #define READ_BYTES       (64 * 1024)
-#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that takes nothing is gone */
+#define UNSENT_BYTES_MAX ((size_t)8 * 1024 * 1024) /* a daemon that reads nothing counts as lost */
 
 #define WHO_BYTES 400
 
@@ -70,10 +70,10 @@ static void session_socket_quiet(struct session_socket *self)
 {
     uint64_t count;
     ssize_t size = read(self->wake_fd, &count, sizeof count);
-    (void)size; /* nothing there is as good */
+    (void)size; /* an empty counter is as good */
 }
 
-/* Writes what the socket takes now. Under the lock. */
+/* Writes as much as the socket takes now. Under the lock. */
 static void session_socket_flush(struct session_socket *self)
 {
     CADRE_ASSERT(self->sent_bytes <= self->unsent.size);
@@ -101,7 +101,7 @@ static void socket_send(struct session *session, const struct task_up *up)
         size_t before = self->unsent.size;
         if (before - self->sent_bytes > UNSENT_BYTES_MAX ||
             frame_pack_task_up(up, &self->unsent, &error) != CADRE_OK) {
-            /* The connection is given up: the next hello says how things stand. */
+            /* The connection is given up; the next hello reports the state. */
             self->unsent.size = before;
             self->broken = true;
         }
@@ -117,7 +117,7 @@ static bool socket_take(struct session *session, struct task_down *ret_down)
 {
     (void)session;
     (void)ret_down;
-    return false; /* answers come by the thread */
+    return false; /* answers come from the thread */
 }
 
 static bool is_stopping(struct session_socket *self)
@@ -143,7 +143,8 @@ static void drop_connection(struct session_socket *self)
     self->reader = (struct frame_reader){0};
 }
 
-/* What is told otherwise by one who cannot start this program again: it is over for good. */
+/* A peer that cannot start this program again sends the end of the task in another way, which is
+ * final. */
 static cadre_status session_socket_consider(
     struct session_socket *self, struct task_down *down, struct cadre_error *error)
 {
@@ -158,8 +159,8 @@ static cadre_status session_socket_consider(
     return CADRE_OK;
 }
 
-/* Hands out the whole frames that are there. An error means that the other side is none of ours, or
- * that it ends this task. */
+/* Delivers the whole frames that have arrived. An error means that the other side breaks the
+ * protocol, or that it ends this task. */
 static cadre_status session_socket_deliver(struct session_socket *self, struct cadre_error *error)
 {
     for (;;) {
@@ -182,7 +183,7 @@ static cadre_status session_socket_deliver(struct session_socket *self, struct c
     }
 }
 
-/* Tells when a tick is due; how long to wait for the next one, for poll. */
+/* Calls `tick` when it is due; returns how long to poll until the next one. */
 static int session_socket_tick(struct session_socket *self, uint64_t *tick_us)
 {
     if (self->events.tick == NULL) {
@@ -196,8 +197,8 @@ static int session_socket_tick(struct session_socket *self, uint64_t *tick_us)
     return (int)((*tick_us - now_us) / CADRE_US_PER_MS) + 1;
 }
 
-/* Reads and writes until the connection ends; the reason is for the message when it never comes
- * back. */
+/* Reads and writes until the connection ends; the reason is for the message of a session that is
+ * lost. */
 static cadre_status session_socket_serve(struct session_socket *self, struct cadre_error *error)
 {
     uint64_t tick_us = clock_monotonic_us() + TICK_US;
@@ -215,7 +216,7 @@ static cadre_status session_socket_serve(struct session_socket *self, struct cad
         struct pollfd waited[2] = {{.fd = fd, .events = (short)(POLLIN | (waits ? POLLOUT : 0))},
             {.fd = self->wake_fd, .events = POLLIN}};
         if (poll(waited, 2, wait_ms) <= 0) {
-            continue; /* a tick, or interrupted: nothing else can go wrong with it */
+            continue; /* a tick, or interrupted: poll has no other failure here */
         }
         if (waited[1].revents != 0) {
             session_socket_quiet(self);
@@ -242,7 +243,7 @@ static cadre_status session_socket_serve(struct session_socket *self, struct cad
     }
 }
 
-/* True when there is a connection again. */
+/* True when the connection was made again. */
 static bool session_socket_reconnect(struct session_socket *self, struct cadre_error *error)
 {
     uint64_t end_us = clock_monotonic_us() + RECONNECT_US;
@@ -284,7 +285,7 @@ static void *session_socket_run(void *argument)
         }
         self->events.disconnected(self->events.user);
         struct cadre_error error = {0};
-        /* One that breaks the protocol is not asked again. */
+        /* A daemon that breaks the protocol is not connected to again. */
         bool again = status == CADRE_UNAVAILABLE && self->path[0] != '\0' &&
                      session_socket_reconnect(self, &error);
         if (is_stopping(self)) {
@@ -304,7 +305,7 @@ static cadre_status socket_start(
     struct session_socket *self = socket_of(session);
     CADRE_ASSERT(!self->started);
     self->events = *events;
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are handled by the program's own threads. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -312,13 +313,13 @@ static cadre_status socket_start(
     int errnum = pthread_create(&self->thread, NULL, session_socket_run, self);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0) {
-        return cadre_error_errno(error, errnum, "start the thread that hears %s", self->who);
+        return cadre_error_errno(error, errnum, "start the thread that reads from %s", self->who);
     }
     self->started = true;
     return CADRE_OK;
 }
 
-/* What was sent last, the report of the end, is given a moment to get out. */
+/* What was sent last, the report of the end, gets a moment to be written. */
 static void socket_close(struct session *session)
 {
     if (session == NULL) {
@@ -351,7 +352,7 @@ static const struct session_ops socket_ops = {
     .close = socket_close,
 };
 
-/* Without a connection; NULL when there is no memory or descriptor for it. */
+/* Without a connection yet; NULL when there is no memory or descriptor for it. */
 static struct session_socket *socket_new(const char *who)
 {
     struct session_socket *self = calloc(1, sizeof *self);
@@ -392,7 +393,7 @@ cadre_status session_socket_open(
     cadre_status status =
         socket_connection_open(path, -1, clock_monotonic_us() + GREETING_US, &self->fd, error);
     if (status == CADRE_UNAVAILABLE && returns && session_socket_reconnect(self, error)) {
-        status = CADRE_OK; /* it was being started anew */
+        status = CADRE_OK; /* it was being restarted */
     }
     if (status != CADRE_OK) {
         socket_close(&self->base);

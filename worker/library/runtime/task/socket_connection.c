@@ -49,7 +49,7 @@ static cadre_status connect_to(
             sizeof address.sun_path - 1);
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    /* A Unix socket whose backlog is full says EAGAIN: asked again shortly after. */
+    /* A Unix socket whose backlog is full returns EAGAIN: retried shortly after. */
     while (connect(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         if (errno == EAGAIN || errno == EINTR) {
             uint64_t soon_us = clock_monotonic_us() + 10 * CADRE_US_PER_MS;
@@ -62,7 +62,7 @@ static cadre_status connect_to(
         }
         int errnum = errno;
         cadre_error_errno(error, errnum, "connect to the worker daemon at %s (CADRE_SOCKET)", path);
-        /* Whatever is wrong with the path, the daemon is not to be had there. */
+        /* Whatever is wrong with the path, no daemon can be reached there. */
         return error == NULL ? CADRE_UNAVAILABLE : (error->code = CADRE_UNAVAILABLE);
     }
     return CADRE_OK;
@@ -72,7 +72,7 @@ static cadre_status socket_connection_gone(const char *path, int errnum, struct 
 {
     if (errnum == 0 || errnum == EPIPE || errnum == ECONNRESET) {
         return cadre_error_set(error, CADRE_UNAVAILABLE,
-            "the worker daemon at %s closed the connection before saying who it is", path);
+            "the worker daemon at %s closed the connection before its preamble", path);
     }
     return cadre_error_errno(error, errnum, "greet the worker daemon at %s", path);
 }

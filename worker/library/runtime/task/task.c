@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The shell of a task: owns the core, its lock and its session, and carries out the core's
+ * actions. The strategy's thread, replica threads and the session's thread call it. */
 #include "worker/library/runtime/task/task.h"
 
 #include <stdio.h>
@@ -22,7 +24,7 @@ static void keep_text(char text[LIMIT_TEXT_BYTES], const char *from)
     snprintf(text, LIMIT_TEXT_BYTES, "%s", from == NULL ? "" : from);
 }
 
-/* Those that wait for other tasks of the crew wait in vain. */
+/* Ends the waits for other tasks of the ps job, which will not come. */
 static void end_directory(struct task *task, cadre_status code, const char *text)
 {
     struct cadre_error why;
@@ -57,7 +59,7 @@ static void keep_roster(struct task *task, const struct task_plan *plan)
         }
     }
     task->roster_due = true;
-    if (task->mesh != NULL) { /* who is done may be in it still, with one that is not in the plan */
+    if (task->mesh != NULL) { /* a task that is done may be in it still, with one not in the plan */
         task->mesh->ops->abort(task->mesh, "the job goes on in another generation");
     }
     task->abort_mesh = false;
@@ -109,13 +111,13 @@ static void carry_out(
     }
 }
 
-/* Under the lock. What a session answers at once is an event of its own, after this one. */
+/* Under the lock. An answer that a session has at once is an event of its own, after this one. */
 void task_step(struct task *task, const struct task_event *event)
 {
-    CADRE_ASSERT(task->session != NULL); /* it is closed with the task alone */
+    CADRE_ASSERT(task->session != NULL); /* task_close closes it last */
     struct task_down down;
     struct task_event answer = {.type = TASK_EVENT_DOWN, .down = &down};
-    uint64_t now_us = clock_monotonic_us(); /* of the answers too: they come at once */
+    uint64_t now_us = clock_monotonic_us(); /* of the answers too, which come at once */
     do {
         struct task_event timed = *event;
         timed.now_us = now_us;
@@ -235,7 +237,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
         .lost = on_lost,
         .tick = on_tick,
         .user = task};
-    /* Hello first: the session's thread may find the connection gone at once, and say so. */
+    /* Hello first: the session's thread may find the connection lost at once, and report it. */
     on_connected(task);
     cadre_status status = session->ops->start(session, &events, error);
     if (status != CADRE_OK) {
@@ -249,7 +251,7 @@ cadre_status task_open(struct session *session, const struct task_identity *iden
 void task_close(struct task *task)
 {
     if (task != NULL) {
-        CADRE_ASSERT(task->mesh == NULL); /* who attached it has detached it */
+        CADRE_ASSERT(task->mesh == NULL); /* its owner has detached it */
         task->session->ops->close(task->session);
         task_roster_clear(&task->roster);
         free(task->streams);
@@ -259,7 +261,7 @@ void task_close(struct task *task)
     }
 }
 
-/* --- what the program does --- */
+/* --- calls of the program --- */
 
 void task_attach_mesh(struct task *task, struct mesh *mesh)
 {
@@ -288,7 +290,7 @@ bool task_synced(struct task *task, struct generation generation, const struct c
     return due;
 }
 
-/* What belongs to a generation that is over already is not the next one's fault. */
+/* A fault of a generation that is over is not reported for the next one. */
 static void fault_of(
     struct task *task, struct generation generation, enum task_event_type type, const char *text)
 {
@@ -408,7 +410,7 @@ cadre_status task_stream(
         snprintf(grown[task->stream_count].name, LIMIT_NAME_BYTES, "%s", stream->name);
         task->stream_count++;
         for (size_t i = 0; i < task->stream_count; i++) {
-            grown[i].stream.name = grown[i].name; /* they may have moved */
+            grown[i].stream.name = grown[i].name; /* realloc may have moved them */
         }
         task_step(task, &(struct task_event){.type = TASK_EVENT_STREAM,
                             .stream = &grown[task->stream_count - 1].stream});

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Inside of the task: what the shell of its core and the waits share. */
+ * The inside of the task: for the shell of its core (task.c) and its waits (task_wait.c). */
 #ifndef CADRE_RUNTIME_TASK_STATE_H
 #define CADRE_RUNTIME_TASK_STATE_H
 
@@ -8,7 +8,7 @@
 #include "worker/core/task_core.h"
 #include "worker/library/runtime/task/task.h"
 
-/* A dataset that was told. */
+/* A dataset that was reported. */
 struct announced_stream {
     struct task_stream stream; /* its name is `name` */
     char name[LIMIT_NAME_BYTES];
@@ -20,13 +20,13 @@ struct task {
     struct task_core core;
     struct task_actions actions; /* of the step at hand */
     struct session *session;
-    struct directory *directory; /* of a crew's chief; else NULL */
+    struct directory *directory; /* of a ps job's chief; else NULL */
     struct mesh *mesh;
-    bool abort_mesh; /* asked for in this generation */
+    bool abort_mesh; /* in this generation */
     struct task_roster roster;
-    bool roster_due; /* a plan came that nobody took yet */
-    bool warm;       /* told to prepare alone */
-    bool warm_news;  /* told again where the streams stand, and nobody looked since */
+    bool roster_due; /* a plan came that no thread took yet */
+    bool warm;       /* ordered to prepare alone */
+    bool warm_news;  /* newer positions of the streams came, which no thread read since */
     uint32_t warm_tasks;
     struct stream_position warm_streams[LIMIT_STREAMS];
     size_t warm_stream_count;
@@ -35,12 +35,12 @@ struct task {
     bool void_exit;
     char exit_text[LIMIT_TEXT_BYTES];
     char abort_text[LIMIT_TEXT_BYTES]; /* what the mesh was aborted for */
-    char cause_text[LIMIT_TEXT_BYTES]; /* what the coordinator said about it */
+    char cause_text[LIMIT_TEXT_BYTES]; /* the coordinator's reason for it */
     bool lost;
     struct cadre_error lost_error;
 };
 
-/* Steps the core and carries out what it wants. Under the lock. */
+/* Steps the core and carries out its actions. Under the lock. */
 void task_step(struct task *task, const struct task_event *event);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program's threads wait for. Each wait ends when there is no hope for what it waits for:
- * the generation is over (ABORTED: another may follow), or the task is (any other code). */
+ * The waits of a program's threads. Each ends when what it waits for can no longer come: the
+ * generation is over (ABORTED: another may follow), or the task is (any other code). */
 #include <string.h>
 #include <time.h>
 
@@ -8,7 +8,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/task/task_state.h"
 
-/* People hear of a wait for a release after the first, then after each other. */
+/* A wait for a release is reported for people after the first interval, then after each other. */
 #define STALL_FIRST_US CADRE_US_PER_S
 #define STALL_AGAIN_US (5 * CADRE_US_PER_S)
 
@@ -30,7 +30,7 @@ static cadre_status task_wait_ended(const struct task *task, struct cadre_error 
 }
 
 /* Under the lock: CADRE_PENDING while its generation goes on. A task that is frozen in order waits
- * for the coordinator, but it is over for the step that it stands before. */
+ * for the coordinator, but its next step does not run in this generation. */
 static cadre_status task_wait_hopeless(const struct task *task, struct cadre_error *error)
 {
     cadre_status status = task_wait_ended(task, error);
@@ -108,7 +108,7 @@ bool task_await_streams(struct task *task)
 {
     struct cadre_error ignored;
     pthread_mutex_lock(&task->lock);
-    CADRE_ASSERT(task->warm); /* it was told to prepare alone */
+    CADRE_ASSERT(task->warm); /* it was ordered to prepare alone */
     while (
         !task->roster_due && !task->warm_news && task_wait_ended(task, &ignored) == CADRE_PENDING) {
         pthread_cond_wait(&task->changed, &task->lock);
@@ -141,7 +141,7 @@ cadre_status task_await_plan(
     return status;
 }
 
-/* Under the lock: who waits for `slot` has waited for so long. */
+/* Under the lock: a thread has waited for `slot` for so long. */
 static void report_stall(struct task *task, uint32_t slot, uint64_t waited_us)
 {
     CADRE_ASSERT(slot < LIMIT_TASKS_PER_JOB);
@@ -246,7 +246,7 @@ cadre_status task_await_goodbye(struct task *task, bool *ret_void, struct cadre_
     }
     *ret_void = task->void_exit;
     if (task->core.phase == TASK_EXIT && !task->void_exit) {
-        status = CADRE_OK; /* also when the daemon went away right after */
+        status = CADRE_OK; /* also when the daemon disconnected right after */
     }
     pthread_mutex_unlock(&task->lock);
     return status;
@@ -274,7 +274,7 @@ cadre_status task_await_published(
     cadre_status status = CADRE_OK;
     uint64_t since_us = clock_monotonic_us();
     uint64_t report_at_us = since_us + STALL_FIRST_US;
-    task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* it waits for that too */
+    task_step(task, &(struct task_event){.type = TASK_EVENT_FLUSH}); /* the report was held back */
     while (!is_published(task, position) &&
            (status = task_wait_hopeless(task, error)) == CADRE_PENDING) {
         if (!last) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When a checkpoint is taken, and the thread that writes it. */
+ * When a checkpoint is taken, and the thread that writes it. state_hooks.c calls it before steps,
+ * the program by cadre_save, lifecycle/ and preemption/ at the end. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/between_steps.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint.h"
@@ -29,8 +30,8 @@
 
 /* --- the writer --- */
 
-/* What was copied is known, and it is not what was written: nobody would publish that. It is copied
- * again when it is to be saved again. */
+/* The digest of the copied state is known, and that of the written bytes is another one: it would
+ * not be published. It is copied again when it is to be saved again. */
 static cadre_status check_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct checkpoint_copy *copy = &checkpointer->copy;
@@ -47,7 +48,7 @@ static cadre_status check_copy(struct checkpointer *checkpointer, struct cadre_e
     return error->code;
 }
 
-/* The copy is this thread's meanwhile. */
+/* The copy is the writer's meanwhile. */
 static cadre_status write_copy(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct checkpoint_copy *copy = &checkpointer->copy;
@@ -129,7 +130,7 @@ static cadre_status checkpoint_wake(struct checkpointer *checkpointer, struct ca
     CADRE_ASSERT(checkpointer->writing || checkpointer->tidying);
     CADRE_ASSERT(!checkpointer->closing);
     if (!checkpointer->thread_runs) {
-        sigset_t all; /* signals are the program's */
+        sigset_t all; /* signals are handled by the program's threads */
         sigset_t before;
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -152,7 +153,7 @@ static bool is_writing(struct checkpointer *checkpointer)
     return writing;
 }
 
-/* Takes the failure that the program has not heard of, if there is one. */
+/* Takes the failure that the program has not received yet, if there is one. */
 static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     pthread_mutex_lock(&checkpointer->lock);
@@ -167,8 +168,8 @@ static cadre_status await_writer(struct checkpointer *checkpointer, struct cadre
 
 /* --- the copy --- */
 
-/* With the writer at rest. What is on disk already is only said again. `held`: the digest of what
- * is copied; 0: not known. */
+/* With the writer at rest. What is on disk already is only reported again. `held`: the digest of
+ * the state that is copied; 0: not known. */
 static cadre_status take_copy(
     struct checkpointer *checkpointer, uint64_t held, struct cadre_error *error)
 {
@@ -195,7 +196,7 @@ static cadre_status take_copy(
     return status;
 }
 
-/* Whether a chief before this one saw to it already: what is published is not written over, for a
+/* Whether a chief before this one has written it: what is published is not written over, because a
  * writer that dies half way would leave nothing. */
 static bool is_there(const struct checkpointer *checkpointer, uint64_t position)
 {
@@ -216,7 +217,7 @@ static void notice_published(struct checkpointer *checkpointer)
     pthread_mutex_lock(&checkpointer->lock);
     checkpointer->published = published;
     checkpointer->tidying = true;
-    struct cadre_error ignored; /* then they stay until the next one is published */
+    struct cadre_error ignored; /* then old ones stay until the next one is published */
     checkpointer->tidying = checkpoint_wake(checkpointer, &ignored) == CADRE_OK;
     pthread_mutex_unlock(&checkpointer->lock);
 }
@@ -230,7 +231,7 @@ static void report_late(struct checkpointer *checkpointer, uint64_t position)
     checkpointer->late_reported = true;
     cadre_error_set(&error, CADRE_UNAVAILABLE,
         "the checkpoint after %llu steps is left out, since the one before is still being written; "
-        "ask for fewer of them (every %llu steps now), or a faster folder than %s",
+        "set fewer of them (every %llu steps now), or a faster folder than %s",
         (unsigned long long)position, (unsigned long long)checkpointer->every,
         checkpointer->folder);
     show_failure(&error);
@@ -238,15 +239,15 @@ static void report_late(struct checkpointer *checkpointer, uint64_t position)
 
 struct saving {
     bool wait;
-    uint64_t held;             /* by the chief: the digest of its state; 0: nobody compares */
+    uint64_t held;             /* by the chief: the digest of its state; 0: not compared */
     struct cadre_error own;    /* why the chief could not; code OK: it could, or is another task */
-    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    struct cadre_error theirs; /* the same, as received; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
 };
 
 static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving);
 
-/* Somebody asked for this one: it is not left out. */
+/* A checkpoint on demand is not left out. */
 static cadre_status save_asked(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     struct saving saving = {.wait = false};
@@ -277,7 +278,7 @@ void checkpoint_at_step(struct cadre_strategy *strategy)
     }
     checkpointer->tried_at = position;
     cadre_status status = CADRE_OK;
-    if (position == 0) { /* the training waits for the memory now, not at the first checkpoint */
+    if (position == 0) { /* the wait for the memory is now, not at the first checkpoint */
         status = checkpoint_copy_prepare(&checkpointer->copy, strategy, &error);
     } else if (is_writing(checkpointer)) {
         report_late(checkpointer, position);
@@ -302,9 +303,9 @@ bool checkpoint_taken_at(const struct cadre_strategy *strategy, uint64_t positio
     return strategy->state_part->checkpointer->tried_at == position;
 }
 
-/* --- when asked --- */
+/* --- on demand --- */
 
-/* A failure that nobody waited for is this call's when it does not wait, either. */
+/* A failure that no call has returned is this call's when it does not wait, either. */
 static void save_as_chief(struct checkpointer *checkpointer, struct saving *saving)
 {
     struct cadre_error before;
@@ -320,14 +321,14 @@ static void save_as_chief(struct checkpointer *checkpointer, struct saving *savi
     saving->own = now;
 }
 
-/* What all tell each other where they save; summed. */
+/* What the tasks exchange where they save; summed. */
 struct save_message {
     int64_t failures;
     uint64_t digests;
-    uint64_t count; /* of those that told one */
+    uint64_t count; /* of those that sent one */
 };
 
-/* What is saved is published once it is known that all replicas hold it. */
+/* A copy is published once all replicas are known to be equal. */
 static cadre_status compare_on_replica(cadre_strategy *strategy, uint32_t local, uint64_t own,
     const struct save_message *message, struct cadre_error *error)
 {
@@ -385,7 +386,7 @@ static cadre_status checkpoint_checkpoint_save(
 {
     CADRE_TRY(sync_restore(strategy, error)); /* before a first step */
     if (strategy_is_warm(strategy) || strategy_is_catching_up(strategy)) {
-        return CADRE_OK; /* it has nothing that others do not have */
+        return CADRE_OK; /* it has nothing that others lack */
     }
     struct saving saving = {.wait = wait};
     strategy->state_part->checkpointer->asked = true;
@@ -393,7 +394,7 @@ static cadre_status checkpoint_checkpoint_save(
         strategy, wait ? "cadre_save(wait)" : "cadre_save", save_on_replica, &saving, error);
     if (status == CADRE_DATA_LOSS && strategy->failed.code == CADRE_OK) {
         return strategy_set_failed(
-            strategy, error); /* the replicas differ: nobody can repair that */
+            strategy, error); /* the replicas differ, which is final */
     }
     if (status == CADRE_OK && saving.own.code != CADRE_OK) {
         *error = saving.own;
@@ -419,7 +420,7 @@ cadre_status checkpoint_before_stop(struct cadre_strategy *strategy, struct cadr
     return error->code;
 }
 
-/* Whether the manifest in the folder is the one that the training went on from. */
+/* Whether the manifest in the folder is that of the checkpoint which the training went on from. */
 static bool is_restored(const struct environment *environment, const char *name)
 {
     char path[sizeof environment->output_folder + CHECKPOINT_NAME_BYTES];
@@ -430,10 +431,10 @@ static bool is_restored(const struct environment *environment, const char *name)
            here.st_dev == restored.st_dev && here.st_ino == restored.st_ino;
 }
 
-/* What people find beside the program's outputs: of a shared folder's checkpoint the tensors; of
- * another all, also when it was published before, by a chief before this one or by the job that
- * this one goes on from. The writer is at rest. The copy is of the last position, unless another
- * chief had it written. */
+/* Files beside the program's outputs: of a shared folder's checkpoint the tensors; of another all,
+ * also when it was published before, by a chief before this one or by the job that this one goes on
+ * from. The writer is at rest. The copy is of the last position, unless another chief had it
+ * written. */
 static cadre_status write_beside(struct checkpointer *checkpointer, struct cadre_error *error)
 {
     const struct environment *environment = checkpointer->strategy->environment;

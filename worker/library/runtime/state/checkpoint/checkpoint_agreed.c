@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Digests of the states that were compared at the copy's position. There may be several, since the
- * program may change what no step writes, and save or step there again. Where none was compared
- * there, a later comparison says that the chief's state was that of all, and what that had as its
- * digest is known where the copy was asked for. */
+ * Digests of the states that were compared at the copy's position. There may be several, because
+ * the program may change what no step writes, and save or step there again. Where none was compared
+ * there, a later comparison proves that the chief's state was that of all, and its digest is known
+ * where the copy was taken on demand. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_agreed.h"
 
 #include "common/pure/assert.h"

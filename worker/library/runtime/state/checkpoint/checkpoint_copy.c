@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A copy of the state in memory, its entries of the file and its hashes. checkpoint.c takes it,
+ * checkpoint_write.c writes it. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_copy.h"
 
 #include <stdlib.h>
@@ -57,7 +59,7 @@ static uint32_t count_tensors(const struct cadre_strategy *strategy)
            streamed_count(strategy);
 }
 
-/* Where each tensor goes. */
+/* Gives each tensor its offset in the file and in the memory. */
 static cadre_status lay_out(
     struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error)
 {
@@ -81,8 +83,8 @@ static cadre_status lay_out(
     return CADRE_OK;
 }
 
-/* The memory is there, in the order of the file. */
-static cadre_status checkpoint_copy_place(struct checkpoint_copy *copy, struct cadre_error *error)
+/* Points each entry to its memory, in the order of the file. */
+static cadre_status checkpoint_copy_target(struct checkpoint_copy *copy, struct cadre_error *error)
 {
     CADRE_ASSERT(copy->memory != NULL);
     CADRE_FREE_AT_EXIT char *header = NULL;
@@ -101,7 +103,7 @@ static cadre_status checkpoint_copy_place(struct checkpoint_copy *copy, struct c
     return CADRE_OK;
 }
 
-/* Whether there is something that a device copies. */
+/* Whether there is a tensor that a device copies. */
 static bool reads_devices(const struct cadre_strategy *strategy)
 {
     struct state_tensor tensor;
@@ -130,13 +132,13 @@ static cadre_status get_memory(
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
-            "no memory for a copy of the state, %zu bytes; a checkpoint needs as much memory as "
+            "no memory for a copy of the state, %zu bytes; a checkpoint takes as much memory as "
             "the variables have",
             bytes);
     }
     copy->memory = memory;
-    madvise(memory, bytes, MADV_HUGEPAGE); /* fewer faults; as well without */
-    memset(memory, 0, bytes);              /* faults now, not when the training waits for it */
+    madvise(memory, bytes, MADV_HUGEPAGE); /* fewer faults; also correct without */
+    memset(memory, 0, bytes);              /* faults now, not while the training waits */
     return CADRE_OK;
 }
 
@@ -152,7 +154,7 @@ cadre_status checkpoint_copy_prepare(
         status = get_memory(copy, strategy, error);
     }
     if (status == CADRE_OK) {
-        status = checkpoint_copy_place(copy, error);
+        status = checkpoint_copy_target(copy, error);
     }
     if (status != CADRE_OK) {
         checkpoint_copy_clear(copy);
@@ -160,8 +162,8 @@ cadre_status checkpoint_copy_prepare(
     return status;
 }
 
-/* Brings one tensor's bytes up to date; *same: it held them, as everything before. What a device
- * copies by itself is under way when this returns, and *ret_waits is that device. */
+/* Brings one tensor's bytes up to date; *same: they did not change, as all before. The copy of a
+ * device is under way when this returns, and *ret_waits is that device. */
 static cadre_status take_tensor(const struct checkpoint_copy *copy,
     const struct state_tensor *tensor, char *to, bool *same, struct device **ret_waits,
     struct cadre_error *error)
@@ -276,7 +278,7 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     }
     uint64_t stamp = 0;
     bool stamped = streamed_stamp(strategy, &stamp);
-    /* Of a position that nothing was applied to, only what is no part of steps can differ. */
+    /* At the same position only what is no part of steps can differ. */
     bool same = copy->position != POSITION_NONE && held == strategy_position(strategy) &&
                 held > 0 && stamped && copy->stamped && stamp == copy->stamp;
     copy->position = POSITION_NONE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A copy of the state at one position, in memory, and what else will lie in the file. Taking it is
+ * A copy of the state at one position, in memory, and what else will be in the file. Taking it is
  * all that the training waits for: one memcpy per tensor into memory that was there before. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_COPY_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_COPY_H
@@ -18,8 +18,8 @@ struct cadre_strategy;
 struct streamed;
 
 struct checkpoint_copy {
-    /* Where each tensor lies in the file, and its copy; those that are streamed come last, without
-     * one. */
+    /* The offset of each tensor in the file, and its copy; those that are streamed come last,
+     * without one. */
     struct safetensors_entry *entries;
     size_t entry_count;
     size_t copied;           /* of them, that are in memory */
@@ -29,31 +29,32 @@ struct checkpoint_copy {
     size_t memory_bytes;
     bool pinned;                /* page-locked: devices copy into it by themselves */
     size_t data_bytes;          /* in the file */
-    uint64_t position;          /* what it holds; POSITION_NONE: nothing whole */
+    uint64_t position;          /* of the state in it; POSITION_NONE: nothing whole */
     struct manifest *manifest;  /* of the same moment */
     struct state_hashes hashes; /* of what is copied, once checkpoint_copy_hash was called */
-    uint32_t *tensors_of;       /* the tensor of the state that each of the `copied` entries is */
-    uint64_t digest;            /* 0: nobody compares states */
+    uint32_t *tensors_of;       /* the tensor of the state of each of the `copied` entries */
+    uint64_t digest;            /* 0: states are not compared */
     bool compared;              /* the digest is wanted */
     bool stamped;               /* `stamp` is that of the streamed tensors then */
     uint64_t stamp;
 };
 
-/* Zeroed is one without memory. */
+/* Frees all. Zeroed is one without memory. */
 void checkpoint_copy_clear(struct checkpoint_copy *copy);
 
 /* Makes the memory, as far as it is not there. RESOURCE_EXHAUSTED. */
 cadre_status checkpoint_copy_prepare(
     struct checkpoint_copy *copy, const struct cadre_strategy *strategy, struct cadre_error *error);
 
-/* Copies the state. *ret_same: it held the very same of the same position already. */
+/* Copies the state. *ret_same: it was the same of the same position already. */
 cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error);
 
-/* The hashes of the copy, into the manifest too, and its digest; in any thread that it is of. */
+/* The hashes of the copy, into the manifest too, and its digest; in the thread that has the copy.
+ * */
 cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_error *error);
 
-/* What stands before the data: *ret_bytes is the caller's to free. */
+/* The header of the file, before the data: *ret_bytes is the caller's to free. */
 cadre_status checkpoint_copy_header(const struct checkpoint_copy *copy, char **ret_bytes,
     size_t *ret_size, struct cadre_error *error);
 

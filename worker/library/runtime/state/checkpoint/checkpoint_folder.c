@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder of checkpoints: names, stale temporary files, old checkpoints, the token of a
+ * shared folder. checkpoint.c, checkpoint_list.c and checkpoint_probe.c call it. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_folder.h"
 
 #include <ctype.h>
@@ -66,7 +68,7 @@ cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *err
     return CADRE_OK;
 }
 
-/* --- what dead writers left --- */
+/* --- files of dead writers --- */
 
 static bool is_temporary(const char *name)
 {
@@ -118,7 +120,7 @@ static cadre_status checkpoint_checkpoint_folder_list(const char *folder, uint64
 {
     FOLDER_AT_EXIT DIR *dir = opendir(folder);
     if (dir == NULL) {
-        return cadre_error_errno(error, errno, "cannot look into the folder %s", folder);
+        return cadre_error_errno(error, errno, "cannot read the folder %s", folder);
     }
     size_t room = 0;
     const struct dirent *entry;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder that checkpoints lie in: "checkpoint-<position>.safetensors" and, written after it,
- * "checkpoint-<position>.json". Others may use the folder: nothing is removed that does not say it
- * is of the same run, but what a dead writer left unfinished. */
+ * The folder of checkpoints: "checkpoint-<position>.safetensors" and, written after it,
+ * "checkpoint-<position>.json". It may have other users: only checkpoints whose manifest has the
+ * name of the same run are removed, and unfinished files of dead writers. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_FOLDER_H
 
@@ -18,14 +18,14 @@
 /* "checkpoint-<position>.<kind>". */
 void checkpoint_name(uint64_t position, const char *kind, char ret_name[CHECKPOINT_NAME_BYTES]);
 
-/* Makes and removes a file, to see whether that can be done. */
+/* Makes and removes a file; an error when that fails. */
 cadre_status checkpoint_folder_check(const char *folder, struct cadre_error *error);
 
-/* Removes temporary files whose writer is dead. As far as it can. */
+/* Removes temporary files whose writer is dead, as far as possible. */
 void checkpoint_folder_remove_stale(const char *folder);
 
 /* Of the checkpoints of `run` up to position `published` keeps the newest `kept`, removes the
- * others: the tensors first, so that no tensors stay behind that nobody can tell whose they are. */
+ * others: the tensors first, so that no tensors stay whose run is unknown. */
 cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64_t published,
     uint32_t kept, struct cadre_error *error);
 
@@ -34,10 +34,12 @@ cadre_status checkpoint_folder_prune(const char *folder, const char *run, uint64
 cadre_status checkpoint_folder_list(const char *folder, const char *run, uint64_t published,
     uint64_t **ret_positions, size_t *ret_count, struct cadre_error *error);
 
-/* A small file that all who see the same folder can read: the name of the run, in a file that bears
- * it. */
+/* Writes a small file that all with the same folder can read: the name of the run, in a file named
+ * after it. */
 cadre_status checkpoint_token_write(const char *folder, const char *run, struct cadre_error *error);
+/* Whether the token of that run is in the folder. */
 bool checkpoint_token_exists(const char *folder, const char *run);
+/* Removes it, as far as possible. */
 void checkpoint_token_remove(const char *folder, const char *run);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which checkpoints there are, as all tasks hear it from the first. */
+ * Which checkpoints there are: the first task lists them, all receive the list. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct listing {
     struct first_task first;
 };
 
-/* Published, or what the program went on from. */
+/* Published, or the one that the program went on from. */
 static uint64_t newest_of(const cadre_strategy *strategy)
 {
     uint64_t published = task_published(strategy->task);

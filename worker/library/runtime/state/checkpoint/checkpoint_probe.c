@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether checkpoints can be written, asked before the training: of the chief where it alone
- * writes, of all tasks where one of them will go on from what another one wrote. */
+ * Whether checkpoints can be written, before the training: by the chief where it alone writes, by
+ * all tasks where one of them may go on from what another one wrote. variable_create.c calls it. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,10 +17,10 @@
 
 struct probing {
     char run[MANIFEST_RUN_BYTES];
-    struct cadre_error own;    /* what this task met; code OK: nothing */
-    struct cadre_error theirs; /* what the task met that could not; of local replica 0 */
+    struct cadre_error own;    /* of this task; code OK: none */
+    struct cadre_error theirs; /* of the task that could not; of local replica 0 */
     int64_t failures;          /* of the chief; of local replica 0 */
-    int64_t blind; /* one more than the highest rank that does not see the token; or 0 */
+    int64_t blind; /* one more than the highest rank that does not find the token; or 0 */
 };
 
 static cadre_status try_folder(const struct checkpointer *checkpointer, struct cadre_error *error)
@@ -59,13 +59,13 @@ static void checkpoint_probe_look(struct checkpointer *checkpointer, struct prob
     if (try_folder(checkpointer, &probing->own) == CADRE_OK &&
         !checkpoint_token_exists(checkpointer->folder, probing->run)) {
         cadre_error_set(&probing->own, CADRE_FAILED_PRECONDITION,
-            "on host '%s' the checkpoint folder '%s' is not the one that the chief sees: a file "
+            "on host '%s' the checkpoint folder '%s' is not that of the chief: a file "
             "that it wrote there is missing; mount the same folder on all hosts",
             host, checkpointer->folder);
     }
 }
 
-/* Every replica has a copy of the name, and local replica 0's is the task's. */
+/* Every replica gets the name; that of local replica 0 is the task's. */
 static cadre_status probe_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -144,15 +144,15 @@ cadre_status checkpoint_probe(struct cadre_strategy *strategy, struct cadre_erro
     return CADRE_OK;
 }
 
-/* --- who comes later --- */
+/* --- joiners --- */
 
 struct proving {
     uint32_t source;
-    char run[MANIFEST_RUN_BYTES]; /* of the token; "": there is none to be seen */
+    char run[MANIFEST_RUN_BYTES]; /* of the token; "": there is none */
     struct probing probing;
 };
 
-/* The token stays until all have looked. */
+/* The token stays until all have looked for it. */
 static cadre_status verify_folder_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A checkpoint's file read block by block, each with its checksum, and its manifest.
+ * checkpoint_load.c, restore.c and restoration.c open readers. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_read.h"
 
 #include <errno.h>
@@ -31,7 +33,7 @@ struct checkpoint_reader {
 
 /* --- blocks --- */
 
-/* Fewer bytes: the file ended. */
+/* Returns fewer bytes where the file ends. */
 static cadre_status read_file(const struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, size_t *ret_done, struct cadre_error *error)
 {
@@ -84,7 +86,7 @@ static cadre_status hold_block(
     return CADRE_OK;
 }
 
-/* The block that has that byte of the file: they lie one behind the other. */
+/* The block of that byte of the file; blocks are one behind the other. */
 static size_t block_at(const struct manifest_file *file, uint64_t at)
 {
     CADRE_ASSERT(file->block_count > 0);
@@ -110,8 +112,7 @@ static cadre_status read_plain(const struct checkpoint_reader *reader, uint64_t 
                                reader->path, (unsigned long long)(at + done));
 }
 
-/* Of the file; what lies inside of it. A block that is wanted whole is read to where it is to go.
- */
+/* A range of the file, inside a block. A block that is read whole is read into its destination. */
 static cadre_status read_range(struct checkpoint_reader *reader, uint64_t at, char *into,
     size_t bytes, struct cadre_error *error)
 {
@@ -150,7 +151,7 @@ cadre_status checkpoint_reader_verify(struct checkpoint_reader *reader, struct c
 
 /* --- tensors --- */
 
-/* Usually the one behind the last that was found. */
+/* Usually the one after the last that was found. */
 const struct safetensors_entry *checkpoint_reader_find(
     struct checkpoint_reader *reader, const char *name)
 {
@@ -185,7 +186,7 @@ const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_re
 
 /* --- opening --- */
 
-/* A file of tensors alone does not say where in which epoch it was written. */
+/* A file of tensors alone has no position in an epoch. */
 static cadre_status read_manifest(
     const char *path, char **ret_text, size_t *ret_bytes, struct cadre_error *error)
 {
@@ -193,8 +194,8 @@ static cadre_status read_manifest(
     size_t length = strlen(path);
     if (length >= sizeof tensors && strcmp(path + length - (sizeof tensors - 1), tensors) == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it holds tensors only; what is missing is the manifest, which says where the "
-            "training stood: name the file that ends with .json beside it");
+            "it holds tensors only; what is missing is the manifest, which has the position of "
+            "the training: name the file that ends with .json beside it");
     }
     return file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_bytes, error);
 }
@@ -255,7 +256,7 @@ static cadre_status open_tensors(struct checkpoint_reader *reader, struct cadre_
     CADRE_TRY(read_header(reader, size, error));
     if (reader->list.position != manifest_position(reader->content)) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "%s is not of the position that its manifest says, %llu", reader->path,
+            "%s is not of the position of its manifest, %llu", reader->path,
             (unsigned long long)manifest_position(reader->content));
     }
     return CADRE_OK;
@@ -361,7 +362,7 @@ cadre_status checkpoint_reader_make_variables(
     size_t bytes = 0;
     bool made = false;
     if (strategy->kind == STRATEGY_PARAMETER_SERVER) {
-        return CADRE_OK; /* what is not there may be about to be created on servers */
+        return CADRE_OK; /* a missing one may be about to be created on servers */
     }
     CADRE_TRY(read_manifest(reader->manifest, &text, &bytes, error));
     CADRE_TRY(manifest_make_variables(strategy, text, bytes, &made, error));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading a checkpoint piece by piece: no block of the file counts before its checksum was looked
- * at, and no more of it than one block is held. */
+ * Reading a checkpoint piece by piece: a block of the file counts only after its checksum was
+ * compared, and one block at most is held. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_READ_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_READ_H
 
@@ -15,18 +15,19 @@ struct cadre_tensor;
 struct cadre_variable;
 struct checkpoint_reader;
 
-/* Opens the manifest `path` and the file beside it, and reads what tensors there are. DATA_LOSS,
- * NOT_FOUND, INVALID_ARGUMENT: it is no manifest. Errors do not name `path`. `strategy` NULL: of
- * strings the manifest is not asked yet. */
+/* Opens the manifest `path` and the file beside it, and reads the list of tensors. DATA_LOSS,
+ * NOT_FOUND, INVALID_ARGUMENT: it is not a manifest. Errors do not name `path`. `strategy` NULL:
+ * the manifest's strings are not read yet. */
 cadre_status checkpoint_reader_open(const struct cadre_strategy *strategy, const char *path,
     struct checkpoint_reader **ret_reader, struct cadre_error *error);
-/* The same of a file of tensors alone, whoever wrote it: it has no checksums. Errors name it. */
+/* The same of a file of tensors alone, of any program: it has no checksums. Errors name it. */
 cadre_status checkpoint_reader_open_tensors(
     const char *path, struct checkpoint_reader **ret_reader, struct cadre_error *error);
-void checkpoint_reader_close(struct checkpoint_reader *reader); /* NULL is allowed */
+/* Closes the files and frees it. Accepts NULL. */
+void checkpoint_reader_close(struct checkpoint_reader *reader);
 
-/* The program has made variables since: what the manifest says of them is read, too. DATA_LOSS: it
- * is another checkpoint's now. */
+/* The program has made variables since: reads the manifest's strings of them, too. DATA_LOSS: the
+ * manifest is another checkpoint's now. */
 cadre_status checkpoint_reader_follow(struct checkpoint_reader *reader,
     const struct cadre_strategy *strategy, struct cadre_error *error);
 
@@ -49,7 +50,7 @@ cadre_status checkpoint_reader_each_strings(struct checkpoint_reader *reader,
 /* The reader's; of a file of tensors alone NULL. */
 struct manifest_content *checkpoint_reader_manifest(struct checkpoint_reader *reader);
 
-/* What tensors it holds; the reader's. */
+/* The list of its tensors; the reader's. */
 const struct safetensors_list *checkpoint_reader_list(const struct checkpoint_reader *reader);
 
 /* The value of the variable of that name, or registered state; NULL: it holds none. */
@@ -61,7 +62,7 @@ cadre_status checkpoint_reader_read(struct checkpoint_reader *reader,
     const struct safetensors_entry *entry, size_t offset, void *into, size_t bytes,
     struct cadre_error *error);
 
-/* Looks at the checksums of all blocks that were not read. */
+/* Compares the checksums of all blocks that were not read. */
 cadre_status checkpoint_reader_verify(struct checkpoint_reader *reader, struct cadre_error *error);
 
 #endif

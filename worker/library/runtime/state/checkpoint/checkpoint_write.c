@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes a copy of the state: the tensors in blocks with checksums, then the manifest. The
+ * writer's thread in checkpoint.c calls it. */
 #include "worker/library/runtime/state/checkpoint/checkpoint_write.h"
 
 #include <stdlib.h>
@@ -49,7 +51,7 @@ static cadre_status checkpoint_write_flush(struct block_writer *writer, struct c
     return size == 0 ? CADRE_OK : add_block(writer, writer->pending, size, error);
 }
 
-/* A block that is whole is not copied. */
+/* A whole block is not copied. */
 static cadre_status checkpoint_write_add(
     void *user, const void *from, size_t size, struct cadre_error *error)
 {
@@ -132,7 +134,7 @@ static cadre_status write_out(struct checkpoint_copy *copy, const char *folder,
     CADRE_TRY(checkpoint_file_begin(&writer->out, folder, writer->file->name, error));
     CADRE_TRY(write_blocks(copy, writer, error));
     CADRE_TRY(checkpoint_file_settle(&writer->out, error));
-    /* A manifest that stands there is not of these tensors. On a full disk it stays. */
+    /* A manifest of that name is not of these tensors. On a full disk it stays. */
     CADRE_TRY(checkpoint_file_remove(folder, older, error));
     return checkpoint_file_end(&writer->out, error);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Writing a copy of the state to disk, as a file of tensors and the manifest that names its blocks:
- * in this order, so that a manifest that is there has its tensors, whenever the writer dies. */
+ * in this order, so that a manifest that exists has its tensors, whenever the writer dies. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_WRITE_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINT_WRITE_H
 
@@ -11,8 +11,8 @@
 #include "common/base/sha256.h"
 #include "worker/library/runtime/state/checkpoint/checkpoint_copy.h"
 
-/* Any thread, as long as nobody else uses the copy. What is told of the manifest: its size and
- * hash. */
+/* Any thread, as long as no other uses the copy. Returns the manifest's size and hash, for the
+ * report. */
 cadre_status checkpoint_write(struct checkpoint_copy *copy, const char *folder,
     uint64_t *ret_manifest_bytes, struct sha256 *ret_manifest_hash, struct cadre_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The inside of the checkpointer: what its files share. */
+ * The inside of the checkpointer, shared by its files. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_CHECKPOINTER_H
 #define CADRE_RUNTIME_CHECKPOINT_CHECKPOINTER_H
 
@@ -19,7 +19,7 @@ struct checkpointer {
     const char *folder; /* the environment's */
     bool shared;
     bool asked;     /* for: by the environment, or the program has saved */
-    uint64_t every; /* 0: only when asked */
+    uint64_t every; /* 0: only on demand */
     uint32_t kept;
     char run[MANIFEST_RUN_BYTES]; /* "": not known yet */
     uint64_t restored_at;         /* POSITION_NONE: the state did not come from a checkpoint */
@@ -38,15 +38,15 @@ struct checkpointer {
     uint64_t published;    /* what to delete is older */
     uint64_t written;      /* of `part`; POSITION_NONE: none */
     struct task_part part; /* the newest that is on disk */
-    /* checkpoint_agreed.c; of the copy */
+    /* Used by checkpoint_agreed.c; of the copy. */
     uint64_t held; /* the digest of what was copied; 0: not known */
     uint64_t agreed[CHECKPOINT_AGREED_MAX];
     uint32_t agreed_count;      /* that were added; the newest are kept */
-    struct cadre_error failure; /* of a write, that the program did not hear of; code OK: none */
+    struct cadre_error failure; /* of a write, that the program has not received; code OK: none */
     char part_path[64];
 };
 
-/* The name of the run: chosen now when it is not known. */
+/* The name of the run: chosen now when there is none. */
 cadre_status checkpointer_name_run(struct checkpointer *checkpointer, struct cadre_error *error);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes manifests: the strategy's positions and strings as JSON, then the file's blocks and
+ * hashes. checkpoint_copy.c and state_hooks.c call it. */
 #include "worker/library/runtime/state/checkpoint/manifest.h"
 #include "common/pure/assert.h"
 #include "worker/library/runtime/input/input.h"
@@ -22,8 +24,8 @@
 
 #define ITERATORS_BYTES_MAX (LIMIT_MANIFEST_BYTES / 2) /* in it they take a third more */
 
-/* Every function of jansson takes the NULL that another one gave for want of memory, so that one
- * check at the end is enough. */
+/* Every function of jansson accepts the NULL of another one that had no memory, so that one check
+ * at the end is enough. */
 struct manifest {
     json_t *root;
 };
@@ -131,7 +133,7 @@ cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifes
         manifest_number(strategy->roster.generation.number), "job",
         manifest_number(strategy->environment->job), "run", checkpointer->run, "restored",
         restored ? 1 : 0, "streams", streams_of(strategy), "strings", strings_of(strategy));
-    /* What waits for its place is the state still. */
+    /* What waits for its point of the loop is the state still. */
     enum loop_point loop_point = strategy->state_part->captured_at != LOOP_BETWEEN_STEPS
                                      ? strategy->state_part->captured_at
                                      : strategy->state_part->loop_point;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The text beside the tensors: JSON. In a checkpoint it is the manifest; in a state sync the same
- * text travels before the tensors.
+ * text is sent before the tensors.
  *
  *     {"format": "cadre-checkpoint", "version": 1, "position": 120, "generation": 3,
  *      "job": 7, "run": "5f2c...",
@@ -12,18 +12,16 @@
  * "vocabulary": "91b2..."}, "file": {"name": "checkpoint-120.safetensors", "bytes": 1234, "sha256":
  * "..."}, "blocks": [{"offset": 0, "bytes": 4194304, "crc32c": "89abcdef", "sha256": "..."}]}
  *
- * `variables`: what they are, for a program that has not created all of them
- * (manifest_variables.h).
- * `digest` and `hashes` (state_hash.h) are those of the state that was copied: who loads it
- * compares what it then holds. `hash` says how they were made (memory_hash.h): those made in
- * another way, as by versions before it, are not compared. They are absent where
+ * `variables`: their descriptions, for a program that has not created all of them
+ * (manifest_variables.h). `digest` and `hashes` (state_hash.h) are those of the state that was
+ * copied: loading compares the loaded state with them. `hash` names the method (memory_hash.h):
+ * hashes of another method, as by versions before it, are not compared. They are absent where
  * CADRE_VERIFY_STATE is off, and in checkpoints of versions that had none. They, `file` and
- * `blocks` are a checkpoint's only. A number over 2^63
- * - 1 is written as a string of digits, and the lanes of digests always are. A string that is not
- * UTF-8, or holds a zero byte, is
- * {"hex": "00ff"}. `run` is 128 random bits that all tasks of a job share: whose checkpoints may be
- * deleted. `restored`: no step was applied since the state came from a checkpoint. `place`: where
- * the program's loop stood (enum loop_point), 0 when it is absent. */
+ * `blocks` are a checkpoint's only. A number over 2^63 - 1 is written as a string of digits, and
+ * the lanes of digests always are. A string that is not UTF-8, or holds a zero byte, is {"hex":
+ * "00ff"}. `run` is 128 random bits that all tasks of a job share: only that job deletes the
+ * checkpoint. `restored`: no step was applied since the state came from a checkpoint. `place`: the
+ * point of the program's loop (enum loop_point), 0 when it is absent. */
 #ifndef CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
 #define CADRE_RUNTIME_CHECKPOINT_MANIFEST_H
 
@@ -52,6 +50,7 @@ struct manifest_file {
     size_t block_count;
 };
 
+/* Frees the blocks, and zeroes it. */
 void manifest_file_clear(struct manifest_file *file);
 
 /* The strategy's positions and strings as text, malloc'ed, terminated. `file` may be NULL. */
@@ -59,38 +58,42 @@ cadre_status manifest_encode(const struct cadre_strategy *strategy,
     const struct manifest_file *file, char **ret_text, size_t *ret_bytes,
     struct cadre_error *error);
 
-/* The same in two parts: what belongs to this moment, in the program's thread; and the text, which
- * may be made in another one. */
 struct manifest;
+/* The same in two parts. First what belongs to this moment, in the program's thread; *ret_manifest
+ * is the caller's to free. */
 cadre_status manifest_take(const struct cadre_strategy *strategy, struct manifest **ret_manifest,
     struct cadre_error *error);
+/* Then the text, in any thread; malloc'ed, terminated. */
 cadre_status manifest_text(struct manifest *manifest, const struct manifest_file *file,
     char **ret_text, size_t *ret_bytes, struct cadre_error *error);
-void manifest_free(struct manifest *manifest); /* NULL is allowed */
+/* Frees it. Accepts NULL. */
+void manifest_free(struct manifest *manifest);
 
-/* Notes the hash of the tensor `name`; of NULL the digest of all. Once more is the newest. False:
+/* Sets the hash of the tensor `name`; of NULL the digest of all. The newest counts. False:
  * no memory. */
 bool manifest_note_hash(struct manifest *manifest, const char *name, uint64_t hash);
 
 /* Takes positions and strings over into the strategy, between state_receive and its commit or undo,
  * which is that of the strings too; *ret_file (may be NULL) is the caller's to clear. A task that
- * is warm takes the place in all epochs, with `reenters`, and the name of the run; any other one
- * keeps its own place, and takes the feeds of epochs that it stands in. INVALID_ARGUMENT names what
- * is malformed or does not fit the program (then nothing was taken over). Text of any origin is
- * checked. */
+ * is warm takes the positions in all epochs, with `reenters`, and the name of the run; any other
+ * one keeps its own positions, and takes the consumption of epochs that it is in. INVALID_ARGUMENT
+ * names what is malformed or does not fit the program (then nothing was taken over). Text of any
+ * origin is checked. */
 cadre_status manifest_decode(struct cadre_strategy *strategy, const char *text, size_t bytes,
     uint64_t *ret_position, struct manifest_file *ret_file, struct cadre_error *error);
 
-/* The same in two parts: what the text says, and taking it over, which cannot fail. `strategy`
- * NULL: of strings nothing is read. */
 struct manifest_content;
+/* The same in two parts. First reading; *ret_content is the caller's to free. `strategy` NULL: no
+ * strings are read. */
 cadre_status manifest_read(const struct cadre_strategy *strategy, const char *text, size_t bytes,
     struct manifest_content **ret_content, struct cadre_error *error);
+/* The position in the text. */
 uint64_t manifest_position(const struct manifest_content *content);
+/* The file of tensors in the text; the content's. */
 const struct manifest_file *manifest_tensors(const struct manifest_content *content);
-/* The strings of one variable, of the program or not; *ret_strings is the caller's to release. */
 struct cadre_tensor;
 struct cadre_variable;
+/* The strings of one variable, of the program or not; *ret_strings is the caller's to release. */
 cadre_status manifest_read_strings(const char *text, size_t bytes,
     const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
     struct cadre_error *error);
@@ -98,22 +101,24 @@ cadre_status manifest_read_strings(const char *text, size_t bytes,
 cadre_status manifest_each_strings(const char *text, size_t bytes,
     void (*each)(void *user, const char *name, size_t count), void *user,
     struct cadre_error *error);
-/* INVALID_ARGUMENT: it stands in the middle of an epoch that has another number of steps here, so
- * that samples would be fed twice or not at all. */
+/* INVALID_ARGUMENT: it is in the middle of an epoch that has another number of steps here, so that
+ * samples would be consumed twice or not at all. */
 cadre_status manifest_fits(const struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error);
-/* Iterators that it holds and the program did not make yet are made: it may be led to them. */
+/* Makes iterators that it holds and the program did not make yet, because the program may re-enter
+ * them. */
 cadre_status manifest_make_iterators(struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error);
-/* What was written under `name`, by its hash. False: the manifest says nothing of that. */
+/* The hash of what was written under `name`. False: the manifest has none. */
 bool manifest_hash_of(const struct manifest_content *content, const char *name, uint64_t *ret_hash);
-/* `from_file`: it is a checkpoint's, not another task's. */
+/* Then taking it over, which cannot fail. `from_file`: it is a checkpoint's, not another task's. */
 void manifest_take_over(
     struct cadre_strategy *strategy, struct manifest_content *content, bool from_file);
-void manifest_content_free(struct manifest_content *content); /* NULL is allowed */
+/* Frees it. Accepts NULL. */
+void manifest_content_free(struct manifest_content *content);
 
-/* Whether a text is a manifest of that run and position. For who looks around in a folder. */
 #define MANIFEST_RUN_BYTES 33 /* 32 digits and the terminator */
+/* Whether a text is a manifest of that run and position, without reading all of it. */
 bool manifest_is_of(const char *text, size_t bytes, const char *run, uint64_t position);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading manifests: all is checked and made before anything is taken over. */
+ * Reading manifests: all is checked and made before anything is taken over. checkpoint_read.c and
+ * state_hooks.c call it. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -47,7 +48,7 @@ static cadre_status manifest_read_malformed(struct cadre_error *error, const cha
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "this is no manifest of a checkpoint that can be read here: %s", text);
+        "this is not a manifest of a checkpoint that can be read here: %s", text);
 }
 
 /* --- streams --- */
@@ -77,7 +78,7 @@ static cadre_status read_streams(
         struct saved_stream *saved = &content->streams[i];
         if (!manifest_read_stream(json_array_get(list, i), saved)) {
             status = manifest_read_malformed(
-                error, "what it says of stream %zu, '%s', is not whole", i, saved->name);
+                error, "its description of stream %zu, '%s', is not whole", i, saved->name);
         }
     }
     return status;
@@ -109,7 +110,7 @@ static bool decode_hex(char *text, size_t *ret_size)
     return digits % 2 == 0;
 }
 
-/* The bytes stay the value's; of hexadecimal ones they become *ret_owned. */
+/* The bytes stay the value's; *ret_owned are those made of hexadecimal digits. */
 static bool read_string(const json_t *value, cadre_string *ret_string, char **ret_owned)
 {
     *ret_owned = NULL;
@@ -136,7 +137,7 @@ static cadre_status read_strings_of(const json_t *list, const cadre_variable *va
     size_t count = (size_t)variable->count;
     if (!json_is_array(list) || json_array_size(list) != count) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it holds %zu strings of '%s', and the program wants %zu", json_array_size(list),
+            "it holds %zu strings of '%s', and the program has %zu", json_array_size(list),
             variable->name, count);
     }
     cadre_string *strings = calloc(count + 1, sizeof *strings);
@@ -363,10 +364,10 @@ const struct manifest_file *manifest_tensors(const struct manifest_content *cont
     return content->file.blocks == NULL ? NULL : &content->file;
 }
 
-/* --- taking it over --- */
+/* --- taking over --- */
 
-/* Within an epoch the dataset must be divided as it was, or samples would be fed twice or not at
- * all. */
+/* Within an epoch the dataset must be divided as it was, or samples would be consumed twice or not
+ * at all. */
 static cadre_status manifest_read_fits(const cadre_distributed_dataset *dataset,
     const struct saved_stream *saved, struct cadre_error *error)
 {
@@ -375,7 +376,7 @@ static cadre_status manifest_read_fits(const cadre_distributed_dataset *dataset,
     if (!inside || strcmp(dataset->name, saved->name) != 0) {
         return CADRE_OK;
     }
-    bool own = dataset->iterating.of != NULL; /* which says its number of steps itself */
+    bool own = dataset->iterating.of != NULL; /* which sets its number of steps itself */
     int64_t steps = own ? -1 : distributed_steps_of(dataset, saved->at.epochs_begun - 1);
     if (steps >= 0 && saved->steps > 0 && steps != saved->steps) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -428,7 +429,7 @@ bool manifest_hash_of(const struct manifest_content *content, const char *name, 
     return manifest_hashes_find(&content->hashes, name, ret_hash);
 }
 
-static void take_place(
+static void take_stream(
     struct cadre_strategy *strategy, cadre_distributed_dataset *dataset, struct saved_stream *saved)
 {
     bool same = pipelines_match(dataset, saved->pipeline, NULL) == CADRE_OK;
@@ -454,7 +455,7 @@ void manifest_take_over(
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         for (size_t at = 0; at < content->stream_count; at++) {
             if (strcmp(strategy->input->datasets[i]->name, content->streams[at].name) == 0) {
-                take_place(strategy, strategy->input->datasets[i], &content->streams[at]);
+                take_stream(strategy, strategy->input->datasets[i], &content->streams[at]);
             }
         }
     }
@@ -464,13 +465,13 @@ void manifest_take_over(
             content->strings[i] = NULL;
         }
     }
-    /* Another job's checkpoints are not ours to delete, whoever goes on from them. */
+    /* Another job's checkpoints are not deleted by the job that goes on from them. */
     bool ours = !from_file || strategy->environment->checkpoint_own ||
                 (!strategy->environment->by_hand && content->job == strategy->environment->job);
     if (warm && ours) {
         memcpy(checkpointer->run, content->run, sizeof checkpointer->run);
     } else if (warm) {
-        struct cadre_error ignored; /* then it is named when it is needed */
+        struct cadre_error ignored; /* then it is named when it is written */
         checkpointer_name_run(checkpointer, &ignored);
     }
     if (warm) {
@@ -482,7 +483,7 @@ void manifest_take_over(
     }
 }
 
-/* What those that are there distribute, this task does too. */
+/* Compares the datasets of the other tasks with this task's. */
 static cadre_status manifest_read_match(struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The descriptions of variables in the manifest: written by manifest.c, read by tasks that make
+ * the variables they lack. */
 #include "worker/library/runtime/state/checkpoint/manifest_variables.h"
 
 #include <errno.h>
@@ -28,45 +30,45 @@ static const char counts[] = "counts";
 
 /* --- writing --- */
 
-#define WORDS_BYTES (96 + CADRE_RANK_MAX * 21)
+#define TEXT_BYTES (96 + CADRE_RANK_MAX * 21)
 
-/* Type, dimensions and aggregation. Returns how much of `words` that is. */
-static size_t first_words(char words[WORDS_BYTES], cadre_dtype dtype, uint32_t rank,
+/* Type, dimensions and aggregation. Returns how much of `text` that is. */
+static size_t write_shape(char text[TEXT_BYTES], cadre_dtype dtype, uint32_t rank,
     const int64_t *dims, cadre_aggregation aggregation)
 {
-    int used = snprintf(words, WORDS_BYTES, "%s ", cadre_dtype_name(dtype));
+    int used = snprintf(text, TEXT_BYTES, "%s ", cadre_dtype_name(dtype));
     for (uint32_t i = 0; i < rank; i++) {
         used += snprintf(
-            words + used, WORDS_BYTES - (size_t)used, "%s%" PRId64, i == 0 ? "" : "x", dims[i]);
+            text + used, TEXT_BYTES - (size_t)used, "%s%" PRId64, i == 0 ? "" : "x", dims[i]);
     }
-    used += snprintf(words + used, WORDS_BYTES - (size_t)used, "%s %s", rank == 0 ? "-" : "",
+    used += snprintf(text + used, TEXT_BYTES - (size_t)used, "%s %s", rank == 0 ? "-" : "",
         aggregations[aggregation]);
-    CADRE_ASSERT((size_t)used < WORDS_BYTES);
+    CADRE_ASSERT((size_t)used < TEXT_BYTES);
     return (size_t)used;
 }
 
 static size_t manifest_variables_flag(
-    char words[WORDS_BYTES], size_t used, bool so, const char *word)
+    char text[TEXT_BYTES], size_t used, bool so, const char *word)
 {
-    int more = so ? snprintf(words + used, WORDS_BYTES - used, " %s", word) : 0;
-    CADRE_ASSERT(more >= 0 && used + (size_t)more < WORDS_BYTES);
+    int more = so ? snprintf(text + used, TEXT_BYTES - used, " %s", word) : 0;
+    CADRE_ASSERT(more >= 0 && used + (size_t)more < TEXT_BYTES);
     return used + (size_t)more;
 }
 
-/* One string for each: a checkpoint waits for this. */
-static json_t *words_of(const cadre_variable *variable)
+/* One string for each, because a checkpoint waits for this. */
+static json_t *text_of(const cadre_variable *variable)
 {
-    char words[WORDS_BYTES];
+    char text[TEXT_BYTES];
     size_t used =
-        first_words(words, variable->dtype, variable->rank, variable->dims, variable->aggregation);
-    used = manifest_variables_flag(words, used, variable->on_read, on_read);
-    used = manifest_variables_flag(words, used, variable->keep_on_host, keep_on_host);
-    used = manifest_variables_flag(words, used, variable->origin.in_function, in_function);
-    (void)manifest_variables_flag(words, used, variable->counts, counts);
-    return json_string(words);
+        write_shape(text, variable->dtype, variable->rank, variable->dims, variable->aggregation);
+    used = manifest_variables_flag(text, used, variable->on_read, on_read);
+    used = manifest_variables_flag(text, used, variable->keep_on_host, keep_on_host);
+    used = manifest_variables_flag(text, used, variable->origin.in_function, in_function);
+    (void)manifest_variables_flag(text, used, variable->counts, counts);
+    return json_string(text);
 }
 
-/* What optimizers remember on parameter servers: variables of a job that goes on without any. */
+/* Slots of optimizers on parameter servers: variables of a job that goes on without servers. */
 static bool add_slots(json_t *all, const struct cadre_strategy *strategy)
 {
     struct streamed *streamed = strategy->state_part->streamed;
@@ -74,17 +76,17 @@ static bool add_slots(json_t *all, const struct cadre_strategy *strategy)
     bool added = true;
     for (uint32_t i = 0; i < streamed_count(strategy); i++) {
         struct safetensors_entry entry;
-        char words[WORDS_BYTES];
+        char text[TEXT_BYTES];
         bool is_count = false;
         if (!streamed->ops->is_slot(streamed, i, &is_count)) {
             continue;
         }
         streamed->ops->describe(streamed, i, &entry);
-        size_t used = first_words(
-            words, entry.dtype, entry.rank, is_count ? one : entry.dims, CADRE_AGGREGATION_NONE);
-        used = manifest_variables_flag(words, used, is_count, keep_on_host);
-        (void)manifest_variables_flag(words, used, is_count, counts);
-        added = added && json_object_set_new(all, entry.name, json_string(words)) == 0;
+        size_t used = write_shape(
+            text, entry.dtype, entry.rank, is_count ? one : entry.dims, CADRE_AGGREGATION_NONE);
+        used = manifest_variables_flag(text, used, is_count, keep_on_host);
+        (void)manifest_variables_flag(text, used, is_count, counts);
+        added = added && json_object_set_new(all, entry.name, json_string(text)) == 0;
     }
     return added;
 }
@@ -95,7 +97,7 @@ json_t *manifest_variables(const struct cadre_strategy *strategy)
     bool added = add_slots(all, strategy);
     for (uint32_t i = 0; added && i < strategy->variables->count; i++) {
         const cadre_variable *variable = strategy->variables->list[i];
-        added = json_object_set_new(all, variable->name, words_of(variable)) == 0;
+        added = json_object_set_new(all, variable->name, text_of(variable)) == 0;
     }
     if (!added) {
         json_decref(all);
@@ -106,7 +108,7 @@ json_t *manifest_variables(const struct cadre_strategy *strategy)
 
 /* --- reading --- */
 
-/* One of them, as a plan whose parts lie here. */
+/* One description, as a plan that points into it. */
 struct described {
     struct variable_plan plan;
     cadre_variable_options options;
@@ -177,18 +179,18 @@ static bool read_flag(const char *word, struct described *described)
 static bool read_string_list(
     const char *name, const json_t *value, cadre_strategy *strategy, struct described *described)
 {
-    char words[WORDS_BYTES];
-    char *rest = words;
+    char text[TEXT_BYTES];
+    char *rest = text;
     struct cadre_error ignored;
     *described = (struct described){.plan = {.strategy = strategy,
                                         .name = name,
                                         .dims = described->dims,
                                         .options = &described->options}};
-    if (!json_is_string(value) || json_string_length(value) >= sizeof words ||
+    if (!json_is_string(value) || json_string_length(value) >= sizeof text ||
         name_check("variable", name, &ignored) != CADRE_OK) {
         return false;
     }
-    memcpy(words, json_string_value(value), json_string_length(value) + 1);
+    memcpy(text, json_string_value(value), json_string_length(value) + 1);
     const char *dtype = strsep(&rest, " ");
     const char *dims = strsep(&rest, " ");
     const char *aggregation = strsep(&rest, " ");
@@ -201,7 +203,7 @@ static bool read_string_list(
     return whole;
 }
 
-/* Whether the tensor is not a variable's here: "w" or "w/m" where "w" lies on parameter servers. */
+/* Whether the tensor is not a variable's here: "w" or "w/m" where "w" is on parameter servers. */
 static bool is_of_others(const cadre_strategy *strategy, const char *name)
 {
     char start[LIMIT_NAME_BYTES];
@@ -234,7 +236,7 @@ static cadre_status manifest_variables_take(const char *name, const json_t *valu
     struct described described;
     if (!read_string_list(name, value, strategy, &described)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "this is no manifest of a checkpoint that can be read here: what it says of the "
+            "this is not a manifest of a checkpoint that can be read here: its description of the "
             "variable '%.64s' is not whole",
             name);
     }
@@ -252,7 +254,7 @@ cadre_status manifest_make_variables(struct cadre_strategy *strategy, const char
     json_error_t where;
     json_t *root = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &where);
     json_t *all = json_object_get(root, "variables");
-    cadre_status status = CADRE_OK; /* what else is wrong with it manifest_read says */
+    cadre_status status = CADRE_OK; /* other faults are found by manifest_read */
     const char *name;
     json_t *value;
     json_object_foreach(all, name, value)

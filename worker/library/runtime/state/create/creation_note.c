@@ -34,15 +34,15 @@ const char *creation_text(
 {
     char name[VARIABLE_SHORT_BYTES];
     char shape[TENSOR_SHAPE_TEXT_BYTES];
-    char place[24] = "";
+    char ordinal[24] = "";
     CADRE_ASSERT(plan->options->aggregation <= CADRE_AGGREGATION_ONLY_FIRST_REPLICA);
     tensor_shape_text(plan->dtype, plan->rank, plan->dims, shape);
     if (nth > 0) {
-        snprintf(place, sizeof place, " as variable %u", nth);
+        snprintf(ordinal, sizeof ordinal, " as variable %u", nth);
     }
     snprintf(text, STRATEGY_CALL_TEXT_BYTES, "cadre_variable_create('%s', %.44s, %s)%s",
         variable_short_name(plan->name, name), shape, aggregations[plan->options->aggregation],
-        place);
+        ordinal);
     return text;
 }
 
@@ -50,7 +50,7 @@ static cadre_status creation_note_misfit(
     const char *name, const char *is, const char *wanted, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "variable '%s' was created %s before, and is asked for %s; ask for the same, or give it "
+        "variable '%s' was created %s before, and now %s; create it alike, or give it "
         "another name",
         name, is, wanted);
 }
@@ -61,7 +61,7 @@ cadre_status creation_fits(
     cadre_kind kind = variable_kind_of(plan);
     cadre_aggregation wanted = plan->options->aggregation;
     if (variable->dtype != plan->dtype || variable->rank != plan->rank ||
-        (plan->rank > 0 && /* else there may be no dims */
+        (plan->rank > 0 && /* else dims may be NULL */
             memcmp(variable->dims, plan->dims, plan->rank * sizeof plan->dims[0]) != 0)) {
         char is[TENSOR_SHAPE_TEXT_BYTES];
         char shape[TENSOR_SHAPE_TEXT_BYTES];

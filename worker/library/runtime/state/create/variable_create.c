@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Creating variables: what may be created, and the initial value that all replicas get. */
+ * Creating variables: the checks, and the initial value that all replicas get. The program calls
+ * it, in every context. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@
 #include "worker/library/runtime/variables/variable_list.h"
 #include "worker/library/runtime/variables/variable_plain.h"
 
-/* --- what may be created --- */
+/* --- the checks --- */
 
 static cadre_status check_strings(
     const char *name, const cadre_variable_options *options, struct cadre_error *error)
@@ -78,7 +79,7 @@ static cadre_status check_options(const char *name, cadre_dtype dtype,
     }
     if (options->aggregation == CADRE_AGGREGATION_MEAN && dtype > CADRE_BF16) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "variable '%s': CADRE_AGGREGATION_MEAN needs a floating type, not %s", name,
+            "variable '%s': CADRE_AGGREGATION_MEAN requires a floating type, not %s", name,
             cadre_dtype_name(dtype));
     }
     return options->synchronization == CADRE_SYNC_ON_READ
@@ -121,14 +122,14 @@ cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_
     return strategy == NULL ? CADRE_OK : variable_name_check(strategy, name, error);
 }
 
-/* --- its initial value --- */
+/* --- the initial value --- */
 
 struct sharing {
     cadre_variable *variable;
     const struct variable_plan *plan;
-    uint32_t nth; /* variable of the program; 0: it was there before */
+    uint32_t nth; /* variable of the program; 0: it existed before */
     struct initial_value value;
-    struct cadre_error theirs; /* why the chief could not, as it told; of local replica 0 */
+    struct cadre_error theirs; /* why the chief could not, as received; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
     int64_t replicas;          /* that the variable was created on; likewise */
 };
@@ -174,7 +175,7 @@ static cadre_status share_value(cadre_strategy *strategy, uint32_t local, struct
     return strategy->mesh->ops->broadcast(strategy->mesh, local, 0, &value, 1, NULL, error);
 }
 
-/* It travels through the host, also to components on devices: a part of the beginning, once. */
+/* It is sent through the host, also to components on devices, because it is done once. */
 static cadre_status share_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
@@ -227,13 +228,13 @@ static cadre_status variable_create_verdict(
     return error->code;
 }
 
-/* With the value that all have shared. */
+/* The variable begins with the value that all have shared. */
 static cadre_status variable_create_begin(cadre_strategy *strategy, cadre_variable *variable,
     const struct sharing *sharing, struct cadre_error *error)
 {
     if (sharing->value.own.code != CADRE_OK || sharing->failures != 0) {
         cadre_status status = variable_create_verdict(sharing, error);
-        /* What a checkpoint lacks no other attempt finds. */
+        /* What a checkpoint lacks, no further attempt finds. */
         return strategy->state == STATE_RESTORES ? strategy_fail(strategy, error) : status;
     }
     variable->restored = strategy->state == STATE_RESTORES;
@@ -258,7 +259,7 @@ static cadre_status variable_create_initialize(
         .replicas = strategy->replica_count};
     CADRE_TRY(initial_value_find(variable, &sharing.value, error));
     if (strategy->variables->count == 0) {
-        status = checkpoint_probe(strategy, error); /* better than after hours of training */
+        status = checkpoint_probe(strategy, error); /* now, not after hours of training */
     }
     if (status == CADRE_OK && strategy->state == STATE_WARM) {
         status = evaluate_alone(&sharing, error);
@@ -301,7 +302,7 @@ cadre_status variable_take_restored(cadre_variable *variable, struct cadre_error
         status = variable_create_begin(strategy, variable, &sharing, error);
     }
     for (uint32_t i = 0; i < variable->component_count; i++) {
-        variable->components[i].writes++; /* who keeps a hash of it sees that it is old */
+        variable->components[i].writes++; /* so a kept hash of it is out of date */
     }
     variable->total.writes++;
     cadre_tensor_release(sharing.value.strings);
@@ -384,7 +385,7 @@ static cadre_status create_asked(cadre_replica *replica, const struct variable_p
     }
     if (status == CADRE_OK && remote) {
         status = cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' lies on parameter servers, and is no part of a step; create it between "
+            "variable '%s' is on parameter servers, and is no part of a step; create it between "
             "steps",
             plan->name);
     }
@@ -397,7 +398,7 @@ static cadre_status create_asked(cadre_replica *replica, const struct variable_p
     return status;
 }
 
-/* One that a closure before has made is the same. */
+/* A variable that a closure has made before must be the same. */
 static cadre_status check_same(
     const struct variable_plan *plan, const cadre_variable *variable, struct cadre_error *error)
 {
@@ -412,7 +413,7 @@ static cadre_status check_same(
                       plan->name);
 }
 
-/* Of the worker itself: found, or made the first time. */
+/* A variable of the worker itself: found, or made the first time. */
 static cadre_status create_own(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
@@ -427,7 +428,7 @@ static cadre_status create_own(
     return variable_create_in(plan, ret_variable, error);
 }
 
-/* In a function that a worker runs: what lies on servers is looked up there, in any context, and
+/* In a function that a worker runs: a variable on servers is looked up there, in any context, and
  * the rest is the worker's own; in threads that run nothing for it, the program's. */
 static cadre_status create_in_closure(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)

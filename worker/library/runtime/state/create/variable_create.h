@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Creating variables, and giving those that are there what a checkpoint holds of them. */
+ * Creating variables, and giving existing ones their values of a checkpoint. */
 #ifndef CADRE_RUNTIME_CREATE_VARIABLE_CREATE_H
 #define CADRE_RUNTIME_CREATE_VARIABLE_CREATE_H
 
 #include "common/base/error.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* What other functions about all variables of a strategy ask first. FAILED_PRECONDITION: it is the
- * default strategy, which has none. */
+/* Functions about all variables of a strategy call it first. FAILED_PRECONDITION: it is the default
+ * strategy, which has none. */
 cadre_status variable_require_kept(
     const cadre_strategy *strategy, const char *function, struct cadre_error *error);
 
-/* What cadre_variable_create refuses: names that are taken, options that do not go together, a job
- * that has begun. */
+/* The refusals of cadre_variable_create: names that are taken, options that do not go together, a
+ * job that has begun. */
 cadre_status variable_check_plan(const struct variable_plan *plan, struct cadre_error *error);
 
 /* All of cadre_variable_create, called by the public `function`: plan->strategy is the scope. */
@@ -24,9 +24,9 @@ cadre_status variable_create(const struct variable_plan *plan, const char *funct
 cadre_status variable_create_in(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 
-/* Before the first step, in all tasks together: the variable gets what the strategy's restoration
- * holds of it, if it does. INVALID_ARGUMENT: it is another one there, and nothing was changed. All
- * other errors are final. */
+/* Before the first step, in all tasks together: the variable gets its value of the strategy's
+ * restoration, if there is one. INVALID_ARGUMENT: it is another one there, and nothing was changed.
+ * All other errors are final. */
 cadre_status variable_take_restored(cadre_variable *variable, struct cadre_error *error);
 
 #endif

@@ -39,7 +39,7 @@ cadre_status variable_create_late(const struct variable_plan *plan, cadre_variab
     if (existing != NULL) {
         CADRE_TRY(creation_fits(plan, existing, error));
     } else {
-        CADRE_TRY(create_in_a_step(plan, error)); /* here, or where the state then came from */
+        CADRE_TRY(create_in_a_step(plan, error)); /* here, or at the source of the state */
         variable = variable_lookup(strategy, plan->name);
     }
     if (variable == NULL) {
@@ -56,7 +56,7 @@ cadre_status variable_create_late(const struct variable_plan *plan, cadre_variab
 
 /* --- in a replica function --- */
 
-/* A checkpoint's, that its program made between steps; or one that parameter servers wrote. */
+/* A slot of a checkpoint, that its program made between steps; or of parameter servers. */
 static cadre_variable *slot_of_the_job(const struct variable_plan *plan)
 {
     cadre_variable *there = plan->slot ? variable_lookup(plan->strategy, plan->name) : NULL;

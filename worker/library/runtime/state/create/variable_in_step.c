@@ -65,7 +65,7 @@ static cadre_status variable_in_step_make(cadre_replica *replica, const struct v
 
 /* --- they meet --- */
 
-/* Somebody could not: all hear why. */
+/* A task could not create it: all receive the reason. */
 static cadre_status share_reason(
     cadre_replica *replica, const struct cadre_error *own, struct cadre_error *error)
 {
@@ -76,7 +76,7 @@ static cadre_status share_reason(
     } else if (replica->local == 0) {
         *error = theirs;
     } else {
-        cadre_error_set(error, CADRE_ABORTED, "the first replica of this task says why not");
+        cadre_error_set(error, CADRE_ABORTED, "the first replica of this task has the reason");
     }
     return error->code;
 }
@@ -151,11 +151,11 @@ static cadre_status variable_in_step_attend(cadre_replica *replica,
         replica->local == 0 ? variable_in_step_make(replica, plan, in_function, &own) : CADRE_OK;
     int64_t failures = made != CADRE_OK ? 1 : 0;
     int64_t restored = replica->id == 0 && in_step->value.restored ? 1 : 0;
-    const struct mesh_buffer words[] = {
+    const struct mesh_buffer sums[] = {
         {.data = &failures, .bytes = sizeof failures, .dtype = MESH_I64},
         {.data = &restored, .bytes = sizeof restored, .dtype = MESH_I64},
     };
-    CADRE_TRY(collective_meet_in_step(replica, &call, words, 2, error));
+    CADRE_TRY(collective_meet_in_step(replica, &call, sums, 2, error));
     if (failures != 0) {
         return share_reason(replica, &own, error);
     }

@@ -20,12 +20,12 @@ cadre_status variable_name_check(
 {
     if (registered_has_name(strategy, name)) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a registered state stands in checkpoints as '%s'; give the variable another name",
+            "a registered state is in checkpoints as '%s'; give the variable another name",
             name);
     }
     if (streamed_has_name(strategy, name)) {
         return cadre_error_set(error, CADRE_ALREADY_EXISTS,
-            "a variable on parameter servers, or what its optimizer remembers, is called '%s'; "
+            "a variable on parameter servers, or a slot of its optimizer, is called '%s'; "
             "give the new one another name",
             name);
     }
@@ -92,8 +92,8 @@ static cadre_status room_for_one(struct requested_names *asked, struct cadre_err
     return CADRE_OK;
 }
 
-/* How often the replica has asked for the name in this step before. Most functions make the same
- * calls in each step: then the answer of the last one holds. */
+/* How often the replica has used the name in this step before. Most functions make the same calls
+ * in each step: then the count of the last one holds. */
 static cadre_status count_asked(
     const cadre_replica *replica, const char *name, uint32_t *ret_nth, struct cadre_error *error)
 {

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* malloc'ed and terminated; NULL without memory. */
+/* The text, malloc'ed and terminated; NULL without memory. */
 char *base64_encode(const uint8_t *bytes, size_t count);
 
-/* *ret_bytes is malloc'ed, never NULL on success. False: it is no such text, or there is no memory.
- */
+/* *ret_bytes is malloc'ed, never NULL on success. False: it is not such a text, or there is no
+ * memory. */
 bool base64_decode(const char *text, size_t length, uint8_t **ret_bytes, size_t *ret_count);
 
 #endif

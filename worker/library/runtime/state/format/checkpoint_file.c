@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A file that exists whole or not at all: temporary name, lock, fsync, rename.
+ * checkpoint_write.c, checkpoint_probe.c and export.c use it. */
 #include "worker/library/runtime/state/format/checkpoint_file.h"
 
 #include <errno.h>
@@ -15,9 +17,9 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 
-#define TRIES 8 /* to make a temporary file that nobody clears away at once */
+#define TRIES 8 /* to make a temporary file before another process removes it */
 
-/* True when the call `result` stands for failed, or a test wants it to, as on a full disk. */
+/* True when the call of `result` failed, or a test injects that, as on a full disk. */
 static bool checkpoint_file_failed(const char *point, int result)
 {
     if (result >= 0 && fault_point(point)) {
@@ -33,14 +35,14 @@ static cadre_status write_failed(
     return cadre_error_errno(error, errno, "cannot %s %s", what, file->path);
 }
 
-/* Between its making and its locking somebody may take it for a dead writer's. *ret_again: that
- * happened. */
+/* Before it is locked another writer may take it for a dead one's and remove it; then *ret_again.
+ * */
 static bool checkpoint_file_lock(const struct checkpoint_file *file, bool *ret_again)
 {
     struct stat facts;
     int result = flock(file->fd, LOCK_EX | LOCK_NB);
     if (result != 0 && errno != EWOULDBLOCK) {
-        result = 0; /* a file system without locks: nobody can clear away there either */
+        result = 0; /* a file system without locks: no writer can remove it there either */
         *ret_again = false;
         return true;
     }
@@ -67,7 +69,7 @@ static cadre_status format_checkpoint_file_begin(
         memcpy(file->temporary + length - 6, "XXXXXX", 6);
     }
     return cadre_error_set(error, CADRE_UNAVAILABLE,
-        "somebody clears away each temporary file that is made in %s", file->folder);
+        "another process removes each temporary file that is made in %s", file->folder);
 }
 
 cadre_status checkpoint_file_begin(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One file that is there whole or not at all, written piece by piece: under a temporary name that
- * its writer holds locked, then fsync, rename, and fsync of the folder. A writer that dies leaves
- * its temporary file unlocked, by which the next one knows it. */
+ * One file that exists whole or not at all, written piece by piece: under a temporary name that its
+ * writer holds locked, then fsync, rename, and fsync of the folder. The temporary file of a writer
+ * that died is unlocked, so the next one finds it. */
 #ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 #define CADRE_RUNTIME_FORMAT_CHECKPOINT_FILE_H
 
@@ -19,24 +19,24 @@ struct checkpoint_file {
     char *path;
 };
 
-/* `name` is where it will stand in the folder. Drop it in any case. */
+/* Makes the temporary file; `name` is its final name in the folder. Drop it in any case. */
 cadre_status checkpoint_file_begin(
     struct checkpoint_file *file, const char *folder, const char *name, struct cadre_error *error);
+/* Appends bytes. */
 cadre_status checkpoint_file_add(
     struct checkpoint_file *file, const void *bytes, size_t size, struct cadre_error *error);
 
-/* Makes what was added durable, where nobody sees it yet. */
+/* Makes what was added durable, under the temporary name still. */
 cadre_status checkpoint_file_settle(struct checkpoint_file *file, struct cadre_error *error);
 
-/* Puts it in place; settle comes before. When only the last fsync fails it stands there, perhaps
- * not for good.
- */
+/* Gives it its name; settle comes before. When only the last fsync fails it has the name, perhaps
+ * not for good. */
 cadre_status checkpoint_file_end(struct checkpoint_file *file, struct cadre_error *error);
 
-/* Frees all; what was not ended is gone. */
+/* Frees all; what was not ended is removed. */
 void checkpoint_file_drop(struct checkpoint_file *file);
 
-/* Removes "<folder>/<name>"; content when it is not there. */
+/* Removes "<folder>/<name>"; OK when there is none. */
 cadre_status checkpoint_file_remove(
     const char *folder, const char *name, struct cadre_error *error);
 

@@ -10,7 +10,7 @@ uint32_t checkpoint_crc32c(const void *bytes, size_t size)
     uint32_t crc = UINT32_MAX;
     for (size_t at = 0; at < size; at += AT_ONCE_BYTES) {
         size_t length = size - at < AT_ONCE_BYTES ? size - at : AT_ONCE_BYTES;
-        /* It only reads, and says so in its manual. */
+        /* By its manual it only reads. */
         crc = crc32_iscsi((unsigned char *)(uintptr_t)bytes + at, (int)length, crc);
     }
     return ~crc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By what damage of a checkpoint's file is found. */
+ * The checksum of blocks of a checkpoint's file. */
 #ifndef CADRE_RUNTIME_FORMAT_CHECKPOINT_SUM_H
 #define CADRE_RUNTIME_FORMAT_CHECKPOINT_SUM_H
 

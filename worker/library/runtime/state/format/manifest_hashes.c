@@ -62,8 +62,8 @@ cadre_status manifest_read_hashes(
         struct manifest_hash *hash = &ret_hashes->list[ret_hashes->count];
         if (!read_digits(value, &hash->value)) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "this is no manifest of a checkpoint that can be read here: the hash of '%.128s' "
-                "is not %d hexadecimal digits",
+                "this is not a manifest of a checkpoint that can be read here: the hash of "
+                "'%.128s' is not %d hexadecimal digits",
                 name, DIGITS);
         }
         hash->name = strdup(name);

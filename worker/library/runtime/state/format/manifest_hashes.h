@@ -20,9 +20,10 @@ struct manifest_hashes {
     size_t count;
 };
 
+/* Frees the list, and zeroes it. */
 void manifest_hashes_clear(struct manifest_hashes *hashes);
 
-/* 16 hexadecimal digits. NULL without memory. */
+/* 16 hexadecimal digits, the caller's. NULL without memory. */
 json_t *manifest_hash_digits(uint64_t hash);
 
 /* Manifests of versions before it have none, or hashes of another kind: *ret_hashes stays empty.
@@ -30,7 +31,7 @@ json_t *manifest_hash_digits(uint64_t hash);
 cadre_status manifest_read_hashes(
     const json_t *root, struct manifest_hashes *ret_hashes, struct cadre_error *error);
 
-/* False: nothing is known of a tensor of that name. */
+/* Finds the hash of the tensor of that name. False: there is none. */
 bool manifest_hashes_find(
     const struct manifest_hashes *hashes, const char *name, uint64_t *ret_hash);
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A distributed dataset as JSON, and back. manifest.c writes, manifest_read.c reads. */
 #include "worker/library/runtime/state/format/manifest_stream.h"
 
 #include <errno.h>
@@ -94,8 +95,8 @@ static json_t *bytes_of(const uint8_t *bytes, size_t count)
     return text == NULL ? NULL : json_string(text);
 }
 
-/* A checkpoint that was loaded is passed on before it is taken over: what came with it is told, not
- * what this task holds. */
+/* A checkpoint that was loaded is passed on before it is taken over: then the received table is
+ * written, not this task's own. */
 static int add_files(json_t *stream, const cadre_distributed_dataset *dataset)
 {
     CADRE_FREE_AT_EXIT uint8_t *bytes = NULL;
@@ -123,8 +124,8 @@ static int put_state(json_t *stream, const struct distributed_state *state, size
             manifest_number(state->step), "bytes", bytes_of(state->bytes, state->count)));
 }
 
-/* Where the pipeline itself stands, for who would have to read it from the beginning. That of one
- * worker's own is no use to another. */
+/* The position of the pipeline itself, for a task that would have to read it from the beginning.
+ * That of one worker's own pipeline is useless to another. */
 static int add_state(json_t *stream, const cadre_distributed_dataset *dataset, size_t *room)
 {
     const struct dataset_position *at = &dataset->at;
@@ -177,7 +178,7 @@ json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_
     }
     if (failed == 0 && dataset->pipeline != NULL &&
         strlen(dataset->pipeline) <= PIPELINE_BYTES_MAX) {
-        /* What cannot be said in UTF-8 is not compared. */
+        /* A name that is not UTF-8 is not compared. */
         json_t *text = json_string(dataset->pipeline);
         failed = text == NULL ? 0 : json_object_set_new(stream, "pipeline", text);
     }
@@ -194,7 +195,7 @@ json_t *manifest_stream(const cadre_distributed_dataset *dataset, size_t *state_
 
 static bool read_consumption(const json_t *object, struct consumption *consumption)
 {
-    json_int_t files = json_integer_value(json_object_get(object, "files")); /* 0: not there */
+    json_int_t files = json_integer_value(json_object_get(object, "files")); /* 0: absent */
     if (files < CONSUMED_FILES_NONE || files > CONSUMED_FILES_ALL) {
         return false;
     }
@@ -234,7 +235,7 @@ static bool read_state(const json_t *object, struct dataset_received *received)
     return received->has_state;
 }
 
-/* What manifests of older versions lack. */
+/* Members that manifests of older versions lack. */
 static bool read_more(const json_t *object, struct saved_stream *saved)
 {
     struct dataset_position *at = &saved->at;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The safetensors format: headers encoded and decoded, with all checks of a foreign file. Pure
+ * but for memory; checkpoint/ and export.c use it. */
 #include "worker/library/runtime/state/format/safetensors.h"
 
 #include <inttypes.h>
@@ -233,7 +235,7 @@ static cadre_status decode_entry(const char *name, json_t *object, size_t data_b
     bool inside = begin >= 0 && end >= begin && (uint64_t)end <= data_bytes;
     if (status != CADRE_OK || !inside || (uint64_t)(end - begin) != ret_entry->bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,
-            "tensor '%s' lies at bytes %lld to %lld of %zu, which is not its shape's size", name,
+            "tensor '%s' is at bytes %lld to %lld of %zu, which is not its shape's size", name,
             (long long)begin, (long long)end, data_bytes);
     }
     ret_entry->offset = (size_t)begin;
@@ -300,7 +302,7 @@ static cadre_status belongs_to_none(
         before == NULL ? "" : "'");
 }
 
-/* Tensors lie one behind the other, and fill the data. */
+/* Tensors must be one behind the other, and fill the data. */
 static cadre_status check_pointers(const struct safetensors_entry *entries, size_t count,
     size_t data_bytes, struct cadre_error *error)
 {

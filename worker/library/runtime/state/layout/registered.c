@@ -35,7 +35,7 @@ void registered_free(cadre_strategy *strategy)
     strategy->state_part->registered_count = 0;
 }
 
-/* --- where the loop has come to --- */
+/* --- the point of the loop --- */
 
 const void *registered_data(const struct registered_state *state)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The space of bytes of a state: its tensors in order, ranges read and written, receiving with
+ * undo. state_hooks.c, checkpoint_copy.c and checkpoint_load.c use it. */
 #include "worker/library/runtime/state/layout/state.h"
 
 #include <stdio.h>
@@ -15,7 +17,7 @@
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_reset.h"
 
-/* Of the one strategy that lives: what it receives, from state_receive on. */
+/* What the one open strategy receives, from state_receive on. */
 static struct {
     bool registered;
     bool restored;
@@ -109,7 +111,7 @@ uint64_t state_layout(const struct cadre_strategy *strategy)
     }
     for (uint32_t i = 0; i < strategy->input->dataset_count; i++) {
         const cadre_distributed_dataset *dataset = strategy->input->datasets[i];
-        /* Iterators come and go as the program runs: who lacks some makes them. */
+        /* Iterators come and go as the program runs, and a task that lacks some makes them. */
         key = dataset->iterating.of == NULL ? text_key(key, dataset->name) : key;
     }
     return key;
@@ -225,7 +227,7 @@ static cadre_status keep_variable(cadre_variable *variable, struct cadre_error *
 
 static cadre_status keep_registered(struct registered_state *state, struct cadre_error *error)
 {
-    CADRE_ASSERT(state->kept == NULL); /* of one reception at a time */
+    CADRE_ASSERT(state->kept == NULL); /* one reception at a time */
     state->kept = malloc(state->size);
     if (state->kept == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -269,13 +271,13 @@ cadre_status state_receive(
     return status;
 }
 
-/* Of a step that others applied. What it created here was undone with what was written to it. */
+/* Of a step that others applied. What it created here was undone with its values. */
 static void adopt_variable(cadre_variable *variable)
 {
     if (variable->on_read && variable->origin.fresh) {
         on_read_reset_components(variable);
     } else {
-        on_read_adopt(variable); /* none of another kind is undone */
+        on_read_adopt(variable); /* only these were undone */
     }
 }
 

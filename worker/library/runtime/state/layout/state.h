@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The state of a task at a position, as state sync and checkpoints see it: tensors of fixed size in
- * one canonical order, and a small text beside them (manifest.h) with all that has no fixed size.
+ * The state of a task at a position, for state sync and checkpoints: tensors of fixed size in one
+ * canonical order, and a small text beside them (manifest.h) with all that has no fixed size.
  *
  * The tensors are one space of bytes: the mirrored value of each variable in order of name (of one
  * that is combined when read: its total), then each registered state in order of registration.
@@ -33,38 +33,41 @@ struct state_tensor {
     bool counts; /* in a file it is i64 [n], and the largest counts; n may be another than 1 */
 };
 
-/* That of a variable, which the strategy need not have yet. */
+/* The tensor of a variable, which the strategy need not have yet. */
 struct state_tensor state_tensor_of(const struct cadre_variable *variable);
 
 /* Tensor i, from 0 until false. */
 bool state_tensor_at(
     const struct cadre_strategy *strategy, uint32_t i, struct state_tensor *ret_tensor);
 
-/* Of the whole space. */
+/* Bytes of the whole space. */
 size_t state_bytes(const struct cadre_strategy *strategy);
 
 /* A hash of all names, types and shapes, of variables, registered states and distributed datasets:
  * equal on all tasks of a job, or their states do not fit. */
 uint64_t state_layout(const struct cadre_strategy *strategy);
 
-/* Copies a range of the space. Between steps, in one thread. Fails only as a device does, whose
+/* Copies a range of the space. Between steps, in one thread. Fails only when a device fails whose
  * memory a variable is in. */
 cadre_status state_read(const struct cadre_strategy *strategy, size_t offset, void *into,
     size_t byte_count, struct cadre_error *error);
 
 /* Begins to receive: with `keep`, the old values are kept so that a sender that dies half way costs
- * nothing (protocol rule 11); RESOURCE_EXHAUSTED. Then ranges are written in any order; then
- * commit, or undo. Registered states are written only with `registered`: who was there holds its
- * own. */
+ * nothing (protocol, rule 11); RESOURCE_EXHAUSTED. Then ranges are written in any order; then
+ * commit, or undo. Registered states are written only with `registered`, because a task that was in
+ * the generation before has its own. */
 cadre_status state_receive(
     struct cadre_strategy *strategy, bool keep, bool registered, struct cadre_error *error);
+/* Writes a range of the space into all local components. */
 cadre_status state_write(struct cadre_strategy *strategy, size_t offset, const void *from,
     size_t byte_count, struct cadre_error *error);
+/* The received state counts: frees the old values. */
 void state_commit(struct cadre_strategy *strategy);
+/* Puts the old values back. */
 void state_undo(struct cadre_strategy *strategy);
 
-/* What is received is a checkpoint's: at the commit the replicas' components of variables that are
- * combined when read become what adds up to the total, instead of beginning anew. */
+/* The received state is a checkpoint's: at the commit the replicas' components of variables that
+ * are combined when read become what adds up to the total, instead of beginning again. */
 void state_restored(void);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Hashes of one local replica's state, kept by chunk, and their digest. digests/ prepares and
+ * compares them; checkpoint_copy.c and checkpoint_load.c hash copies. */
 #include "worker/library/runtime/state/layout/state_hash.h"
 
 #include <stdio.h>
@@ -99,7 +101,7 @@ static cadre_status get_room(
     return CADRE_OK;
 }
 
-/* The tensors from `from` on, of which nothing is kept. */
+/* The tensors from `from` on, of which no hash is kept. */
 static void lay_out(const cadre_strategy *strategy, struct state_hashes *hashes, uint32_t from)
 {
     size_t first = from > 0 ? hashes->variable_chunks : 0;
@@ -169,7 +171,7 @@ static void hash_on_replica(
     }
 }
 
-/* All that is on a device is hashed at once, by hash_pieces. */
+/* Tensors on a device are hashed together, by hash_pieces. */
 static void add_piece(struct state_hashes *hashes, uint32_t i, const cadre_variable *variable,
     const struct variable_component *component, struct hash_turn turn)
 {
@@ -199,7 +201,7 @@ static cadre_status hash_pieces(struct state_hashes *hashes, struct cadre_error 
         if (status == CADRE_OK) {
             state_hash_join(hashes, i, hashes->pieces[k].size);
         } else {
-            hashes->kept[i].writes = 0; /* nothing is known of it */
+            hashes->kept[i].writes = 0; /* it has no hash */
         }
     }
     return status;
@@ -279,7 +281,7 @@ cadre_status state_hash_all(const cadre_strategy *strategy, uint32_t local,
     CADRE_TRY(state_hash_prepare(strategy, hashes, error));
     CADRE_TRY(state_hash_shared(strategy, whole, hashes, error));
     CADRE_TRY(state_hash_own(strategy, local, whole, hashes, error));
-    if (fault_point("state_hash.flip")) { /* memory that goes wrong when it was hashed */
+    if (fault_point("state_hash.flip")) { /* a test's fault of the memory */
         *(uint8_t *)strategy->variables->list[0]->components[local].value ^= 1;
     }
     return CADRE_OK;
@@ -289,8 +291,8 @@ uint64_t state_digest(const struct state_hashes *hashes)
 {
     uint64_t digest = 0;
     for (uint32_t i = 0; i < hashes->count; i++) {
-        const uint64_t words[2] = {hashes->names[i], hashes->values[i]};
-        digest = hash_seeded(words, sizeof words, digest);
+        const uint64_t pair[2] = {hashes->names[i], hashes->values[i]};
+        digest = hash_seeded(pair, sizeof pair, digest);
     }
     return digest != 0 ? digest : 1;
 }

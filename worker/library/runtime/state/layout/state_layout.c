@@ -62,27 +62,27 @@ static char *layout_text(const cadre_strategy *strategy)
 }
 
 /* A line without its end. */
-struct line {
+struct text_line {
     const char *text;
     int length;
     const char *next; /* line; of the last one its end */
 };
 
-static struct line line_at(const char *text)
+static struct text_line text_line_at(const char *text)
 {
     size_t length = strcspn(text, "\n");
-    return (struct line){.text = text,
+    return (struct text_line){.text = text,
         .length = (int)length,
         .next = text + length + (text[length] == '\n' ? 1 : 0)};
 }
 
-static bool are_equal(const struct line *a, const struct line *b)
+static bool are_equal(const struct text_line *a, const struct text_line *b)
 {
     return a->length == b->length && memcmp(a->text, b->text, (size_t)a->length) == 0;
 }
 
 /* Whether `there` is of a variable that is missing here: not of one of that name. */
-static bool is_more(const struct line *here, const struct line *there)
+static bool is_more(const struct text_line *here, const struct text_line *there)
 {
     static const char variable[] = "variable '";
     const char *end = strstr(there->text, "': ");
@@ -96,8 +96,8 @@ static bool is_more(const struct line *here, const struct line *there)
 cadre_status state_layout_difference(
     uint32_t rank, const char *own, uint32_t source, const char *theirs, struct cadre_error *error)
 {
-    struct line here = line_at(own);
-    struct line there = line_at(theirs);
+    struct text_line here = text_line_at(own);
+    struct text_line there = text_line_at(theirs);
     while (here.length > 0 || there.length > 0) {
         bool same = are_equal(&here, &there);
         if (!same && !is_more(&here, &there)) {
@@ -108,8 +108,8 @@ cadre_status state_layout_difference(
                 rank, source, here.length, here.text, here.length == 0 ? "nothing" : "",
                 there.length, there.text, there.length == 0 ? "nothing" : "");
         }
-        here = same ? line_at(here.next) : here;
-        there = line_at(there.next);
+        here = same ? text_line_at(here.next) : here;
+        there = text_line_at(there.next);
     }
     return CADRE_OK;
 }

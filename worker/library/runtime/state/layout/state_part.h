@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a strategy's state consists of besides its variables, and what is done with it. */
+ * What a strategy keeps for its state, besides its variables. */
 #ifndef CADRE_RUNTIME_LAYOUT_STATE_PART_H
 #define CADRE_RUNTIME_LAYOUT_STATE_PART_H
 
@@ -18,18 +18,18 @@ struct registered_state;
 struct restoration;
 struct streamed;
 
-/* What a variable begins with; restore/initial_value.h finds it. */
+/* The initial value of a variable; restore/initial_value.h finds it. */
 struct initial_value {
     const cadre_initializer *initializer;
-    bool may_lack;            /* a checkpoint may not hold it: then it begins anew */
-    struct restoration *from; /* holds it; NULL: another place does */
-    bool restored;            /* it is what a checkpoint holds */
+    bool may_lack;            /* a checkpoint may not hold it: then the initializer's counts */
+    struct restoration *from; /* holds it; NULL: another source does */
+    bool restored;            /* it is a checkpoint's */
     cadre_tensor *strings;    /* owned; of a variable of strings that is restored, at the first task
                                */
     struct cadre_error own;   /* why it could not be made here; code OK: it could */
 };
 
-/* A variable that the step at hand creates; create/variable_in_step.h makes it. */
+/* A variable that the current step creates; create/variable_in_step.h makes it. */
 struct variable_in_step {
     cadre_variable *variable; /* what local replica 0 has made last */
     struct initial_value value;
@@ -39,13 +39,13 @@ struct variable_in_step {
 
 struct state_part {
     struct checkpointer *checkpointer;
-    struct checkpoint_reader *restoring; /* what it goes on from, while it is read; or NULL */
-    struct restoration *restoration;     /* what its program takes values from; or NULL */
+    struct checkpoint_reader *restoring; /* of the checkpoint to go on from, while read; or NULL */
+    struct restoration *restoration;     /* values that its program takes; or NULL */
     bool passed_over;                    /* likewise: they are the job's already */
     struct streamed *streamed;           /* borrowed; on servers, in its checkpoints too; or NULL */
     struct registered_state *registered; /* in order of registration */
     uint32_t registered_count;
-    enum loop_point loop_point;  /* where the program's loop stands */
+    enum loop_point loop_point;  /* of the program's loop */
     enum loop_point captured_at; /* where registered state was taken that was not given there yet */
     /* While a generation forms: the positions and strings that are given, or were taken. */
     char *text; /* owned; or NULL */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Tensors of a checkpoint that lie elsewhere: on parameter servers. They are no part of the state's
- * space and are never copied as a whole: the writer asks for them piece by piece, while it
- * writes. */
+ * Tensors of a checkpoint that are on parameter servers. They are no part of the state's space and
+ * are never copied as a whole: the writer reads them piece by piece, while it writes. */
 #ifndef CADRE_RUNTIME_LAYOUT_STREAMED_H
 #define CADRE_RUNTIME_LAYOUT_STREAMED_H
 
@@ -15,43 +14,43 @@
 struct cadre_strategy;
 struct streamed;
 
-/* Is given a tensor's bytes, in order. */
+/* Receives a tensor's bytes, in order. */
 typedef cadre_status streamed_sink(
     void *user, const void *bytes, size_t size, struct cadre_error *error);
 
-/* Any thread. Tensors are only ever added, behind the others. */
+/* Any thread. Tensors are only ever added, after the others. */
 struct streamed_ops {
     uint32_t (*count)(struct streamed *streamed);
     /* Tensor i < count: name, type, shape and bytes. */
     void (*describe)(struct streamed *streamed, uint32_t i, struct safetensors_entry *ret_entry);
-    /* Whether it belongs to another one, as what an optimizer remembers of a variable does. */
+    /* Whether it belongs to another one, as an optimizer's slot does to a variable. */
     bool (*is_part)(struct streamed *streamed, uint32_t i);
-    /* Whether it would be a variable where nothing lies elsewhere: an optimizer's slot.
-     * *ret_counts: of several i64 numbers it would be the largest (cadre_variable.counts). */
+    /* Whether it would be a variable in a job without servers: an optimizer's slot. *ret_counts: of
+     * several i64 numbers it would be the largest (cadre_variable.counts). */
     bool (*is_slot)(struct streamed *streamed, uint32_t i, bool *ret_counts);
-    /* All of its bytes, as they are meanwhile. */
+    /* Writes all of its bytes to the sink, as they are meanwhile. */
     cadre_status (*read)(struct streamed *streamed, uint32_t i, streamed_sink *sink, void *user,
         struct cadre_error *error);
-    /* Gives one that belongs to no other, and what belongs to it, the values that the strategy's
-     * restoration holds of it. */
+    /* Gives one that belongs to no other, and those that belong to it, their values of the
+     * strategy's restoration. */
     cadre_status (*take)(struct streamed *streamed, const struct cadre_strategy *strategy,
         uint32_t i, struct cadre_error *error);
-    /* Changes whenever one of them does. False: it cannot be told now. */
+    /* Changes whenever one of them does. False: it is not known now. */
     bool (*stamp)(struct streamed *streamed, uint64_t *ret_stamp);
 };
 
-/* Whoever has them embeds it, and sets `streamed`. */
+/* Embedded by its owner, which sets `streamed` of the strategy. */
 struct streamed {
     const struct streamed_ops *ops;
 };
 
-/* Of the strategy: 0 without any. */
+/* How many the strategy has; 0 without any. */
 uint32_t streamed_count(const struct cadre_strategy *strategy);
 
-/* Whether one of them stands in checkpoints under `name`. */
+/* Whether one of them is in checkpoints under `name`. */
 bool streamed_has_name(const struct cadre_strategy *strategy, const char *name);
 
-/* False: cannot be told. Without any always the same. */
+/* The stamp of all. False: it is not known. Without any always the same. */
 bool streamed_stamp(const struct cadre_strategy *strategy, uint64_t *ret_stamp);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Going on from a checkpoint. All is read and checked before anything of the state is touched. */
+ * Going on from a checkpoint. All is read and checked before the state is changed. */
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
@@ -87,14 +87,14 @@ static cadre_status compare_all(const struct cadre_strategy *strategy,
         uint64_t written = 0;
         if (manifest_hash_of(content, tensor.name, &written) && written != hashes->values[i]) {
             return cadre_error_set(error, CADRE_DATA_LOSS,
-                "it is damaged: %s is not what was written, by its hash; use another checkpoint",
+                "it is damaged: %s has another hash than was written; use another checkpoint",
                 state_tensor_text(strategy, i, text));
         }
     }
     return CADRE_OK;
 }
 
-/* What this task holds now with what the writer did. */
+/* Compares this task's hashes with the manifest's. */
 static cadre_status checkpoint_load_compare(struct cadre_strategy *strategy,
     const struct manifest_content *content, struct cadre_error *error)
 {
@@ -135,7 +135,7 @@ cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     if (status == CADRE_OK) {
         status = checkpoint_load_load(strategy, reader, error);
         if (status != CADRE_OK) {
-            state_undo(strategy); /* variables that it was to bring */
+            state_undo(strategy); /* with the variables that it was to fill */
             (void)restore_failed(path, status, error);
         }
     }

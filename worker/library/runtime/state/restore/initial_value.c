@@ -59,7 +59,7 @@ cadre_status initial_value_evaluate(
         value->own = (struct cadre_error){0};
     }
     if (variable->dtype == CADRE_STRING) {
-        return CADRE_OK; /* begins empty */
+        return CADRE_OK; /* it begins empty */
     }
     memset(values, 0, variable->bytes);
     return initializer_fill(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a variable begins with: what the checkpoint holds of it that the job goes on from, or the
- * file that its program has named, or its initial value. The first task knows it, and tells it. */
+ * The initial value of a variable: of the checkpoint that the job goes on from, of the file that
+ * its program has named, or of its initializer. The first task has it, and sends it. */
 #ifndef CADRE_RUNTIME_RESTORE_INITIAL_VALUE_H
 #define CADRE_RUNTIME_RESTORE_INITIAL_VALUE_H
 
@@ -10,11 +10,11 @@
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* Where it is to come from. INVALID_ARGUMENT: that holds another one of this name. */
+/* Finds its source. INVALID_ARGUMENT: the source has another one of this name. */
 cadre_status initial_value_find(
     const cadre_variable *variable, struct initial_value *value, struct cadre_error *error);
 
-/* Into `values`, in the host's memory; `value->own` is why not. */
+/* Writes it to `values`, in the host's memory; on an error `value->own` is set. */
 cadre_status initial_value_evaluate(
     const cadre_variable *variable, struct initial_value *value, void *values);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Registering state of the program's own, which is a collective; and what a checkpoint holds of
- * it. */
+ * Registering state of the program's own, which is a collective; and its value of a checkpoint. The
+ * program calls it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +50,10 @@ static cadre_status register_check(const cadre_strategy *strategy, const char *n
 
 struct meeting {
     const struct registered_state *state;
-    struct restoration *from;  /* what its program takes values from holds it; or NULL */
+    struct restoration *from;  /* holds a value for it; or NULL */
     bool restored;             /* a checkpoint holds it */
     struct cadre_error own;    /* why rank 0 could not restore it; code OK: it could, or need not */
-    struct cadre_error theirs; /* the same, as it told; of local replica 0 */
+    struct cadre_error theirs; /* the same, as received; of local replica 0 */
     int64_t failures;          /* over all replicas; of local replica 0 */
 };
 
@@ -76,8 +76,8 @@ static cadre_status restore_on_replica(cadre_strategy *strategy,
                                  : restore_tensor(strategy, &tensor, bytes, &meeting->own);
 }
 
-/* What a checkpoint holds of it, the one that the job goes on from, or that its program has named;
- * rank 0 reads it. */
+/* Shares its value of the checkpoint that the job goes on from, or that its program has named; rank
+ * 0 reads it. */
 static cadre_status share_restored(
     cadre_strategy *strategy, uint32_t local, struct meeting *meeting, struct cadre_error *error)
 {
@@ -107,7 +107,7 @@ static cadre_status share_restored(
     return CADRE_OK;
 }
 
-/* Tasks that register other things would take over each other's bytes. */
+/* Tasks that register other states would take over each other's bytes. */
 static cadre_status meet_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {

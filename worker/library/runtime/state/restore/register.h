@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving registered state what a checkpoint holds of it. */
+ * Giving registered state its value of a checkpoint. */
 #ifndef CADRE_RUNTIME_RESTORE_REGISTER_H
 #define CADRE_RUNTIME_RESTORE_REGISTER_H
 
@@ -8,9 +8,9 @@
 #include "common/base/error.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* Before the first step, in all tasks together: registered state `i` gets what the strategy's
- * restoration holds of it, if it does. Errors are final, but INVALID_ARGUMENT, which says that it
- * has another size there. */
+/* Before the first step, in all tasks together: registered state `i` gets its value of the
+ * strategy's restoration, if there is one. Errors are final, but INVALID_ARGUMENT, which means that
+ * it has another size there. */
 cadre_status registered_take_restored(
     cadre_strategy *strategy, uint32_t i, struct cadre_error *error);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A file that a program takes values from: opened and checked by rank 0, its list sent to all,
+ * values read one by one. restore_values.c, import.c and initial_value.c use it. */
 #include "worker/library/runtime/state/restore/restoration.h"
 
 #include <inttypes.h>
@@ -22,7 +24,7 @@
 static cadre_status no_memory(const char *path, struct cadre_error *error)
 {
     return cadre_error_set(
-        error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of what %s holds", path);
+        error, CADRE_RESOURCE_EXHAUSTED, "no memory for the list of tensors in %s", path);
 }
 
 /* --- the file --- */
@@ -56,7 +58,7 @@ static cadre_status restoration_failed(
                                         : restore_failed(path, status, error);
 }
 
-/* Of a folder the newest whole checkpoint, whose every byte was looked at; *ret_path is the
+/* Of a folder the newest whole checkpoint, every byte of which was checked; *ret_path is the
  * caller's to free. */
 static cadre_status restoration_choose(
     const char *path, char **ret_path, bool *ret_verified, struct cadre_error *error)
@@ -77,7 +79,7 @@ static cadre_status restoration_choose(
     return CADRE_OK;
 }
 
-/* --- what it holds --- */
+/* --- the list --- */
 
 static int by_name(const void *a, const void *b)
 {
@@ -105,7 +107,7 @@ static struct restored_tensor *restoration_add(struct listing *listing)
         listing->room = room;
     }
     struct restored_tensor *tensor = &listing->tensors[listing->count++];
-    memset(tensor, 0, sizeof *tensor); /* its bytes travel, padding too */
+    memset(tensor, 0, sizeof *tensor); /* because its bytes are sent, padding too */
     return tensor;
 }
 
@@ -181,7 +183,7 @@ static cadre_status open_on_replica(
     return status;
 }
 
-/* --- telling all --- */
+/* --- sending the list --- */
 
 struct opening {
     struct restoration *restoration;
@@ -191,7 +193,7 @@ struct opening {
 };
 
 /* Path, then tensors. They may be those of an attempt that others had completed (between_steps.h).
- */
+ * */
 struct restoration_sizes {
     uint64_t path;
     uint64_t tensors;
@@ -366,7 +368,7 @@ cadre_status restoration_fits(const struct restoration *restoration,
         tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, wanted));
 }
 
-/* Opened again where it is not: at another chief, or after a rest. */
+/* Opened again where it is not open: at another chief, or after restoration_close_reader. */
 cadre_status restoration_reader(struct restoration *restoration,
     struct checkpoint_reader **ret_reader, struct cadre_error *error)
 {

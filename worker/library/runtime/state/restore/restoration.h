@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where a job that begins anew takes values from: a checkpoint or a file of tensors that its
- * program has named (cadre_restore, cadre_import). What it holds is told to all tasks once, so each
- * of them knows which variables it gives values to; rank 0 reads those, and shares them out.
+ * The source of values for a job from the beginning: a checkpoint or a file of tensors that its
+ * program has named (cadre_restore, cadre_import). Its list is sent to all tasks once, so each of
+ * them decides which variables get values; rank 0 reads those, and shares them out.
  *
- * It stays for as long as variables may be created: those that come later take theirs from it. */
+ * It stays for as long as variables may be created: those take theirs from it. */
 #ifndef CADRE_RUNTIME_RESTORE_RESTORATION_H
 #define CADRE_RUNTIME_RESTORE_RESTORATION_H
 
@@ -16,12 +16,12 @@
 
 struct checkpoint_reader;
 
-/* A value that it holds. */
+/* A value in it. */
 struct restored_tensor {
     char name[SAFETENSORS_NAME_BYTES];   /* of the variable, or "state/<name>" */
     char tensor[SAFETENSORS_NAME_BYTES]; /* in the file; of strings "" */
     cadre_dtype dtype;
-    uint32_t rank; /* of CADRE_STRING 1: their number is all that is known */
+    uint32_t rank; /* of CADRE_STRING 1: only their number is known */
     int64_t dims[CADRE_RANK_MAX];
 };
 
@@ -30,7 +30,7 @@ struct restoration {
     struct restored_tensor *tensors; /* in order of name */
     size_t count;
     struct checkpoint_reader *reader; /* at the task that reads; NULL: not open, or another's */
-    char *report;                     /* what restoration_report made last; or NULL */
+    char *report;                     /* of the last restoration_report; or NULL */
 };
 
 /* Opens `path`, a manifest, a folder (its newest whole checkpoint) or a file of tensors, and reads
@@ -39,20 +39,20 @@ struct restoration {
  * and harm nothing. */
 cadre_status restoration_open(struct cadre_strategy *strategy, const char *function,
     const char *path, struct restoration **ret_restoration, struct cadre_error *error);
-void restoration_close(struct restoration *restoration); /* NULL is allowed */
+/* Closes the file and frees it. Accepts NULL. */
+void restoration_close(struct restoration *restoration);
 
 /* Whether the path is one of a file of tensors: it ends with ".safetensors". */
 bool restoration_is_tensors(const char *path);
 
-/* No more is read until something is: the file need not stay open. NULL is allowed. */
+/* Closes the file until the next read opens it again. Accepts NULL. */
 void restoration_close_reader(struct restoration *restoration);
 
-/* NULL: it holds no value of that name; also of NULL. */
+/* The value of that name. NULL: there is none; also for a NULL restoration. */
 const struct restored_tensor *restoration_find(
     const struct restoration *restoration, const char *name);
 
-/* INVALID_ARGUMENT: it holds the tensor as another type, or of another shape. One that it does not
- * hold fits. */
+/* INVALID_ARGUMENT: the tensor has another type or shape in it. One that is not in it fits. */
 cadre_status restoration_fits(const struct restoration *restoration,
     const struct state_tensor *tensor, struct cadre_error *error);
 
@@ -60,10 +60,10 @@ cadre_status restoration_fits(const struct restoration *restoration,
 cadre_status restoration_reader(struct restoration *restoration,
     struct checkpoint_reader **ret_reader, struct cadre_error *error);
 
-/* At the task that reads: a tensor that it holds and that fits; strings are the caller's to
- * release. */
+/* At the task that reads: a tensor that is in it and fits. */
 cadre_status restoration_read(struct restoration *restoration, const struct state_tensor *tensor,
     void *into, struct cadre_error *error);
+/* The same for a variable of strings; they are the caller's to release. */
 cadre_status restoration_strings(struct restoration *restoration,
     const struct cadre_variable *variable, struct cadre_tensor **ret_strings,
     struct cadre_error *error);

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The checkpoint that a job goes on from, at rank 0: opened once, read tensor by tensor as
+ * variables are made; strings shared with all. initial_value.c, register.c and checkpoint_load.c
+ * call it. */
 #include "worker/library/runtime/state/restore/restore.h"
 
 #include <inttypes.h>
@@ -67,7 +70,7 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
     *ret_entry = entry;
     if (entry == NULL) {
         return cadre_error_set(
-            error, CADRE_NOT_FOUND, "it holds no '%s', which the program wants", tensor->name);
+            error, CADRE_NOT_FOUND, "it holds no '%s', which the program has", tensor->name);
     }
     bool counts =
         tensor->counts && entry->dtype == tensor->dtype && entry->rank == 1 && entry->dims[0] > 0;
@@ -79,14 +82,14 @@ cadre_status restore_entry(struct checkpoint_reader *reader, const struct state_
         char is[TENSOR_SHAPE_TEXT_BYTES];
         char wanted[TENSOR_SHAPE_TEXT_BYTES];
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it holds '%s' as %s, and the program wants %s", tensor->name,
+            "it holds '%s' as %s, and the program has %s", tensor->name,
             tensor_shape_text(entry->dtype, entry->rank, entry->dims, is),
             tensor_shape_text(tensor->dtype, tensor->rank, tensor->dims, wanted));
     }
     return CADRE_OK;
 }
 
-/* Of counts, such as parameter servers keep one for each shard, the largest. */
+/* The largest of several counts, as parameter servers keep one for each shard. */
 static cadre_status restore_restore_largest(struct checkpoint_reader *reader,
     const struct safetensors_entry *entry, int64_t *ret_most, struct cadre_error *error)
 {
@@ -165,7 +168,7 @@ static char *restore_restore_pack(const cadre_tensor *strings, uint64_t *ret_byt
         at += each[i].size;
     }
     *ret_bytes = bytes;
-    CADRE_ASSERT(packed == NULL || at == bytes); /* as counted */
+    CADRE_ASSERT(packed == NULL || at == bytes); /* the lengths were counted before */
     return packed;
 }
 
