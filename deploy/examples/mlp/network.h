@@ -41,7 +41,9 @@ cadre_status network_create(cadre_strategy *strategy, const struct preset *prese
 /* Room for up to a whole global batch. Called in a replica function, so that the gradients lie
  * where other tasks of the host find them. Kept for all steps. */
 cadre_status workspace_create(const struct network *network, struct workspace *ret_space);
-void workspace_free(struct workspace *space); /* a zeroed one is allowed */
+
+/* Frees it; a zeroed one is allowed. */
+void workspace_free(struct workspace *space);
 
 /* From images [rows, pixels] to the scores of the classes, in outputs[LAYERS - 1]. */
 void network_forward(const struct network *network, const cadre_replica *replica,

@@ -30,6 +30,8 @@ struct conformance_case {
  */
 bool case_fail(struct conformance_case *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Records that the case is skipped, with the reason; false. */
 bool case_skip(struct conformance_case *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
