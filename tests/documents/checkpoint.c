@@ -46,9 +46,8 @@ static void keep_more(cadre_strategy *strategy, void *user)
     *(uint64_t *)user = cadre_strategy_position(strategy);
 }
 
-/* A program that gets the notice of a preemption saves at one step, and its loop ends; it returns a
- * number that says that it is to be started again. The notice is SIGTERM, or comes from the program
- * itself. */
+/* A program that is preempted saves at one step, and its loop ends; it returns a number that
+ * says that it is to be started again. The notice is SIGTERM, or comes from the program itself. */
 static void a_program_is_reported_to_leave(void **state)
 {
     (void)state;

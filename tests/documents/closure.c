@@ -124,7 +124,7 @@ static int end(void **state)
 int main(void)
 {
     static cadre_feed elements = CADRE_FEED_ELEMENTS;
-    static cadre_feed parts = CADRE_FEED_GLOBAL_BATCH;
+    static cadre_feed parts = CADRE_FEED_PARTS;
     setenv("CADRE_WORKERS", "1", 1);
     setenv("CADRE_REPLICAS", "2", 1); /* as `cadre submit --replicas 2` does */
     unsetenv("TF_CONFIG");

@@ -24,11 +24,7 @@
 #define strings(...)                                                                               \
     documents_strings(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *),                      \
         (const char *const[]){__VA_ARGS__})
-
-/* A vector of `count` values; the caller's to release. */
 cadre_tensor *documents_tensor(cadre_dtype dtype, size_t count, const void *values);
-
-/* A vector of `count` strings; the caller's to release. */
 cadre_tensor *documents_strings(size_t count, const char *const values[]);
 
 /* The same values in rows of so many: rows(2, floats(1, 2, 3, 4)) is [[1 2] [3 4]]. Takes the
@@ -58,11 +54,7 @@ void on_each_replica(cadre_strategy *strategy, cadre_replica_function function, 
         OK(print);                                                                                 \
         documents_check(file, wanted);                                                             \
     } while (0)
-
-/* A temporary file to print to. */
 FILE *documents_open(void);
-
-/* Compares what was printed with `wanted`, and closes the file. */
 void documents_check(FILE *file, const char *wanted);
 
 #endif

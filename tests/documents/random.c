@@ -43,7 +43,7 @@ static void numbers_have_distributions(void **state)
     double sum = 0;
     OK(cadre_random_for_sample(7, "numbers", 0, 0, &stream));
     for (int i = 0; i < DRAWS; i++) {
-        counts[cadre_random_uniform(&stream, 3)]++;
+        counts[cadre_random_below(&stream, 3)]++;
         sum += cadre_random_normal(&stream);
     }
     assert_true(fabs(sum / DRAWS) < 0.1);
@@ -70,7 +70,7 @@ static cadre_status choose(const cadre_element *in, cadre_element *ret_out, void
     CADRE_TRY(cadre_random_for_element(7, "choice", 0, &stream));
     ret_out->count = 1;
     return cadre_tensor_from_i64(
-        (int64_t)cadre_random_uniform(&stream, 1000000), &ret_out->tensors[0]);
+        (int64_t)cadre_random_below(&stream, 1000000), &ret_out->tensors[0]);
 }
 
 /* A map function draws for the sample that it is called for: the same number in whatever batch or
@@ -87,7 +87,7 @@ static void map_functions_draw_for_samples(void **state)
     OK(cadre_iterator_next(iterator, &element));
     OK(cadre_random_for_sample(7, "choice", 0, 5, &stream));
     assert_int_equal(*(const int64_t *)cadre_tensor_const_data(element.tensors[0]),
-        cadre_random_uniform(&stream, 1000000));
+        cadre_random_below(&stream, 1000000));
     cadre_element_release(&element);
     cadre_iterator_release(iterator);
     cadre_dataset_release(data);

@@ -54,14 +54,15 @@ typedef struct cadre_checkpoint_options {
 /* Where the checkpoints of this program go, how many are kept, and whether it goes on from them.
  * Once, between cadre_init and the strategy (FAILED_PRECONDITION); copied. Then cadre_save and
  * cadre_finish write there, cadre_checkpoint_latest and cadre_checkpoints list what there is. By
- * hand what CADRE_CHECKPOINT_DIR, CADRE_CHECKPOINTS_KEPT, CADRE_CHECKPOINT_EVERY and CADRE_RESTORE
- * set counts before it. Without restore_or_initialize a directory that holds checkpoints already is
- * FAILED_PRECONDITION, for two runs would be one there. In programs that are a cluster by hand
- * (cadre/program.h) restore_or_initialize is FAILED_PRECONDITION: set CADRE_RESTORE in all of them.
- * In a job of a daemon, of `cadre run` too, checkpoints go where the job's options say, and as many
- * are kept: a warning says so when that is another directory. `every_steps` counts where the job
- * has no such option. A job that is started again goes on by itself; a new one goes on from
- * another's by `--restore`. (tf.train.CheckpointManager, its restore_or_initialize.) */
+ * hand what CADRE_CHECKPOINT_DIR, CADRE_CHECKPOINTS_KEPT, CADRE_CHECKPOINT_EVERY and
+ * CADRE_RESTORE set counts before it. Without restore_or_initialize a directory that holds
+ * checkpoints already is FAILED_PRECONDITION, for two runs would be one there. In programs that
+ * are a cluster by hand (cadre/program.h) restore_or_initialize is FAILED_PRECONDITION: set
+ * CADRE_RESTORE in all of them. In a job of a daemon, of `cadre run` too, checkpoints go where
+ * the job's options say, and as many are kept: a warning says so when that is another directory.
+ * `every_steps` counts where the job has no such option. A job that is started again goes on by
+ * itself; a new one goes on from another's by `--restore`. (tf.train.CheckpointManager, its
+ * restore_or_initialize.) */
 CADRE_API cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options);
 
 /* The positions of the checkpoints of this run that are published and kept, oldest first: at most
@@ -87,26 +88,27 @@ CADRE_API cadre_status cadre_save(cadre_strategy *strategy, bool wait);
  * informed; CADRE_POSITION_NONE: there is none. Any thread. (tf.train.latest_checkpoint.) */
 CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
 
-/* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins later
- * gets them, and checkpoints hold them. They are the same on all tasks; the program changes them
- * between steps only, and alike on all. They are no part of a step: one that fails and is run again
- * does not undo them.
- * What is taken of them, for a task that joins and for a checkpoint on the way, is what they are
- * where cadre_run begins the step (a preemption: in cadre_next, where a step has a batch). There
- * they are given, too: in a task that joins, and in a program that goes on from that checkpoint,
- * they hold it when cadre_next_epoch has led to the step, for the program to look at, and are set
- * to it once more by the first cadre_run (cadre_next), also when the program changed them in
- * between. So all that a loop changes counts once, before cadre_next, before cadre_run or behind
- * it. cadre_save and cadre_finish take what they are when they are called: call cadre_save behind
- * what the last step changes and before what the next one does. All tasks must hold the same bytes
- * there where cadre_run begins a step, and where the program saves or ends: they are compared
- * (CADRE_VERIFY_STATE, cadre/program.h), padding between members of a struct too, so set it to zero
- * as a whole before it is filled in. In a checkpoint they are a tensor of bytes called
+/* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins
+ * later gets them, and checkpoints hold them. They are the same on all tasks; the program
+ * changes them between steps only, and alike on all. They are no part of a step: one that
+ * fails and is run again does not undo them. What is taken of them, for a task that joins and
+ * for a checkpoint on the way, is what they are where cadre_run begins the step (a preemption:
+ * in cadre_next, where a step has a batch). There they are given, too: in a task that joins,
+ * and in a program that goes on from that checkpoint, they hold it when cadre_next_epoch has
+ * led to the step, for the program to look at, and are set to it once more by the first
+ * cadre_run (cadre_next), also when the program changed them in between. So all that a loop
+ * changes counts once, before cadre_next, before cadre_run or behind it. cadre_save and
+ * cadre_finish take what they are when they are called: call cadre_save behind what the last
+ * step changes and before what the next one does. All tasks must hold the same bytes there
+ * where cadre_run begins a step, and where the program saves or ends: they are compared
+ * (CADRE_VERIFY_STATE, cadre/program.h), padding between members of a struct too, so set it to
+ * zero as a whole before it is filled in. In a checkpoint they are a tensor of bytes called
  * "state/<name>". `name`: 1 to 127 bytes of printable ASCII, unique among the registered
- * (ALREADY_EXISTS; "state/<name>" is no variable's either). Collective: all tasks register the same
- * in the same order (INVALID_ARGUMENT on all otherwise), before the first step (FAILED_PRECONDITION
- * after). All state from which a task goes on is a variable or is registered. After cadre_restore
- * they hold what that file does of them, if it does. (tf.train.Checkpoint's other trackables.) */
+ * (ALREADY_EXISTS; "state/<name>" is no variable's either). Collective: all tasks register the
+ * same in the same order (INVALID_ARGUMENT on all otherwise), before the first step
+ * (FAILED_PRECONDITION after). All state from which a task goes on is a variable or is
+ * registered. After cadre_restore they hold what that file does of them, if it does.
+ * (tf.train.Checkpoint's other trackables.) */
 CADRE_API cadre_status cadre_state_register(
     cadre_strategy *strategy, const char *name, void *pointer, size_t size);
 

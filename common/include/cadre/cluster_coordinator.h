@@ -27,15 +27,16 @@
  *     cadre_run(cadre_strategy_current(), replica_step, NULL, batch, 1, &loss);
  *     cadre_reduce(cadre_strategy_current(), CADRE_SUM, loss, &sum);
  *
- * runs on that worker's replicas, whose collectives include no other replica: sums, gathers, merge
- * calls and metrics are theirs. It is no step of the ledger: the job's position does not change,
- * and what fails in it is the closure's error, which the function may also look at and go on.
- * Variables that are created by CADRE_PLACEMENT_PER_WORKER in such a function are the worker's:
- * made the first time, found by their name in all closures after it, in no checkpoint, and lost
- * with the worker; metrics likewise, which the function of a resource makes best. Random streams
- * are drawn by the closure's number: the same when it is run again. What is about the job's state,
- * its checkpoints, its distributed datasets and its steps gives FAILED_PRECONDITION with it; the
- * message names what to call instead.
+ * runs on that worker's replicas, whose collectives include no other replica: sums,
+ * gathers, merge calls and metrics are theirs. It is no step of the ledger: the job's
+ * position does not change, and what fails in it is the closure's error, which the function
+ * may also look at and go on. Variables that are created by CADRE_PLACEMENT_PER_WORKER in
+ * such a function are the worker's: made the first time, found by their name in all
+ * closures after it, in no checkpoint, and lost with the worker; metrics likewise, which
+ * the function of a resource makes best. Random streams are drawn by the closure's number:
+ * the same when it is run again. What is about the job's state, its checkpoints, its
+ * distributed datasets and its steps gives FAILED_PRECONDITION with it; the message names
+ * what to call instead.
  *
  * Functions for the chief are called by one thread at a time. What is queued or runs when the
  * strategy ends (cadre_finish too) is cancelled: join first.
@@ -74,9 +75,6 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
  * ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
-
-/* Registers a function under `name` (borrowed for the call) for cadre_schedule. INVALID_ARGUMENT:
- * the name; ALREADY_EXISTS; FAILED_PRECONDITION: too late, or before cadre_init. */
 CADRE_API cadre_status cadre_function_register(
     const char *name, cadre_closure_function function, void *user);
 
@@ -88,9 +86,6 @@ CADRE_API cadre_status cadre_dataset_register(
 
 /* Makes a resource of a worker, whatever it is; `release` (may be NULL) ends it. */
 typedef cadre_status (*cadre_resource_function)(void **ret_resource, void *user);
-
-/* Registers a function that makes resources, under `name`, for cadre_create_per_worker_resource.
- * Errors as of cadre_function_register. */
 CADRE_API cadre_status cadre_resource_register(const char *name, cadre_resource_function function,
     void (*release)(void *resource, void *user), void *user);
 
@@ -137,8 +132,6 @@ CADRE_API cadre_status cadre_fetch(
     cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
 /* Whether cadre_fetch would not wait. Any thread. */
 CADRE_API bool cadre_remote_value_ready(const cadre_remote_value *value);
-
-/* Gives the value back; the closure runs all the same. NULL is allowed. */
 CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
 
 /* Each worker makes the dataset `name` of its own, at once, and again, from the start, when it
@@ -158,7 +151,6 @@ CADRE_API uint32_t cadre_workers_connected(const cadre_strategy *strategy);
 /* --- in a closure. INVALID_ARGUMENT names the argument and what it is where it is another kind.
  * --- */
 
-/* How many arguments cadre_schedule was given. */
 CADRE_API uint32_t cadre_closure_argument_count(const cadre_closure *closure);
 /* Borrowed until the function returns. */
 CADRE_API cadre_status cadre_closure_tensor(
@@ -174,7 +166,7 @@ typedef enum cadre_feed {
     CADRE_FEED_ELEMENTS = 0,
     /* Each its part of one element, which is a global batch, cut as cadre_distribute_dataset cuts
      * it. (experimental_distribute_dataset.) */
-    CADRE_FEED_GLOBAL_BATCH
+    CADRE_FEED_PARTS
 } cadre_feed;
 
 /* The next step's batch of the worker's dataset: a value of the worker's replicas, for cadre_run;
@@ -187,7 +179,6 @@ typedef enum cadre_feed {
 CADRE_API cadre_status cadre_closure_batch(cadre_closure *closure, uint32_t argument,
     cadre_feed consumption, cadre_per_replica **ret_batch);
 
-/* The worker's resource, as its function made it; borrowed until the function returns. */
 CADRE_API cadre_status cadre_closure_resource(
     cadre_closure *closure, uint32_t argument, void **ret_resource);
 /* The closure's number, from 1: the same when it is run again. */

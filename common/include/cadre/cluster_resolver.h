@@ -58,18 +58,15 @@ CADRE_API cadre_status cadre_cluster_spec_add_task(
 /* NULL is allowed. */
 CADRE_API void cadre_cluster_spec_release(cadre_cluster_spec *spec);
 
-/* How many jobs it has, in the order in which they were given. (ClusterSpec.jobs.) */
+/* How many jobs it has, in the order in which they were given.
+ * (ClusterSpec.jobs.) */
 CADRE_API size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec);
-
-/* The name of the job `at`, from 0; the specification's. NULL past the end. */
 CADRE_API const char *cadre_cluster_spec_job(const cadre_cluster_spec *spec, size_t at);
 
-/* How many tasks a job has; 0 for a job that is not there. (ClusterSpec.num_tasks; no error for
- * unknown jobs.) */
+/* How many tasks a job has; 0 for a job that is not
+ * there. (ClusterSpec.num_tasks; no error for unknown
+ * jobs.) */
 CADRE_API uint32_t cadre_cluster_spec_num_tasks(const cadre_cluster_spec *spec, const char *job);
-
-/* The index of the task `at`, from 0, of a job, ascending; CADRE_TASK_NONE past the end.
- * (ClusterSpec.task_indices.) */
 CADRE_API uint32_t cadre_cluster_spec_task_index(
     const cadre_cluster_spec *spec, const char *job, uint32_t at);
 
@@ -172,8 +169,6 @@ CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
 
 /* The type of this task, the resolver's; NULL where that is not known. */
 CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
-
-/* This task's index in its job; CADRE_TASK_NONE where that is not known. */
 CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
 
 /* Changes which task this process is. (The setters of the class.) */

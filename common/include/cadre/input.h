@@ -156,14 +156,13 @@ CADRE_API cadre_status cadre_distributed_spec(
 
 /* Begins the next epoch; false when `epochs` of them are done, or after an error (see
  * cadre_distributed_status), or where the call is not allowed (see cadre_error_message). An epoch
- * that was not read to its end is left where it is; until the next one begins no call reports that
- * it was left, so a task that takes the job over enters it again (steps_per_epoch makes epochs
- * shorter without that). May be called with another number each time: cadre_next_epoch(test, epoch
- * + 1, NULL) reads a test set once per epoch of the training. *ret_epoch (may be NULL) gets the
- * epoch's number, from 0. Where the job was taken over from others, before the first step: true for
- * the epoch that they are in the middle of; also for one that is read to its end, with no step
- * left, when they went on from it to another dataset and are in the middle of that; else as always.
- */
+ * that was not read to its end is left where it is; until the next one begins nothing tells that it
+ * was left, so a task that takes the job over enters it again (steps_per_epoch makes epochs shorter
+ * without that). May be called with another number each time: cadre_next_epoch(test, epoch + 1,
+ * NULL) reads a test set once per epoch of the training. *ret_epoch (may be NULL) gets the epoch's
+ * number, from 0. Where the job was taken over from others, before the first step: true for the
+ * epoch that they are in the middle of; also for one that is read to its end, with no step left,
+ * when they went on from it to another dataset and are in the middle of that; else as always. */
 CADRE_API bool cadre_next_epoch(
     cadre_distributed_dataset *distributed, uint64_t epochs, uint64_t *ret_epoch);
 
@@ -226,8 +225,6 @@ CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distr
 /* The current epoch of this dataset, as the ledger records it: 0 before the first; of an iterator
  * its number. */
 CADRE_API uint64_t cadre_epoch(const cadre_distributed_dataset *distributed);
-
-/* How many steps of the current epoch are applied. */
 CADRE_API uint64_t cadre_step(const cadre_distributed_dataset *distributed);
 
 #ifdef __cplusplus

@@ -79,8 +79,6 @@ typedef struct cadre_assignment_options {
  * (tf.tpu.experimental.DeviceAssignment.build.) */
 CADRE_API cadre_status cadre_device_assignment_build(const cadre_topology *topology,
     const cadre_assignment_options *options, cadre_device_assignment **ret_assignment);
-
-/* Releases an assignment; NULL is allowed. */
 CADRE_API void cadre_device_assignment_release(cadre_device_assignment *assignment);
 
 /* Where in the mesh a logical device is: rank coordinates. INVALID_ARGUMENT: there is no such
@@ -187,9 +185,6 @@ CADRE_API void *cadre_logical_stream(const cadre_replica *replica, uint32_t logi
 CADRE_API cadre_status cadre_tensor_create_on_logical(cadre_replica *replica,
     uint32_t logical_device, cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     cadre_tensor **ret_tensor);
-
-/* A copy of `tensor` in the memory of a logical device, the caller's to release. Errors as of
- * cadre_tensor_create_on_logical, and those of cadre_tensor_copy_to. */
 CADRE_API cadre_status cadre_tensor_copy_to_logical(cadre_replica *replica, uint32_t logical_device,
     const cadre_tensor *tensor, cadre_tensor **ret_tensor);
 

@@ -52,8 +52,6 @@ typedef enum cadre_task_type {
  * strategy with parameter servers, then CADRE_TASK_CHIEF.
  * (tf.distribute.cluster_resolver.ClusterResolver.task_type.) */
 CADRE_API cadre_task_type cadre_task_type_of(void);
-
-/* This task's number among those of its type, from 0. (ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_task_index(void);
 
 /* Whether it is a worker or a ps: cadre_serve is then all that its program does. */

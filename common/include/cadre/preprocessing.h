@@ -99,8 +99,7 @@ CADRE_API cadre_status cadre_lookup_adapt(cadre_strategy *strategy, cadre_datase
 CADRE_API cadre_status cadre_lookup_table(const cadre_tensor *keys, const cadre_tensor *values,
     const cadre_tensor *missing, cadre_lookup **ret_lookup);
 
-/* Releases a lookup; NULL is allowed. */
-CADRE_API void cadre_lookup_release(cadre_lookup *lookup);
+CADRE_API void cadre_lookup_release(cadre_lookup *lookup); /* NULL is allowed */
 
 /* How many ids there are, mask and OOV with them: what an embedding needs as its rows. Of a table
  * its keys. Of NULL 0. (vocabulary_size; StaticHashTable.size.) */
@@ -123,8 +122,6 @@ CADRE_API cadre_status cadre_lookup_invert(
  * as `user`; the other components are passed on. */
 CADRE_API cadre_status cadre_lookup_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
-
-/* cadre_lookup_invert on the first component of each element, likewise. */
 CADRE_API cadre_status cadre_lookup_invert_map(
     const cadre_element *in, cadre_element *ret_out, void *lookup);
 
@@ -180,9 +177,6 @@ CADRE_API cadre_status cadre_normalization_moments(
  * (Normalization.) */
 CADRE_API cadre_status cadre_normalization_apply(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
-
-/* Undoes it: x * max(sqrt(variance), 1e-7) + mean. Types, shapes, ownership and errors as of
- * cadre_normalization_apply. (Normalization with invert=True.) */
 CADRE_API cadre_status cadre_normalization_invert(const cadre_normalization *normalization,
     const cadre_tensor *values, cadre_tensor **ret_values);
 

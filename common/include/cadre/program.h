@@ -14,11 +14,11 @@
  *  - A program that ends or whose connection breaks is a task that is lost. The others wait for
  *    another program in its place for CADRE_CLUSTER_GRACE_S seconds (30), started by hand with
  *    the same settings, which joins them between two steps; then they fail with UNAVAILABLE,
- *    which names it. Without task 0 they fail at once. Nothing is started automatically.
+ *    which names it. Without task 0 they fail at once. Nothing starts by itself.
  *  - Where not all addresses are of loopback, all must have the same file of at least 32 random
  *    bytes in CADRE_CLUSTER_KEY_FILE, and prove it to each other (UNAUTHENTICATED), or all
- *    CADRE_CLUSTER_INSECURE=1: then any client that reaches the ports can join the job, read what
- *    it computes and change it. Else FAILED_PRECONDITION. In either case what is sent is not
+ *    CADRE_CLUSTER_INSECURE=1: then any client that reaches the ports can join it, read what it
+ *    computes and change it. Else FAILED_PRECONDITION. In either case what is sent is not
  *    encrypted.
  *  - Two programs as one task are ALREADY_EXISTS; with other addresses than task 0 has, or
  *    another checkpoint in CADRE_RESTORE, FAILED_PRECONDITION.
@@ -29,10 +29,9 @@
  *  - With "ps" tasks the strategy says which tasks the job has. One with parameter servers
  *    (cadre/parameter_server.h) has one chief, task 0, then the workers, then the ps tasks, then
  *    the evaluator when the cluster has that job; all are waited for at the start. What a ps held
- *    is lost with its process: no other task keeps a copy. A multi-worker mirrored one is of the
- *    chief, if there is one, and the workers, and leaves the ps tasks out. Without a chief or a
- *    worker only the latter can be made; all else is FAILED_PRECONDITION, which says what is
- *    missing.
+ *    is lost with its process: no other keeps it. A multi-worker mirrored one is of the chief,
+ *    if there is one, and the workers, and leaves the ps tasks out. Without a chief or a worker
+ *    only the latter can be made; all else is FAILED_PRECONDITION, which says what is missing.
  *  - In a cluster without them an evaluator is a job by itself, and so is every program with
  *    CADRE_CLUSTER=none. Under a daemon all of this is passed over. */
 #ifndef CADRE_PROGRAM_H
@@ -48,32 +47,33 @@
 extern "C" {
 #endif
 
-/* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
- * daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the number of
- * replicas, beside parameter servers of each worker (0 to 256; 0: what the program asks for);
- * CADRE_OUTPUT_DIR, the folder for checkpoints;
- * CADRE_RESTORE, the manifest of a checkpoint to go on from, or a folder of which the newest whole
- * one is taken, with a warning when a newer one is damaged; CADRE_CHECKPOINT_EVERY, _DIR and
- * CADRE_CHECKPOINTS_KEPT (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many
- * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
- * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
- * tasks form a new generation without those that do not answer. A replica that the others of its
- * own process wait for is named on stderr after 10 s, in a job also by the coordinator; at that
- * limit and one second more at most, if it has not come until then, the process ends with status 1
- * and that sentence, since a thread cannot be stopped (in a job the task is replaced).
- * CADRE_VERIFY_STATE is how many steps lie between two comparisons of the replicas' states, or off;
- * unless it is set, as many as make them cost a hundredth of the training's time. All variables are
- * compared (of those that are combined when read the totals) and registered state, by a hash. Of
- * variables that no step writes each comparison looks at an eighth, so that all of them are
- * compared within eight; and at all where a checkpoint is taken. By hand a difference is DATA_LOSS,
- * from the collective where it was found and all that follows; it names the replica that is not as
- * most, and what differs. In a job all tasks are started again from the newest checkpoint. A task
- * that joins or leaves a job is compared before. What a task held that is lost is not:
- * CADRE_VERIFY_LOSSES=on has the job go on from what was compared, most often a checkpoint, instead
- * of the others' position. INVALID_ARGUMENT names the variable that holds a malformed value, or
- * what is wrong in TF_CONFIG; FAILED_PRECONDITION says which versions of the frames the program and
- * the daemon use when they differ; UNAVAILABLE when the daemon is not there. The arguments are left
- * as they are; both pointers may be NULL.
+/* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment
+ * that a daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the
+ * number of replicas, beside parameter servers of each worker (0 to 256; 0: what the program
+ * asks for); CADRE_OUTPUT_DIR, the folder for checkpoints; CADRE_RESTORE, the manifest of a
+ * checkpoint to go on from, or a folder of which the newest whole one is taken, with a warning
+ * when a newer one is damaged; CADRE_CHECKPOINT_EVERY, _DIR and CADRE_CHECKPOINTS_KEPT
+ * (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many seconds a
+ * collective waits for a replica that does not come (default 1800, 0: for ever; a deadline in
+ * time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the tasks form
+ * a new generation without those that do not answer. A replica that the others of its own
+ * process wait for is named on stderr after 10 s, in a job also by the coordinator; at that
+ * limit and one second more at most, if it has not come until then, the process ends with
+ * status 1 and that sentence, since a thread cannot be stopped (in a job the task is
+ * replaced). CADRE_VERIFY_STATE is how many steps lie between two comparisons of the replicas'
+ * states, or off; unless it is set, as many as make them cost a hundredth of the training's
+ * time. All variables are compared (of those that are combined when read the totals) and
+ * registered state, by a hash. Of variables that no step writes each comparison looks at an
+ * eighth, so that all of them are compared within eight; and at all where a checkpoint is
+ * taken. By hand a difference is DATA_LOSS, from the collective where it was found and all
+ * that follows; it names the replica that is not as most, and what differs. In a job all tasks
+ * are started again from the newest checkpoint. A task that joins or leaves a job is compared
+ * before. What a task held that is lost is not: CADRE_VERIFY_LOSSES=on has the job go on from
+ * what was compared, most often a checkpoint, instead of the others' position.
+ * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in
+ * TF_CONFIG; FAILED_PRECONDITION says which versions of the frames the program and the daemon
+ * use when they differ; UNAVAILABLE when the daemon is not there. The arguments are left as
+ * they are; both pointers may be NULL.
  *
  * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
  * where: the thread, the call stack, and in the last line, which a job's message then holds, the
@@ -84,13 +84,12 @@ extern "C" {
  * from the program's symbols (not after strip(1)), lines are named by addr2line as it says. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
-/* This task's rank, 0 to world_size - 1, as it is now: it and the size change between steps when
- * tasks are lost or join. A task that has not joined yet counts itself in, as the last. Before
- * there is a strategy the rank is not decided: 0; after its end both stay what they were. Any
- * context and thread. (MPI_Comm_rank; tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
+/* This task's rank, 0 to world_size - 1, as it is now: it and the size change between steps
+ * when tasks are lost or join. A task that has not joined yet counts itself in, as the last.
+ * Before there is a strategy the rank is not decided: 0; after its end both stay what they
+ * were. Any context and thread. (MPI_Comm_rank;
+ * tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_rank(void);
-
-/* The number of tasks of the job, as it is now; all else as of cadre_rank. (MPI_Comm_size.) */
 CADRE_API uint32_t cadre_world_size(void);
 
 /* Reports a number about the training to the user, under a name of 1 to 127 bytes: in the progress

@@ -126,26 +126,27 @@ CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_func
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 
-/* One step: calls `function` once per local replica, each in a thread of its own (local replica 0
- * in the calling thread), while the other tasks do the same.
- * `input` is a batch, which cadre_next gave; or other values, those of cadre_values_from_function
- * or outputs of cadre_run; or NULL. Only a batch consumes samples, when it is run for the first
- * time; with all else it is a step without samples. Values are those of this task's replicas: when
- * a task is lost the others do the step with theirs, and those of the lost one are lost. What a
- * task that joins has to receive is kept in a variable instead. `ret_outputs`: n_outputs places,
- * each of which gets a value of one component; borrowed, valid until the next cadre_run; NULL after
- * an error. May be NULL when n_outputs is 0. The step is admitted by the coordinator before its
- * first collective. A step that fails leaves all variables as they were, and no output. When a task
- * dies or joins, the step is done by those that are there then, with the same samples: the tensors
- * inside a batch are replaced, the function is called again. Where other tasks had completed the
- * step already, this one takes over what it lacks instead: the variables, and as outputs those of
- * another task. Errors: what a replica function returned, with its message and number;
- * INVALID_ARGUMENT when outputs are missing or too many, and when replicas disagree in a
- * collective: then it names what they called; FAILED_PRECONDITION for a batch of another strategy,
- * INVALID_ARGUMENT for values of another number of replicas. They are final in a job under a
- * daemon: the job fails, and all calls that follow give the same error. By hand the next step is a
- * fresh start. UNAVAILABLE, ABORTED: the daemon went away for good, or this task was replaced;
- * CANCELLED: the job was stopped. (tf.distribute.Strategy.run.) */
+/* One step: calls `function` once per local replica, each in a thread of its own (local replica
+ * 0 in the calling thread), while the other tasks do the same. `input` is a batch, which
+ * cadre_next gave; or other values, those of cadre_values_from_function or outputs of
+ * cadre_run; or NULL. Only a batch consumes samples, when it is run for the first time; with
+ * all else it is a step without samples. Values are those of this task's replicas: when a task
+ * is lost the others do the step with theirs, and those of the lost one are lost. What a task
+ * that joins has to receive is kept in a variable instead. `ret_outputs`: n_outputs places,
+ * each of which gets a value of one component; borrowed, valid until the next cadre_run; NULL
+ * after an error. May be NULL when n_outputs is 0. The step is admitted by the coordinator
+ * before its first collective. A step that fails leaves all variables as they were, and no
+ * output. When a task dies or joins, the step is done by those that are there then, with the
+ * same samples: the tensors inside a batch are replaced, the function is called again. Where
+ * other tasks had completed the step already, this one takes over what it lacks instead: the
+ * variables, and as outputs those of another task. Errors: what a replica function returned,
+ * with its message and number; INVALID_ARGUMENT when outputs are missing or too many, and when
+ * replicas disagree in a collective: then it names what they called; FAILED_PRECONDITION for a
+ * batch of another strategy, INVALID_ARGUMENT for values of another number of replicas. They
+ * are final in a job under a daemon: the job fails, and all calls that follow give the same
+ * error. By hand the next step is a fresh start. UNAVAILABLE, ABORTED: the daemon went away for
+ * good, or this task was replaced; CANCELLED: the job was stopped.
+ * (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     void *user, cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
 

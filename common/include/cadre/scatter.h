@@ -51,8 +51,6 @@ typedef enum cadre_scatter {
     CADRE_SCATTER_UPDATE /* the row becomes the value */
 } cadre_scatter;
 
-/* Changes the rows that `value` names, as described above. `value` is borrowed; `replica` is NULL
- * in cross-replica context. (tf.Variable.scatter_add and its like.) */
 CADRE_API cadre_status cadre_variable_scatter(
     cadre_replica *replica, cadre_variable *variable, cadre_scatter how, const cadre_sparse *value);
 

@@ -106,8 +106,7 @@ CADRE_API cadre_dataset *cadre_dataset_tfrecord(
 
 typedef struct cadre_text_options {
     cadre_compression compression;
-    /* Of the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
-    int64_t text_line_bytes;
+    int64_t line_bytes; /* the longest line that is taken; 0: 64 MiB. RESOURCE_EXHAUSTED beyond. */
 } cadre_text_options;
 
 /* Lines of text files, without their "\n" or "\r\n", each as a scalar of CADRE_STRING. The last
@@ -157,8 +156,6 @@ CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
  *     data = cadre_dataset_interleave(names, cadre_open_tfrecord, NULL, NULL); */
 CADRE_API cadre_status cadre_open_tfrecord(
     const cadre_element *in, cadre_dataset **ret_data, void *user);
-
-/* The same for a text file: its lines. `user`: NULL, or cadre_text_options. */
 CADRE_API cadre_status cadre_open_text_lines(
     const cadre_element *in, cadre_dataset **ret_data, void *user);
 

@@ -194,9 +194,6 @@ CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
  * before cadre_init, in a plain program (cadre/plain.h), without memory.
  * (tf.distribute.get_strategy.) */
 CADRE_API cadre_strategy *cadre_strategy_current(void);
-
-/* Whether cadre_strategy_current gives a strategy that the program made: not NULL, not the default
- * one. (tf.distribute.has_strategy.) */
 CADRE_API bool cadre_has_strategy(void);
 
 /* Whether the calling thread is in a strategy's scope (or one is set) and in no replica function.

@@ -96,11 +96,7 @@ CADRE_API cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const
 
 /* A scalar (rank 0) of CADRE_F32, the caller's to release. On error *ret_tensor is NULL. */
 CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
-
-/* A scalar of CADRE_F64; as above. */
 CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);
-
-/* A scalar of CADRE_I64; as above. */
 CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_tensor);
 
 /* Rows [first, first + count) along the first dimension, sharing the memory of `tensor` (whose
@@ -127,10 +123,7 @@ CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
 
 /* --- looking at them. None fails; of NULL they return 0, NULL and CADRE_DTYPE_NONE. --- */
 
-/* The type of its elements. */
 CADRE_API cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor);
-
-/* The number of its dimensions, 0 of a scalar. */
 CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
 
 /* `rank` sizes; valid as long as the tensor. */
@@ -158,8 +151,6 @@ CADRE_API const char *cadre_tensor_device(const cadre_tensor *tensor);
  * address, which the processor cannot follow (cadre_tensor_device). Write only to tensors
  * you created: one that came out of a dataset may share its memory with the source. */
 CADRE_API void *cadre_tensor_data(cadre_tensor *tensor);
-
-/* The elements to be read only; all else as of cadre_tensor_data. */
 CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);
 
 /* Prints it, and a line's end, as TensorFlow does:

@@ -117,9 +117,6 @@ CADRE_API cadre_dataset *cadre_dataset_shuffle(
 /* The first `count` elements; count >= 0, and may be more than there are. Keeps indexability.
  * (tf.data.Dataset.take.) */
 CADRE_API cadre_dataset *cadre_dataset_take(cadre_dataset *data, int64_t count);
-
-/* All but the first `count` elements; count >= 0, and may be more than there are. Keeps
- * indexability. (tf.data.Dataset.skip.) */
 CADRE_API cadre_dataset *cadre_dataset_skip(cadre_dataset *data, int64_t count);
 
 /* Elements index, index + shards, ...; 0 <= index < shards. Keeps indexability. Distributed input

@@ -24,18 +24,14 @@ typedef struct cadre_per_replica cadre_per_replica;
 /* One reference more, given back with cadre_per_replica_release; NULL is passed through and
  * allowed. Values that the library hands out are *borrowed*: the function's comment says until
  * when. Retain one to keep it longer, also beyond the strategy. Of one that has ended retain gives
- * NULL, and functions that take it INVALID_ARGUMENT, unless 64 others have ended since. Any thread.
+ * NULL, and functions that take it INVALID_ARGUMENT, unless 64 others have ended since. Any
+ * thread.
  */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
-
-/* Gives one reference back; NULL is allowed. Of a value of which the program holds no reference:
- * does nothing but print a warning and leave the reason in cadre_error_message. Any thread. */
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 
 /* How many replicas it has: those of this task; of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
-
-/* How many components each replica's value has; of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
 
 /* The tensors of component `component` of this task's replicas, in order of local id: an array of

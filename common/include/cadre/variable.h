@@ -148,41 +148,44 @@ typedef struct cadre_variable_options {
  *     in a replica function             a part of its step: all replicas call it, and the first
  *                                       time it is two collectives
  *
- * What a step creates is undone with it: when the step fails, or is done again because a task was
- * lost, the variable does not exist, and is created once more with its initial value. From its step
- * on it is in the state of all tasks: in checkpoints (one that was taken before has it not),
- * compared, given to tasks that join. In a replica function the variable that an earlier run of it
- * has created is returned, without a collective; type, shape and options must be the same
- * (INVALID_ARGUMENT), the initializer is not looked at. So a function calls it in each run, and
- * keeps no handle from one run to the next: that of a step which was undone has ended
- * (FAILED_PRECONDITION where it is used), until the variable is created again. The first call for a
- * name in one run gets `name`, the k-th "<name>_<k-1>"; these are names of their own, so where
- * cross-replica context has created a variable of such a name the next is taken. It can be read and
- * written in the step that creates it, and fails the step when it fails. FAILED_PRECONDITION in the
- * function of cadre_merge_call, in an update and in what cadre_on_apply calls, and for another
- * strategy than the replica's. In cross-replica context equal names are made unique: v, v_1, v_2. A
- * task that joins a job that is under way evaluates by itself what it creates before it is let in,
- * and gets the job's values when it comes to its first step; it may create them in another order,
- * for they are matched by their final names, as they are in checkpoints. What the job has and it
- * has not created by then it holds nevertheless, whether its program creates it later or never: a
- * call in cross-replica context that would get such a name returns the variable, at once and alone
- * (checked as above). So a program that creates something late, when it has none, behaves the same
- * in a task that joins; one that creates something repeatedly gives each another name. In a job
- * that goes on from a checkpoint nothing is evaluated before the first step: the variable begins
- * with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
- * DATA_LOSS). What it holds and the program has not created by then stays in the job's state, as
- * that of a job does which is joined, and later checkpoints have it; but in a job with parameter
- * servers, where it may be about to be created on those. After cadre_restore (cadre/restore.h) it
- * begins with what that file holds of it, if it does: one that is created late while the first task
- * is one that has restored it. `name`: 1 to 127 bytes of printable ASCII, also with its number.
- * ALREADY_EXISTS: a registered state, or something on parameter servers, is in checkpoints under
- * that name. CADRE_STRING: with zeroed options only; it begins with empty strings, and each
- * assignment is in host memory and in the checkpoint's manifest (16 MiB for all of them). `options`
- * may be NULL. RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, as
- * much again once it is written, and once more for checkpoints. The first one, when it is created
- * before the first step, tries whether a checkpoint can be written where it is to go and fails
- * (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when tasks see different folders there:
- * before the training, not after it.
+ * What a step creates is undone with it: when the step fails, or is done again because a
+ * task was lost, the variable does not exist, and is created once more with its initial
+ * value. From its step on it is in the state of all tasks: in checkpoints (one that was
+ * taken before has it not), compared, given to tasks that join. In a replica function the
+ * variable that an earlier run of it has created is returned, without a collective; type,
+ * shape and options must be the same (INVALID_ARGUMENT), the initializer is not looked at.
+ * So a function calls it in each run, and keeps no handle from one run to the next: that of
+ * a step which was undone has ended (FAILED_PRECONDITION where it is used), until the
+ * variable is created again. The first call for a name in one run gets `name`, the k-th
+ * "<name>_<k-1>"; these are names of their own, so where cross-replica context has created a
+ * variable of such a name the next is taken. It can be read and written in the step that
+ * creates it, and fails the step when it fails. FAILED_PRECONDITION in the function of
+ * cadre_merge_call, in an update and in what cadre_on_apply calls, and for another strategy
+ * than the replica's. In cross-replica context equal names are made unique: v, v_1, v_2. A
+ * task that joins a job that is under way evaluates by itself what it creates before it is
+ * let in, and gets the job's values when it comes to its first step; it may create them in
+ * another order, for they are matched by their final names, as they are in checkpoints. What
+ * the job has and it has not created by then it holds nevertheless, whether its program
+ * creates it later or never: a call in cross-replica context that would get such a name
+ * returns the variable, at once and alone (checked as above). So a program that creates
+ * something late, when it has none, behaves the same in a task that joins; one that creates
+ * something repeatedly gives each another name. In a job that goes on from a checkpoint
+ * nothing is evaluated before the first step: the variable begins with what that holds of it
+ * (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape; DATA_LOSS). What it holds
+ * and the program has not created by then stays in the job's state, as that of a job does
+ * which is joined, and later checkpoints have it; but in a job with parameter servers, where
+ * it may be about to be created on those. After cadre_restore (cadre/restore.h) it begins
+ * with what that file holds of it, if it does: one that is created late while the first task
+ * is one that has restored it. `name`: 1 to 127 bytes of printable ASCII, also with its
+ * number. ALREADY_EXISTS: a registered state, or something on parameter servers, is in
+ * checkpoints under that name. CADRE_STRING: with zeroed options only; it begins with empty
+ * strings, and each assignment is in host memory and in the checkpoint's manifest (16 MiB
+ * for all of them). `options` may be NULL. RESOURCE_EXHAUSTED: no memory; a variable takes
+ * its bytes once per local replica, as much again once it is written, and once more for
+ * checkpoints. The first one, when it is created before the first step, tries whether a
+ * checkpoint can be written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...)
+ * when it cannot, or when tasks see different folders there: before the training, not after
+ * it.
  *
  * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
  * others find it: before or between closures, after the first step too, and it is no step. Its name
@@ -209,20 +212,10 @@ CADRE_API cadre_status cadre_variable_find(
 /* The name, borrowed for as long as the strategy. This and the five below: any context and thread;
  * of NULL, and of one that ended with its strategy: "", CADRE_DTYPE_NONE, 0 and NULL. */
 CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
-
-/* The type of its elements. */
 CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
-
-/* The number of its dimensions, 0 of a scalar. */
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
-
-/* `rank` sizes, borrowed for as long as the strategy. */
 CADRE_API const int64_t *cadre_variable_dims(const cadre_variable *variable);
-
-/* How many elements it has. */
-CADRE_API int64_t cadre_variable_count(const cadre_variable *variable);
-
-/* Which kind of variable it is. */
+CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* elements */
 CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 
 /* Whether it was created in the scope of this strategy; of the default strategy: in none, so that
@@ -297,9 +290,6 @@ CADRE_API cadre_status cadre_variable_gather(const cadre_replica *replica, cadre
  * strings. (ShardedVariable.__getitem__.) */
 #define CADRE_SLICE_DEFAULT INT64_MIN
 #define CADRE_SLICE_ROW     (INT64_MIN + 1)
-
-/* The slice `begin`, `end`, `step` of the variable; *ret_rows is the caller's to release. See
- * above. */
 CADRE_API cadre_status cadre_variable_slice(const cadre_replica *replica, cadre_variable *variable,
     int64_t begin, int64_t end, int64_t step, cadre_tensor **ret_rows);
 
@@ -332,8 +322,6 @@ CADRE_API cadre_status cadre_variable_local_results(
  * replica, and ends with the function at the latest. INVALID_ARGUMENT: in a scope already.
  * FAILED_PRECONDITION: leave without enter. (The variable caching scope of tf.distribute.) */
 CADRE_API cadre_status cadre_caching_scope_enter(void);
-
-/* Ends the scope that cadre_caching_scope_enter began. FAILED_PRECONDITION: there is none. */
 CADRE_API cadre_status cadre_caching_scope_leave(void);
 
 /* This replica's component to write through, in the apply part of a step: after its last

@@ -80,7 +80,7 @@ static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void 
     (void)outputs;
     (void)user;
     CADRE_TRY(cadre_closure_resource(closure, 1, &model));
-    CADRE_TRY(cadre_closure_batch(closure, 0, CADRE_FEED_GLOBAL_BATCH, &batch));
+    CADRE_TRY(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, &batch));
     cadre_status status = cadre_run(cadre_strategy_current(), model_step, model, batch, 0, NULL);
     cadre_per_replica_release(batch);
     return status;

@@ -16,8 +16,6 @@ struct model {
 /* What the strategy decides is where its variables are. `strategy` NULL: the current one; in a
  * worker of parameter servers, which finds what the chief has made. */
 cadre_status model_open(cadre_strategy *strategy, struct model *ret_model);
-
-/* Ends what model_open made; the variables stay the strategy's. */
 void model_close(struct model *model);
 
 /* A replica function; `user` is the model. inputs: f32 [n, FEATURES], f32 [n]. */

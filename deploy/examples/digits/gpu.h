@@ -20,11 +20,8 @@ static inline bool on_gpu(const cadre_replica *replica)
 extern "C" {
 #endif
 
-/* The replica function of a training step on a GPU. */
 cadre_status gpu_train_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
-
-/* The replica function of a test step on a GPU. */
 cadre_status gpu_test_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 

@@ -25,10 +25,7 @@ struct gradients {
     cadre_tensor *tensors[PARAMETERS];
 };
 
-/* Makes a tensor for the gradient of each variable. */
 cadre_status gradients_create(const struct model *model, struct gradients *ret_gradients);
-
-/* Releases them. A zeroed one is allowed. */
 void gradients_release(struct gradients *gradients);
 
 struct score {

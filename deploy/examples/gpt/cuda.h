@@ -59,28 +59,18 @@ void cuda_launch(struct compute *compute, const char *what, int64_t blocks,
 /* Memory of the GPU from here to cuda_room_end, in the order of the stream; NULL after a failure.
  */
 float *cuda_room(struct compute *compute, const char *what, int64_t count);
-
-/* Gives the memory of cuda_room back, in the order of the stream. */
 void cuda_room_end(struct compute *compute, float *room);
 
 /* Those that work on rows (rows_cuda.cu): see struct operations. */
 void cuda_norm(struct compute *compute, int64_t rows, int64_t channels, const float *in,
     const float *weights, float *out, float *moments);
-
-/* The gradients of cuda_norm. */
 void cuda_norm_back(struct compute *compute, int64_t rows, int64_t channels, const float *in,
     const float *weights, const float *moments, const float *out_errors, float *in_errors,
     float *slopes);
-
-/* The causal softmax of attention scores, in place. */
 void cuda_softmax(
     struct compute *compute, int64_t matrices, int64_t length, float scale, float *scores);
-
-/* The gradients of cuda_softmax. */
 void cuda_softmax_back(struct compute *compute, int64_t matrices, int64_t length, float scale,
     const float *odds, float *errors);
-
-/* The loss of each position and their sum; `scores` become their gradients. */
 void cuda_loss(struct compute *compute, const struct windows *windows, float scale, float *scores,
     float *losses, float *total);
 

@@ -20,8 +20,7 @@ struct model {
 cadre_status model_create(
     cadre_strategy *strategy, const struct shape *shape, uint64_t seed, struct model *ret_model);
 
-/* How many numbers the model learns. */
-int64_t model_weights(const struct shape *shape);
+int64_t model_weights(const struct shape *shape); /* how many numbers it learns */
 
 /* One step of AdamW on the replica's variables. For cadre_on_apply: it writes in place. */
 void model_update(const struct model *model, cadre_replica *replica, struct compute *compute,

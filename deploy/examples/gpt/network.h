@@ -29,9 +29,7 @@ struct shape {
 
 /* Dimensions of a kind's array, rank 2 or 3; of a kind that each layer has the first is layers. */
 uint32_t shape_dims(const struct shape *shape, enum kind kind, int64_t ret_dims[3]);
-
-/* Elements of a kind's array. */
-int64_t shape_count(const struct shape *shape, enum kind kind);
+int64_t shape_count(const struct shape *shape, enum kind kind); /* elements */
 static inline bool kind_of_layers(enum kind kind)
 {
     return kind >= NORM1 && kind <= DOWN;
@@ -70,8 +68,6 @@ struct pass {
 
 /* Floats of the arrays above for so many windows. */
 int64_t pass_room(const struct shape *shape, int64_t rows);
-
-/* Sets the arrays of `pass` to their offsets in `floats`, of pass_room floats. */
 void pass_lay_out(struct pass *pass, float *floats);
 
 /* From the windows to the scores. */
@@ -80,13 +76,10 @@ void network_forward(const struct pass *pass);
 /* *total = scale x the sum of losses; `scale` also stands before all gradients that follow. */
 void network_loss(const struct pass *pass, float scale, float *total);
 
-/* The backward pass, called in the order of these three: the gradients of HEAD and NORM. */
+/* The backward pass, called in the order of these three: the gradients of HEAD and
+ * NORM. */
 void network_back_head(const struct pass *pass);
-
-/* The gradients of one layer; the last layer first. */
 void network_back_layer(const struct pass *pass, int64_t layer);
-
-/* The gradients of EMBED and POSITIONS. */
 void network_back_embedding(const struct pass *pass);
 
 #ifdef __cplusplus

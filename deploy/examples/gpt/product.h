@@ -8,7 +8,6 @@
 /* Floats that product_run packs pieces of both matrices into, aligned to 64 bytes. */
 size_t product_room(void);
 
-/* Computes the product; `room` is scratch memory of product_room floats. */
 void product_run(const struct product *product, float *room);
 
 #endif

@@ -38,9 +38,7 @@ static inline size_t travelling_embedding(const struct shape *shape)
  * no second time. */
 cadre_status space_create(cadre_replica *replica, const struct model *model,
     enum precision precision, struct space *space);
-
-/* Frees it; a zeroed one is allowed. */
-void space_free(struct space *space);
+void space_free(struct space *space); /* a zeroed one is allowed */
 
 /* A pass over windows u8 [rows, length + 1] in the replica's memory, with more room if it needs it.
  */

@@ -24,8 +24,8 @@ struct exchange {
     size_t started_count;
 };
 
-/* Begins the all-reduces of one step. `bucket_bytes` 0: each gradient alone. */
-void exchange_begin(struct exchange *exchange, cadre_replica *replica, size_t bucket_bytes);
+void exchange_begin(
+    struct exchange *exchange, cadre_replica *replica, size_t bucket_bytes /* 0: each alone */);
 
 /* The tensor is the exchange's until its end, which leaves the sum over all replicas in it. */
 void exchange_add(struct exchange *exchange, cadre_tensor *tensor);

@@ -27,7 +27,6 @@ struct images images_read(const char *program, const char *name);
 /* The order of the images in an epoch, a function of its number alone. */
 void images_order(size_t count, uint64_t epoch, uint32_t *ret_order);
 
-/* Sets the weights to their initial values. */
 void model_start(float *ret_weights);
 
 /* What a step makes of some images: what is added up over all tasks, in one array. */

@@ -18,14 +18,11 @@ struct pipeline {
 cadre_status pipeline_create(
     cadre_strategy *strategy, const struct settings *settings, struct pipeline *ret_pipeline);
 
-/* Releases what the pipeline holds. A zeroed one is allowed. */
 void pipeline_release(struct pipeline *pipeline);
 
 /* The datasets: one reference each. Errors, such as files that are not there, come out where they
  * are read or distributed. Batches (image f32 [n, PIXELS], normalized; label i64 [n]). */
 cadre_dataset *pipeline_training(struct pipeline *pipeline, const struct settings *settings);
-
-/* The dataset of the test set, in order; likewise. */
 cadre_dataset *pipeline_test(struct pipeline *pipeline, int64_t batch);
 
 /* The same records as the test's, in their order, with their numbers as a third component i64 [n]:

@@ -23,8 +23,6 @@ struct machine {
 
 /* Finds the variables by name. */
 cadre_status machine_create(struct machine *machine, int64_t batch);
-
-/* Frees it. A zeroed one is allowed. */
 void machine_free(struct machine *machine);
 
 /* Pulls the rows of a batch and computes; *ret_loss: the sum over the batch. */

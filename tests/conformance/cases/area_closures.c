@@ -177,9 +177,9 @@ static bool parse_feed(struct conformance_case *self)
     const char *consumption = json_string_value(json_object_get(self->given, "feed"));
     play.plain = consumption != NULL && strcmp(consumption, "plain") == 0;
     play.consumption = consumption != NULL && strcmp(consumption, "parts") == 0
-                           ? CADRE_FEED_GLOBAL_BATCH
+                           ? CADRE_FEED_PARTS
                            : CADRE_FEED_ELEMENTS;
-    return play.plain || play.consumption == CADRE_FEED_GLOBAL_BATCH ||
+    return play.plain || play.consumption == CADRE_FEED_PARTS ||
            (consumption != NULL && strcmp(consumption, "elements") == 0) ||
            case_skip(self, "\"feed\" is not known");
 }

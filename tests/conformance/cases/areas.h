@@ -10,32 +10,16 @@
 
 /* area_rebatch.c: numbers and single pipelines */
 void area_batch_sizes(struct conformance_case *self);
-
-/* Cases of the area "compute_batch_size". */
 void area_compute_batch_size(struct conformance_case *self);
-
-/* Cases of the area "rebatch_sizes". */
 void area_rebatch_sizes(struct conformance_case *self);
-
-/* Cases of the area "rebatch_split". */
 void area_rebatch_split(struct conformance_case *self);
-
-/* Cases of the area "auto_shard". */
 void area_auto_shard(struct conformance_case *self);
-
-/* Cases of the area "input_context". */
 void area_input_context(struct conformance_case *self);
 
 /* area_distribute.c: all workers of a cluster */
 void area_distribute_dataset(struct conformance_case *self);
-
-/* Cases of the area "dataset_from_function". */
 void area_dataset_from_function(struct conformance_case *self);
-
-/* Cases of the area "iteration_end". */
 void area_iteration_end(struct conformance_case *self);
-
-/* Cases of the area "element_spec". */
 void area_element_spec(struct conformance_case *self);
 
 /* area_late_variable.c */
@@ -46,47 +30,25 @@ void area_iterators(struct conformance_case *self);
 
 /* area_strategy.c: through the public functions alone */
 void area_input_options(struct conformance_case *self);
-
-/* Cases of the area "values_from_function". */
 void area_values_from_function(struct conformance_case *self);
-
-/* Cases of the area "lookup". */
 void area_lookup(struct conformance_case *self);
-
-/* Cases of the area "preprocessing". */
 void area_preprocessing(struct conformance_case *self);
 
 /* area_reduce.c: values of replicas made one */
 void area_reduce(struct conformance_case *self);
-
-/* Cases of the area "all_reduce". */
 void area_all_reduce(struct conformance_case *self);
-
-/* Cases of the area "gather". */
 void area_gather(struct conformance_case *self);
-
-/* Cases of the area "cross_device_ops". */
 void area_cross_device_ops(struct conformance_case *self);
-
-/* Cases of the area "loss_scaling". */
 void area_loss_scaling(struct conformance_case *self);
 
 /* area_context.c: scopes, and what functions of replicas take and return */
 void area_scope(struct conformance_case *self);
-
-/* Cases of the area "device_name". */
 void area_device_name(struct conformance_case *self);
-
-/* Cases of the area "run". */
 void area_run(struct conformance_case *self);
-
-/* Cases of the area "local_results". */
 void area_local_results(struct conformance_case *self);
 
 /* area_devices.c */
 void area_strategy_setup(struct conformance_case *self);
-
-/* Cases of the area "logical_devices". */
 void area_logical_devices(struct conformance_case *self);
 
 /* area_checkpoint.c */
@@ -103,8 +65,6 @@ json_t *checkpoint_run(struct conformance_case *self, const char *what, const ch
 /* checkpoint_sharded.c: saves a sharded variable, and gives what was saved: a new reference. NULL:
  * the case has the reason. */
 json_t *sharded_save(struct conformance_case *self);
-
-/* Restores the sharded variable, and gives its shards: likewise. */
 json_t *sharded_restore(struct conformance_case *self);
 
 /* area_restore.c */
@@ -112,8 +72,6 @@ void area_restore(struct conformance_case *self);
 
 /* area_cluster.c */
 void area_cluster_spec(struct conformance_case *self);
-
-/* Cases of the area "resolver". */
 void area_resolver(struct conformance_case *self);
 
 /* area_loop.c */
@@ -134,8 +92,6 @@ void area_optimizer_moved(struct conformance_case *self);
 
 /* What is printed by the process of one phase; NULL: the case says why not. */
 json_t *optimizer_phase(struct conformance_case *self, const char *what);
-
-/* Cases of the area "learning_rate_schedule". */
 void area_learning_rate_schedule(struct conformance_case *self);
 
 /* area_variable.c */
@@ -146,19 +102,13 @@ bool case_policy(struct conformance_case *self, const char *key, cadre_shard_pol
 
 /* area_servers.c: parameter servers */
 void area_partitioner(struct conformance_case *self);
-
-/* Cases of the area "ps_placement". */
 void area_ps_placement(struct conformance_case *self);
-
-/* Cases of the area "closure_queue". */
 void area_closure_queue(struct conformance_case *self);
 
 /* area_coordinator.c: closures on workers of this process, also such that are lost */
 void area_coordinator(struct conformance_case *self);
 /* area_closures.c: closures on the replicas of their worker */
 void area_in_closure(struct conformance_case *self);
-
-/* Cases of the area "per_worker_dataset". */
 void area_per_worker_dataset(struct conformance_case *self);
 
 /* main.c: the area of that name, whose cases look like this one. */

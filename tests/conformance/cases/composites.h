@@ -16,8 +16,6 @@ void composites_unbatch(char *structure);
 
 /* Gather and reduce of values of the "kind" that the case says: "ragged" or "sparse". */
 void composites_gather(struct conformance_case *self);
-
-/* Reduce of such values. */
 void composites_reduce(struct conformance_case *self);
 
 /* Prints the values, and compares the "text". */

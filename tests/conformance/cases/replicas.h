@@ -35,13 +35,8 @@ bool case_op(struct conformance_case *self, cadre_reduce_op *ret_op, cadre_statu
  * result; else it has passed with the error that it wanted, or failed. */
 bool case_verdict(struct conformance_case *self, cadre_status status, const char *what);
 
-/* Releases a json_t, for case_keep. */
 void case_release_json(void *value);
-
-/* Releases a cadre_tensor, for case_keep. */
 void case_release_tensor(void *tensor);
-
-/* Releases a cadre_per_replica, for case_keep. */
 void case_release_values(void *values);
 
 #endif

@@ -60,8 +60,6 @@ cadre_strategy *case_strategy_of(
  * parameters are cut into so many shards, 0: not at all. */
 #define CASE_WORKERS "5"
 #define CASE_SERVERS "2"
-
-/* A strategy of CASE_WORKERS workers and CASE_SERVERS servers, with variables cut into `shards`. */
 cadre_strategy *case_servers(struct conformance_case *self, uint64_t shards);
 
 /* Compares with "steps", "steps_prefix", "then" and "error" of what is expected. */

@@ -31,8 +31,6 @@ struct h2 {
 
 /* False: no server listens there. */
 bool h2_open(struct h2 *h2, const char *path);
-
-/* Closes the connection, if there is one. */
 void h2_close(struct h2 *h2);
 
 /* Begins a call: POST `path` with gRPC's headers. NULL: the connection is gone or full. */
@@ -46,7 +44,6 @@ void h2_data(
 void h2_message(struct h2 *h2, const struct h2_stream *stream, uint8_t flag, uint32_t claimed,
     const void *bytes, size_t size, bool end);
 
-/* Sends RST_STREAM of the stream. */
 void h2_reset(struct h2 *h2, const struct h2_stream *stream);
 
 /* Reads what came, waiting for at most `timeout_ms` for the first of it. False: nothing came. */

@@ -24,11 +24,7 @@
 
 /* A parser of these features; this and the two below fail the test on an error. */
 cadre_example_parser *make_parser(const cadre_feature features[], size_t count);
-
-/* A vector of `count` integers (CADRE_I64). */
 cadre_tensor *ints(int64_t count, const int64_t *values);
-
-/* A vector of `count` strings. */
 cadre_tensor *strings(int64_t count, const cadre_string *values);
 
 /* Each example as an element. */

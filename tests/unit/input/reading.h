@@ -40,8 +40,6 @@ const char *steps_text(cadre_dataset *data, uint32_t workers, uint32_t replicas,
 /* The same for any layout, whose worker_index is not looked at. */
 const char *step_text_of(cadre_dataset *data, const struct distributed_layout *layout,
     uint64_t epoch, uint64_t step, char *text, size_t text_bytes);
-
-/* The texts of the steps of epoch 0, at most 100, with " / " between them. */
 const char *steps_text_of(
     cadre_dataset *data, const struct distributed_layout *layout, char *text, size_t text_bytes);
 

@@ -7,8 +7,6 @@
 
 /* cmocka group setup: makes the folder. */
 int scratch_setup(void **state);
-
-/* cmocka group teardown: removes the folder. */
 int scratch_teardown(void **state);
 
 /* The path of `name` in the folder; one of eight buffers that are used in turn. */

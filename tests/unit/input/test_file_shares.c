@@ -285,7 +285,8 @@ static void random_bytes(void **state)
     }
 }
 
-/* A million samples consumed in order are one interval; 100000 untouched files are a few bytes. */
+/* A million samples consumed in order are one interval; 100000 untouched files are a few
+ * bytes. */
 static void compact(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ static int64_t drawn(uint64_t epoch, int64_t sample)
 {
     cadre_random random;
     assert_int_equal(cadre_random_for_sample(7, "map", epoch, (uint64_t)sample, &random), CADRE_OK);
-    return sample * DRAWS + (int64_t)cadre_random_uniform(&random, DRAWS);
+    return sample * DRAWS + (int64_t)cadre_random_below(&random, DRAWS);
 }
 
 /* Each number of an element, which is its sample's, and behind it what is drawn for its row. */
@@ -32,7 +32,7 @@ static cadre_status draw(const cadre_element *in, cadre_element *ret_out, void *
         cadre_random random;
         CADRE_TRY(cadre_random_for_element(7, "map", (uint64_t)row, &random));
         to[row] = ((const int64_t *)cadre_tensor_const_data(numbers))[row] * DRAWS +
-                  (int64_t)cadre_random_uniform(&random, DRAWS);
+                  (int64_t)cadre_random_below(&random, DRAWS);
     }
     return CADRE_OK;
 }
@@ -151,7 +151,7 @@ static cadre_status draw_many(const cadre_element *in, cadre_element *ret_out, v
     for (int64_t row = 0; row < rows; row++) {
         cadre_random random;
         CADRE_TRY(cadre_random_for_element(7, NULL, (uint64_t)row, &random));
-        values[row] = (int64_t)cadre_random_uniform(&random, INT64_MAX);
+        values[row] = (int64_t)cadre_random_below(&random, INT64_MAX);
     }
     ret_out->count = 1;
     return cadre_tensor_from_data(CADRE_I64, 1, &rows, values, &ret_out->tensors[0]);

@@ -29,11 +29,9 @@ static const char long_header[] =
 
 #define SIZE_OF(literal) (sizeof(literal) - 1)
 
-static cadre_dataset *lines_of(
-    const char *path, cadre_compression compression, int64_t text_line_bytes)
+static cadre_dataset *lines_of(const char *path, cadre_compression compression, int64_t line_bytes)
 {
-    const cadre_text_options options = {
-        .compression = compression, .text_line_bytes = text_line_bytes};
+    const cadre_text_options options = {.compression = compression, .line_bytes = line_bytes};
     return cadre_dataset_text_lines(&path, 1, &options);
 }
 

@@ -22,16 +22,12 @@ struct frames {
     size_t count;
 };
 
-/* Frees the frames. */
 void frames_clear(struct frames *frames);
 
 /* A CRC-32C by its definition, bit after bit, and masked. */
 uint32_t plain_crc32c(const void *bytes, size_t size);
-
-/* The mask of the TFRecord format on a CRC. */
 uint32_t plain_mask(uint32_t crc);
 
-/* Appends a record of `size` bytes, copied. */
 void frames_add(struct frames *frames, const void *data, size_t size);
 
 /* The same with another number as its length, whose checksum is right. */

@@ -119,19 +119,19 @@ static cadre_status read_wrongly(cadre_closure *closure, cadre_tensor *outputs[]
     (void)user;
     bool right = expected_text(cadre_closure_batch(closure, 0, (cadre_feed)7, &batch),
                      CADRE_INVALID_ARGUMENT, "7") &&
-                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_GLOBAL_BATCH, NULL),
+                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, NULL),
                      CADRE_INVALID_ARGUMENT, "ret_batch") &&
-                 expected_text(cadre_closure_batch(closure, 5, CADRE_FEED_GLOBAL_BATCH, &batch),
+                 expected_text(cadre_closure_batch(closure, 5, CADRE_FEED_PARTS, &batch),
                      CADRE_INVALID_ARGUMENT, "argument 5") &&
                  expected_text(cadre_run(strategy, take_one, closure, NULL, 0, NULL),
                      CADRE_FAILED_PRECONDITION, "inside a replica function") &&
                  cadre_closure_batch(closure, 0, CADRE_FEED_ELEMENTS, &first) == CADRE_OK &&
-                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_GLOBAL_BATCH, &batch),
+                 expected_text(cadre_closure_batch(closure, 0, CADRE_FEED_PARTS, &batch),
                      CADRE_INVALID_ARGUMENT, "in one way") &&
                  expected_text(cadre_closure_next(closure, 0, &component, 1, NULL),
                      CADRE_FAILED_PRECONDITION, "cadre_closure_batch") &&
                  cadre_closure_next(closure, 1, &component, 1, NULL) == CADRE_OK &&
-                 expected_text(cadre_closure_batch(closure, 1, CADRE_FEED_GLOBAL_BATCH, &batch),
+                 expected_text(cadre_closure_batch(closure, 1, CADRE_FEED_PARTS, &batch),
                      CADRE_FAILED_PRECONDITION, "cadre_closure_next") &&
                  batch == NULL;
     cadre_tensor_release(component);
@@ -170,7 +170,7 @@ static void datasets_are_read_in_one_way(void **state)
 int main(void)
 {
     static cadre_feed elements = CADRE_FEED_ELEMENTS;
-    static cadre_feed parts = CADRE_FEED_GLOBAL_BATCH;
+    static cadre_feed parts = CADRE_FEED_PARTS;
     if (!worker_calls_init()) {
         return 1;
     }

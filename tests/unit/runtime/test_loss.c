@@ -234,7 +234,7 @@ static void draws_have_their_moments(void **state)
         "[1, 0) is no range");
     assert_public_error(
         cadre_random_fill_normal(&random, 0, -1, tensor), CADRE_INVALID_ARGUMENT, "deviation -1");
-    assert_int_equal(cadre_random_uniform(&random, 0), 0);
+    assert_int_equal(cadre_random_below(&random, 0), 0);
     cadre_tensor_release(whole);
     cadre_tensor_release(tensor);
 }

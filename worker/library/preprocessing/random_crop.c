@@ -31,8 +31,8 @@ static cadre_status crop_all(const cadre_random_crop_options *options, const str
             cadre_random random;
             CADRE_TRY(
                 mapped_random(options->seed, "cadre_random_crop_map", (uint64_t)i, &random, error));
-            top = (int64_t)cadre_random_uniform(&random, (uint64_t)rows + 1);
-            left = (int64_t)cadre_random_uniform(&random, (uint64_t)columns + 1);
+            top = (int64_t)cadre_random_below(&random, (uint64_t)rows + 1);
+            left = (int64_t)cadre_random_below(&random, (uint64_t)columns + 1);
         }
         crop_image(images, options, from, top, left, to);
         from += (size_t)(images->height * images->width) * images->pixel_bytes;

@@ -42,8 +42,8 @@ static cadre_status flip_all(const cadre_random_flip_options *options, const str
         CADRE_TRY(
             mapped_random(options->seed, "cadre_random_flip_map", (uint64_t)i, &random, error));
         /* Both are drawn in each mode, so one does not depend on whether the other is wanted. */
-        bool left_right = cadre_random_uniform(&random, 2) == 1;
-        bool up_down = cadre_random_uniform(&random, 2) == 1;
+        bool left_right = cadre_random_below(&random, 2) == 1;
+        bool up_down = cadre_random_below(&random, 2) == 1;
         flip_image(images, from, left_right && options->mode != CADRE_FLIP_VERTICAL,
             up_down && options->mode != CADRE_FLIP_HORIZONTAL, to);
         from += bytes;

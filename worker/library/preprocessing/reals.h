@@ -12,11 +12,8 @@
 /* All types but CADRE_BOOL and CADRE_STRING. */
 bool reals_possible(cadre_dtype dtype);
 
-/* Elements [first, first + count) of a tensor of such a type, or of CADRE_BOOL: 0 and 1, as double.
- */
+/* Elements [first, first + count) of a tensor of such a type, or of CADRE_BOOL: 0 and 1. */
 void reals_double(const cadre_tensor *tensor, int64_t first, size_t count, double to[]);
-
-/* The same as CADRE_F32. */
 void reals_float(const cadre_tensor *tensor, int64_t first, size_t count, float to[]);
 
 #endif

@@ -45,14 +45,10 @@ cadre_status token_counts_add(
 cadre_status token_counts_merge(
     struct token_counts *counts, const struct token_counts *other, struct cadre_error *error);
 
-/* How many bytes token_counts_write makes of them. */
+/* How many bytes token_counts_write makes of
+ * them. */
 size_t token_counts_bytes(const struct token_counts *counts);
-
-/* Writes these bytes to `to`. */
 void token_counts_write(const struct token_counts *counts, char *to);
-
-/* Adds the counts in `bytes` bytes, of one or several writers. INVALID_ARGUMENT: they are damaged.
- */
 cadre_status token_counts_read(
     struct token_counts *counts, const char *from, size_t bytes, struct cadre_error *error);
 

@@ -40,10 +40,7 @@ cadre_status token_table_make(const cadre_tensor *tokens, const char *what,
 /* A zeroed one is allowed. */
 void token_table_free(struct token_table *table);
 
-/* The type of its tokens. */
 cadre_dtype token_table_dtype(const struct token_table *table);
-
-/* How many tokens it has. */
 int64_t token_table_count(const struct token_table *table);
 
 /* `count` <= TOKEN_BLOCK tokens, cadre_string or int64_t as the table's: numbers from 0, or

@@ -78,7 +78,7 @@ double cadre_random_normal(cadre_random *random)
     return radius * cos(TWO_PI * cadre_random_f64(random));
 }
 
-uint64_t cadre_random_uniform(cadre_random *random, uint64_t bound)
+uint64_t cadre_random_below(cadre_random *random, uint64_t bound)
 {
     return (uint64_t)(((cadre_u128)cadre_random_u64(random) * bound) >> 64);
 }

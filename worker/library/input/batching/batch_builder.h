@@ -26,7 +26,6 @@ cadre_status batch_builder_finish(
 /* For the next batch: what was allocated stays. */
 void batch_builder_reset(struct batch_builder *builder);
 
-/* Frees the builder and the elements in it. A zeroed one is allowed. */
 void batch_builder_clear(struct batch_builder *builder);
 
 #endif

@@ -47,7 +47,6 @@ struct size_list size_list_make(
 cadre_status size_list_from(
     const int64_t sizes[], size_t count, struct size_list *ret_list, struct cadre_error *error);
 
-/* A copy of the list, ended with size_list_clear. RESOURCE_EXHAUSTED. */
 cadre_status size_list_copy(
     const struct size_list *from, struct size_list *ret_list, struct cadre_error *error);
 

@@ -31,26 +31,14 @@ int64_t uneven_rows(const cadre_dataset *self);
 /* dataset_ops.at of uneven batches: the batch at a position. */
 cadre_status uneven_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
-
-/* dataset_ops.ids_at of uneven batches. */
 cadre_status uneven_ids_at(cadre_dataset *self, const struct element_position positions[],
     size_t count, struct id_list *ids, struct cadre_error *error);
-
-/* dataset_ops.rows: how many elements the batch at a position has. */
 int64_t uneven_count_rows(const cadre_dataset *self, struct element_position position);
-
-/* dataset_ops.at_rows: `count` rows of a batch, from `first` on. */
 cadre_status uneven_at_rows(cadre_dataset *self, struct element_position position, int64_t first,
     int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
-
-/* dataset_ops.iterate: reads batches in order. */
 cadre_status uneven_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error);
-
-/* dataset_ops.cardinality: how many batches an epoch has. */
 int64_t uneven_cardinality(const cadre_dataset *self);
-
-/* The batch size that the program gave. */
 int64_t uneven_size(const cadre_dataset *self);
 
 #endif

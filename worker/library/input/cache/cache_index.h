@@ -39,7 +39,6 @@ cadre_status cache_index_read(
 cadre_status cache_index_write(
     const char *path, const struct cache_index *index, struct cadre_error *error);
 
-/* Frees what the index holds. A zeroed one is allowed. */
 void cache_index_clear(struct cache_index *index);
 
 #endif

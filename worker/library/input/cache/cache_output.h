@@ -31,7 +31,6 @@ cadre_status cache_output_open(
 cadre_status cache_output_add(struct cache_output *output, const cadre_element *element,
     const struct id_list *ids, struct cache_entry *ret_entry, struct cadre_error *error);
 
-/* Writes what is buffered. Errors of the file system. */
 cadre_status cache_output_flush(struct cache_output *output, struct cadre_error *error);
 
 /* Flushes, sees to it that it outlives a loss of power, and gives it another name. */

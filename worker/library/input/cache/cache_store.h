@@ -43,7 +43,6 @@ struct cache_store {
     const struct cache_store_ops *ops;
 };
 
-/* A new store in memory; NULL without memory. */
 struct cache_store *cache_memory_new(void);
 
 /* Files that begin with `path`, which is copied, with the elements of `input`, which outlives the

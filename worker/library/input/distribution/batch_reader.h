@@ -32,7 +32,6 @@ cadre_status batch_reader_piece(struct batch_reader *reader, struct element_posi
 /* Rows of the held batch's first component; 1 for a scalar. */
 int64_t batch_reader_held_rows(const struct batch_reader *reader);
 
-/* Ends the reader and frees what it holds. A zeroed one is allowed. */
 void batch_reader_finish(struct batch_reader *reader);
 
 #endif

@@ -213,7 +213,6 @@ struct distributed_state {
     size_t count;
 };
 
-/* Frees the state's bytes. A zeroed one is allowed. */
 void distributed_state_clear(struct distributed_state *state);
 
 /* A copy of the newest state that was taken at or before step `step` of epoch `epoch`; the reading

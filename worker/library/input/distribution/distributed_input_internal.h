@@ -91,8 +91,6 @@ extern const struct input_rule
 /* Pipelines that are read as they are; takes the references over, also on error. */
 cadre_status worker_pipelines_init(struct worker_pipelines *own, cadre_dataset *const data[],
     uint32_t count, struct replay *replay, struct cadre_error *error);
-
-/* Releases the pipelines. A zeroed one is allowed. */
 void worker_pipelines_clear(struct worker_pipelines *own);
 
 /* After a step was read: keeps where the streams stand, if it is time to. */

@@ -52,7 +52,6 @@ cadre_status element_stream_save(const struct element_stream *stream,
 cadre_status element_stream_restore(struct element_stream *stream, struct element_position position,
     const void *bytes, size_t count, struct cadre_error *error);
 
-/* Ends the stream and frees what it holds. A zeroed one is allowed. */
 void element_stream_finish(struct element_stream *stream);
 
 #endif

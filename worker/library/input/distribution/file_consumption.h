@@ -33,8 +33,6 @@ struct file_consumption {
  * have no numbers. */
 cadre_status file_consumption_init(struct file_consumption *consumption, cadre_dataset *reader,
     uint32_t workers, uint32_t worker, const struct file_shares *shares, struct cadre_error *error);
-
-/* Frees what it holds. A zeroed one is allowed. */
 void file_consumption_clear(struct file_consumption *consumption);
 
 /* `data` for this worker, one reference: in a fresh epoch; or with `dealt` in that of the table. */

@@ -30,10 +30,9 @@ void block_cache_free(struct block_cache *blocks);
 const char *block_cache_find(
     struct block_cache *blocks, const struct input_file *file, int64_t offset, size_t bytes);
 
-/* Bytes that all files together keep at most, from now on. For tests. */
+/* Bytes that all files together keep at most, from now on. For
+ * tests. */
 void block_cache_set_limit(uint64_t bytes);
-
-/* The bytes that all files together keep now. */
 uint64_t block_cache_bytes(void);
 
 #endif

@@ -31,8 +31,6 @@ cadre_status input_file_read(const struct input_file *file, int64_t offset, void
 
 /* Adds ", NAME (N bytes)": the name without its folder. */
 struct description;
-
-/* Adds ", NAME (N bytes)" to the text: the name without its folder. */
 void input_file_describe(const struct input_file *file, struct description *text);
 
 /* A zeroed file is allowed. */

@@ -43,7 +43,7 @@ static cadre_status too_long(const struct line_reader *reader, struct cadre_erro
 {
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "%s: the line that begins at byte %" PRIu64 " of the text is longer than the %" PRIu64
-        " bytes that are taken; raise cadre_text_options.text_line_bytes if it is a line",
+        " bytes that are taken; raise cadre_text_options.line_bytes if it is a line",
         inflate_stream_path(reader->stream), reader->offset, reader->longest);
 }
 

@@ -41,13 +41,10 @@ uint64_t record_index_offset(const struct record_index *index, uint64_t number);
 /* Asks the processor to have ready what record_index_offset will look at. */
 void record_index_prefetch(const struct record_index *index, uint64_t number);
 
-/* The size of the header of an index file. */
+/* The size of the header of an index
+ * file. */
 #define RECORD_INDEX_HEADER_BYTES 64
-
-/* Bytes of index->groups, which follow the header in the file. */
 size_t record_index_body_bytes(const struct record_index *index);
-
-/* Makes the header of an index file, to be written first. */
 void record_index_pack(const struct record_index *index, const struct record_index_file *file,
     uint8_t ret_header[RECORD_INDEX_HEADER_BYTES]);
 

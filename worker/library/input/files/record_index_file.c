@@ -128,8 +128,7 @@ static bool record_index_file_load(
            record_index_unpack(bytes, size, file, ret_index, NULL) == CADRE_OK;
 }
 
-/* Opens and locks PATH.part, waiting for the process that holds it. False where that cannot be
- * done. */
+/* Opens and locks PATH.part, waiting for its holder. False where that cannot be done. */
 static bool record_index_file_lock(const char *part, int *ret_fd)
 {
     for (;;) {

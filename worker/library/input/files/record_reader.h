@@ -59,8 +59,6 @@ cadre_status record_reader_seek(
 
 /* Where the next record begins in the plain bytes. */
 uint64_t record_reader_offset(const struct record_reader *reader);
-
-/* The number of the next record, from 0. */
 uint64_t record_reader_number(const struct record_reader *reader);
 
 /* What is wrong with a frame, said of record `number` of `path` at `offset`; for a fault other than

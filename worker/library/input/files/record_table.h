@@ -48,10 +48,9 @@ struct record_run {
 /* Fills in offset and bytes of a run. */
 void record_table_locate(struct record_run *run);
 
-/* Prefetches what record_table_locate reads of a record. */
+/* Prefetches what record_table_locate reads of a
+ * record. */
 void record_table_prefetch_offset(const struct record_table *table, uint64_t number);
-
-/* Prefetches the bytes of a run that is read soon. */
 void record_table_prefetch(const struct record_run *run);
 
 /* Reads and checks the frames of a located run into `to`, which has room for its bytes; `records`

@@ -84,8 +84,6 @@ cadre_status interleave_start_threads(
 /* Writes the iterator's position: what was read ahead was not given, and is read again. */
 cadre_status interleave_parallel_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* Reads what interleave_parallel_save wrote. INVALID_ARGUMENT, DATA_LOSS: it is not that. */
 cadre_status interleave_parallel_restore(
     cadre_iterator *self, struct iterator_state_reader *reader, struct cadre_error *error);
 

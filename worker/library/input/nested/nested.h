@@ -30,10 +30,9 @@ struct nested_consumed {
 bool dataset_is_nested(const cadre_dataset *data);
 
 /* The node `self` (dataset_is_nested) on the input `names`, whose reference is taken over. The
- * samples that `consumed` names are passed over as if the inner datasets did not hold them, without
- * being made where the inner dataset can skip; ids and ordinals of the others stay the same.
- * `consumed` is copied; NULL: everything is given. What `self` itself passes over does not count.
- */
+ * samples that `consumed` names are passed over as if the inner datasets did not hold them, and
+ * not made where the inner dataset can skip; ids and ordinals of the others stay the same.
+ * `consumed` is copied; NULL: all is given. What `self` itself passes over does not count. */
 cadre_dataset *dataset_nested_rebuild(
     const cadre_dataset *self, cadre_dataset *names, const struct nested_consumed *consumed);
 

@@ -33,13 +33,9 @@ cadre_status nested_cursor_open(struct nested_cursor *cursor, const struct neste
  * on success. */
 cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct nested_dataset *nested,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
-
-/* As iterator_next_rows, likewise. */
 cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
     const struct nested_dataset *nested, size_t wanted, cadre_element *ret_element,
     size_t *ret_count, struct id_list *ids, struct cadre_error *error);
-
-/* As iterator_skip, likewise. */
 cadre_status nested_cursor_skip(struct nested_cursor *cursor, const struct nested_dataset *nested,
     uint64_t count, uint64_t *ret_skipped, struct cadre_error *error);
 
@@ -49,13 +45,11 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
     struct nested_kind *kind, const cadre_element *element, bool stacked,
     struct cadre_error *error);
 
-/* Writes the input element and the position of its inner dataset: the ordinal, and its iterator's
- * state if it has one and `with_position`. */
+/* Writes the input element and the position of its inner dataset: the
+ * ordinal, and its iterator's state if it has one and
+ * `with_position`. */
 cadre_status nested_cursor_save(const struct nested_cursor *cursor, uint64_t ordinal,
     bool with_position, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* Reads what nested_cursor_save wrote; makes and opens the inner dataset, but for `opened` false:
- * that is left to nested_cursor_open. */
 cadre_status nested_cursor_restore(struct nested_cursor *cursor,
     const struct nested_dataset *nested, const struct pass *pass, bool opened,
     struct iterator_state_reader *reader, struct cadre_error *error);

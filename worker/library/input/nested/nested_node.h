@@ -38,21 +38,11 @@ cadre_status nested_make_inner(const struct nested_dataset *nested, const cadre_
 
 /* dataset_ops.destroy; this and the five below are in both tables. */
 void nested_destroy(cadre_dataset *self);
-
-/* dataset_ops.rebuild: the same node on other inputs. */
 cadre_dataset *nested_rebuild(const cadre_dataset *self, cadre_dataset *const inputs[]);
-
-/* dataset_ops.spec: that of the inner datasets. */
 cadre_status nested_spec(cadre_dataset *self, const cadre_element_spec inputs[],
     cadre_element_spec *ret_spec, struct cadre_error *error);
-
-/* dataset_ops.cardinality. */
 int64_t nested_cardinality(const cadre_dataset *self);
-
-/* dataset_ops.samples. */
 uint64_t nested_samples(const cadre_dataset *self);
-
-/* dataset_ops.opens_names: whether the function opens files by name. */
 cadre_status nested_opens_names(cadre_dataset *self, bool *ret_opens, struct cadre_error *error);
 
 /* Of interleave without threads, and with. */

@@ -42,15 +42,11 @@ void names_builder_add_tuple_item(
 
 /* The components of a ragged value of this name, which may be NULL. */
 void names_builder_add_ragged(struct names_builder *made, const char *name);
-
-/* The components of a sparse value, likewise. */
 void names_builder_add_sparse(struct names_builder *made, const char *name);
 
 /* A row of a ragged value, whose values are called `name`: 'x' of 'x/values'. */
 void names_builder_add_ragged_row(struct names_builder *made, const char *name);
 
-/* The list that was built, valid until the process ends. INVALID_ARGUMENT: a wrong name; `who`
- * begins the message. */
 cadre_status names_builder_intern(const struct names_builder *made, const char *who,
     const char *const **ret_names, struct cadre_error *error);
 

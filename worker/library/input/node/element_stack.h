@@ -29,7 +29,6 @@ cadre_status element_stack_finish(
 cadre_status element_stack_concat(const struct element_stack *rows, const char *who,
     const char *end, cadre_element *ret_element, struct cadre_error *error);
 
-/* Frees the stack and the elements in it. A zeroed one is allowed. */
 void element_stack_clear(struct element_stack *rows);
 
 #endif

@@ -21,22 +21,13 @@ struct iterator_state_writer {
     size_t limit; /* RESOURCE_EXHAUSTED beyond; 0: no limit */
 };
 
-/* Frees what was written. A zeroed writer is allowed. */
 void iterator_state_writer_clear(struct iterator_state_writer *writer);
-
-/* Appends a number. RESOURCE_EXHAUSTED, as the three below. */
 cadre_status iterator_state_write_number(
     struct iterator_state_writer *writer, uint64_t number, struct cadre_error *error);
-
-/* Appends `count` bytes, with their count. */
 cadre_status iterator_state_write_bytes(struct iterator_state_writer *writer, const void *bytes,
     size_t count, struct cadre_error *error);
-
-/* Appends an element: types, shapes and values of its tensors. */
 cadre_status iterator_state_write_element(
     struct iterator_state_writer *writer, const cadre_element *element, struct cadre_error *error);
-
-/* Appends a list of ids. */
 cadre_status iterator_state_write_ids(
     struct iterator_state_writer *writer, const struct id_list *ids, struct cadre_error *error);
 

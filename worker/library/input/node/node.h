@@ -39,8 +39,6 @@ struct pass {
 
 /* Text that describes a node; see `describe`. Grows as it must; fails silently without memory. */
 struct description;
-
-/* Appends to the text, as printf does. */
 void description_add(struct description *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -182,10 +180,8 @@ cadre_dataset *dataset_failed(cadre_dataset *input, const struct cadre_error *er
 
 /* --- asking --- */
 
-/* The sticky error of the dataset's chain, or CADRE_OK. */
 cadre_status dataset_status(const cadre_dataset *data, struct cadre_error *error);
 
-/* What elements look like. Found once, by the node and those that it reads; kept. Any thread. */
 cadre_status dataset_spec(
     cadre_dataset *data, cadre_element_spec *ret_spec, struct cadre_error *error);
 
@@ -232,16 +228,12 @@ bool element_spec_is_uniform(const cadre_element_spec *spec);
 /* --- by index: only for indexable, prepared datasets, with positions inside the cardinality. They
  * walk down the re-indexing nodes, then call the table. --- */
 
-/* The element at a position of an indexable dataset; its ids are appended to `ids` (may be NULL).
- */
 cadre_status dataset_at(cadre_dataset *data, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
 /* Several elements as one batch; the `positions` are overwritten. */
 cadre_status dataset_gather(cadre_dataset *data, struct element_position positions[], size_t count,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
-
-/* The ids of those elements alone, appended in order; the `positions` are overwritten. */
 cadre_status dataset_ids_at(cadre_dataset *data, struct element_position positions[], size_t count,
     struct id_list *ids, struct cadre_error *error);
 
@@ -315,16 +307,12 @@ cadre_status iterator_next(cadre_iterator *iterator, cadre_element *ret_element,
 cadre_status iterator_next_rows(cadre_iterator *iterator, size_t wanted, cadre_element *ret_element,
     size_t *ret_count, struct id_list *ids, struct cadre_error *error);
 
-/* Passes over up to `count` elements without giving them; *ret_skipped is fewer only at the end. */
 cadre_status iterator_skip(
     cadre_iterator *iterator, uint64_t count, uint64_t *ret_skipped, struct cadre_error *error);
 
-/* Writes the position of the iterator and of all that it reads from. UNIMPLEMENTED when one has
- * none. */
+/* Where the iterator and all below it stand. UNIMPLEMENTED when one of them cannot tell. */
 cadre_status iterator_save(
     cadre_iterator *iterator, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* Reads what iterator_save wrote, into an iterator that was just made. */
 cadre_status iterator_restore(
     cadre_iterator *iterator, struct iterator_state_reader *reader, struct cadre_error *error);
 
@@ -334,8 +322,6 @@ cadre_status iterator_end(struct cadre_error *error);
 /* `save` and `restore` of iterators that have no position but their input's. */
 cadre_status iterator_save_nothing(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* The `restore` of such iterators. */
 cadre_status iterator_restore_nothing(
     cadre_iterator *self, struct iterator_state_reader *reader, struct cadre_error *error);
 

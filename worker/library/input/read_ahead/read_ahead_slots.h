@@ -50,7 +50,6 @@ struct read_ahead {
 
 /* --- with the lock held --- */
 
-/* The slot of the element `number` of those that are read ahead. */
 struct read_ahead_slot **read_ahead_slot_at(struct read_ahead *ahead, uint64_t number);
 
 /* A slot at the end of the ring; NULL without memory. */
@@ -79,8 +78,6 @@ void read_ahead_slots_clear(struct read_ahead *ahead);
 /* Where the iterator stands: the table's `save` and `restore` (read_ahead_state.c). */
 cadre_status read_ahead_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* The table's `restore`: reads what read_ahead_save wrote. */
 cadre_status read_ahead_restore(
     cadre_iterator *self, struct iterator_state_reader *reader, struct cadre_error *error);
 

@@ -66,7 +66,6 @@ cadre_status file_shares_init(struct file_shares *shares, uint64_t epoch, uint64
 /* Frees and zeroes. A zeroed one is allowed. */
 void file_shares_clear(struct file_shares *shares);
 
-/* A copy of the table, ended with file_shares_clear. RESOURCE_EXHAUSTED. */
 cadre_status file_shares_copy(
     const struct file_shares *from, struct file_shares *ret_copy, struct cadre_error *error);
 
@@ -97,8 +96,6 @@ struct file_shares_count {
     uint64_t begun;   /* files of which something was consumed, not done */
     uint64_t samples; /* consumed */
 };
-
-/* Counts them over all files. */
 struct file_shares_count file_shares_count(const struct file_shares *shares);
 
 /* As bytes, for manifests: the same table gives the same bytes. *ret_bytes is malloc'ed. A file

@@ -64,8 +64,6 @@ static inline void row_slot_prefetch(const struct row_slot *slot)
 /* The elements of `count` >= 1 slots, stacked; or that of one, as it is. Copies. */
 cadre_status row_slots_stack(const struct row_slot slots[], size_t count,
     const struct row_layout *layout, cadre_element *ret_element, struct cadre_error *error);
-
-/* The element of one slot, as it is; a copy. */
 cadre_status row_slot_element(const struct row_slot *slot, const struct row_layout *layout,
     cadre_element *ret_element, struct cadre_error *error);
 

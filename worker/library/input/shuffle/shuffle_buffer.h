@@ -60,11 +60,8 @@ cadre_status shuffle_buffer_add(
 /* Frees what a slot has. */
 void shuffle_buffer_slot_clear(struct shuffle_buffer_iterator *iterator, struct row_slot *slot);
 
-/* The table's `save` (shuffle_buffer_state.c). */
 cadre_status shuffle_buffer_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
-
-/* The table's `restore`: reads what shuffle_buffer_save wrote. */
 cadre_status shuffle_buffer_restore(
     cadre_iterator *self, struct iterator_state_reader *reader, struct cadre_error *error);
 

@@ -26,8 +26,6 @@ struct slab_allocator {
 
 /* What slab_alloc does where there is no free piece, or it is large. */
 void *slab_alloc_new(struct slab_allocator *memory, size_t bytes);
-
-/* What slab_free does with a large piece. */
 void slab_free_large(void *given, size_t bytes);
 
 /* The list for pieces of at most SLAB_ALLOC_BYTES_MAX. */

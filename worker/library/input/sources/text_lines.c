@@ -235,7 +235,7 @@ static cadre_dataset *text_alone(const cadre_dataset *self, const char *path)
 {
     const struct text_dataset *text = (const struct text_dataset *)self;
     const cadre_text_options options = {
-        .compression = text->compression, .text_line_bytes = (int64_t)text->text_line_bytes};
+        .compression = text->compression, .line_bytes = (int64_t)text->text_line_bytes};
     return cadre_dataset_text_lines(&path, 1, &options);
 }
 
@@ -270,11 +270,11 @@ static cadre_status check_arguments(const char *const paths[], size_t path_count
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "text_lines: %d is not a compression; use one of enum cadre_compression", compression);
     }
-    if (options->text_line_bytes < 0) {
+    if (options->line_bytes < 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "text_lines: lines of at most %" PRId64 " bytes; give 0 for %" PRId64
             ", or a positive number",
-            options->text_line_bytes, TEXT_LINE_BYTES_DEFAULT);
+            options->line_bytes, TEXT_LINE_BYTES_DEFAULT);
     }
     return CADRE_OK;
 }
@@ -295,8 +295,7 @@ cadre_dataset *cadre_dataset_text_lines(
     text->base.indexable = false;
     text->base.cardinality = CADRE_CARDINALITY_UNKNOWN;
     text->compression = options->compression;
-    int64_t bytes =
-        options->text_line_bytes > 0 ? options->text_line_bytes : TEXT_LINE_BYTES_DEFAULT;
+    int64_t bytes = options->line_bytes > 0 ? options->line_bytes : TEXT_LINE_BYTES_DEFAULT;
     text->text_line_bytes = (uint64_t)bytes;
     text->files = fault_point("input.line") ? NULL : calloc(path_count, sizeof text->files[0]);
     if (text->files == NULL) {

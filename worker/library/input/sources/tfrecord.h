@@ -36,12 +36,8 @@ cadre_status tfrecord_iterate(cadre_dataset *self, const struct pass *pass,
 
 /* dataset_ops.prepare: makes the index of the records. */
 cadre_status tfrecord_prepare(cadre_dataset *self, struct cadre_error *error);
-
-/* dataset_ops.at: the record at a position. */
 cadre_status tfrecord_at(cadre_dataset *self, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
-
-/* dataset_ops.gather: several records as one batch. */
 cadre_status tfrecord_gather(cadre_dataset *self, const struct element_position positions[],
     size_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 

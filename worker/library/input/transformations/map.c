@@ -370,8 +370,7 @@ static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *cons
     return cadre_dataset_map(inputs[0], map->function, map->user, &options);
 }
 
-/* Parsing examples leaves a batch what it is; of other functions it is not known (semantics 1.4).
- */
+/* Parsing examples leaves a batch what it is; of other functions it is unknown (semantics 1.4). */
 static int64_t map_batch_size(const cadre_dataset *self)
 {
     cadre_element_spec spec = {0};

@@ -33,7 +33,6 @@ struct unique_set {
 cadre_status unique_set_add(struct unique_set *set, const void *bytes, size_t count, bool *ret_new,
     struct cadre_error *error);
 
-/* Frees the set. A zeroed one is allowed. */
 void unique_set_clear(struct unique_set *set);
 
 #endif

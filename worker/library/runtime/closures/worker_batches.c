@@ -15,7 +15,7 @@ static cadre_status open_input(struct worker_batches *batches, cadre_dataset *da
     const struct distributed_layout layout = {.workers = 1, .replicas = replicas, .name = name};
     CADRE_ASSERT(batches->input == NULL);
     batches->consumption = consumption;
-    return consumption == CADRE_FEED_GLOBAL_BATCH
+    return consumption == CADRE_FEED_PARTS
                ? distributed_input_open(data, &layout, &batches->input, error)
                : distributed_input_open_pipelines(&data, 1, &layout, &batches->input, error);
 }
@@ -23,17 +23,17 @@ static cadre_status open_input(struct worker_batches *batches, cadre_dataset *da
 static cadre_status check_consumption(
     const struct worker_batches *batches, cadre_feed consumption, struct cadre_error *error)
 {
-    if (consumption != CADRE_FEED_ELEMENTS && consumption != CADRE_FEED_GLOBAL_BATCH) {
+    if (consumption != CADRE_FEED_ELEMENTS && consumption != CADRE_FEED_PARTS) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%d is not a way to feed the replicas of a worker; use CADRE_FEED_ELEMENTS or "
-            "CADRE_FEED_GLOBAL_BATCH",
+            "CADRE_FEED_PARTS",
             (int)consumption);
     }
     if (batches->input != NULL && consumption != batches->consumption) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "it was read before as %s, and now as %s; read it in one way in all closures",
-            batches->consumption == CADRE_FEED_GLOBAL_BATCH ? "parts of elements" : "elements",
-            consumption == CADRE_FEED_GLOBAL_BATCH ? "parts of elements" : "elements");
+            batches->consumption == CADRE_FEED_PARTS ? "parts of elements" : "elements",
+            consumption == CADRE_FEED_PARTS ? "parts of elements" : "elements");
     }
     return CADRE_OK;
 }
