@@ -10,7 +10,6 @@
 
 #include "common/base/error.h"
 #include "worker/library/device/local_device.h"
-#include "worker/library/device/device_name.h"
 #include "worker/library/runtime/strategy/device_list.h"
 
 /* The devices that this process can use. */

@@ -3,7 +3,7 @@
 #ifndef CADRE_RUNTIME_DEVICES_HOOKS_H
 #define CADRE_RUNTIME_DEVICES_HOOKS_H
 
-#include "worker/library/device/device_name.h"
+#include "worker/library/device/local_device.h"
 #include "worker/library/runtime/strategy/strategy_hooks.h"
 
 struct logical_devices;
