@@ -20,7 +20,7 @@ HEADING = "## {}\n\n| # | what the document says | here | tests | state |\n| ---
 ROWS = ["| 1 | It runs. | `cadre_run` `CADRE_REPLICAS` | `unit/test_a.c: it_runs` `cases/a.json: run/one` | works |",
         "| 2 | It stops. | `cadre_value` | `unit/test_a.c: it_stops` `integration/test_a.py: test_it` | partly: late |",
         "| 3 | It flies. | - | - | missing |",
-        "| 4 | It is fed to a TPU. | - | - | no meaning here: there are none |",
+        "| 4 | It runs on a TPU. | - | - | no meaning here: there are none |",
         "| 5 | It gathers. | `cadre_run` | `deploy/examples/tour/CMakeLists.txt: gather` | works |"]
 TOTALS = "5 items: 2 work, 1 partly, 1 are missing, 1 have no meaning here."
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is saved, when a program is told to leave, and what it tells people: cadre/checkpoint.h,
+ * What is saved, the notice of a preemption, and reports to the user: cadre/checkpoint.h,
  * cadre/preemption.h, cadre/program.h. To go on from a checkpoint: deploy/examples/digits. */
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void keep_more(cadre_strategy *strategy, void *user)
     *(uint64_t *)user = cadre_strategy_position(strategy);
 }
 
-/* A program that is told to leave saves at one step, and its loop ends; it returns a number that
+/* A program that is preempted saves at one step, and its loop ends; it returns a number that
  * says that it is to be started again. The notice is SIGTERM, or comes from the program itself. */
 static void a_program_is_reported_to_leave(void **state)
 {

@@ -76,7 +76,7 @@ static bool until_it_ended(const cadre_job *job, void *user)
     return !cadre_job_state_is_final(job->state);
 }
 
-/* A job is listed, its tasks are shown, and what it was fed is proved: one that was fed nothing
+/* A job is listed, its tasks are shown, and what it consumed is proved: one that consumed nothing
  * has no epochs, and one that has ended saves nothing more. */
 static void a_job_is_looked_at(void **state)
 {

@@ -70,7 +70,7 @@ static void each_task_has_its_part(void **state)
 
 /* --- who says which cluster it is --- */
 
-/* TF_CONFIG says the tasks and which one this is; a program may be told to be another one. */
+/* TF_CONFIG says the tasks and which one this is; a program may set another one. */
 static void tf_config_says(void **state)
 {
     (void)state;
@@ -144,8 +144,8 @@ static void a_program_says(void **state)
 
 /* --- the job that runs --- */
 
-/* The strategy that is made next is of that cluster: this one has one task, and needs nobody. While
- * the strategy lives, the job's tasks can be asked for; who is alone has none. */
+/* The strategy that is made next is of that cluster: this one has one task, and waits for no other.
+ * While the strategy is open, the job's tasks can be listed; a task that is alone has none. */
 static void a_strategy_is_of_a_cluster(void **state)
 {
     (void)state;

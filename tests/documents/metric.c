@@ -71,8 +71,8 @@ static cadre_status count(
     return status;
 }
 
-/* A metric is told in each step what the replica saw, and asked between steps: over all replicas
- * and steps since it was set back. Its state is a variable of its name. */
+/* A metric is updated in each step with the replica's values, and read between steps: over all
+ * replicas and steps since it was set back. Its state is a variable of its name. */
 static void a_metric_counts_over_steps(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Random numbers that are the same whoever draws them: cadre/random.h. */
+ * Random numbers that are the same whichever replica draws them: cadre/random.h. */
 #include <math.h>
 
 #include "documents.h"

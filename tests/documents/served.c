@@ -210,7 +210,7 @@ static void pushes_are_bounded(void **state)
 }
 
 /* Steps that several take together: a step is done when so many have given their part of it. One
- * that will never be complete is begun anew. */
+ * that will never be complete is begun again. */
 static void a_step_has_contributions(void **state)
 {
     (void)state;
@@ -231,7 +231,7 @@ static void a_step_has_contributions(void **state)
 
 /* --- closures --- */
 
-/* On a worker: adds up its arguments, unless nobody wants that any more. */
+/* On a worker: adds up its arguments, unless the closure was cancelled. */
 static cadre_status add_up(cadre_closure *closure, cadre_tensor *outputs[], void *user)
 {
     float sum = 0;

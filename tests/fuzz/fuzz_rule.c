@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libFuzzer target: any bytes as the rule of an optimizer, as a server is told it. It is refused
+ * libFuzzer target: any bytes as the rule of an optimizer, as a server receives it. It is refused
  * with a sentence, or variables are updated by it; written again it has the same bytes. */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changing variables: what a value is depends on who gives it and where. (tf.Variable.assign,
- * assign_add, assign_sub.)
+ * Changing variables: the new value depends on what is given, and in which context.
+ * (tf.Variable.assign, assign_add, assign_sub.)
  *
  *     what is given                in replica context             in cross-replica context
  *     a tensor                     this replica's value:          to every component
@@ -22,23 +22,23 @@
  *
  * Where components of a mirrored variable come to differ (NONE, a value per replica) the replicas'
  * states do, which is found where they are compared: what each replica is to have for itself
- * belongs into a variable that is combined when read, or a program that means it turns that off
- * (CADRE_VERIFY_STATE, cadre/program.h).
+ * belongs into a variable that is combined when read; a program that intends the difference turns
+ * the comparison off (CADRE_VERIFY_STATE, cadre/program.h).
  *
  * A change in cross-replica context is done at once before the first step, where the program sets
  * its variables up. After it, it is a step of its own without samples: the position grows by one,
  * it is done on all tasks or on none, and like cadre_run it ends the loan of the last outputs. So
  * `rate *= 0.5` or a metric that is set back between two epochs is as exact as a step. All tasks
  * must assign the same: INVALID_ARGUMENT when they do not, after the first step. In the function of
- * cadre_merge_call it is a part of the step at hand, and nobody compares.
+ * cadre_merge_call it is a part of the step at hand, and is not compared.
  *
- * Regular variables are changed at once, in either context, by each replica that asks. Those on
- * parameter servers are changed there, at once and in any context, and no step undoes it
+ * Regular variables are changed at once, in either context, by each replica that makes the call.
+ * Those on parameter servers are changed there, at once and in any context, and no step undoes it
  * (cadre/served.h).
  *
  * Errors of all functions here: INVALID_ARGUMENT for another type or shape, and where a row above
- * says so; FAILED_PRECONDITION for a variable that is gone or of another strategy. In replica
- * context a failure fails the step, also if the function does not look. */
+ * says so; FAILED_PRECONDITION for a variable that has ended or of another strategy. In replica
+ * context a failure fails the step, also if the function ignores the status. */
 #ifndef CADRE_ASSIGN_H
 #define CADRE_ASSIGN_H
 
@@ -71,8 +71,8 @@ CADRE_API cadre_status cadre_variable_assign(cadre_replica *replica, cadre_varia
     cadre_assignment how, const cadre_tensor *value);
 
 /* The same with a number, for every element. Integers and truth values must hold it exactly, else
- * INVALID_ARGUMENT; floating types round. Replicas that give different numbers are told
- * (INVALID_ARGUMENT), unless the aggregation is NONE. */
+ * INVALID_ARGUMENT; floating types round. Replicas that give different numbers: INVALID_ARGUMENT on
+ * all of them, unless the aggregation is NONE. */
 CADRE_API cadre_status cadre_variable_assign_literal(
     cadre_replica *replica, cadre_variable *variable, cadre_assignment how, double value);
 
@@ -89,7 +89,7 @@ CADRE_API cadre_status cadre_variable_assign_values(
  * of the strategy, the component of the same replica, and cadre_variable_assign(NULL, v, ...) and
  * its like change that component alone, with nothing combined. `inputs`: this replica's tensors of
  * what cadre_variable_update was given; borrowed. `ret_output`: NULL at first; a tensor, one
- * reference of it, if outputs were asked for. It makes no collective. Its failure is that of the
+ * reference of it, if outputs were requested. It makes no collective. Its failure is that of the
  * update; cadre_fail says why. */
 typedef cadre_status (*cadre_update_function)(
     cadre_variable *variable, cadre_tensor *const inputs[], cadre_tensor **ret_output, void *user);
@@ -99,11 +99,11 @@ typedef cadre_status (*cadre_update_function)(
  * context; it is a change as described above, and what the function does to other variables goes
  * with it. An aggregating variable has one component: `inputs` are then of one replica.
  * `ret_outputs` (may be NULL): what the function gave, one of each component, the caller's to
- * release; NULL after an error, and in a task that has joined and is on its way to its first step,
- * where the others have done it already.
- * FAILED_PRECONDITION in a replica function: use cadre_merge_call there. INVALID_ARGUMENT: inputs
- * of another number of replicas, a regular variable, strings; outputs that were asked for and are
- * missing. (tf.distribute.StrategyExtended.update.) */
+ * release; NULL after an error, and in a task that has joined and has not reached its first step,
+ * where the others have done it already. FAILED_PRECONDITION in a replica function: use
+ * cadre_merge_call there. INVALID_ARGUMENT: inputs of another number of replicas, a regular
+ * variable, strings; outputs that were requested and are missing.
+ * (tf.distribute.StrategyExtended.update.) */
 CADRE_API cadre_status cadre_variable_update(cadre_strategy *strategy, cadre_variable *variable,
     cadre_update_function function, void *user, const cadre_per_replica *inputs,
     cadre_per_replica **ret_outputs);

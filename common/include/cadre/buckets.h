@@ -49,7 +49,7 @@ CADRE_API cadre_status cadre_buckets_begin(cadre_replica *replica, cadre_reduce_
  * alike: a full one waits for those before it. INVALID_ARGUMENT: no such tensor, or twice. */
 CADRE_API cadre_status cadre_buckets_ready(cadre_buckets *buckets, size_t index);
 
-/* All tensors hold what they came to, on a GPU in the order of the stream, and `buckets` is gone.
+/* All tensors hold what they came to, on a GPU in the order of the stream, and `buckets` is freed.
  * FAILED_PRECONDITION: a tensor was never ready; it names the first. Else as cadre_collective_wait
  * of each. */
 CADRE_API cadre_status cadre_buckets_wait(cadre_buckets *buckets);

@@ -3,13 +3,13 @@
  * tf.keras.callbacks.BackupAndRestore.)
  *
  * A checkpoint is checkpoint-<position>.safetensors (the variables by name, readable from any
- * language) and checkpoint-<position>.json (the manifest: where the ledger stands, strings, and a
+ * language) and checkpoint-<position>.json (the manifest: the ledger's position, strings, and a
  * checksum for each block). The bytes of the first depend on the state alone. They are written
- * where the job was told to (`cadre submit --checkpoint-every`, `--checkpoint-folder`, by hand
+ * where the job's options say (`cadre submit --checkpoint-every`, `--checkpoint-folder`, by hand
  * CADRE_CHECKPOINT_EVERY, CADRE_CHECKPOINT_DIR; else to the output folder), and the newest few are
- * kept (CADRE_CHECKPOINTS_KEPT) once they are published. cadre_finish writes the last one; by
- * hand only where one of these variables, CADRE_OUTPUT_DIR or CADRE_RESTORE is set, or cadre_save
- * was called: else a program leaves no files. With CADRE_CHECKPOINT_DIR alone they are all there.
+ * kept (CADRE_CHECKPOINTS_KEPT) once they are published. cadre_finish writes the last one; by hand
+ * only where one of these variables, CADRE_OUTPUT_DIR or CADRE_RESTORE is set, or cadre_save was
+ * called: else a program leaves no files. With CADRE_CHECKPOINT_DIR alone they are all there.
  *
  * A job that is started from one (`cadre submit --restore`, `cadre run --restore`, by hand
  * CADRE_RESTORE) goes on in the middle of the epoch, with any number of tasks. It finds there all
@@ -19,12 +19,12 @@
  * cadre_save, cadre_finish) is undone there, for it did that before the checkpoint, too. Datasets
  * are found again by name; one in the middle of an epoch must have as many steps in it as it had.
  *
- * A program may say all of this itself (cadre_checkpoint_manager); what is said from outside counts
- * before it. Values alone, into a job that begins anew: cadre/restore.h.
+ * A program may set all of this itself (cadre_checkpoint_manager); what is set from outside counts
+ * before it. Values alone, into a job that begins from the start: cadre/restore.h.
  *
- * The training waits for a copy in memory only, which needs as much memory as the variables have; a
+ * The training waits for a copy in memory only, which takes as much memory as the variables have; a
  * thread of the chief writes it. One that is due while the one before is still being written is
- * left out, and people are told; so is a failure to write, after which the training goes on. */
+ * left out, with a warning; a failure to write is a warning too, and the training goes on. */
 #ifndef CADRE_CHECKPOINT_H
 #define CADRE_CHECKPOINT_H
 
@@ -47,22 +47,22 @@ typedef struct cadre_checkpoint_options {
     uint32_t max_to_keep;  /* 1 to 1000; 0: 3 */
     uint64_t every_steps;  /* 0: at the end, and by cadre_save (checkpoint_interval) */
     /* Goes on from the newest whole one in the directory, as with CADRE_RESTORE: in the middle of
-     * the epoch, with all that checkpoints hold. Where there is none it begins anew. */
+     * the epoch, with all that checkpoints hold. Where there is none it begins from the start. */
     bool restore_or_initialize;
 } cadre_checkpoint_options;
 
 /* Where the checkpoints of this program go, how many are kept, and whether it goes on from them.
  * Once, between cadre_init and the strategy (FAILED_PRECONDITION); copied. Then cadre_save and
- * cadre_finish write there, cadre_checkpoint_latest and cadre_checkpoints say what there is.
- * By hand what CADRE_CHECKPOINT_DIR, CADRE_CHECKPOINTS_KEPT, CADRE_CHECKPOINT_EVERY and
- * CADRE_RESTORE say counts before it. Without restore_or_initialize a directory that holds
- * checkpoints already is FAILED_PRECONDITION, for two runs would be one there. In programs that are
- * a cluster by hand (cadre/program.h) restore_or_initialize is FAILED_PRECONDITION: set
- * CADRE_RESTORE in all of them.
- * In a job of a daemon, of `cadre run` too, checkpoints go where the job was told to, and as many
- * are kept: people are told when that is another directory. `every_steps` counts where the job was
- * told nothing. A job that is started again goes on by itself; a new one goes on from another's by
- * `--restore`. (tf.train.CheckpointManager, its restore_or_initialize.) */
+ * cadre_finish write there, cadre_checkpoint_latest and cadre_checkpoints list what there is. By
+ * hand what CADRE_CHECKPOINT_DIR, CADRE_CHECKPOINTS_KEPT, CADRE_CHECKPOINT_EVERY and
+ * CADRE_RESTORE set counts before it. Without restore_or_initialize a directory that holds
+ * checkpoints already is FAILED_PRECONDITION, for two runs would be one there. In programs that
+ * are a cluster by hand (cadre/program.h) restore_or_initialize is FAILED_PRECONDITION: set
+ * CADRE_RESTORE in all of them. In a job of a daemon, of `cadre run` too, checkpoints go where
+ * the job's options say, and as many are kept: a warning says so when that is another directory.
+ * `every_steps` counts where the job has no such option. A job that is started again goes on by
+ * itself; a new one goes on from another's by `--restore`. (tf.train.CheckpointManager, its
+ * restore_or_initialize.) */
 CADRE_API cadre_status cadre_checkpoint_manager(const cadre_checkpoint_options *options);
 
 /* The positions of the checkpoints of this run that are published and kept, oldest first: at most
@@ -84,31 +84,31 @@ CADRE_API cadre_status cadre_checkpoints(
  * (tf.train.CheckpointManager.save.) */
 CADRE_API cadre_status cadre_save(cadre_strategy *strategy, bool wait);
 
-/* The position of the newest published checkpoint of the job, as far as this task knows;
- * CADRE_POSITION_NONE: there is none. Any thread. (tf.train.latest_checkpoint.) */
+/* The position of the newest published checkpoint of the job, as far as this task has been
+ * informed; CADRE_POSITION_NONE: there is none. Any thread. (tf.train.latest_checkpoint.) */
 CADRE_API uint64_t cadre_checkpoint_latest(const cadre_strategy *strategy);
 
-/* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins later
- * gets them, and checkpoints hold them. They are the same on all tasks; the program changes them
- * between steps only, and alike on all. They are no part of a step: one that fails and is run again
- * does not undo them.
- * What is taken of them, for a task that joins and for a checkpoint on the way, is what they are
- * where cadre_run begins the step (a preemption: in cadre_next, where a step has a batch). There
- * they are given, too: in a task that joins, and in a program that goes on from that checkpoint,
- * they hold it when cadre_next_epoch has led to the step, for the program to look at, and are set
- * to it once more by the first cadre_run (cadre_next), whatever the program did to them in between.
- * So all that a loop changes counts once, before cadre_next, before cadre_run or behind it.
- * cadre_save and cadre_finish take what they are when they are called: call cadre_save behind what
- * the last step changes and before what the next one does.
- * All tasks must hold the same bytes there where cadre_run begins a step, and where the program
- * saves or ends: they are compared (CADRE_VERIFY_STATE, cadre/program.h), padding between members
- * of a struct too, so set it to zero as a whole before it is filled in.
- * In a checkpoint they are a tensor of bytes called "state/<name>". `name`: 1
- * to 127 bytes of printable ASCII, unique among the registered (ALREADY_EXISTS; "state/<name>" is
- * no variable's either). Collective: all tasks register the same in the same order
- * (INVALID_ARGUMENT on all otherwise), before the first step (FAILED_PRECONDITION after). What a
- * task needs to go on is a variable or is registered. After cadre_restore they hold what that file
- * does of them, if it does. (tf.train.Checkpoint's other trackables.) */
+/* `size` bytes at `pointer`, which the program keeps, belong to the state: a task that joins
+ * later gets them, and checkpoints hold them. They are the same on all tasks; the program
+ * changes them between steps only, and alike on all. They are no part of a step: one that
+ * fails and is run again does not undo them. What is taken of them, for a task that joins and
+ * for a checkpoint on the way, is what they are where cadre_run begins the step (a preemption:
+ * in cadre_next, where a step has a batch). There they are given, too: in a task that joins,
+ * and in a program that goes on from that checkpoint, they hold it when cadre_next_epoch has
+ * led to the step, for the program to look at, and are set to it once more by the first
+ * cadre_run (cadre_next), also when the program changed them in between. So all that a loop
+ * changes counts once, before cadre_next, before cadre_run or behind it. cadre_save and
+ * cadre_finish take what they are when they are called: call cadre_save behind what the last
+ * step changes and before what the next one does. All tasks must hold the same bytes there
+ * where cadre_run begins a step, and where the program saves or ends: they are compared
+ * (CADRE_VERIFY_STATE, cadre/program.h), padding between members of a struct too, so set it to
+ * zero as a whole before it is filled in. In a checkpoint they are a tensor of bytes called
+ * "state/<name>". `name`: 1 to 127 bytes of printable ASCII, unique among the registered
+ * (ALREADY_EXISTS; "state/<name>" is no variable's either). Collective: all tasks register the
+ * same in the same order (INVALID_ARGUMENT on all otherwise), before the first step
+ * (FAILED_PRECONDITION after). All state from which a task goes on is a variable or is
+ * registered. After cadre_restore they hold what that file does of them, if it does.
+ * (tf.train.Checkpoint's other trackables.) */
 CADRE_API cadre_status cadre_state_register(
     cadre_strategy *strategy, const char *name, void *pointer, size_t size);
 

@@ -8,11 +8,10 @@
  *            │ at once           ◀───────────────────────────┘
  *       cadre_join: until nothing is queued or runs      lost: to the queue's end again
  *
- * A closure that fails ends the batch: nothing of the queue is given out any more, what is queued
- * is cancelled, closures that run may see that they are not wanted (cadre_closure_cancelled). The
- * next call of cadre_schedule, cadre_join or cadre_done waits until nothing runs and returns the
- * first error; after that all is as new. Later errors of the batch are those of their own values
- * alone.
+ * A closure that fails ends the batch: no closure of the queue starts any more, what is queued is
+ * cancelled, closures that run can check for it (cadre_closure_cancelled). The next call of
+ * cadre_schedule, cadre_join or cadre_done waits until nothing runs and returns the first error;
+ * after that all is as new. Later errors of the batch are those of their own values alone.
  *
  * A closure whose worker is lost is run again by another one, without limit. What it pushed before
  * is not pushed again (cadre/served.h); what else it did is done again. All else that a function
@@ -28,15 +27,16 @@
  *     cadre_run(cadre_strategy_current(), replica_step, NULL, batch, 1, &loss);
  *     cadre_reduce(cadre_strategy_current(), CADRE_SUM, loss, &sum);
  *
- * runs on that worker's replicas, which meet each other and nobody else: sums, gathers, merge calls
- * and metrics are theirs. It is no step of the ledger: the job's position does not change, and what
- * fails in it is the closure's error, which the function may also look at and go on. Variables
- * that are created by CADRE_PLACEMENT_PER_WORKER in such a function are the worker's: made the
- * first time, found by their name in all closures after it, in no checkpoint, and gone with the
- * worker; metrics likewise, which the function of a resource makes best. Random streams
- * are drawn by the closure's number: the same when it is run again. What is about the job's state,
- * its checkpoints, its distributed datasets and its steps gives FAILED_PRECONDITION with it, and
- * says what to call instead.
+ * runs on that worker's replicas, whose collectives include no other replica: sums,
+ * gathers, merge calls and metrics are theirs. It is no step of the ledger: the job's
+ * position does not change, and what fails in it is the closure's error, which the function
+ * may also look at and go on. Variables that are created by CADRE_PLACEMENT_PER_WORKER in
+ * such a function are the worker's: made the first time, found by their name in all
+ * closures after it, in no checkpoint, and lost with the worker; metrics likewise, which
+ * the function of a resource makes best. Random streams are drawn by the closure's number:
+ * the same when it is run again. What is about the job's state, its checkpoints, its
+ * distributed datasets and its steps gives FAILED_PRECONDITION with it; the message names
+ * what to call instead.
  *
  * Functions for the chief are called by one thread at a time. What is queued or runs when the
  * strategy ends (cadre_finish too) is cancelled: join first.
@@ -70,9 +70,9 @@ typedef struct cadre_per_worker cadre_per_worker; /* something that each worker 
  * to 127 bytes of printable ASCII; ALREADY_EXISTS. `user` outlives the job. --- */
 
 /* Fills `outputs` (NULL before; up to CADRE_OUTPUTS_MAX and 1 GiB, without gaps; the chief gets
- * copies and the references are taken over, also on failure). What it returns other than CADRE_OK
- * is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...". ABORTED,
- * UNAVAILABLE and so on of a call for a variable are best returned as they are. */
+ * copies and the references become the library's, also on failure). What it returns other than
+ * CADRE_OK is the closure's error, with the sentence of cadre_fail: "`train` on worker 1: ...".
+ * ABORTED, UNAVAILABLE and so on of a call for a variable are best returned as they are. */
 typedef cadre_status (*cadre_closure_function)(
     cadre_closure *closure, cadre_tensor *outputs[], void *user);
 CADRE_API cadre_status cadre_function_register(
@@ -115,9 +115,9 @@ CADRE_API cadre_status cadre_schedule(cadre_strategy *strategy, const char *func
  * a checkpoint the first call of cadre_schedule, cadre_join or cadre_done loads the chief's
  * variables and registered states (those on servers have their values since they were created): a
  * program whose loop begins with them joins before it, when nothing is scheduled. A step of the
- * ledger (cadre_strategy_position) when closures were done since the last one: so a job that goes
- * on from a checkpoint knows how many it has behind it, and the coordinator can have it saved or
- * stopped there. (ClusterCoordinator.join.) */
+ * ledger (cadre_strategy_position) when closures were done since the last one: so the position
+ * counts them in a job that goes on from a checkpoint, and the coordinator can save or stop the job
+ * there. (ClusterCoordinator.join.) */
 CADRE_API cadre_status cadre_join(cadre_strategy *strategy);
 
 /* Whether nothing is queued or runs; an error as above. (ClusterCoordinator.done.) */
@@ -126,7 +126,7 @@ CADRE_API cadre_status cadre_done(cadre_strategy *strategy, bool *ret_done);
 /* Waits for the closure: its outputs, one reference each, *ret_count of them (may be NULL). With a
  * `capacity` of 0 it only waits and counts; INVALID_ARGUMENT: it is another one that is too small.
  * Else the closure's error; CANCELLED: it was cancelled with others, or not done when the strategy
- * ended. Again and again, also when its worker is gone, and after the strategy's end.
+ * ended. May be called repeatedly, also when its worker was lost, and after the strategy's end.
  * (ClusterCoordinator.fetch, RemoteValue.fetch.) */
 CADRE_API cadre_status cadre_fetch(
     cadre_remote_value *value, cadre_tensor *ret_outputs[], uint32_t capacity, uint32_t *ret_count);
@@ -134,8 +134,8 @@ CADRE_API cadre_status cadre_fetch(
 CADRE_API bool cadre_remote_value_ready(const cadre_remote_value *value);
 CADRE_API void cadre_remote_value_release(cadre_remote_value *value);
 
-/* Each worker makes the dataset `name` of its own, at once and again when it comes back: it begins
- * anew then. An iterator of it is an argument of closures; several may be made of one function.
+/* Each worker makes the dataset `name` of its own, at once, and again, from the start, when it
+ * comes back. An iterator of it is an argument of closures; several may be made of one function.
  * What fails in making it fails the closures that use it with that error, and only these. The
  * strategy's. NOT_FOUND; RESOURCE_EXHAUSTED: more than 4096 of a strategy.
  * (create_per_worker_dataset and iter; a dataset is not shared out between workers.) */

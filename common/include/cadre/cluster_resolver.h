@@ -2,10 +2,10 @@
  * Which tasks a cluster has, and which of them this process is: tf.train.ClusterSpec and
  * tf.distribute.cluster_resolver.
  *
- * A program seldom needs this header. Under a daemon it is told all of it; started by hand it reads
- * TF_CONFIG, or what Slurm sets for the tasks of `srun`, and several such processes find each other
- * and train as one job (cadre/program.h says how). With cadre_cluster_resolver_use a program says
- * itself which cluster it is of.
+ * A program seldom uses this header. Under a daemon the daemon supplies all of it; started by hand
+ * the program reads TF_CONFIG, or what Slurm sets for the tasks of `srun`, and several such
+ * processes find each other and train as one job (cadre/program.h says how). With
+ * cadre_cluster_resolver_use a program sets its cluster itself.
  *
  * Of a resolver's questions there is none about a master, an rpc layer or an environment, for a job
  * here has no session that a master holds, and gRPC is the only layer.
@@ -58,14 +58,14 @@ CADRE_API cadre_status cadre_cluster_spec_add_task(
 /* NULL is allowed. */
 CADRE_API void cadre_cluster_spec_release(cadre_cluster_spec *spec);
 
-/* The jobs, in the order in which they were given: how many, and the name of one; NULL past the
- * end. (ClusterSpec.jobs.) */
+/* How many jobs it has, in the order in which they were given.
+ * (ClusterSpec.jobs.) */
 CADRE_API size_t cadre_cluster_spec_num_jobs(const cadre_cluster_spec *spec);
 CADRE_API const char *cadre_cluster_spec_job(const cadre_cluster_spec *spec, size_t at);
 
-/* The tasks of a job: how many (0 for a job that is not there), and the index of one, ascending;
- * CADRE_TASK_NONE past the end. (ClusterSpec.num_tasks, task_indices; no error for unknown jobs.)
- */
+/* How many tasks a job has; 0 for a job that is not
+ * there. (ClusterSpec.num_tasks; no error for unknown
+ * jobs.) */
 CADRE_API uint32_t cadre_cluster_spec_num_tasks(const cadre_cluster_spec *spec, const char *job);
 CADRE_API uint32_t cadre_cluster_spec_task_index(
     const cadre_cluster_spec *spec, const char *job, uint32_t at);
@@ -105,8 +105,8 @@ CADRE_API cadre_status cadre_cluster_collective_leader(const cadre_cluster_spec 
 
 /* --- resolvers (tf.distribute.cluster_resolver) --- */
 
-/* Where a spec comes from, and who this process is in it. What a resolver read stays as it was when
- * the resolver was made. */
+/* Where a spec comes from, and which task of it this process is. What a resolver read stays as it
+ * was when the resolver was made. */
 typedef struct cadre_cluster_resolver cadre_cluster_resolver;
 
 /* TFConfigClusterResolver. `text`: a TF_CONFIG document; NULL: the environment variable, which
@@ -140,12 +140,12 @@ typedef struct cadre_slurm_options {
  * or SLURM_NTASKS, SLURM_STEP_NODELIST or SLURM_JOB_NODELIST ("n[01-03,7],gpu1"),
  * SLURM_STEP_TASKS_PER_NODE or SLURM_TASKS_PER_NODE ("2(x3),1"). `options` may be NULL.
  * FAILED_PRECONDITION when one that is needed is not set; INVALID_ARGUMENT when one is malformed,
- * when they do not fit each other or the jobs, or when tasks want more GPUs than a host has. */
+ * when they do not fit each other or the jobs, or when tasks take more GPUs than a host has. */
 CADRE_API cadre_status cadre_cluster_resolver_slurm(
     const cadre_slurm_options *options, cadre_cluster_resolver **ret_resolver);
 
-/* SimpleClusterResolver: a spec, and who this process is in it; NULL and CADRE_TASK_NONE where that
- * is not known. */
+/* SimpleClusterResolver: a spec, and which task of it this process is; NULL and CADRE_TASK_NONE
+ * where that is not known. */
 CADRE_API cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *spec,
     const char *task_type, uint32_t task_id, cadre_cluster_resolver **ret_resolver);
 
@@ -155,9 +155,9 @@ CADRE_API cadre_status cadre_cluster_resolver_simple(const cadre_cluster_spec *s
 CADRE_API cadre_status cadre_cluster_resolver_union(const cadre_cluster_resolver *const resolvers[],
     size_t count, cadre_cluster_resolver **ret_resolver);
 
-/* The job that runs: the workers of the strategy that lives, by their rank, with the addresses at
- * which their replicas meet; where TF_CONFIG, Slurm or the program gave the cluster, that one. An
- * empty cluster for a program that is the whole job. FAILED_PRECONDITION before the strategy. */
+/* The job that runs: the workers of the open strategy, by their rank, with the addresses at which
+ * their replicas meet; where TF_CONFIG, Slurm or the program gave the cluster, that one. An empty
+ * cluster for a program that is the whole job. FAILED_PRECONDITION before the strategy. */
 CADRE_API cadre_status cadre_cluster_resolver_cadre(cadre_cluster_resolver **ret_resolver);
 
 /* NULL is allowed. */
@@ -167,11 +167,11 @@ CADRE_API void cadre_cluster_resolver_release(cadre_cluster_resolver *resolver);
 CADRE_API const cadre_cluster_spec *cadre_cluster_resolver_spec(
     const cadre_cluster_resolver *resolver);
 
-/* This task; NULL and CADRE_TASK_NONE where that is not known. */
+/* The type of this task, the resolver's; NULL where that is not known. */
 CADRE_API const char *cadre_cluster_resolver_task_type(const cadre_cluster_resolver *resolver);
 CADRE_API uint32_t cadre_cluster_resolver_task_id(const cadre_cluster_resolver *resolver);
 
-/* Changes who this process is. (The setters of the class.) */
+/* Changes which task this process is. (The setters of the class.) */
 CADRE_API cadre_status cadre_cluster_resolver_set_task(
     cadre_cluster_resolver *resolver, const char *task_type, uint32_t task_id);
 /* Which GPUs of its host are this task's, under Slurm: *ret_count from *ret_first on, none

@@ -5,8 +5,8 @@
  *
  * All replicas make the same calls in the same order, with the same types and shapes. Where they
  * disagree every replica of every task gets INVALID_ARGUMENT, which names two that differ by what
- * they call, and nobody a wrong sum. A replica that returns with fewer calls than another is told
- * so, and one that does not come at all is waited for until the timeout.
+ * they call; no replica gets a wrong sum. A replica that returns with fewer calls than another gets
+ * an error that says so; one that does not come at all is waited for until the timeout.
  *
  * Results are made in one order that depends on how the replicas are spread over the hosts, and on
  * nothing else: the same bits on every replica, in every run, however large the packs are. Integers

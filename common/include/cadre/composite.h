@@ -9,19 +9,19 @@
  *
  * Row i of a ragged value holds the values from row_splits[i] on, up to row_splits[i + 1]; so
  * [[1, 2], [], [3]] is the values [1, 2, 3] and the row splits [0, 2, 2, 3]. Only the first
- * dimension is one of unequal rows: d1, ... are equal. Value k of a sparse value stands at index
+ * dimension is one of unequal rows: d1, ... are equal. Value k of a sparse value is at index
  * indices[k] of a dense tensor of the dense shape, and what is not named is nothing; its rows are
  * those of the first index.
  *
  * They are plain components of elements, batches and per-replica values: functions get each as a
- * tensor of its own. The last of them tells what they are: row splits and dense shapes are marked.
+ * tensor of its own. The last of them marks what they are: row splits and dense shapes are marked.
  * Those of the functions here, of cadre_dataset_ragged_batch and _sparse_batch and of parsers are;
  * one that is retained or copied stays so, a view is not. Where rows count, a composite value is
  * one thing: a batch of it is cut by rows for the replicas, its row splits begin at 0 and its
  * indices at row 0 in each piece; what has no rows has the row splits [0], no index, and 0 in its
- * dense shape; rebatching, cadre_dataset_unbatch and cadre_gather along axis 0 put rows together
- * or apart in the same way, and cadre_value_print prints it as TensorFlow does. cadre_reduce
- * refuses it: sum what is computed of the rows.
+ * dense shape; rebatching, cadre_dataset_unbatch and cadre_gather along axis 0 put rows together or
+ * apart in the same way, and cadre_value_print prints it as TensorFlow does. cadre_reduce refuses
+ * it: sum what is computed of the rows.
  *
  *     data = cadre_dataset_map(lines, words_of, NULL, &options);  // string [?]
  *     data = cadre_dataset_ragged_batch(data, 64, false);         // words [?], row splits [65]

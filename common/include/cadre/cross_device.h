@@ -110,9 +110,9 @@ typedef struct cadre_destinations {
  * the result once for each destination, in order, and as many components as `value`; those that
  * share memory may share a tensor. A value that is the same tensor on all replicas is mirrored:
  * CADRE_MEAN gives it as it is, CADRE_SUM is INVALID_ARGUMENT with several replicas, unless it is
- * one 0. (Only a job of one task tells: several sum what each has.) INVALID_ARGUMENT also for a
- * device that is none of this task's, and for what functions of the program's own left out or made
- * of another type or shape. Collective over the tasks as cadre_reduce is. The caller's to
+ * one 0. (Only a job of one task detects it: several sum what each has.) INVALID_ARGUMENT also for
+ * a device that is none of this task's, and for what functions of the program's own left out or
+ * made of another type or shape. Collective over the tasks as cadre_reduce is. The caller's to
  * release. In the function of cadre_merge_call too, in a job of one task; COLLECTIVE sums as
  * ONE_DEVICE there. (tf.distribute.StrategyExtended.reduce_to.) */
 CADRE_API cadre_status cadre_reduce_to(cadre_strategy *strategy, cadre_reduce_op op,

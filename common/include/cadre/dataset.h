@@ -7,12 +7,12 @@
  *     data = cadre_dataset_shuffle(data, CADRE_SHUFFLE_ALL, seed, NULL);
  *     data = cadre_dataset_batch(data, 64, false);
  *
- * A dataset is a value: it never changes, may be shared by threads, and each iteration starts anew.
- * Every transformation consumes one reference of its input (retain it first to go on using it) and
- * returns one reference. Nothing here returns a status: the first error of the chain is kept in the
- * dataset and comes out of cadre_dataset_status, of iterating, and of cadre_distribute_dataset. A
- * function that finds no memory at all returns NULL, which every function takes as its input and
- * reports as RESOURCE_EXHAUSTED.
+ * A dataset is a value: it never changes, may be shared by threads, and each iteration starts from
+ * the beginning. Every transformation consumes one reference of its input (retain it first to go on
+ * using it) and returns one reference. Nothing here returns a status: the first error of the chain
+ * is kept in the dataset and comes out of cadre_dataset_status, of iterating, and of
+ * cadre_distribute_dataset. A function that finds no memory at all returns NULL, which every
+ * function takes as its input and reports as RESOURCE_EXHAUSTED.
  *
  * Where a chain is *indexable*, element i of epoch e is found without reading those before it: each
  * worker of a job then reads its own samples only, a whole set is shuffled in O(1) memory, and
@@ -40,8 +40,8 @@ extern "C" {
 typedef struct cadre_dataset cadre_dataset;
 typedef struct cadre_iterator cadre_iterator;
 
-/* One element: 1 to CADRE_ELEMENT_TENSORS_MAX components. Whoever fills it gives one reference of
- * each tensor. Several of them may be one ragged or sparse value (cadre/composite.h).
+/* One element: 1 to CADRE_ELEMENT_TENSORS_MAX components. The function that fills it gives one
+ * reference of each tensor. Several of them may be one ragged or sparse value (cadre/composite.h).
  *
  * What are dicts and tuples elsewhere is flat here, with names beside it: component i is called
  * names[i]. A component of a structure in a structure has its path for a name, with '/' between:
@@ -70,7 +70,7 @@ typedef struct cadre_element_spec {
 CADRE_API void cadre_element_release(cadre_element *element);
 
 /* The component that is called `name`, borrowed from the element: in a function that a dataset
- * calls, or of one that was read. NOT_FOUND says which names there are. (element["image"].) */
+ * calls, or of one that was read. NOT_FOUND lists which names there are. (element["image"].) */
 CADRE_API cadre_status cadre_element_named(
     const cadre_element *element, const char *name, cadre_tensor **ret_tensor);
 
@@ -80,7 +80,7 @@ CADRE_API cadre_status cadre_element_named(
  * interrupted (a task died or came, or the job goes on from a checkpoint). FILE promises it where
  * each record passes on by itself from the files to the batches (map, filter, shuffle, prefetch).
  * Elsewhere (take, zip, unbatch, ...) an epoch that was begun by so many tasks cannot be read on by
- * another number of them: cadre_next then fails with FAILED_PRECONDITION and says why.
+ * another number of them: cadre_next then fails with FAILED_PRECONDITION, which gives the reason.
  *
  * Files are shared out by name where flat_map or interleave reads names, and where a source holds a
  * list of them (cadre_dataset_tfrecord, _text_lines, _fixed_length). AUTO comes to FILE for names.
@@ -90,7 +90,7 @@ CADRE_API cadre_status cadre_element_named(
  * AUTO comes to DATA because a list has too few files, or where each task then reads all of the
  * dataset (what cannot be read by place). */
 typedef enum cadre_shard_policy {
-    CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is fed is not proved */
+    CADRE_SHARD_OFF = -1, /* every task reads the whole pipeline; what is consumed is not proved */
     CADRE_SHARD_AUTO = 0, /* FILE where the pipeline can be shared out by files, else DATA */
     CADRE_SHARD_FILE = 1, /* whole files: worker i of W reads the files i, i + W, ... of the names
                              or the list; NOT_FOUND where there are none, and behind a shuffle of
@@ -115,7 +115,7 @@ CADRE_API cadre_status cadre_dataset_status(const cadre_dataset *data);
 
 /* Number of elements of one iteration, or CADRE_CARDINALITY_UNKNOWN / _INFINITE; what is known
  * without reading. Of TFRecord files it becomes known when the places of their records are (a
- * shuffle of all was read, or the dataset was distributed); where it must be known before, say it
+ * shuffle of all was read, or the dataset was distributed); where it must be known before, set it
  * with cadre_dataset_assert_cardinality, or count (cadre_dataset_reduce). Unknown for a dataset
  * with an error. (tf.data.Dataset.cardinality.) */
 CADRE_API int64_t cadre_dataset_cardinality(const cadre_dataset *data);

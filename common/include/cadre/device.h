@@ -28,12 +28,12 @@ typedef struct cadre_device_spec {
     int32_t index; /* of the devices of its type on its task; also -1 for `*` */
 } cadre_device_spec;
 
-/* Takes a name apart; "" says nothing. INVALID_ARGUMENT, which quotes the part: one that is not
+/* Takes a name apart; "" sets nothing. INVALID_ARGUMENT, which quotes the part: one that is not
  * known, is given twice, or whose number or text does not fit. */
 CADRE_API cadre_status cadre_device_parse(const char *name, cadre_device_spec *ret_spec);
 
-/* The canonical name: what `name` does not say is taken from `fallback` (NULL: "", nothing), what
- * neither says is job localhost, replica 0, task 0, device CPU:0. INVALID_ARGUMENT as above. */
+/* The canonical name: what `name` does not set is taken from `fallback` (NULL: "", nothing), what
+ * neither sets is job localhost, replica 0, task 0, device CPU:0. INVALID_ARGUMENT as above. */
 CADRE_API cadre_status cadre_device_canonical(
     const char *name, const char *fallback, char ret_name[CADRE_DEVICE_NAME_BYTES]);
 
@@ -49,7 +49,7 @@ typedef enum cadre_device_set {
 } cadre_device_set;
 
 /* All of them, by their canonical names, processors first: *ret_devices[*ret_count], valid for
- * ever. It looks for the GPUs' driver where nobody has; why there is no GPU, cadre_gpu_count says
+ * ever. Loads the GPUs' driver unless it is loaded; why there is no GPU, cadre_gpu_count reports
  * (cadre/gpu.h). FAILED_PRECONDITION before cadre_init. INVALID_ARGUMENT: not one of the sets. */
 CADRE_API cadre_status cadre_devices(
     cadre_device_set set, const char *const **ret_devices, uint32_t *ret_count);

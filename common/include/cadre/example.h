@@ -77,7 +77,7 @@ CADRE_API cadre_status cadre_example_parser_batch_spec(
     const cadre_example_parser *parser, cadre_element_spec *ret_spec);
 
 /* --- parsing. Any thread; the parser does not change. Of a feature that is there twice the last
- * one counts; features that nobody asked for are passed over; a feature without any list is
+ * one counts; features that the parser does not list are passed over; a feature without any list is
  * missing. INVALID_ARGUMENT, naming the feature: it is missing, holds another type, or another
  * number of values. DATA_LOSS: the bytes are no example. On failure *ret_element is empty. --- */
 

@@ -16,12 +16,12 @@
  *     }
  *
  * One order: everything that Cadre does for a replica on a GPU is done in the order of its stream,
- * as a kernel launched on it is, and no call waits for the GPU that does not say so. cadre_run
- * waits once for each step, at its end: a step counts only when all replicas' work of it is done
- * without an error; what cadre_on_apply's functions launch goes on into the next step. A program
- * that uses streams of its own lets them wait for the replica's, and the replica's for them, before
- * the function returns (cudaStreamWaitEvent). The replica's device is the thread's current one; the
- * thread that calls cadre_run is left with that of local replica 0.
+ * as a kernel launched on it is, and only calls that are documented to wait for the GPU do.
+ * cadre_run waits once for each step, at its end: a step counts only when all replicas' work of it
+ * is done without an error; what cadre_on_apply's functions launch goes on into the next step. A
+ * program that uses streams of its own lets them wait for the replica's, and the replica's for
+ * them, before the function returns (cudaStreamWaitEvent). The replica's device is the thread's
+ * current one; the thread that calls cadre_run is left with that of local replica 0.
  *
  * Kernels may be captured from the replica's stream into a CUDA graph, which is launched as a
  * kernel is. Between the capture's begin and its end no call of Cadre's is made for the replica:
@@ -32,13 +32,13 @@
  * A kernel that fails fails the step, in CUDA's words. After most such errors (an illegal address)
  * CUDA takes no more work of the process: then the failure is final, also by hand, and what is left
  * is the newest checkpoint. A launch that CUDA refuses (a grid of no blocks) never was a kernel:
- * only the program can hear of it, by cudaGetLastError behind the launch. What functions
- * of cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
+ * only the program can detect it, by cudaGetLastError behind the launch. What functions of
+ * cadre_on_apply launch and fails comes out of the next step, or of cadre_finish. A kernel that
  * does not end, when a step is given up for another reason, ends the process after 10 s (SIGKILL,
  * with a line that says so), since nothing else can end it; under a daemon the task is started
  * again. One that the others wait for in a collective is named after 5 s and replaced after 10 min,
- * as a task that stands still (`--slow-after`, `--stall-timeout` of cadre-coordinator); in a job of
- * one task nobody ends it.
+ * as a task that makes no progress (`--slow-after`, `--stall-timeout` of cadre-coordinator); in a
+ * job of one task nothing ends it.
  *
  * A replica may have further GPUs (cadre/logical_device.h).
  *

@@ -10,20 +10,20 @@
  *     }
  *
  * Shared out by samples (CADRE_SHARD_DATA, and CADRE_SHARD_AUTO where it means that), what a step
- * holds depends on the dataset, the epoch and the step, never on who reads it: tasks that are lost
- * or join change who gets which slice, not what is in the global batch or when.
+ * holds depends on the dataset, the epoch and the step, never on which task reads it: tasks that
+ * are lost or join change which task gets which slice, not what is in the global batch or when.
  *
- * Shared out by files (CADRE_SHARD_FILE), each task feeds files of its own, so a step holds what
- * all of them have together. Every record is fed once in an epoch, whatever tasks are lost or join:
- * what is left of the files is dealt anew to those that are there. So it is when a job goes on from
- * a checkpoint, also with as many tasks: where each of them stood in its pipeline only it knew, and
- * the checkpoint holds what all have in common, which is what was fed of each file. The rest of
- * that epoch has another order than without the interruption, and those after it are as they would
- * have been. In a job that grows beyond the number of files, tasks without a file get empty
- * batches, and a warning says so; one that begins with fewer files than the fewest tasks that it
- * asks for is refused (INVALID_ARGUMENT). Where elements depend on those before them other than by
- * a shuffle or filter (take, cache, ... behind the files), an epoch cannot be dealt anew in its
- * middle: FAILED_PRECONDITION when the number of tasks changes there.
+ * Shared out by files (CADRE_SHARD_FILE), each task reads files of its own, so a step holds what
+ * all of them have together. Every record is consumed once in an epoch, whichever tasks are lost or
+ * join: what is left of the files is dealt again to the tasks that are there. So it is when a job
+ * goes on from a checkpoint, also with as many tasks: the position in its pipeline is of each task
+ * alone, and the checkpoint holds what all have in common, which is what was consumed of each file.
+ * The rest of that epoch has another order than without the interruption, and those after it are as
+ * they would have been. In a job that grows beyond the number of files, tasks without a file get
+ * empty batches, and a warning says so; one that begins with fewer files than the fewest tasks that
+ * the job allows is refused (INVALID_ARGUMENT). Where elements depend on those before them other
+ * than by a shuffle or filter (take, cache, ... behind the files), an epoch cannot be dealt again
+ * in its middle: FAILED_PRECONDITION when the number of tasks changes there.
  *
  * Wherever tasks have pipelines of their own (FILE, OFF, HINT, functions), a step exists as long as
  * one of them has data for it. They agree on that in each cadre_next, so all of them make the same
@@ -31,17 +31,17 @@
  * cadre_replica_global_rows is 1 then.
  *
  * A task that joins a job that is under way, and all tasks of a job that goes on from a checkpoint,
- * run the program from its beginning. They are led to where the job stands: epochs that are done
- * are passed over, and cadre_next_epoch returns true for the one that is in progress, at its next
- * step. A joining task waits in its first cadre_next_epoch with anything left, or its first
- * cadre_run without a batch, until the others begin such a step. What it does from there to its
- * first cadre_run the others have done before that step: collectives between steps (cadre_reduce,
+ * run the program from its beginning. They are led to the job's position: epochs that are done are
+ * passed over, and cadre_next_epoch returns true for the one that is in progress, at its next step.
+ * A joining task waits in its first cadre_next_epoch with anything left, or its first cadre_run
+ * without a batch, until the others begin such a step. What it does from there to its first
+ * cadre_run the others have done before that step: collectives between steps (cadre_reduce,
  * cadre_barrier) then give its own value alone, assignments and cadre_save change nothing. Tasks
  * that go on from a checkpoint do all of it, together: an assignment after cadre_next_epoch is made
  * once more.
  *
  * All functions are for cross-replica context. With a dataset of a strategy that has ended those
- * that can fail give FAILED_PRECONDITION, and the others what they say of nothing: false, 0,
+ * that can fail give FAILED_PRECONDITION, and the others their value for nothing: false, 0,
  * CADRE_CARDINALITY_UNKNOWN. */
 #ifndef CADRE_INPUT_H
 #define CADRE_INPUT_H
@@ -91,7 +91,7 @@ typedef struct cadre_input_options {
     uint32_t prefetch;
     /* Steps of an epoch; 0: as many as the dataset has. Of an endless dataset epoch e then holds
      * the steps from e * steps_per_epoch on; another one ends earlier when it has fewer, and each
-     * epoch begins it anew. */
+     * epoch begins it again. */
     uint64_t steps_per_epoch;
     cadre_replication_mode replication_mode;
     /* The last three say where the batches of replicas on GPUs lie; for others they change nothing.
@@ -186,10 +186,10 @@ CADRE_API bool cadre_next_epoch(
  * left, and the one that it is in the middle of goes on at its next step. What the program does
  * around the steps of those it does again; a loop of cadre_next_epoch passes over that, too.
  *
- * Read by turns, iterators take their steps in the order in which the program asks for them. A job
- * that goes on in the middle of a turn begins with a new one: each step is done once, those of an
- * iterator in its order, but another of them may be ahead by what was done of the turn. So read
- * each of them to its end. A task that joins comes in where a turn begins.
+ * Read by turns, iterators take their steps in the order of the program's calls. A job that goes on
+ * in the middle of a turn begins with a new one: each step is done once, those of an iterator in
+ * its order, but another of them may be ahead by what was done of the turn. So read each of them to
+ * its end. A task that joins comes in where a turn begins.
  *
  * INVALID_ARGUMENT: the number, an iterator in place of the dataset. RESOURCE_EXHAUSTED: more than
  * 64 datasets and iterators at a time. (iter of a tf.distribute.DistributedDataset;
@@ -222,8 +222,8 @@ CADRE_API cadre_status cadre_distributed_status(const cadre_distributed_dataset 
  * CADRE_CARDINALITY_UNKNOWN / _INFINITE. */
 CADRE_API int64_t cadre_distributed_steps(const cadre_distributed_dataset *distributed);
 
-/* What the ledger holds of this dataset: the current epoch (0 before the first; of an iterator its
- * number), and how many of its steps are applied. */
+/* The current epoch of this dataset, as the ledger records it: 0 before the first; of an iterator
+ * its number. */
 CADRE_API uint64_t cadre_epoch(const cadre_distributed_dataset *distributed);
 CADRE_API uint64_t cadre_step(const cadre_distributed_dataset *distributed);
 

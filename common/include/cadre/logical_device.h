@@ -197,8 +197,8 @@ typedef enum cadre_logical_group {
  * on cadre_logical_stream: ACROSS_REPLICAS its rank is cadre_replica_id, WITHIN_REPLICA it is
  * `logical_device`. That of logical device 0 across replicas is cadre_replica_nccl_comm's.
  *
- * It is formed when it is asked for first in a generation (WITHIN_REPLICA: those of all logical
- * devices), which is a collective: all replicas ask for the same, in the order of their collectives
+ * It is formed at its first request in a generation (WITHIN_REPLICA: those of all logical devices),
+ * which is a collective: all replicas ask for the same, in the order of their collectives
  * (INVALID_ARGUMENT on all otherwise; ABORTED and others as of a collective). Afterwards it costs
  * next to nothing, so ask in each step: like cadre_replica_nccl_comm's it is non-blocking, and good
  * until the replica's function returns. From the thread that runs that function, not in one that

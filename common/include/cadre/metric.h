@@ -7,12 +7,12 @@
  *     cadre_metric_result          between steps: over all replicas and steps since the reset
  *     cadre_metric_reset           between epochs
  *
- * The state of a metric is one variable of its name, CADRE_F64, combined by sum when it is read:
- * {sum}, {sum, weight}, or of an AUC the weights of positive and of negative samples between one
- * threshold and the next. So
- * it is in checkpoints, and nothing is lost with a replica: a result counts every sample of every
- * step exactly once, whoever died, and a step that is done again is not counted twice. Counts are
- * exact up to 2^53. With central storage, where variables have one component, an update is a
+ * The state of a metric is one variable of its name, CADRE_F64, combined by sum when it
+ * is read: {sum}, {sum, weight}, or of an AUC the weights of positive and of negative
+ * samples between one threshold and the next. So it is in checkpoints, and nothing is
+ * lost with a replica: a result counts every sample of every step exactly once, whichever
+ * task died, and a step that is done again is not counted twice. Counts are exact up to
+ * 2^53. With central storage, where variables have one component, an update is a
  * collective.
  *
  * They count on the host: FAILED_PRECONDITION for tensors on a GPU, which are copied before

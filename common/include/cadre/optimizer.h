@@ -143,14 +143,14 @@ CADRE_API cadre_status cadre_optimizer_create(cadre_strategy *strategy,
 CADRE_API void cadre_optimizer_release(cadre_optimizer *optimizer);
 
 /* Makes the slots of variables that have none yet ahead of the first apply, in cross-replica
- * context. It has to be called where that could not make them: for a second optimizer of the same
- * variables, whose slots then get names of their own ("w/m_1"); for what cadre_variable_update and
- * the replica functions of closures apply to; on the chief, for variables on servers that closures
- * apply to. In a job that goes on from a checkpoint slots begin with what it holds, whoever makes
- * them. INVALID_ARGUMENT: a variable of another type than f32 and f64, one that is combined when
- * read, or of another strategy. FAILED_PRECONDITION in a replica function.
- * Of variables on servers ALREADY_EXISTS: it has another optimizer there. In closures nothing is
- * made.
+ * context. It has to be called where that could not make them: for a second optimizer of the
+ * same variables, whose slots then get names of their own ("w/m_1"); for what
+ * cadre_variable_update and the replica functions of closures apply to; on the chief, for
+ * variables on servers that closures apply to. In a job that goes on from a checkpoint slots
+ * begin with what it holds, whichever call makes them. INVALID_ARGUMENT: a variable of
+ * another type than f32 and f64, one that is combined when read, or of another strategy.
+ * FAILED_PRECONDITION in a replica function. Of variables on servers ALREADY_EXISTS: it has
+ * another optimizer there. In closures nothing is made.
  * (tf.keras.optimizers.Optimizer.build.) */
 CADRE_API cadre_status cadre_optimizer_build(
     cadre_optimizer *optimizer, cadre_variable *const variables[], size_t count);
@@ -179,33 +179,33 @@ typedef struct cadre_apply_options {
     const cadre_push_options *push;
 } cadre_apply_options;
 
-/* In a replica function, on all replicas, under the rules of cadre/collective.h: reduces the
- * gradients, clips them, and has the variables updated once the step counts, after what this
- * replica's cadre_on_apply asked for before. Until then the variables are read as they were; no old
- * value is kept. A step that fails leaves variables and slots as they are, and so does one that is
- * taken over from other tasks, with them.
- * gradients[i], of the type and shape of variables[i], is reduced and clipped in place; what it
- * holds is not touched until cadre_run returns (a reference is kept). NULL: there is none, and the
- * variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are missing, as in Keras.
- * Slots that are missing are made, of all variables that have a gradient: in the first step, and
- * again when another variable is given. They begin with what the job holds under their names: so a
- * task that joins finds them, and an optimizer that comes after another of the same rule that was
- * released goes on with its slots. FAILED_PRECONDITION: another optimizer has slots of the
- * variable (see cadre_optimizer_build). Of an aggregating variable, one component for all replicas,
- * there is one update.
- * In the function of cadre_variable_update (cadre/assign.h) `replica` is NULL, and CADRE_GRADIENTS_
- * REDUCED: the component at hand is updated at once, and undone with the step; it was
- * built. With regular variables it is done at once, in any context, and nothing is reduced.
- * Gradients of variables on servers are pushed, one variable after the other, in any context: each
- * exactly once, never undone, as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica
- * function they are reduced before, and the first replica pushes. Elsewhere in cross-replica
- * context FAILED_PRECONDITION, as in TensorFlow.
- * LAMB of a variable that is cut into shards has the norms of all of them: they are asked for
- * first, then the shards get the gradient once more, with the ratio, so that it is sent twice; of a
- * synchronous step (options->push->contributions) it is sent once, and whoever contributes last
- * tells the shards the ratio. The last bits of the ratio are of the cut.
- * (tf.keras.optimizers.Optimizer.apply_gradients.)
- */
+/* In a replica function, on all replicas, under the rules of cadre/collective.h: reduces
+ * the gradients, clips them, and has the variables updated once the step counts, after
+ * what this replica's cadre_on_apply asked for before. Until then the variables are read
+ * as they were; no old value is kept. A step that fails leaves variables and slots as
+ * they are, and so does one that is taken over from other tasks, with them. gradients[i],
+ * of the type and shape of variables[i], is reduced and clipped in place; what it holds
+ * is not touched until cadre_run returns (a reference is kept). NULL: there is none, and
+ * the variable stays as it is; all replicas alike. INVALID_ARGUMENT where all are
+ * missing, as in Keras. Slots that are missing are made, of all variables that have a
+ * gradient: in the first step, and again when another variable is given. They begin with
+ * what the job holds under their names: so a task that joins finds them, and an optimizer
+ * that comes after another of the same rule that was released goes on with its slots.
+ * FAILED_PRECONDITION: another optimizer has slots of the variable (see
+ * cadre_optimizer_build). Of an aggregating variable, one component for all replicas,
+ * there is one update. In the function of cadre_variable_update (cadre/assign.h)
+ * `replica` is NULL, and CADRE_GRADIENTS_ REDUCED: the component at hand is updated at
+ * once, and undone with the step; it was built. With regular variables it is done at
+ * once, in any context, and nothing is reduced. Gradients of variables on servers are
+ * pushed, one variable after the other, in any context: each exactly once, never undone,
+ * as cadre_variable_push does (CADRE_ASSIGN_UPDATE); in a replica function they are
+ * reduced before, and the first replica pushes. Elsewhere in cross-replica context
+ * FAILED_PRECONDITION, as in TensorFlow. LAMB of a variable that is cut into shards has
+ * the norms of all of them: they are requested first, then the shards get the gradient
+ * once more, with the ratio, so that it is sent twice; of a synchronous step
+ * (options->push->contributions) it is sent once, and the last contributor sends the
+ * ratio to the shards. The last bits of the ratio are of the cut.
+ * (tf.keras.optimizers.Optimizer.apply_gradients.) */
 CADRE_API cadre_status cadre_optimizer_apply(cadre_replica *replica, cadre_optimizer *optimizer,
     cadre_tensor *const gradients[], cadre_variable *const variables[], size_t count,
     const cadre_apply_options *options);

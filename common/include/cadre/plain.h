@@ -17,9 +17,9 @@
  * Slurm, like any other program.
  *
  * All tasks make the same calls in the same order, with the same sizes and types. Where they
- * disagree all of them get INVALID_ARGUMENT, which names two that differ, and nobody a wrong sum;
- * a call with an argument that is none counts as one that differs, so nobody waits for it. Results
- * are made in one order, that of the ranks and hosts: the same bits on all tasks and in every run,
+ * disagree all of them get INVALID_ARGUMENT, which names two that differ; no task gets a wrong sum.
+ * A call with an invalid argument counts as one that differs, so no task waits for it. Results are
+ * made in one order, that of the ranks and hosts: the same bits on all tasks and in every run,
  * other ones with another number of tasks.
  *
  * Loss. The job does not go on without a task: it has no state that others could take over. When
@@ -27,9 +27,9 @@
  * one (the same for DEADLINE_EXCEEDED, a task that did not come in CADRE_COLLECTIVE_TIMEOUT_S, and
  * UNAVAILABLE, CANCELLED). What is left to do is to end with a status other than 0. As long as
  * `--max-restarts` allows, all tasks are then started again together, from the beginning of the
- * program, which goes on from a checkpoint of its own if it wrote one; those that do not end are
- * told to (SIGTERM), and made to after the job's grace. A worker that is lost or drained is not
- * counted. By hand nobody starts anything again.
+ * program, which goes on from a checkpoint of its own if it wrote one; those that do not end get
+ * SIGTERM, and SIGKILL after the job's grace. A worker that is lost or drained is not counted. By
+ * hand nothing is started again.
  *
  * Calls are made by one thread at a time, of the program's main part; FAILED_PRECONDITION names
  * what is under way, or says that cadre_plain_init or cadre_plain_finish is before or behind it. */
@@ -56,9 +56,9 @@ extern "C" {
  * (MPI_Init.) */
 CADRE_API cadre_status cadre_plain_init(int *argc, char ***argv);
 
-/* The order of this task among those of its host, and how many these are: 0 and 1 before
- * cadre_plain_init. To choose a GPU by, of those that the task can see: where a worker or `cadre
- * run` shares them out, each task sees its own only, the first of which is number 0. Any thread. */
+/* The order of this task among those of its host, from 0; 0 before cadre_plain_init. To choose a
+ * GPU by, of those that the task can see: where a worker or `cadre run` shares them out, each task
+ * sees its own only, the first of which is number 0. Any thread. */
 CADRE_API uint32_t cadre_plain_local_rank(void);
 CADRE_API uint32_t cadre_plain_local_size(void);
 
@@ -94,28 +94,28 @@ CADRE_API cadre_status cadre_plain_all_reduce(
 CADRE_API cadre_status cadre_plain_all_gather(
     const void *from, void *into, size_t count, cadre_dtype dtype);
 
-/* Memory that tasks of this host share without the program's doing: collectives on it copy nothing
- * on the way. Any other memory does too, at the price of a copy. Aligned to CADRE_TENSOR_ALIGN, not
- * set; NULL: there is none. Any thread; it may outlive cadre_plain_finish. (MPI_Alloc_mem,
- * MPI_Free_mem.) */
+/* Memory that tasks of this host share without the program's doing: collectives on it copy
+ * nothing on the way. Any other memory does too, at the price of a copy. Aligned to
+ * CADRE_TENSOR_ALIGN, not set; NULL: there is none. Any thread; it may outlive
+ * cadre_plain_finish. (MPI_Alloc_mem.) */
 CADRE_API void *cadre_plain_alloc(size_t bytes);
 CADRE_API void cadre_plain_free(void *memory); /* NULL does nothing */
 
-/* What is called when a task or the job is gone. `reason` is borrowed for the call. */
+/* Called when a task is lost or the job has ended. `reason` is borrowed for the call. */
 typedef void (*cadre_abort_function)(cadre_status status, const char *reason, void *user);
 
-/* Has `function` called once, by a thread of the library, as soon as it is known that calls will
- * fail: for a program that waits elsewhere, in a collective of NCCL, and has to be got out of there
- * (ncclCommAbort). At once when that is known already; never when all goes well. While it runs the
+/* Has `function` called once, by a thread of the library, as soon as calls can only fail: for a
+ * program that waits elsewhere, in a collective of NCCL, and has to be released from it
+ * (ncclCommAbort). At once when that is so already; never when all goes well. While it runs the
  * program goes on: what both touch is theirs to guard. It may end the process (_exit); it makes no
  * calls of this header but those of any thread. cadre_plain_finish waits for it.
  * FAILED_PRECONDITION: there is one already. */
 CADRE_API cadre_status cadre_on_abort(cadre_abort_function function, void *user);
 
-/* Tell people how far the program is: in `cadre submit`, `cadre job` and, by hand, on a terminal.
- * `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not known. A number goes under
- * a name, as cadre_report has it. At most ten times a second something is sent; of rank 0 only,
- * others may call too. */
+/* Report how far the program is: in `cadre submit`, `cadre job` and, by hand, on a
+ * terminal. `steps`: of how many, no fewer than `step` (INVALID_ARGUMENT); 0: not
+ * known. At most ten times a second something is sent; of rank 0 only, others may call
+ * too. */
 CADRE_API cadre_status cadre_plain_progress(uint64_t step, uint64_t steps);
 CADRE_API cadre_status cadre_plain_report(const char *name, double value);
 

@@ -14,10 +14,10 @@
  *  - A program that ends or whose connection breaks is a task that is lost. The others wait for
  *    another program in its place for CADRE_CLUSTER_GRACE_S seconds (30), started by hand with
  *    the same settings, which joins them between two steps; then they fail with UNAVAILABLE,
- *    which names it. Without task 0 they fail at once. Nobody starts anything.
+ *    which names it. Without task 0 they fail at once. Nothing starts by itself.
  *  - Where not all addresses are of loopback, all must have the same file of at least 32 random
  *    bytes in CADRE_CLUSTER_KEY_FILE, and prove it to each other (UNAUTHENTICATED), or all
- *    CADRE_CLUSTER_INSECURE=1: then whoever reaches the ports can join the job, read what it
+ *    CADRE_CLUSTER_INSECURE=1: then any client that reaches the ports can join it, read what it
  *    computes and change it. Else FAILED_PRECONDITION. In either case what is sent is not
  *    encrypted.
  *  - Two programs as one task are ALREADY_EXISTS; with other addresses than task 0 has, or
@@ -29,7 +29,7 @@
  *  - With "ps" tasks the strategy says which tasks the job has. One with parameter servers
  *    (cadre/parameter_server.h) has one chief, task 0, then the workers, then the ps tasks, then
  *    the evaluator when the cluster has that job; all are waited for at the start. What a ps held
- *    is gone with its process: nobody keeps it here. A multi-worker mirrored one is of the chief,
+ *    is lost with its process: no other keeps it. A multi-worker mirrored one is of the chief,
  *    if there is one, and the workers, and leaves the ps tasks out. Without a chief or a worker
  *    only the latter can be made; all else is FAILED_PRECONDITION, which says what is missing.
  *  - In a cluster without them an evaluator is a job by itself, and so is every program with
@@ -47,36 +47,36 @@
 extern "C" {
 #endif
 
-/* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment that a
- * daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the number of
- * replicas, beside parameter servers of each worker (0 to 256; 0: what the program asks for);
- * CADRE_OUTPUT_DIR, the folder for checkpoints;
- * CADRE_RESTORE, the manifest of a checkpoint to go on from, or a folder of which the newest whole
- * one is taken, with a warning when a newer one is damaged; CADRE_CHECKPOINT_EVERY, _DIR and
- * CADRE_CHECKPOINTS_KEPT (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many
- * seconds a collective waits for a replica that does not come (default 1800, 0: for ever; a
- * deadline in time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the
- * tasks form a new generation without those that do not answer. A replica that the others of its
- * own process wait for is named on stderr after 10 s, in a job also by the coordinator; at that
- * limit and one second more at most, if it has not come until then, the process ends with status 1
- * and that sentence, since a thread cannot be stopped (in a job the task is replaced).
- * CADRE_VERIFY_STATE is how many steps lie between two comparisons of the replicas' states, or off;
- * unless it is set, as many as make them cost a hundredth of the training's time. All variables are
- * compared (of those that are combined when read the totals) and registered state, by a hash. Of
- * variables that no step writes each comparison looks at an eighth, so that all of them are
- * compared within eight; and at all where a checkpoint is taken. By hand a difference is DATA_LOSS,
- * from the collective where it was found and all that follows; it names the replica that is not as
- * most, and what differs. In a job all tasks are started again from the newest checkpoint. Who
- * joins or leaves a job is compared before. What a task held that is lost is not:
- * CADRE_VERIFY_LOSSES=on has the job go on from what was compared, most often a checkpoint, instead
- * of where the others stand.
- * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in TF_CONFIG;
- * FAILED_PRECONDITION says which versions of the frames the program and the daemon speak when they
- * differ; UNAVAILABLE when the daemon is not there. The arguments are left as they are; both
- * pointers may be NULL.
+/* First call of a program, once; FAILED_PRECONDITION the second time. Reads the environment
+ * that a daemon set and connects to it. By hand these variables count: CADRE_REPLICAS, the
+ * number of replicas, beside parameter servers of each worker (0 to 256; 0: what the program
+ * asks for); CADRE_OUTPUT_DIR, the folder for checkpoints; CADRE_RESTORE, the manifest of a
+ * checkpoint to go on from, or a folder of which the newest whole one is taken, with a warning
+ * when a newer one is damaged; CADRE_CHECKPOINT_EVERY, _DIR and CADRE_CHECKPOINTS_KEPT
+ * (cadre/checkpoint.h). Always CADRE_COLLECTIVE_TIMEOUT_S counts: how many seconds a
+ * collective waits for a replica that does not come (default 1800, 0: for ever; a deadline in
+ * time of no progress). By hand it fails then with DEADLINE_EXCEEDED, in a job the tasks form
+ * a new generation without those that do not answer. A replica that the others of its own
+ * process wait for is named on stderr after 10 s, in a job also by the coordinator; at that
+ * limit and one second more at most, if it has not come until then, the process ends with
+ * status 1 and that sentence, since a thread cannot be stopped (in a job the task is
+ * replaced). CADRE_VERIFY_STATE is how many steps lie between two comparisons of the replicas'
+ * states, or off; unless it is set, as many as make them cost a hundredth of the training's
+ * time. All variables are compared (of those that are combined when read the totals) and
+ * registered state, by a hash. Of variables that no step writes each comparison looks at an
+ * eighth, so that all of them are compared within eight; and at all where a checkpoint is
+ * taken. By hand a difference is DATA_LOSS, from the collective where it was found and all
+ * that follows; it names the replica that is not as most, and what differs. In a job all tasks
+ * are started again from the newest checkpoint. A task that joins or leaves a job is compared
+ * before. What a task held that is lost is not: CADRE_VERIFY_LOSSES=on has the job go on from
+ * what was compared, most often a checkpoint, instead of the others' position.
+ * INVALID_ARGUMENT names the variable that holds a malformed value, or what is wrong in
+ * TF_CONFIG; FAILED_PRECONDITION says which versions of the frames the program and the daemon
+ * use when they differ; UNAVAILABLE when the daemon is not there. The arguments are left as
+ * they are; both pointers may be NULL.
  *
  * From then on a program that dies of SIGSEGV, SIGBUS, SIGFPE, SIGILL or SIGABRT says on stderr
- * where: the thread, who called whom, and in the last line, which a job's message then holds, the
+ * where: the thread, the call stack, and in the last line, which a job's message then holds, the
  * signal and the function ("cadre: SIGSEGV at address 0x0 in train_step (digits+0x1234)"). Core
  * dump and exit status are as ever. A signal for which the program has a handler, before or after
  * this call, is left to it; CADRE_BACKTRACE=0: all are. Threads of Cadre can tell that their stack
@@ -84,19 +84,19 @@ extern "C" {
  * from the program's symbols (not after strip(1)), lines are named by addr2line as it says. */
 CADRE_API cadre_status cadre_init(int *argc, char ***argv);
 
-/* This task's rank, 0 to world_size - 1, and the number of tasks of the job, as they are now: both
- * change between steps when tasks are lost or join. A task that has not joined yet counts itself
- * in, as the last. Before there is a strategy the rank is not decided: 0; after its end both stay
- * what they were. Any context and thread. (MPI_Comm_rank, MPI_Comm_size;
+/* This task's rank, 0 to world_size - 1, as it is now: it and the size change between steps
+ * when tasks are lost or join. A task that has not joined yet counts itself in, as the last.
+ * Before there is a strategy the rank is not decided: 0; after its end both stay what they
+ * were. Any context and thread. (MPI_Comm_rank;
  * tf.distribute.cluster_resolver.ClusterResolver.task_id.) */
 CADRE_API uint32_t cadre_rank(void);
 CADRE_API uint32_t cadre_world_size(void);
 
-/* Tells people a number about the training, under a name of 1 to 127 bytes: in the progress bar of
- * a program run by hand, in `cadre submit` and `cadre job` else. The newest value of a name counts;
- * at most 16 names (RESOURCE_EXHAUSTED). Shown beside the progress of the dataset whose epoch was
- * begun first (the count of steps, where there is none), at most ten times a second, and of the
- * chief only: other tasks may call it too. Cross-replica context. (tf.summary.scalar.) */
+/* Reports a number about the training to the user, under a name of 1 to 127 bytes: in the progress
+ * bar of a program run by hand, in `cadre submit` and `cadre job` else. The newest value of a name
+ * counts; at most 16 names (RESOURCE_EXHAUSTED). Shown beside the progress of the dataset whose
+ * epoch was begun first (the count of steps, where there is none), at most ten times a second, and
+ * of the chief only: other tasks may call it too. Cross-replica context. (tf.summary.scalar.) */
 CADRE_API cadre_status cadre_report(cadre_strategy *strategy, const char *name, double value);
 
 /* Whether a program that was started by hand shows its progress on stderr: a bar on a terminal, one
@@ -106,26 +106,26 @@ CADRE_API void cadre_show_progress(cadre_strategy *strategy, bool show);
 /* The orderly end, collective over the tasks: the chief writes the variables to
  * checkpoint-<position>.safetensors in the output folder (CADRE_OUTPUT_DIR, by default the
  * working folder), then all wait until the coordinator has recorded the end. A program that was
- * started by hand leaves no such files unless it is asked to: by CADRE_OUTPUT_DIR or another
- * variable about checkpoints (cadre/checkpoint.h), or by a cadre_save before. When a task is lost
- * meanwhile the others end without it. Ends the strategy as cadre_strategy_release does, also on
- * failure. Functions of the program that read ahead are waited for, 10 s for each dataset: one
- * that does not return (a generator whose input does not come) is named on stderr and left alone;
- * what it uses must then not be freed. Returns what main should return: 0; CADRE_EXIT_PREEMPTED
- * (42, cadre/preemption.h) when the job was preempted, then it writes nothing; or 1 after
- * printing to stderr why not: a sticky error of a dataset, a last step that failed (what was
- * before it is saved), a failure of the end itself, or a call where it is not allowed (in a
- * replica function, while another call with the strategy has not returned, or with one that has
- * ended), which ends nothing. A program that ends with status 0 and
- * without this call leaves no checkpoint, and is told so on stderr. A task that was replaced in
- * the meantime does not return: its process ends with status 1, since what the program does after
- * its loop is no longer its to do. */
+ * started by hand leaves no such files unless this is set: by CADRE_OUTPUT_DIR or another variable
+ * about checkpoints (cadre/checkpoint.h), or by a cadre_save before. When a task is lost meanwhile
+ * the others end without it. Ends the strategy as cadre_strategy_release does, also on failure.
+ * Functions of the program that read ahead are waited for, 10 s for each dataset: one that does not
+ * return (a generator whose input does not come) is named on stderr and left alone; what it uses
+ * must then not be freed. Returns what main should return: 0; CADRE_EXIT_PREEMPTED (42,
+ * cadre/preemption.h) when the job was preempted, then it writes nothing; or 1 after printing to
+ * stderr why not: a sticky error of a dataset, a last step that failed (what was before it is
+ * saved), a failure of the end itself, or a call where it is not allowed (in a replica function,
+ * while another call with the strategy has not returned, or with one that has ended), which ends
+ * nothing. A program that ends with status 0 and without this call leaves no checkpoint, and a
+ * warning on stderr says so. A task that was replaced in the meantime does not return: its process
+ * ends with status 1, since what the program does after its loop is done by the task that replaced
+ * it. */
 CADRE_API int cadre_finish(cadre_strategy *strategy);
 
 /* For the functions that a program gives to Cadre (replica, map and initializer functions): leaves
- * the reason, made as printf does, where cadre_error_message finds it, so that whoever hears of the
- * failure hears why. Returns `status`, UNKNOWN for a number that is none; with CADRE_OK it does
- * nothing. Any thread; texts are cut at 511 bytes.
+ * the reason, made as printf does, where cadre_error_message finds it, so that a report of the
+ * failure gives the reason. Returns `status`, UNKNOWN for a number that is none; with CADRE_OK it
+ * does nothing. Any thread; texts are cut at 511 bytes.
  *
  *     return cadre_fail(CADRE_INVALID_ARGUMENT, "label %d is not one of 0 to 9", label);
  */

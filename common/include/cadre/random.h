@@ -3,7 +3,7 @@
  * nothing else. (tf.random.Generator in a strategy's scope: each replica draws an independent
  * stream.)
  *
- * A stream is made anew in each step and has no state that must be saved: the step's number is
+ * A stream is made again in each step and has no state that must be saved: the step's number is
  * where it begins. So a step that is done again (a task was lost) draws the same numbers, a job
  * that goes on from a checkpoint goes on with the same streams, and replica r draws the same
  * whether there are r + 1 replicas or a thousand. What must not depend on how the batch is spread
@@ -36,7 +36,7 @@ typedef struct cadre_random {
 /* In replica context: this replica's stream of this step. With `replica` NULL, in cross-replica
  * context: the stream of the step that comes next, the same on all tasks, and apart from those of
  * all replicas; `strategy` of the context is used (cadre/strategy.h). `name` (of any length;
- * NULL is "") tells several streams of one step apart: made twice with one name it draws the same
+ * NULL is "") separates several streams of one step: made twice with one name it draws the same
  * numbers twice. FAILED_PRECONDITION: the replica's function is not running; no strategy. */
 CADRE_API cadre_status cadre_random_stream(
     const cadre_replica *replica, uint64_t seed, const char *name, cadre_random *ret_random);
@@ -48,12 +48,12 @@ CADRE_API cadre_status cadre_random_for_sample(
 
 /* In a map function that a dataset calls (cadre_dataset_map): the stream of row `row` of the
  * element that it is called for, 0 of an element that is one sample. It is that of
- * cadre_random_for_sample for the sample in this row and the epoch that is read: the same whoever
- * reads it, in whatever batch, with any number of tasks, and when it is read again; another in each
- * epoch. The thread that was called. FAILED_PRECONDITION: no map function is running; repeat stands
- * before the map, whose passes would be alike (put it behind). In a dataset that the function of
- * cadre_dataset_flat_map or _interleave makes, and before cadre_dataset_cache, each epoch is
- * epoch 0. */
+ * cadre_random_for_sample for the sample in this row and the epoch that is read: the same whichever
+ * task reads it, in whatever batch, with any number of tasks, and when it is read again; another in
+ * each epoch. On the thread that was called. FAILED_PRECONDITION: no map function is running;
+ * repeat comes before the map, whose passes would be alike (put it behind). In a dataset that the
+ * function of cadre_dataset_flat_map or _interleave makes, and before cadre_dataset_cache, each
+ * epoch is epoch 0. */
 CADRE_API cadre_status cadre_random_for_element(
     uint64_t seed, const char *name, uint64_t row, cadre_random *ret_random);
 
@@ -61,16 +61,16 @@ CADRE_API cadre_status cadre_random_for_element(
  * (tf.random.Generator.split, jax.random.fold_in.) */
 CADRE_API cadre_random cadre_random_split(const cadre_random *random, uint64_t number);
 
-/* 64 random bits; uniform in [0, 1) with 53 random bits; normal with mean 0 and standard deviation
- * 1 (Box and Muller); uniform in [0, bound), of 0: 0. */
+/* 64 random
+ * bits. */
 CADRE_API uint64_t cadre_random_u64(cadre_random *random);
 CADRE_API double cadre_random_f64(cadre_random *random);
 CADRE_API double cadre_random_normal(cadre_random *random);
 CADRE_API uint64_t cadre_random_below(cadre_random *random, uint64_t bound);
 
-/* Fills a tensor of the caller's, of a floating type: uniform in [low, high), or normal.
- * INVALID_ARGUMENT: another type, a bound that is not finite, low above high, a negative deviation.
- * (tf.random.Generator.uniform, normal.) */
+/* Fills a tensor of the caller's, of a floating type: uniform in [low, high).
+ * INVALID_ARGUMENT: another type, a bound that is not finite, low above high.
+ * (tf.random.Generator.uniform.) */
 CADRE_API cadre_status cadre_random_fill_uniform(
     cadre_random *random, double low, double high, cadre_tensor *tensor);
 CADRE_API cadre_status cadre_random_fill_normal(

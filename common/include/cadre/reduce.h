@@ -52,10 +52,10 @@ CADRE_API cadre_status cadre_reduce_values(cadre_strategy *strategy, cadre_reduc
 /* Combines a tensor that is no per-replica value. In a job of one task it is the same for all its
  * replicas: CADRE_MEAN gives it back (one reference more, or summed along the axes and divided by
  * their entries), CADRE_SUM is INVALID_ARGUMENT with more than one replica, but for a 0 of one
- * element: almost always it stands for a per-replica value that was meant. In a job of several
- * tasks it is this task's value: CADRE_SUM adds up one value of each task, CADRE_MEAN divides by
- * the number of tasks. `axes` as above.
- * (tf.distribute.Strategy.reduce of a plain value, as Mirrored and MultiWorkerMirrored do it.) */
+ * element: almost always a per-replica value was meant. In a job of several tasks it is this task's
+ * value: CADRE_SUM adds up one value of each task, CADRE_MEAN divides by the number of tasks.
+ * `axes` as above. (tf.distribute.Strategy.reduce of a plain value, as Mirrored and
+ * MultiWorkerMirrored do it.) */
 CADRE_API cadre_status cadre_reduce_tensor(cadre_strategy *strategy, cadre_reduce_op op,
     cadre_tensor *tensor, const int32_t axes[], uint32_t axis_count, cadre_tensor **ret_tensor);
 

@@ -17,7 +17,7 @@ extern "C" {
 #define CADRE_OUTPUTS_MAX 64 /* tensors that a replica function may return */
 
 /* --- replica context: what a replica function is given. Valid during the call; any thread that the
- * function itself starts and waits for may look at it. Of NULL these say 0. --- */
+ * function itself starts and waits for may look at it. Of NULL these return 0. --- */
 
 typedef struct cadre_replica cadre_replica;
 
@@ -34,7 +34,7 @@ CADRE_API uint32_t cadre_replica_local_id(const cadre_replica *replica);
 
 /* Rows of the step's whole batch over all replicas of all tasks, not of this slice: what gradients
  * summed over samples are divided by. 0 in a step without a batch, also in one with other values:
- * what their rows are the program knows. */
+ * what their rows are depends on the program. */
 CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
 
 /* How many tensors `inputs` holds: the components of what cadre_run was given, as of a dataset's
@@ -42,7 +42,7 @@ CADRE_API int64_t cadre_replica_global_rows(const cadre_replica *replica);
 CADRE_API uint32_t cadre_replica_input_count(const cadre_replica *replica);
 
 /* The input that is called `name`: a component of the batch, or of an argument
- * (cadre_run_arguments). Borrowed. NOT_FOUND says which names there are; INVALID_ARGUMENT: several
+ * (cadre_run_arguments). Borrowed. NOT_FOUND lists which names there are; INVALID_ARGUMENT: several
  * inputs are called so. It compares with each name, which is quick for as many as there are. Any
  * thread that the function waits for. FAILED_PRECONDITION: the function is not running.
  *
@@ -70,8 +70,8 @@ CADRE_API const char *cadre_replica_device(const cadre_replica *replica);
 
 /* The replica whose function the calling thread runs. NULL in cross-replica context: in a
  * strategy's scope, in a merge call's function and an update's. Outside of all that the default
- * strategy's only one, with id 0 of 1 (cadre_strategy_current); it is asked who it is, and
- * collectives are made in cadre_run. (tf.distribute.get_replica_context.) */
+ * strategy's only one, with id 0 of 1 (cadre_strategy_current); its id can be read, and collectives
+ * are made in cadre_run. (tf.distribute.get_replica_context.) */
 CADRE_API cadre_replica *cadre_replica_current(void);
 
 /* (tf.distribute.ReplicaContext.strategy.) */
@@ -126,26 +126,26 @@ CADRE_API cadre_status cadre_merge_call(cadre_replica *replica, cadre_merge_func
 typedef cadre_status (*cadre_replica_function)(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user);
 
-/* One step: calls `function` once per local replica, each in a thread of its own (local replica 0
- * in the calling thread), while the other tasks do the same.
- * `input` is a batch, which cadre_next gave; or other values, those of cadre_values_from_function
- * or outputs of cadre_run; or NULL. Only a batch feeds samples, when it is run for the first time;
- * with all else it is a step without samples. Values are those of this task's replicas: when a task
- * is lost the others do the step with theirs, and nobody has those of the lost one. What a later
- * task would have to be given of them is kept in a variable instead.
- * `ret_outputs`: n_outputs places, each of which gets a value of one component; borrowed, valid
- * until the next cadre_run; NULL after an error. May be NULL when n_outputs is 0.
- * The step is admitted by the coordinator before its first collective. A step that fails leaves all
- * variables as they were, and no output. When a task dies or joins, the step is done by those that
- * are there then, with the same samples: the tensors inside a batch are replaced, the function is
- * called again. Where other tasks had completed the step already, this one takes over what it lacks
- * instead: the variables, and as outputs those of another task.
- * Errors: what a replica function returned, with its message and number; INVALID_ARGUMENT when
- * outputs are missing or too many, and when replicas disagree in a collective: then it names what
- * they called; FAILED_PRECONDITION for a batch of another strategy, INVALID_ARGUMENT for values of
- * another number of replicas. They are final in a job under a daemon: the job fails, and all calls
- * that follow give the same error. By hand the next step is a fresh start. UNAVAILABLE, ABORTED:
- * the daemon went away for good, or this task was replaced; CANCELLED: the job was stopped.
+/* One step: calls `function` once per local replica, each in a thread of its own (local replica
+ * 0 in the calling thread), while the other tasks do the same. `input` is a batch, which
+ * cadre_next gave; or other values, those of cadre_values_from_function or outputs of
+ * cadre_run; or NULL. Only a batch consumes samples, when it is run for the first time; with
+ * all else it is a step without samples. Values are those of this task's replicas: when a task
+ * is lost the others do the step with theirs, and those of the lost one are lost. What a task
+ * that joins has to receive is kept in a variable instead. `ret_outputs`: n_outputs places,
+ * each of which gets a value of one component; borrowed, valid until the next cadre_run; NULL
+ * after an error. May be NULL when n_outputs is 0. The step is admitted by the coordinator
+ * before its first collective. A step that fails leaves all variables as they were, and no
+ * output. When a task dies or joins, the step is done by those that are there then, with the
+ * same samples: the tensors inside a batch are replaced, the function is called again. Where
+ * other tasks had completed the step already, this one takes over what it lacks instead: the
+ * variables, and as outputs those of another task. Errors: what a replica function returned,
+ * with its message and number; INVALID_ARGUMENT when outputs are missing or too many, and when
+ * replicas disagree in a collective: then it names what they called; FAILED_PRECONDITION for a
+ * batch of another strategy, INVALID_ARGUMENT for values of another number of replicas. They
+ * are final in a job under a daemon: the job fails, and all calls that follow give the same
+ * error. By hand the next step is a fresh start. UNAVAILABLE, ABORTED: the daemon went away for
+ * good, or this task was replaced; CANCELLED: the job was stopped.
  * (tf.distribute.Strategy.run.) */
 CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_function function,
     void *user, cadre_per_replica *input, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);
@@ -157,11 +157,11 @@ CADRE_API cadre_status cadre_run(cadre_strategy *strategy, cadre_replica_functio
  *     cadre_run_arguments(strategy, step, &model, arguments, 2, 1, &loss);
  *
  * `arguments`: n_arguments, borrowed; NULL and 0 as without any. One batch may be among them, also
- * in parts (cadre_values_named), and is fed once. Batches of two datasets cannot be, since a step
- * of the ledger is one of one dataset: INVALID_ARGUMENT. Put them together before they are
+ * in parts (cadre_values_named), and is consumed once. Batches of two datasets cannot be, since a
+ * step of the ledger is one of one dataset: INVALID_ARGUMENT. Put them together before they are
  * distributed: cadre_dataset_zip. INVALID_ARGUMENT, too, for an argument that has both or none of
- * its two, and for more than CADRE_ELEMENT_TENSORS_MAX inputs.
- * (tf.distribute.Strategy.run with args and kwargs.) */
+ * its two, and for more than CADRE_ELEMENT_TENSORS_MAX inputs. (tf.distribute.Strategy.run with
+ * args and kwargs.) */
 CADRE_API cadre_status cadre_run_arguments(cadre_strategy *strategy,
     cadre_replica_function function, void *user, const cadre_argument arguments[],
     uint32_t n_arguments, uint32_t n_outputs, cadre_per_replica *ret_outputs[]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values out of a checkpoint, into a job that begins anew. (tf.train.Checkpoint.restore and the
- * status that it returns.)
+ * Values out of a checkpoint, into a job that begins from the start. (tf.train.Checkpoint.restore
+ * and the status that it returns.)
  *
  *     cadre_restore(strategy, "pretrained", &found);        the newest whole one in that folder
  *       variables that are there      have their values when it returns
@@ -67,9 +67,9 @@ typedef enum cadre_restore_match {
     CADRE_RESTORED_CONSUMED     /* that, and all that it holds was taken (assert_consumed) */
 } cadre_restore_match;
 
-/* How the newest cadre_restore stands with the variables that there are now; `ret_result` may be
- * NULL. FAILED_PRECONDITION: it is not as `match` wants it, and what is left is named; `ret_result`
- * is filled in all the same; or there was no cadre_restore. What was passed over is as wanted. Any
+/* How the newest cadre_restore matches the variables that there are now; `ret_result` may be NULL.
+ * FAILED_PRECONDITION: it is not as `match` requires, and what is left is named; `ret_result` is
+ * filled in all the same; or there was no cadre_restore. What was passed over is as wanted. Any
  * time; cross-replica context, no collective. (The asserts of the status that
  * tf.train.Checkpoint.restore returns.) */
 CADRE_API cadre_status cadre_restored(

@@ -28,9 +28,9 @@
  *
  * Errors. INVALID_ARGUMENT: shapes or types that do not fit, a scalar variable, truth values or
  * strings (but for update), a division of integers by 0, an index outside of [0, rows), which is
- * named and which in replica context all replicas hear of. UNIMPLEMENTED: a variable that is
- * combined when read; min, max and update with SUM or MEAN, which would need an order of the
- * replicas. FAILED_PRECONDITION as for assignments. In replica context a failure fails the step. */
+ * named; in replica context all replicas get the error. UNIMPLEMENTED: a variable that is combined
+ * when read; min, max and update with SUM or MEAN, which would need an order of the replicas.
+ * FAILED_PRECONDITION as for assignments. In replica context a failure fails the step. */
 #ifndef CADRE_SCATTER_H
 #define CADRE_SCATTER_H
 

@@ -16,14 +16,14 @@
  *                                       _local_results
  *     writes are done on the servers    cadre_variable_assign, _assign_literal, _scatter (ADD, SUB,
  *                                       UPDATE), cadre_variable_push
- *     what needs the elements in this   FAILED_PRECONDITION, which says what to call instead:
+ *     what needs the elements in this   FAILED_PRECONDITION, which names what to call instead:
  *     process, or a step                cadre_variable_read, _write, _assign_values, _update, and
  *                                       cadre_destinations
  *     slots of optimizers are read      cadre_optimizer_slot; all writes of them are refused
  *
  * A write is a *push*: one request to each of the variable's servers, which returns when all have
  * applied it, at once, also in a step of cadre_run, and no step undoes it. Each push of a closure
- * is applied once, however often it is sent or the closure is run again: pushes are told apart by
+ * is applied once, however often it is sent or the closure is run again: pushes are identified by
  * the closure and their order in it, so a closure makes the same pushes each time it runs, in the
  * same order, by one thread. One that a failure cut off may have been applied in some blocks of
  * rows; sent again, the rest is.
@@ -83,18 +83,18 @@ typedef struct cadre_push_options {
     double rate;
     /* Asynchronous, with a bound: refused with ABORTED when `staleness` or more pushes were applied
      * to a shard since this closure, or outside of closures this thread, read it last (0 means no
-     * bound, 1 that none may lie between); shards that were not read are not asked, and
+     * bound, 1 that none may lie between); shards that were not read are not contacted, and
      * FAILED_PRECONDITION when nothing was. The closure then reads again, and its next push is that
      * one once more: shards that had not refused it pass it over, so each shard applies one of the
      * attempts. (Outside of closures a retry is another push.) */
     uint64_t staleness;
     /* Synchronous, without a bound: `contributions` pushes of `step` (from 0) are averaged (added:
      * of CADRE_ASSIGN_ADD), and applied as one when all are there. Returns when this one is
-     * counted; who wants to see the step reads with cadre_read_options.step = step + 1. A push
-     * waits until the steps before its own are complete. All contributions of a step agree in kind,
-     * number and rate (INVALID_ARGUMENT); FAILED_PRECONDITION: the step is over, or has all of
-     * them. Of rows: those that no contribution names do not change; the mean is by
-     * `contributions`, also of rows that few of them name. */
+     * counted; to see the step, read with cadre_read_options.step = step + 1. A push waits until
+     * the steps before its own are complete. All contributions of a step agree in kind, number and
+     * rate (INVALID_ARGUMENT); FAILED_PRECONDITION: the step is over, or has all of them. Of rows:
+     * those that no contribution names do not change; the mean is by `contributions`, also of rows
+     * that few of them name. */
     uint32_t contributions;
     uint64_t step;
     /* Of the whole: is filled with what the variable is afterwards, by the same request; of its
@@ -118,7 +118,7 @@ CADRE_API cadre_status cadre_variable_push(cadre_replica *replica, cadre_variabl
     const cadre_push_options *options);
 
 /* On the chief, while no closure is scheduled or runs, after a batch that failed, or to number
- * steps anew: `step` is the next one. What was contributed to one that is not complete is dropped.
+ * steps again: `step` is the next one. What was contributed to one that is not complete is dropped.
  * A shard that has had all of `step` (and no step behind it) keeps it and passes its pushes over,
  * so that a step that is taken again is applied once to each shard, which then may be of two
  * attempts. FAILED_PRECONDITION: not on the chief; a variable in this process. */

@@ -2,7 +2,7 @@
  * Sources of datasets: memory, files, the program's own functions.
  *
  * Building one copies its arguments and looks at files as little as it can; records are read when
- * they are asked for. A file that is missing, cut short or damaged is an error that names the file
+ * they are requested. A file that is missing, cut short or damaged is an error that names the file
  * and the offset; it comes out where the dataset is read. Samples have numbers, in the order in
  * which the source holds them. */
 #ifndef CADRE_SOURCES_H
@@ -125,11 +125,11 @@ typedef struct cadre_fixed_length_options {
 } cadre_fixed_length_options;
 
 /* Records of a fixed size, file after file, each as [record_bytes / bytes of one element] of the
- * type. The files' sizes are read here, the records when asked for. A file whose size is not
- * header + footer + a whole number of records is DATA_LOSS; with every_bytes what is left over at
- * its end, too little for one more record, is left out instead, and no record goes from one file
- * into the next. Samples are the records, each with all of its bytes. INVALID_ARGUMENT: sizes that
- * cannot be; a type that is no number. `options` may be NULL. Indexable.
+ * type. The files' sizes are read here, the records when requested. A file whose size is not header
+ * + footer + a whole number of records is DATA_LOSS; with every_bytes what is left over at its end,
+ * too little for one more record, is left out instead, and no record goes from one file into the
+ * next. Samples are the records, each with all of its bytes. INVALID_ARGUMENT: sizes that cannot
+ * be; a type that is no number. `options` may be NULL. Indexable.
  * (tf.data.FixedLengthRecordDataset, tf.io.decode_raw.)
  *
  * Files of tokens, of which each record of T + 1 has the T that are given and the T that follow:
@@ -143,8 +143,8 @@ CADRE_API cadre_dataset *cadre_dataset_fixed_length(const char *const paths[], s
     int64_t record_bytes, const cadre_fixed_length_options *options);
 
 /* The rows of an array saved by numpy (format 1.0 or 2.0, little endian, C order): element i has
- * shape[1:]. The header is read here, the rows when asked for. A file cut short is DATA_LOSS and
- * says what it should hold. Indexable; features and labels of two files are zipped. */
+ * shape[1:]. The header is read here, the rows when requested. A file cut short is DATA_LOSS, which
+ * names what it should hold. Indexable; features and labels of two files are zipped. */
 CADRE_API cadre_dataset *cadre_dataset_npy(const char *path);
 
 /* --- the files of a list of names --- */

@@ -12,10 +12,10 @@ extern "C" {
 /* The canonical gRPC codes with gRPC's numbers (grpc/status.h), as TensorFlow's errors use them. */
 typedef enum cadre_status {
     CADRE_OK = 0,
-    CADRE_CANCELLED = 1,           /* somebody asked for it to stop */
+    CADRE_CANCELLED = 1,           /* the caller or the job cancelled it */
     CADRE_UNKNOWN = 2,             /* a foreign code that has no better translation */
     CADRE_INVALID_ARGUMENT = 3,    /* wrong whatever the state of the system is */
-    CADRE_DEADLINE_EXCEEDED = 4,   /* somebody did not come in time */
+    CADRE_DEADLINE_EXCEEDED = 4,   /* a deadline passed before the answer */
     CADRE_NOT_FOUND = 5,           /* the named thing does not exist */
     CADRE_ALREADY_EXISTS = 6,      /* the name is taken */
     CADRE_PERMISSION_DENIED = 7,   /* the caller is known and may not */
@@ -44,7 +44,7 @@ CADRE_API const char *cadre_error_message(void);
 #define CADRE_CHECK(call) cadre_check((call), #call, __FILE__, __LINE__)
 CADRE_API void cadre_check(cadre_status status, const char *call, const char *file, int line);
 
-/* For functions that themselves return a cadre_status: hands a failure to the caller. What the
+/* For functions that themselves return a cadre_status: returns a failure to the caller. What the
  * function holds by then is given back by itself where cadre/at_exit.h says so. */
 #define CADRE_TRY(call)                                                                            \
     do {                                                                                           \

@@ -108,11 +108,11 @@ CADRE_API cadre_status cadre_strategy_multi_worker_mirrored(
  * that were not retained; and its scopes. Nothing is saved. A job whose tasks all do this instead
  * of cadre_finish has succeeded; where only some do, they have failed. NULL and one that has ended
  * do nothing; nor does a call while another one with the strategy has not returned (a step, an
- * update), or in a closure, and cadre_error_message tells of it. */
+ * update), or in a closure, and cadre_error_message has the reason. */
 CADRE_API void cadre_strategy_release(cadre_strategy *strategy);
 
 /* The next four may be called from any context and thread. Of NULL, and of a strategy that has
- * ended, they say 0 and false. */
+ * ended, they return 0 and false. */
 
 /* Replicas of the whole job, as it is now; of a task that has not joined yet: as it would be with
  * it. With parameter servers: those of one worker, which is how many run a step of a closure.
@@ -147,9 +147,9 @@ typedef enum cadre_device_list {
 CADRE_API cadre_status cadre_strategy_devices(const cadre_strategy *strategy,
     cadre_device_list which, const char *const **ret_devices, uint32_t *ret_count);
 
-/* Prints for people what the strategy is made of, as it is now: its kind, the replicas of the whole
- * job, the tasks and which one this is, the devices of this task's replicas, how replicas meet, and
- * the position:
+/* Prints what the strategy is made of, as it is now: its kind, the replicas of the whole job, the
+ * tasks and which one this is, the devices of this task's replicas, how replicas meet, and the
+ * position:
  *
  *     MirroredStrategy: 2 replicas in sync, in 1 task
  *       replica 0: /job:localhost/replica:0/task:0/device:CPU:0
@@ -187,12 +187,12 @@ CADRE_API cadre_status cadre_strategy_set(cadre_strategy *strategy);
  *
  * The default strategy is one replica on CPU:0 of this process, by itself whatever job the process
  * is a task of, so that a function which is written for a strategy can be called without one:
- * cadre_run calls it once, reductions give the value back, and distributed datasets are the
- * pipeline's own batches. Variables that are created with it are regular ones. It saves nothing,
- * goes on from nothing, and ends with the process: it is not to be released, and counts neither as
- * the only strategy that lives nor among the 64.
- * NULL, and cadre_error_message says why: before cadre_init, in a plain program (cadre/plain.h),
- * without memory. (tf.distribute.get_strategy, has_strategy.) */
+ * cadre_run calls the function once, reductions give the value back, and distributed datasets are
+ * the pipeline's own batches. Variables that are created with it are regular ones. It saves
+ * nothing, goes on from nothing, and ends with the process: it is not to be released, and counts
+ * neither as the only open strategy nor among the 64. NULL, and cadre_error_message says why:
+ * before cadre_init, in a plain program (cadre/plain.h), without memory.
+ * (tf.distribute.get_strategy.) */
 CADRE_API cadre_strategy *cadre_strategy_current(void);
 CADRE_API bool cadre_has_strategy(void);
 

@@ -47,12 +47,12 @@ typedef struct cadre_string {
 
 typedef struct cadre_tensor cadre_tensor;
 
-/* What several tensors beside each other are together; the last of them tells (cadre/composite.h).
- */
+/* What several tensors beside each other are together; the last of them carries the mark
+ * (cadre/composite.h). */
 typedef enum cadre_composite {
     CADRE_COMPOSITE_NONE = 0,
-    CADRE_COMPOSITE_RAGGED, /* values, row splits: the row splits tell */
-    CADRE_COMPOSITE_SPARSE  /* indices, values, dense shape: the dense shape tells */
+    CADRE_COMPOSITE_RAGGED, /* values, row splits: marked at the row splits */
+    CADRE_COMPOSITE_SPARSE  /* indices, values, dense shape: marked at the dense shape */
 } cadre_composite;
 
 /* Bytes of one element; 0 for CADRE_DTYPE_NONE and numbers outside the enum. */
@@ -94,7 +94,7 @@ typedef void (*cadre_release_function)(void *data, void *user);
 CADRE_API cadre_status cadre_tensor_over(cadre_dtype dtype, uint32_t rank, const int64_t *dims,
     void *data, cadre_release_function release, void *user, cadre_tensor **ret_tensor);
 
-/* Scalars (rank 0). */
+/* A scalar (rank 0) of CADRE_F32, the caller's to release. On error *ret_tensor is NULL. */
 CADRE_API cadre_status cadre_tensor_from_f32(float value, cadre_tensor **ret_tensor);
 CADRE_API cadre_status cadre_tensor_from_f64(double value, cadre_tensor **ret_tensor);
 CADRE_API cadre_status cadre_tensor_from_i64(int64_t value, cadre_tensor **ret_tensor);
@@ -118,10 +118,10 @@ CADRE_API cadre_tensor *cadre_tensor_retain(cadre_tensor *tensor);
 /* Gives one reference back; the last one frees. NULL is allowed. A release of one of which the
  * program holds no reference (an input, an output that cadre_run took, one of cadre_local_results)
  * does nothing but print a warning and leave the reason in cadre_error_message, as long as the
- * tensor lives; of one that is gone nothing is known. */
+ * tensor lives; of one that was freed it is undefined. */
 CADRE_API void cadre_tensor_release(cadre_tensor *tensor);
 
-/* --- looking at them. None fails; of NULL they say 0, NULL and CADRE_DTYPE_NONE. --- */
+/* --- looking at them. None fails; of NULL they return 0, NULL and CADRE_DTYPE_NONE. --- */
 
 CADRE_API cadre_dtype cadre_tensor_dtype(const cadre_tensor *tensor);
 CADRE_API uint32_t cadre_tensor_rank(const cadre_tensor *tensor);
@@ -164,7 +164,7 @@ CADRE_API const void *cadre_tensor_const_data(const cadre_tensor *tensor);
  * is no scalar with 8 digits behind the point at most; in columns; in lines of 75 characters; of
  * more than 1000 elements the first and last three along each dimension, with `...` between. A
  * tensor on a GPU is copied to the host, and waited for. Any context and thread.
- * RESOURCE_EXHAUSTED: no memory for the text; what the system says when `file` does not take it.
+ * RESOURCE_EXHAUSTED: no memory for the text; the system's error when `file` does not take it.
  * (print.) */
 CADRE_API cadre_status cadre_tensor_print(const cadre_tensor *tensor, FILE *file);
 

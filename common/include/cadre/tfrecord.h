@@ -20,10 +20,10 @@ extern "C" {
 
 typedef struct cadre_tfrecord_writer cadre_tfrecord_writer;
 
-/* Begins a file. It is written under another name beside `path` and gets that name, replacing what
- * had it, when it is closed: nobody sees half of it. On success *ret_writer is the caller's to
- * close or release; on error it is NULL. INVALID_ARGUMENT, or what the system says of the folder.
- */
+/* Begins a file. It is written under another name beside `path` and gets that name, replacing
+ * what had it, when it is closed: no reader sees half of it. On success *ret_writer is the
+ * caller's to close or release; on error it is NULL. INVALID_ARGUMENT, or the system's error of
+ * the folder. */
 CADRE_API cadre_status cadre_tfrecord_writer_create(
     const char *path, cadre_compression compression, cadre_tfrecord_writer **ret_writer);
 

@@ -16,10 +16,10 @@ extern "C" {
 #define CADRE_PARALLEL_AUTO  ((int32_t)-1) /* one thread per processor */
 
 /* --- functions of the program. They get one element, borrowed, and may be called from several
- * threads at once and for more elements than are fed, so they must depend on it alone
- * (random numbers of their own: cadre_random_for_element, in cadre/random.h). On failure
- * they return a status, and say why with cadre_fail (cadre/program.h) or by the public function
- * that failed; that fails the reading. `user` outlives the dataset. --- */
+ * threads at once and for more elements than are consumed, so they must depend on it alone (random
+ * numbers of their own: cadre_random_for_element, in cadre/random.h). On failure they return a
+ * status, and say why with cadre_fail (cadre/program.h) or by the public function that failed; that
+ * fails the reading. `user` outlives the dataset. --- */
 
 /* Makes `ret_out` of `in`. `ret_out` is empty and must be given one reference of each tensor (also
  * one retained from `in`; do not write to the tensors of `in`). What was put into it before a
@@ -43,9 +43,9 @@ typedef cadre_status (*cadre_reduce_function)(
 
 typedef struct cadre_map_options {
     /* What the function returns, checked on each call; dims may be CADRE_DIMENSION_ANY. Its names
-     * are those of the components; row splits and dense shapes say so in `composite`. NULL: found
-     * by calling the function for the first two elements, when it is first needed; sizes that first
-     * differ later must be declared. Copied. */
+     * are those of the components; row splits and dense shapes are marked in `composite`. NULL:
+     * found by calling the function for the first two elements, when it is first needed; sizes that
+     * first differ later must be declared. Copied. */
     const cadre_element_spec *output;
     int32_t parallel; /* calls at a time; 0 and 1: one; or CADRE_PARALLEL_AUTO */
     bool unordered;   /* whatever is done first comes first, in plain reading; distributed input
@@ -76,7 +76,7 @@ CADRE_API cadre_dataset *cadre_dataset_enumerate(cadre_dataset *data, int64_t st
  * shortest. The first one's samples are those that are counted. Names are those of a tuple: of the
  * second dataset '1', or '1/image', or '1/0' and '1/1' where several have none.
  *
- * This is how a step is fed two datasets: zipped, then distributed, they are one stream of the
+ * This is how a step consumes two datasets: zipped, then distributed, they are one stream of the
  * ledger, whose epochs have zip's length, and whose batches cadre_values_named takes apart. Batches
  * side by side may differ in their rows under CADRE_SHARD_DATA, where each is cut by its own.
  * (tf.data.Dataset.zip; zip of two distributed datasets.) */
@@ -84,17 +84,17 @@ CADRE_API cadre_dataset *cadre_dataset_zip(cadre_dataset *const datasets[], size
 
 /* Keeps the elements at hand: the first complete iteration stores them, later ones, of any epoch,
  * read the store. What comes before it is read as epoch 0 in each epoch, so that what is stored
- * does not depend on who reads first. `path` NULL: in memory (RESOURCE_EXHAUSTED before there is
- * none left). Else in files beginning with `path`, in a folder that exists, which a later program
- * finds again; they are replaced when they do not fit the pipeline, which cannot tell that a
- * function of the program has changed, and DATA_LOSS says what to remove when they are damaged. Of
- * several processes with one path one writes them; workers whose pipelines differ need paths of
+ * does not depend on which task reads first. `path` NULL: in memory (RESOURCE_EXHAUSTED before
+ * there is none left). Else in files beginning with `path`, in a folder that exists, which a later
+ * program finds again; they are replaced when they do not fit the pipeline, which cannot tell that
+ * a function of the program has changed, and DATA_LOSS says what to remove when they are damaged.
+ * Of several processes with one path one writes them; workers whose pipelines differ need paths of
  * their own. (tf.data.Dataset.cache.) */
 CADRE_API cadre_dataset *cadre_dataset_cache(cadre_dataset *data, const char *path);
 
 /* --- fewer, more, in another order --- */
 
-/* The elements for which `function` says so. Not indexable. (tf.data.Dataset.filter.) */
+/* The elements for which `function` gives true. Not indexable. (tf.data.Dataset.filter.) */
 CADRE_API cadre_dataset *cadre_dataset_filter(
     cadre_dataset *data, cadre_filter_function function, void *user);
 
@@ -114,8 +114,8 @@ typedef struct cadre_shuffle_options {
 CADRE_API cadre_dataset *cadre_dataset_shuffle(
     cadre_dataset *data, int64_t buffer_size, uint64_t seed, const cadre_shuffle_options *options);
 
-/* The first `count` elements, all but the first `count`; count >= 0, and may be more than there
- * are. Keep indexability. (tf.data.Dataset.take, skip.) */
+/* The first `count` elements; count >= 0, and may be more than there are. Keeps indexability.
+ * (tf.data.Dataset.take.) */
 CADRE_API cadre_dataset *cadre_dataset_take(cadre_dataset *data, int64_t count);
 CADRE_API cadre_dataset *cadre_dataset_skip(cadre_dataset *data, int64_t count);
 
@@ -202,7 +202,7 @@ CADRE_API cadre_dataset *cadre_dataset_unbatch(cadre_dataset *data);
  * (tf.data.Dataset.prefetch.) */
 CADRE_API cadre_dataset *cadre_dataset_prefetch(cadre_dataset *data, int64_t depth);
 
-/* Says how many elements there are, where that cannot be known: it is then the cardinality.
+/* Sets how many elements there are, where that cannot be known: it is then the cardinality.
  * FAILED_PRECONDITION, when read, if there turn out to be more or fewer.
  * (tf.data.experimental.assert_cardinality.) */
 CADRE_API cadre_dataset *cadre_dataset_assert_cardinality(cadre_dataset *data, int64_t count);

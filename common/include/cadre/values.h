@@ -21,16 +21,16 @@ extern "C" {
  * its dataset, an output of cadre_run has one. Components may have names (cadre/dataset.h). */
 typedef struct cadre_per_replica cadre_per_replica;
 
-/* One reference more, given back with release; NULL is passed through and allowed. Values that the
- * library hands out are *borrowed*: its header says until when. Retain one to keep it longer, also
- * beyond the strategy. Of one that is gone retain gives NULL, and functions that take it
- * INVALID_ARGUMENT, unless 64 others have ended since. A release of what the program holds no
- * reference of does nothing but tell people and leave the reason in cadre_error_message. Any
- * thread. */
+/* One reference more, given back with cadre_per_replica_release; NULL is passed through and
+ * allowed. Values that the library hands out are *borrowed*: the function's comment says until
+ * when. Retain one to keep it longer, also beyond the strategy. Of one that has ended retain gives
+ * NULL, and functions that take it INVALID_ARGUMENT, unless 64 others have ended since. Any
+ * thread.
+ */
 CADRE_API cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value);
 CADRE_API void cadre_per_replica_release(cadre_per_replica *value);
 
-/* How many replicas (those of this task) and components it has; of NULL 0. */
+/* How many replicas it has: those of this task; of NULL 0. */
 CADRE_API uint32_t cadre_per_replica_count(const cadre_per_replica *value);
 CADRE_API uint32_t cadre_per_replica_components(const cadre_per_replica *value);
 
@@ -55,9 +55,9 @@ typedef cadre_status (*cadre_value_function)(
 
 /* Calls `function` for each replica of this task, in order, in the calling thread; *ret_values is
  * the caller's to release. cadre_run and cadre_reduce take them. They are made once, for the ids
- * that the replicas have now, and stay with the replicas of this task: when tasks come and go, and
- * the replicas get other ids, each still has the value that was made for it. INVALID_ARGUMENT: the
- * values do not have equally many tensors, or none; else what the function returned. For
+ * that the replicas have now, and stay with the replicas of this task: when tasks join and leave,
+ * and the replicas get other ids, each still has the value that was made for it. INVALID_ARGUMENT:
+ * the values do not have equally many tensors, or none; else what the function returned. For
  * cross-replica context. (tf.distribute.Strategy.experimental_distribute_values_from_function.) */
 CADRE_API cadre_status cadre_values_from_function(cadre_strategy *strategy,
     cadre_value_function function, void *user, cadre_per_replica **ret_values);
@@ -94,7 +94,7 @@ CADRE_API cadre_status cadre_values_join(cadre_strategy *strategy, const cadre_a
  *     cadre_values_named(&batch, 1, "image", &image); // in a batch
  *
  * *ret_values is the caller's to release; it holds what it is part of, and a part of a batch feeds
- * the whole batch's samples. NOT_FOUND says which names there are; INVALID_ARGUMENT: several
+ * the whole batch's samples. NOT_FOUND lists which names there are; INVALID_ARGUMENT: several
  * components are called so. Any context and thread. (batch["image"].) */
 CADRE_API cadre_status cadre_values_named(cadre_per_replica *const values[], uint32_t n_values,
     const char *name, cadre_per_replica **ret_values);

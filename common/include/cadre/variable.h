@@ -9,7 +9,7 @@
  *     kind           components of a task    created
  *     mirrored       one per local replica   in a strategy, ON_WRITE
  *     sync on read   one per local replica   in a strategy, ON_READ
- *     aggregating    one                     with central storage, whatever is asked
+ *     aggregating    one                     with central storage, always
  *     regular        one                     outside of any strategy's scope: plain memory
  *     mirrored       one per local replica   in functions of a worker, CADRE_PLACEMENT_PER_WORKER
  *     served         none; shards, on        with parameter servers (cadre/served.h)
@@ -41,15 +41,15 @@ typedef struct cadre_partitioner cadre_partitioner; /* cadre/parameter_server.h 
  * aggregation makes of all of them: the sum, the mean, the first replica's. Cadre keeps this total
  * on every task, brought up to date at the end of each step by a collective of its own, so that
  * nothing is lost with a replica: a SUM grows by what all replicas changed theirs by in the step,
- * and stays exact whoever is lost later (integers to the last unit). MEAN and the first are of the
- * replicas that took part in the last step. The total is the state, in checkpoints too; components
- * are not: on a task that joins later they begin at 0 of a SUM, else at the total, and after a
- * restart from a checkpoint at the n-th part of a SUM. So a replica's own component says what this
- * replica did since it came, and only the total what the training did.
- * Without an aggregation there is nothing to read in cross-replica context, nor can one value be
- * assigned there (INVALID_ARGUMENT). What checkpoints hold of it, what a task that joins begins
- * with, and what the comparison of states looks at (CADRE_VERIFY_STATE, cadre/program.h) is the
- * first replica's component; those of the others are in no checkpoint. */
+ * and stays exact whichever replica is lost afterwards (integers to the last unit). MEAN and the
+ * first are of the replicas that took part in the last step. The total is the state, in checkpoints
+ * too; components are not: on a task that joins later they begin at 0 of a SUM, else at the total,
+ * and after a restart from a checkpoint at the n-th part of a SUM. So a replica's own component
+ * holds what this replica did since it joined, and only the total what the training did. Without an
+ * aggregation there is nothing to read in cross-replica context, nor can one value be assigned
+ * there (INVALID_ARGUMENT). What checkpoints hold of it, what a task that joins begins with, and
+ * what the comparison of states looks at (CADRE_VERIFY_STATE, cadre/program.h) is the first
+ * replica's component; those of the others are in no checkpoint. */
 typedef enum cadre_synchronization {
     CADRE_SYNC_AUTO = 0, /* ON_WRITE */
     CADRE_SYNC_NONE,     /* refused, as in TF */
@@ -148,55 +148,55 @@ typedef struct cadre_variable_options {
  *     in a replica function             a part of its step: all replicas call it, and the first
  *                                       time it is two collectives
  *
- * What a step creates is undone with it: when the step fails, or is done again because a task was
- * lost, the variable is gone, and created once more with its initial value. From its step on it is
- * in the state of all tasks: in checkpoints (one that was taken before has it not), compared, given
- * to who joins.
- * In a replica function the variable that an earlier run of it has created is returned, without a
- * collective; type, shape and options must be the same (INVALID_ARGUMENT), the initializer is not
- * looked at. So a function calls it in each run, and keeps no handle from one run to the next: that
- * of a step which was undone is gone (FAILED_PRECONDITION where it is used), until the variable is
- * created again. The first call for a name in one run gets `name`, the k-th "<name>_<k-1>"; these
- * are names of their own, so where cross-replica context has created a variable of such a name the
- * next is taken. It can be read and written in the step that creates it, and fails the step when it
- * fails. FAILED_PRECONDITION in the function of cadre_merge_call, in an update and in what
- * cadre_on_apply calls, and for another strategy than the replica's.
- * In cross-replica context equal names are made unique: v, v_1, v_2.
- * A task that joins a job that is under way evaluates by itself what it creates before it is let
- * in, and gets the job's values when it comes to its first step; it may create them in another
- * order, for they are matched by their final names, as they are in checkpoints. What the job has
- * and it has not created by then it holds nevertheless, whether its program creates it later or
- * never: a call in cross-replica context that would get such a name returns the variable, at once
- * and alone (checked as above). So a program that creates something late, when it has none, need
- * not know whether it has come later; one that creates something anew again and again gives each
- * another name.
- * In a job that goes on from a checkpoint nothing is evaluated before the first step: the variable
- * begins with what that holds of it (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape;
- * DATA_LOSS). What it holds and the program has not created by then stays in the job's state, as
- * that of a job does which is joined, and later checkpoints have it; but in a job with parameter
- * servers, where it may be about to be created on those.
- * After cadre_restore (cadre/restore.h) it begins with what that file holds of it, if it does: one
- * that is created late while the first task is one that has restored it.
- * `name`: 1 to 127 bytes of printable ASCII, also with its number. ALREADY_EXISTS: a registered
- * state, or something on parameter servers, stands in checkpoints under that name.
- * CADRE_STRING: with zeroed options only; it begins with empty strings, and each assignment lives
- * in host memory and in the checkpoint's manifest (16 MiB for all of them). `options` may be NULL.
- * RESOURCE_EXHAUSTED: no memory; a variable takes its bytes once per local replica, as much again
- * once it is written, and once more for checkpoints.
- * The first one, when it is created before the first step, tries whether a checkpoint can be
- * written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...) when it cannot, or when
- * tasks see different folders there: before the training, not after it.
+ * What a step creates is undone with it: when the step fails, or is done again because a
+ * task was lost, the variable does not exist, and is created once more with its initial
+ * value. From its step on it is in the state of all tasks: in checkpoints (one that was
+ * taken before has it not), compared, given to tasks that join. In a replica function the
+ * variable that an earlier run of it has created is returned, without a collective; type,
+ * shape and options must be the same (INVALID_ARGUMENT), the initializer is not looked at.
+ * So a function calls it in each run, and keeps no handle from one run to the next: that of
+ * a step which was undone has ended (FAILED_PRECONDITION where it is used), until the
+ * variable is created again. The first call for a name in one run gets `name`, the k-th
+ * "<name>_<k-1>"; these are names of their own, so where cross-replica context has created a
+ * variable of such a name the next is taken. It can be read and written in the step that
+ * creates it, and fails the step when it fails. FAILED_PRECONDITION in the function of
+ * cadre_merge_call, in an update and in what cadre_on_apply calls, and for another strategy
+ * than the replica's. In cross-replica context equal names are made unique: v, v_1, v_2. A
+ * task that joins a job that is under way evaluates by itself what it creates before it is
+ * let in, and gets the job's values when it comes to its first step; it may create them in
+ * another order, for they are matched by their final names, as they are in checkpoints. What
+ * the job has and it has not created by then it holds nevertheless, whether its program
+ * creates it later or never: a call in cross-replica context that would get such a name
+ * returns the variable, at once and alone (checked as above). So a program that creates
+ * something late, when it has none, behaves the same in a task that joins; one that creates
+ * something repeatedly gives each another name. In a job that goes on from a checkpoint
+ * nothing is evaluated before the first step: the variable begins with what that holds of it
+ * (NOT_FOUND: nothing; INVALID_ARGUMENT: another type or shape; DATA_LOSS). What it holds
+ * and the program has not created by then stays in the job's state, as that of a job does
+ * which is joined, and later checkpoints have it; but in a job with parameter servers, where
+ * it may be about to be created on those. After cadre_restore (cadre/restore.h) it begins
+ * with what that file holds of it, if it does: one that is created late while the first task
+ * is one that has restored it. `name`: 1 to 127 bytes of printable ASCII, also with its
+ * number. ALREADY_EXISTS: a registered state, or something on parameter servers, is in
+ * checkpoints under that name. CADRE_STRING: with zeroed options only; it begins with empty
+ * strings, and each assignment is in host memory and in the checkpoint's manifest (16 MiB
+ * for all of them). `options` may be NULL. RESOURCE_EXHAUSTED: no memory; a variable takes
+ * its bytes once per local replica, as much again once it is written, and once more for
+ * checkpoints. The first one, when it is created before the first step, tries whether a
+ * checkpoint can be written where it is to go and fails (NOT_FOUND, PERMISSION_DENIED, ...)
+ * when it cannot, or when tasks see different folders there: before the training, not after
+ * it.
  *
  * On parameter servers (by its placement) the chief places it, creates and fills its shards; then
  * others find it: before or between closures, after the first step too, and it is no step. Its name
  * is unique in the strategy (ALREADY_EXISTS). Random initial values are the same wherever it lies,
  * and whatever its shards are. In a job that goes on from a checkpoint it gets its value, from
  * there, whatever its shards were, or where it lay; after the first step one that the checkpoint
- * does not hold begins anew. FAILED_PRECONDITION: strings, ON_READ, a replica function;
- * INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with what a partitioner
- * gave; ALREADY_EXISTS also: what it would stand as in checkpoints is taken; RESOURCE_EXHAUSTED
- * names the server that has no room. After an error it can be created again. In a closure the call
- * finds the one that the chief has created: INVALID_ARGUMENT when that has another type or shape,
+ * does not hold begins with its initial value. FAILED_PRECONDITION: strings, ON_READ, a replica
+ * function; INVALID_ARGUMENT also: a name that begins with "cadre/", what is wrong with what a
+ * partitioner gave; ALREADY_EXISTS also: its name in checkpoints is taken; RESOURCE_EXHAUSTED names
+ * the server that has no room. After an error it can be created again. In a closure the call finds
+ * the one that the chief has created: INVALID_ARGUMENT when that has another type or shape,
  * FAILED_PRECONDITION when there is none. (tf.Variable.) */
 CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const char *name,
     cadre_dtype dtype, uint32_t rank, const int64_t *dims, const cadre_variable_options *options,
@@ -209,8 +209,8 @@ CADRE_API cadre_status cadre_variable_create(cadre_strategy *strategy, const cha
 CADRE_API cadre_status cadre_variable_find(
     const cadre_strategy *strategy, const char *name, cadre_variable **ret_variable);
 
-/* Any context and thread. Of NULL, and of one that ended with its strategy, they say "",
- * CADRE_DTYPE_NONE, 0 and NULL. */
+/* The name, borrowed for as long as the strategy. This and the five below: any context and thread;
+ * of NULL, and of one that ended with its strategy: "", CADRE_DTYPE_NONE, 0 and NULL. */
 CADRE_API const char *cadre_variable_name(const cadre_variable *variable);
 CADRE_API cadre_dtype cadre_variable_dtype(const cadre_variable *variable);
 CADRE_API uint32_t cadre_variable_rank(const cadre_variable *variable);
@@ -219,7 +219,7 @@ CADRE_API int64_t cadre_variable_count(const cadre_variable *variable); /* eleme
 CADRE_API cadre_kind cadre_variable_kind(const cadre_variable *variable);
 
 /* Whether it was created in the scope of this strategy; of the default strategy: in none, so that
- * it is regular. False of one that is gone, and of NULL. Any context.
+ * it is regular. False of one that has ended, and of NULL. Any context.
  * (tf.distribute.StrategyExtended.variable_created_in_scope.) */
 CADRE_API bool cadre_variable_created_in_scope(
     const cadre_strategy *strategy, const cadre_variable *variable);
@@ -254,7 +254,7 @@ CADRE_API void cadre_variable_release(cadre_variable *variable);
  * CADRE_STRING an array of cadre_string, valid until it is assigned. NULL only for a variable that
  * is NULL, or ended with its strategy, or in a step is of another strategy than that, or in
  * cross-replica context is ON_READ without aggregation, or when no copy can be made of one on a
- * GPU, or it lies on parameter servers (use cadre_variable_value): the error says which. */
+ * GPU, or it lies on parameter servers (use cadre_variable_value): the error names which. */
 CADRE_API const void *cadre_variable_read(
     const cadre_replica *replica, const cadre_variable *variable);
 

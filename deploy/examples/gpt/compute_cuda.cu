@@ -212,7 +212,7 @@ static void cuda_zero(struct compute *compute, int64_t count, float *values)
     }
 }
 
-/* --- its life --- */
+/* --- creating and ending --- */
 
 static void cuda_close(struct compute *compute)
 {

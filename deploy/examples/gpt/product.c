@@ -65,16 +65,16 @@ static multiply_function multiply_here(void)
 
 /* Panels of `width` lines along the depth: packed[panel][k][line], with zeros where there are no
  * lines. A line lies `line_step` from the next, its elements `depth_step` apart. */
-static void pack(const float *from, int64_t lines, int64_t line_step, int64_t depth,
+static void pack(const float *from, int64_t rows, int64_t row_step, int64_t depth,
     int64_t depth_step, int64_t width, float *packed)
 {
-    for (int64_t first = 0; first < lines; first += width, packed += width * depth) {
-        const int64_t count = least(width, lines - first);
-        const float *panel = from + first * line_step;
+    for (int64_t first = 0; first < rows; first += width, packed += width * depth) {
+        const int64_t count = least(width, rows - first);
+        const float *panel = from + first * row_step;
         for (int64_t k = 0; k < depth; k++) {
             float *to = packed + k * width;
             for (int64_t i = 0; i < count; i++) {
-                to[i] = panel[i * line_step + k * depth_step];
+                to[i] = panel[i * row_step + k * depth_step];
             }
             for (int64_t i = count; i < width; i++) {
                 to[i] = 0;

@@ -62,11 +62,11 @@ static bool read_number(const struct number *number, const char *text, struct se
             number->whole ? " whole" : "", number->least, number->most);
         return false;
     }
-    char *place = (char *)settings + number->offset;
+    char *field = (char *)settings + number->offset;
     if (number->whole) {
-        memcpy(place, &(int64_t){(int64_t)value}, sizeof(int64_t));
+        memcpy(field, &(int64_t){(int64_t)value}, sizeof(int64_t));
     } else {
-        memcpy(place, &(float){(float)value}, sizeof(float));
+        memcpy(field, &(float){(float)value}, sizeof(float));
     }
     return true;
 }

@@ -48,7 +48,7 @@ cadre_status space_pass(cadre_replica *replica, const struct model *model, struc
 /* Measures the ceiling: for a fifth of a second, products of large matrices. */
 cadre_status space_measure(cadre_replica *replica, struct space *space);
 
-/* Seconds, of a clock that nobody sets. */
+/* Seconds, of the monotonic clock. */
 double now_s(void);
 
 #endif

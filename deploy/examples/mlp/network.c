@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const part_names[PARTS] = {"weights", "biases"};
+static const char *const part_names[PARAMETERS] = {"weights", "biases"};
 
 static blasint size(int64_t count)
 {
@@ -23,7 +23,7 @@ cadre_status network_create(cadre_strategy *strategy, const struct preset *prese
         const cadre_variable_options drawn = {
             .initializer = {
                 .kind = CADRE_INITIALIZER_UNIFORM, .low = -span, .high = span, .seed = seed}};
-        for (int part = 0; part < PARTS; part++) {
+        for (int part = 0; part < PARAMETERS; part++) {
             char name[32];
             char momentum[48];
             snprintf(name, sizeof name, "layer%d/%s", layer + 1, part_names[part]);
@@ -55,7 +55,7 @@ cadre_status workspace_create(const struct network *network, struct workspace *r
     cadre_status status = cadre_tensor_create(CADRE_F32, 0, NULL, &ret_space->loss);
     for (int layer = 0; layer < LAYERS && status == CADRE_OK; layer++) {
         const int64_t count = preset->batch * preset->widths[layer + 1];
-        for (int part = 0; part < PARTS && status == CADRE_OK; part++) {
+        for (int part = 0; part < PARAMETERS && status == CADRE_OK; part++) {
             const cadre_variable *of = network->values[layer][part];
             status = cadre_tensor_create(CADRE_F32, cadre_variable_rank(of),
                 cadre_variable_dims(of), &ret_space->slopes[layer][part]);
@@ -76,7 +76,7 @@ cadre_status workspace_create(const struct network *network, struct workspace *r
 void workspace_free(struct workspace *space)
 {
     for (int layer = 0; layer < LAYERS; layer++) {
-        for (int part = 0; part < PARTS; part++) {
+        for (int part = 0; part < PARAMETERS; part++) {
             cadre_tensor_release(space->slopes[layer][part]);
         }
         free(space->outputs[layer]);
@@ -215,7 +215,7 @@ static void descend(float *restrict values, float *restrict momenta, const float
 void network_update(struct network *network, cadre_replica *replica, const struct workspace *space)
 {
     for (int layer = 0; layer < LAYERS; layer++) {
-        for (int part = 0; part < PARTS; part++) {
+        for (int part = 0; part < PARAMETERS; part++) {
             cadre_variable *variable = network->values[layer][part];
             float *values = cadre_variable_write(replica, variable);
             float *momenta = cadre_variable_write(replica, network->momenta[layer][part]);

@@ -15,12 +15,12 @@
 #include "settings.h"
 
 /* What a layer learns: its weights [in, out] and its biases [out]. */
-enum { WEIGHTS, BIASES, PARTS };
+enum { WEIGHTS, BIASES, PARAMETERS };
 
 struct network {
     const struct preset *preset;
-    cadre_variable *values[LAYERS][PARTS];
-    cadre_variable *momenta[LAYERS][PARTS];
+    cadre_variable *values[LAYERS][PARAMETERS];
+    cadre_variable *momenta[LAYERS][PARAMETERS];
     float learning_rate;
     float momentum;
 };
@@ -29,7 +29,7 @@ struct workspace {
     const float *activations[LAYERS + 1]; /* the first: the images themselves */
     float *outputs[LAYERS];               /* room for activations[1] and on */
     float *errors[LAYERS];
-    cadre_tensor *slopes[LAYERS][PARTS];
+    cadre_tensor *slopes[LAYERS][PARAMETERS];
     cadre_tensor *loss; /* scalar: the mean over the global batch, of this replica's rows */
     int64_t rows;
 };
@@ -41,7 +41,9 @@ cadre_status network_create(cadre_strategy *strategy, const struct preset *prese
 /* Room for up to a whole global batch. Called in a replica function, so that the gradients lie
  * where other tasks of the host find them. Kept for all steps. */
 cadre_status workspace_create(const struct network *network, struct workspace *ret_space);
-void workspace_free(struct workspace *space); /* a zeroed one is allowed */
+
+/* Frees it; a zeroed one is allowed. */
+void workspace_free(struct workspace *space);
 
 /* From images [rows, pixels] to the scores of the classes, in outputs[LAYERS - 1]. */
 void network_forward(const struct network *network, const cadre_replica *replica,

@@ -9,7 +9,7 @@
 
 enum { LAYERS = 3 };
 
-/* A network and what it is fed. */
+/* A network and its input. */
 struct preset {
     const char *name;
     int64_t widths[LAYERS + 1]; /* pixels, hidden, hidden, classes */

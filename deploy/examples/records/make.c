@@ -61,7 +61,7 @@ static cadre_status write_records(
     return CADRE_OK;
 }
 
-/* A file appears when it is whole: nobody ever reads half of it. */
+/* A file appears when it is whole: no reader gets half of it. */
 static cadre_status write_file(
     const struct making *making, const char *path, cadre_iterator *images, int64_t count)
 {

@@ -19,9 +19,9 @@ static cadre_status predict_step(
     const int64_t *numbers = cadre_tensor_const_data(inputs[2]);
     for (int64_t row = 0; row < cadre_tensor_rows(inputs[0]); row++) {
         float odds[CLASSES];
-        int64_t place = numbers[row] % PREDICT_BATCH;
-        digits[place] = model_classify(user, replica, images + row * PIXELS, odds);
-        marks[place] = numbers[row] + 1;
+        int64_t slot = numbers[row] % PREDICT_BATCH;
+        digits[slot] = model_classify(user, replica, images + row * PIXELS, odds);
+        marks[slot] = numbers[row] + 1;
     }
     return CADRE_OK;
 }
@@ -29,14 +29,14 @@ static cadre_status predict_step(
 /* Puts a batch's results where they belong. */
 static cadre_status put(const int64_t *digits, const int64_t *marks, struct predictions *into)
 {
-    for (int64_t place = 0; place < PREDICT_BATCH; place++) {
-        if (marks[place] > PREDICTIONS_MAX) {
+    for (int64_t slot = 0; slot < PREDICT_BATCH; slot++) {
+        if (marks[slot] > PREDICTIONS_MAX) {
             return cadre_fail(CADRE_RESOURCE_EXHAUSTED,
                 "record %" PRId64 " is one too many; there is room for %d predictions",
-                marks[place] - 1, PREDICTIONS_MAX);
+                marks[slot] - 1, PREDICTIONS_MAX);
         }
-        if (marks[place] > 0) {
-            into->digits[marks[place] - 1] = (char)('0' + digits[place]);
+        if (marks[slot] > 0) {
+            into->digits[marks[slot] - 1] = (char)('0' + digits[slot]);
             into->count++;
         }
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Predictions for a whole set, in the set's order, whoever made which. */
+ * Predictions for a whole set, in the set's order, whichever task made them. */
 #ifndef RECORDS_PREDICT_H
 #define RECORDS_PREDICT_H
 

@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- * A generated click log: nobody clicked on anything. What was shown to whom is eight numbers, one
- * of each field (user, item, shop, ...); few of them are frequent and most are rare, as in real
- * logs. Whether it was clicked is drawn from a hidden truth, which a model can come near and not
- * beat. */
+/* SPDX-License-Identifier: Apache-2.0 A generated click log. Each
+ * impression is eight numbers, one of each field (user, item, shop, ...);
+ * few of them are frequent and most are rare, as in real logs. Whether it
+ * was clicked is drawn from a hidden truth, which a model can come near and
+ * not beat. */
 #ifndef RECSYS_CLICKS_H
 #define RECSYS_CLICKS_H
 

@@ -7,15 +7,15 @@
 int ids_create(struct ids *ids, size_t all)
 {
     ids->different = malloc(all * sizeof *ids->different);
-    ids->place = malloc(all * sizeof *ids->place);
+    ids->indices = malloc(all * sizeof *ids->indices);
     ids->count = 0;
-    return ids->different != NULL && ids->place != NULL ? 0 : -1;
+    return ids->different != NULL && ids->indices != NULL ? 0 : -1;
 }
 
 void ids_free(struct ids *ids)
 {
     free(ids->different);
-    free(ids->place);
+    free(ids->indices);
 }
 
 static int compare(const void *a, const void *b)
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static uint32_t place_of(const struct ids *ids, int64_t id)
+static uint32_t index_of(const struct ids *ids, int64_t id)
 {
     size_t low = 0;
     size_t high = ids->count;
@@ -51,6 +51,6 @@ void ids_sort(struct ids *ids, const int64_t *given, size_t all)
         }
     }
     for (size_t i = 0; i < all; i++) {
-        ids->place[i] = place_of(ids, given[i]);
+        ids->indices[i] = index_of(ids, given[i]);
     }
 }

@@ -38,7 +38,7 @@ void machine_free(struct machine *machine)
 
 static const float *row_of(const struct machine *machine, int64_t sample, int field)
 {
-    return machine->rows + (size_t)machine->ids.place[sample * FIELDS + field] * WIDTH;
+    return machine->rows + (size_t)machine->ids.indices[sample * FIELDS + field] * WIDTH;
 }
 
 /* Of a sample: what its rows come to in each column. */

@@ -78,7 +78,7 @@ static cadre_status train(cadre_closure *closure, cadre_tensor *outputs[], void 
     return cadre_tensor_from_f64(loss / rows, &outputs[0]);
 }
 
-/* On samples that nobody trains with. *ret_best: what the truth itself comes to. */
+/* On samples of no training batch. *ret_best: the loss of the truth itself. */
 static cadre_status test(const struct settings *settings, double *ret_loss, double *ret_best)
 {
     struct machine machine;

@@ -25,7 +25,7 @@ struct followed {
     int *failed;
 };
 
-/* Called at once, and at each change. What it is told dies when it returns. */
+/* Called at once, and at each change. The status is borrowed until it returns. */
 static bool on_job(const cadre_job *job, void *user)
 {
     struct followed *followed = user;
@@ -86,8 +86,8 @@ static int loop(cadre_client *client, int interrupts, const int *left)
             return 0; /* closing the client ends what is left */
         }
         if (polled[2].revents != 0) {
-            char line[256];
-            if (read(STDIN_FILENO, line, sizeof line) <= 0) {
+            char typed[256];
+            if (read(STDIN_FILENO, typed, sizeof typed) <= 0) {
                 return 0;
             }
         }

@@ -52,7 +52,7 @@ static void *cancel_on_interrupt(void *user)
         fprintf(stderr, "%s\n", cadre_error_message());
     }
     cadre_client_release(client);
-    sigwait(signals, &number); /* the main thread sees the job's end; unless nobody waits for it */
+    sigwait(signals, &number); /* the main thread sees the job's end, if it waits for it */
     _exit(130);
 }
 
@@ -69,7 +69,7 @@ static void watch_for_interrupts(const struct wish *wish, sigset_t *signals)
     }
 }
 
-/* ---- what is told meanwhile ---- */
+/* ---- reports while the job runs ---- */
 
 /* Only what the coordinator does not have is uploaded: the second time this says nothing. */
 static void show_upload(const cadre_upload *upload, void *user)
@@ -102,7 +102,7 @@ static bool stays_inside(const char *path)
     return path[0] != '/' && strncmp(path, "../", 3) != 0 && strstr(path, "/../") == NULL;
 }
 
-static int open_below(const char *folder, const char *path)
+static int open_beneath(const char *folder, const char *path)
 {
     char whole[4096];
     int size = snprintf(whole, sizeof whole, "%s/%s", folder, path);
@@ -126,7 +126,7 @@ static cadre_status fetch_outputs(cadre_client *client, uint64_t job, const char
     cadre_status status = cadre_client_outputs(client, job, &list, NULL);
     for (size_t i = 0; status == CADRE_OK && i < list->count; i++) {
         const char *path = list->outputs[i].path;
-        int fd = open_below(folder, path);
+        int fd = open_beneath(folder, path);
         if (fd < 0) {
             fprintf(stderr, "%s/%s: %s\n", folder, path, strerror(errno));
             continue;

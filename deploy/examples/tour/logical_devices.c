@@ -20,7 +20,7 @@ static void assign_devices(cadre_strategy *strategy)
 }
 
 /* The outputs are what device 1 has of a split and of a replicated tensor. */
-static cadre_status place(
+static cadre_status run_on_devices(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
     static const int32_t halves[] = {1, 2}; /* the rows as they are, the columns in two */
@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     assign_devices(strategy);
     CADRE_CHECK(cadre_tensor_from_data(CADRE_F32, 2, (int64_t[]){2, 4}, numbers, &image));
     const cadre_argument argument = {.tensor = image};
-    CADRE_CHECK(cadre_run_arguments(strategy, place, NULL, &argument, 1, 2, outputs));
+    CADRE_CHECK(cadre_run_arguments(strategy, run_on_devices, NULL, &argument, 1, 2, outputs));
     show_replicas(outputs[0], 0);
     show_replicas(outputs[1], 0);
     cadre_tensor_release(image);

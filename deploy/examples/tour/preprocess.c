@@ -10,13 +10,13 @@ enum { ROWS = 8 };
 /* Words, each with an image of one row and two pixels. */
 static cadre_dataset *make_data(void)
 {
-    static const char *const words[ROWS] = {"a", "b", "c", "b", "c", "c", "a", "b"};
+    static const char *const tokens[ROWS] = {"a", "b", "c", "b", "c", "c", "a", "b"};
     static const float images[ROWS * 2] = {
         0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255, 0, 255};
     cadre_string texts[ROWS];
     cadre_tensor *tensors[2];
     for (int i = 0; i < ROWS; i++) {
-        texts[i] = (cadre_string){words[i], 1};
+        texts[i] = (cadre_string){tokens[i], 1};
     }
     CADRE_CHECK(cadre_tensor_from_data(CADRE_STRING, 1, (int64_t[]){ROWS}, texts, &tensors[0]));
     CADRE_CHECK(
@@ -39,12 +39,12 @@ int main(int argc, char **argv)
     /* The two most frequent words; all others are word 0. */
     const cadre_lookup_options most = {.max_tokens = 3};
     CADRE_CHECK(cadre_lookup_adapt(strategy, make_data(), &most, &lookup));
-    cadre_category_encoding_options words = {
+    cadre_category_encoding_options one_hot = {
         .num_tokens = cadre_lookup_size(lookup), .mode = CADRE_ENCODE_ONE_HOT};
     cadre_random_flip_options flip = {.component = 1, .mode = CADRE_FLIP_HORIZONTAL, .seed = 1};
     cadre_rescaling_options scale = {.component = 1, .scale = 1.0 / 255};
     cadre_dataset *data = cadre_dataset_map(make_data(), cadre_lookup_map, lookup, NULL);
-    data = cadre_dataset_map(data, cadre_category_encoding_map, &words, NULL);
+    data = cadre_dataset_map(data, cadre_category_encoding_map, &one_hot, NULL);
     data = cadre_dataset_map(data, cadre_random_flip_map, &flip, NULL);
     data = cadre_dataset_map(data, cadre_rescaling_map, &scale, NULL);
     data = cadre_dataset_batch(data, 4, false);

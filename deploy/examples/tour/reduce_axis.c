@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reducing along an axis, or not. Each replica returns its rows of a batch of 8 and of a last one
  * of 6. Without an axis they are added element by element, which fits where all have as many; along
- * axis 0 each row counts once, whoever has it. */
+ * axis 0 each row counts once, whichever replica has it. */
 #include <cadre/cadre.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Closures that a coordinator schedules, told in words: workers and servers are threads of this
+ * Closures that a coordinator schedules, as a transcript: workers and servers are threads of this
  * process, and a worker is killed by breaking its connection. */
 #include <sched.h>
 #include <stdatomic.h>
@@ -330,7 +330,7 @@ static bool choose_function(struct play *play)
 
 /* --- what is expected --- */
 
-/* Numbers of a structure, in the order in which they are told. */
+/* Numbers of a structure, in the order in which the case lists them. */
 static void flatten(const json_t *value, json_t *leaves)
 {
     const char *key;

@@ -21,7 +21,7 @@ static json_t *short_names(const struct device_list *list)
     return names;
 }
 
-/* The devices of one host, when nobody names them. */
+/* The devices of one host, when the case names none. */
 static bool devices_of_host(
     struct conformance_case *self, const json_t *host, struct device_list *ret_list)
 {

@@ -110,7 +110,7 @@ void area_reduce(struct conformance_case *self)
     struct reduction reduction;
     cadre_status status = CADRE_OK;
     cadre_tensor *result = NULL;
-    bool told = true;
+    bool complete = true;
     if (json_object_get(self->given, "kind") != NULL) {
         composites_reduce(self);
         return;
@@ -128,11 +128,11 @@ void area_reduce(struct conformance_case *self)
         return;
     }
     if (status == CADRE_OK) {
-        status = reduce(self, strategy, &reduction, values, &result, &told);
+        status = reduce(self, strategy, &reduction, values, &result, &complete);
     }
     case_keep(self, result, case_release_tensor);
     /* "example_weights" explains the result; it is nothing that a function gives. */
-    if (told && case_verdict(self, status, "cadre_reduce")) {
+    if (complete && case_verdict(self, status, "cadre_reduce")) {
         case_equal(
             self, "the result", json_object_get(self->expect, "result"), case_json(self, result));
     }

@@ -343,13 +343,13 @@ static json_t *cross_read(struct conformance_case *self, cadre_variable *variabl
     return case_json(self, value);
 }
 
-struct told {
+struct observed {
     json_t *reads;
     json_t *after;
 };
 
 static bool run_entry(struct conformance_case *self, cadre_strategy *strategy, struct entry *entry,
-    size_t at, struct told *told)
+    size_t at, struct observed *observed)
 {
     const json_t *error = case_wanted_error(self->expect);
     const json_t *where = json_object_get(error, "at");
@@ -369,10 +369,10 @@ static bool run_entry(struct conformance_case *self, cadre_strategy *strategy, s
         if (read == NULL) {
             return false;
         }
-        json_array_append(told->reads, read);
+        json_array_append(observed->reads, read);
     }
     if (json_object_get(self->expect, "components_after") != NULL) {
-        json_array_append(told->after, components_of(self, strategy, entry->variable));
+        json_array_append(observed->after, components_of(self, strategy, entry->variable));
     }
     return self->verdict == VERDICT_PASSED;
 }
@@ -404,7 +404,7 @@ static const json_t *wanted_read(const json_t *expect, const char *aggregation)
 }
 
 static void check(struct conformance_case *self, cadre_strategy *strategy, cadre_variable *variable,
-    const struct told *told, const char *aggregation)
+    const struct observed *observed, const char *aggregation)
 {
     const json_t *expect = self->expect;
     if (case_wanted_error(expect) != NULL) {
@@ -424,10 +424,10 @@ static void check(struct conformance_case *self, cadre_strategy *strategy, cadre
     }
     if (json_object_get(expect, "components_after") != NULL) {
         case_equal(
-            self, "the components", json_object_get(expect, "components_after"), told->after);
+            self, "the components", json_object_get(expect, "components_after"), observed->after);
     }
     if (json_object_get(expect, "reads") != NULL) {
-        case_equal(self, "the reads", json_object_get(expect, "reads"), told->reads);
+        case_equal(self, "the reads", json_object_get(expect, "reads"), observed->reads);
     }
     if (json_object_get(expect, "kind") != NULL) {
         json_t *kind = case_keep(self, json_string(kind_name(variable)), case_release_json);
@@ -456,7 +456,7 @@ static void run_script(struct conformance_case *self, const struct described *de
     const json_t *scoped = json_object_get(self->given, "created_in_scope");
     bool regular = json_is_false(scoped);
     cadre_variable *variable = NULL;
-    struct told told = {.reads = case_keep(self, json_array(), case_release_json),
+    struct observed observed = {.reads = case_keep(self, json_array(), case_release_json),
         .after = case_keep(self, json_array(), case_release_json)};
     cadre_strategy *strategy = case_strategy(self, replicas);
     if (strategy == NULL) {
@@ -476,11 +476,11 @@ static void run_script(struct conformance_case *self, const struct described *de
     for (size_t i = 0; i < json_array_size(script); i++) {
         struct entry entry;
         if (!take_entry(self, strategy, json_array_get(script, i), variable, &entry) ||
-            !run_entry(self, strategy, &entry, i, &told)) {
+            !run_entry(self, strategy, &entry, i, &observed)) {
             return;
         }
     }
-    check(self, strategy, variable, &told, aggregation);
+    check(self, strategy, variable, &observed, aggregation);
 }
 
 /* A case of its own inside this one, whose verdict it takes over. */

@@ -26,7 +26,7 @@ struct conformance_case {
 };
 
 /* Both return false, so that what cannot go on is `return case_fail(...)`. The first reason stays.
- * Failed: the library does something else than is expected. Skipped: the case cannot be told. */
+ * Failed: the library does something else than is expected. Skipped: it cannot be run here. */
 bool case_fail(struct conformance_case *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 bool case_skip(struct conformance_case *self, const char *format, ...)

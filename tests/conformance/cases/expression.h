@@ -14,7 +14,7 @@
 typedef json_t *(*expression_variable)(const char *name, size_t length, void *user);
 
 /* A new reference; a tuple is {"tuple": [...]}, so that it differs from a list. NULL: `why` says
- * what cannot be told, with the place in the text. */
+ * what cannot be evaluated, with the offset in the text. */
 json_t *expression_evaluate(
     const char *text, expression_variable variable, void *user, char why[EXPRESSION_WHY_BYTES]);
 

@@ -83,7 +83,7 @@ static const struct {
 };
 
 static unsigned long counts[3]; /* by verdict */
-static json_t *skipped;         /* the ids of those that were, each true; NULL: nobody asks */
+static json_t *skipped;         /* the ids of those that were, each true; NULL: not collected */
 static bool logical_gpus;
 
 void case_run_area(struct conformance_case *self, const char *area)
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: conformance_cases [--logical-gpus | --skips README] FILE...\n");
         return 2;
     }
-    /* TensorFlow's components of a variable without aggregation may differ, and nobody asks. */
+    /* TensorFlow's components of a variable without aggregation may differ; not checked. */
     setenv("CADRE_VERIFY_STATE", "off", 1);
     logical_gpus = strcmp(argv[1], "--logical-gpus") == 0;
     skipped = readme != NULL ? json_object() : NULL;

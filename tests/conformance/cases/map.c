@@ -122,7 +122,7 @@ bool dataset_map_expression(struct conformance_case *self, const char *text, cad
     mapping->text = text;
     mapping->reals = reals;
     memcpy(mapping->structure, dataset->structure, STRUCTURE_BYTES);
-    /* Tried with the first element, if there is one: what cannot be told is no failure. */
+    /* Tried with the first element, if there is one: what cannot be evaluated is no failure. */
     cadre_iterator *iterator = NULL;
     cadre_element first = {0};
     if (dataset->data != NULL && cadre_dataset_iterate(dataset->data, 0, &iterator) == CADRE_OK &&
@@ -130,9 +130,9 @@ bool dataset_map_expression(struct conformance_case *self, const char *text, cad
         char why[EXPRESSION_WHY_BYTES];
         size_t used = 0;
         json_t *value = evaluate(mapping, &first, why);
-        bool told = value != NULL && write_structure(value, dataset->structure, &used);
+        bool evaluated = value != NULL && write_structure(value, dataset->structure, &used);
         json_decref(value);
-        if (!told) {
+        if (!evaluated) {
             case_skip(self, "%s", value == NULL ? why : "a structure of too many parts");
         }
     }

@@ -5,7 +5,7 @@
  *
  *   fuzz_rpc [SECONDS [SEED]]     2 s and the seed 1, after the seeds below
  *
- * Round N of a run draws from SEED + N alone, except that it speaks of the jobs and tasks that the
+ * Round N of a run draws from SEED + N alone, except that it names the jobs and tasks that the
  * rounds before have made. */
 #include <signal.h>
 #include <stdio.h>
@@ -231,7 +231,7 @@ static void run_round(struct fuzz *fuzz, uint64_t seed)
         do_as_one_should(fuzz);
     }
     if (!h2_open(&fuzz->h2, fuzz->socket)) {
-        fail_round(fuzz, "nobody listens any more");
+        fail_round(fuzz, "the coordinator does not listen any more");
     }
     for (uint64_t calls = 1 + prng_uniform(&fuzz->prng, 6); calls > 0; calls--) {
         bool joins = prng_chance(&fuzz->prng, 1, 4);

@@ -53,7 +53,7 @@ static void say(struct liar *liar, struct rpc_call *call, const struct agent_dow
     }
 }
 
-/* One of the samples, mostly about the few tasks that are spoken of again and again. */
+/* One of the samples, mostly about the few tasks that are named repeatedly. */
 static void say_something(struct liar *liar, struct rpc_call *call)
 {
     struct prng *prng = &liar->prng;
@@ -157,7 +157,7 @@ static void open_liar(struct liar *liar, const char *address)
     rpc_server_start(liar->server);
 }
 
-/* The end of a long log, or where the sanitizer began to speak. */
+/* The end of a long log, or where the sanitizer's report begins. */
 static const char *end_of(const char *text, size_t size)
 {
     const char *relay_up = strstr(text, "ERROR: ");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A client of HTTP/2 over a Unix socket that can do wrong what a library never does: half-closed
- * streams that go on, lengths that lie, flags that nobody asked for, cut connections. One
- * connection at a time; what a server says is read as far as a fuzzer needs it. */
+ * streams that go on, wrong lengths, flags that no setting allows, cut connections. One connection
+ * at a time; what a server sends is read as far as the fuzzer uses it. */
 #ifndef CADRE_TESTS_FUZZ_HTTP2_H
 #define CADRE_TESTS_FUZZ_HTTP2_H
 
@@ -29,7 +29,7 @@ struct h2 {
     size_t sent_data; /* DATA bytes on the connection; no window is kept, so they stay few */
 };
 
-/* False: nobody listens there. */
+/* False: no server listens there. */
 bool h2_open(struct h2 *h2, const char *path);
 void h2_close(struct h2 *h2);
 

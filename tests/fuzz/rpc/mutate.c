@@ -164,7 +164,7 @@ static size_t mutate_at(
         } else if (how == 9) { /* once more, or in another's place */
             put_raw(&writer, pieces.at[other].from, pieces.at[other].size);
             bend(prng, &writer, piece, depth);
-        } else if (how == 10 && writer.size + 32 < MUTATE_BYTES_MAX) { /* nobody knows this one */
+        } else if (how == 10 && writer.size + 32 < MUTATE_BYTES_MAX) { /* an unknown field */
             field_put_number(&writer, 100 + (uint32_t)prng_uniform(prng, 1 << 20), prng_next(prng));
             put_raw(&writer, piece->from, piece->size);
         } else if (writer.size + 32 < MUTATE_BYTES_MAX) { /* another kind of value */

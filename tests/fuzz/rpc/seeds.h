@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a valid client and a valid worker say to a coordinator: the messages that mutations begin
- * with. They speak of jobs and tasks that there are, as far as the fuzzer has learned of them. */
+ * with. They name jobs and tasks that exist, as far as the fuzzer has received them. */
 #ifndef CADRE_TESTS_FUZZ_SEEDS_H
 #define CADRE_TESTS_FUZZ_SEEDS_H
 
@@ -13,8 +13,8 @@
 /* What is known of the coordinator. */
 struct seed_world {
     uint64_t jobs; /* submitted so far: 1 to this */
-    /* Of the present stream of Join: the newest tasks that it was told to start, and how far they
-     * are: 1 has a process, 2 said hello. */
+    /* Of the present stream of Join: the newest tasks that it was ordered to start, and how far
+     * they are: 1 has a process, 2 has sent its Hello. */
     struct task_ref tasks[SEED_TASKS_MAX];
     int stages[SEED_TASKS_MAX];
     size_t task_count;

@@ -30,7 +30,7 @@ class Visitor:
             self.peers[key].sendall(bytes([byte]))
 
     def give(self, key, text, count):
-        """Bytes, and descriptors that nobody asked for."""
+        """Bytes, and descriptors that no call takes."""
         socket.send_fds(self.peers[key], [bytes.fromhex(text)], [0, 1, 2][:count])
 
     def half_close(self, key):

@@ -23,7 +23,7 @@ class Drawn:
             random.choice([self.talk, self.talk, self.talk, self.crowd, self.flood])(key)
 
     def number(self, limit):
-        """Mostly a small one, sometimes one at a border."""
+        """Mostly a small one, sometimes one at a limit."""
         drawn = self.random.randint(0, 3) if self.random.random() < 0.7 else self.random.choice(NUMBERS)
         return min(drawn, limit)
 
@@ -132,7 +132,7 @@ class Drawn:
                 self.steps.append(step)
 
     def crowd(self, key):
-        """Many at one time; some of them speak."""
+        """Many at one time; some of them send something."""
         first = 100 * (1 + key)
         for each in range(first, first + self.random.randint(2, 40)):
             self.steps.append(["connect", each])

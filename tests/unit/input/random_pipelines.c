@@ -256,7 +256,7 @@ static cadre_dataset *of_elements(enum step step, cadre_dataset *data, uint32_t 
     }
 }
 
-/* Names for as many components as there are, if that can be told. */
+/* Names for as many components as there are, if that is known. */
 static cadre_dataset *name_components(cadre_dataset *data, uint32_t with)
 {
     static const char *const names[] = {"a", "b/c", "b/d", NULL, "e", "f"};
@@ -362,8 +362,8 @@ static cadre_dataset *build_top(const struct plan *plan)
 
 /* --- drawing --- */
 
-/* Elements of one epoch, ELEMENTS_MOST + 1 if there are more, -1 on an error, which is shown to
- * whoever looks at what is not drawn. */
+/* Elements of one epoch, ELEMENTS_MOST + 1 if there are more, -1 on an error, which is printed by
+ * the caller that checks what is not drawn. */
 static int count_elements(cadre_dataset *data, uint64_t epoch, char why[CADRE_ERROR_TEXT_BYTES])
 {
     struct cadre_error error = {0};

@@ -186,8 +186,8 @@ static void lists_that_auto_divides_by_samples(void **state)
     expect_elements(
         sharded(list_of(2), CADRE_SHARD_AUTO, 3, 1, CADRE_SHARD_DATA), "1 1001"); /* too few */
     expect_elements(sharded(list_of(2), CADRE_SHARD_AUTO, 1, 0, CADRE_SHARD_DATA),
-        "0 1 2 1000 1001");                                    /* nobody to share with */
-    cadre_dataset *data = cadre_dataset_repeat(list_of(2), 2); /* cannot be cut anew */
+        "0 1 2 1000 1001");                                    /* no other worker */
+    cadre_dataset *data = cadre_dataset_repeat(list_of(2), 2); /* cannot be cut again */
     expect_elements(sharded(cadre_dataset_retain(data), CADRE_SHARD_AUTO, 2, 1, CADRE_SHARD_DATA),
         "1 1000 0 2 1001");
     expect_elements(sharded(data, CADRE_SHARD_FILE, 2, 1, CADRE_SHARD_FILE), "1000 1001 1000 1001");

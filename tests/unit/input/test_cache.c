@@ -522,7 +522,7 @@ static void two_of_one_path(void **state)
     atomic_store(&calls, 0);
 }
 
-/* A process that dies while it writes leaves nothing that counts, and holds nobody up. */
+/* A process that dies while it writes leaves nothing that counts, and blocks no other. */
 static void a_writer_that_dies(void **state)
 {
     (void)state;

@@ -105,7 +105,7 @@ static cadre_status difference(const cadre_element *in, cadre_element *ret_out, 
 {
     (void)user;
     int64_t value = number(in, "label") - number(in, "image");
-    ret_out->names = image_and_label; /* nobody looks at them here */
+    ret_out->names = image_and_label; /* not read here */
     ret_out->count = 1;
     return cadre_tensor_from_data(CADRE_I64, 0, NULL, &value, &ret_out->tensors[0]);
 }
@@ -195,7 +195,7 @@ static void elements_that_are_read_have_names(void **state)
 
 /* --- errors --- */
 
-static void a_name_that_is_missing_is_told_with_those_there_are(void **state)
+static void a_missing_name_is_an_error_that_lists_the_names(void **state)
 {
     (void)state;
     cadre_dataset *data = pairs();
@@ -292,7 +292,7 @@ int main(void)
         cmocka_unit_test(functions_find_components_by_name),
         cmocka_unit_test(what_is_declared_has_names),
         cmocka_unit_test(elements_that_are_read_have_names),
-        cmocka_unit_test(a_name_that_is_missing_is_told_with_those_there_are),
+        cmocka_unit_test(a_missing_name_is_an_error_that_lists_the_names),
         cmocka_unit_test(wrong_names_are_refused),
         cmocka_unit_test(many_names_are_cut),
     };

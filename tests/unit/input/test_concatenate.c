@@ -111,7 +111,7 @@ static cadre_dataset *words(void)
     return data;
 }
 
-/* Also where nobody asks what the elements look like. */
+/* Also where the spec is not read. */
 static void types_that_differ_are_not_read(void **state)
 {
     (void)state;

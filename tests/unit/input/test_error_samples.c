@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who reads that a function of the program failed is told on which samples, however it was read. */
+ * The error of a program's function names the samples that it failed on, for each way of reading.
+ */
 #include <string.h>
 
 #include "tests/unit/input/cmocka_unit.h"
@@ -7,7 +8,7 @@
 #include "worker/library/input/node/error_samples.h"
 #include "worker/library/input/node/sample_id.h"
 
-static const char *told(const uint64_t *list, size_t count, size_t first)
+static const char *message_for(const uint64_t *list, size_t count, size_t first)
 {
     static struct cadre_error error;
     uint64_t copy[16] = {0};
@@ -22,28 +23,28 @@ static const char *told(const uint64_t *list, size_t count, size_t first)
     return error.text;
 }
 
-#define TOLD(first, ...)                                                                           \
-    told((const uint64_t[]){__VA_ARGS__},                                                          \
+#define MESSAGE_FOR(first, ...)                                                                    \
+    message_for((const uint64_t[]){__VA_ARGS__},                                                   \
         sizeof(const uint64_t[]){__VA_ARGS__} / sizeof(uint64_t), first)
 
 static void samples_in_words(void **state)
 {
     (void)state;
-    assert_string_equal(TOLD(0, 7), "sample 7 (from 0): torn");
-    assert_string_equal(TOLD(0, 7, 8), "samples 7, 8 (from 0): torn");
-    assert_string_equal(TOLD(0, 7, 8, 9), "samples 7 to 9 (from 0): torn");
-    assert_string_equal(TOLD(1, 3, 9, 2, 4), "samples 9, 2, 4 (from 0): torn");
-    assert_string_equal(TOLD(0, 7, 9, 2, 8, 1, 0, 11, 30),
+    assert_string_equal(MESSAGE_FOR(0, 7), "sample 7 (from 0): torn");
+    assert_string_equal(MESSAGE_FOR(0, 7, 8), "samples 7, 8 (from 0): torn");
+    assert_string_equal(MESSAGE_FOR(0, 7, 8, 9), "samples 7 to 9 (from 0): torn");
+    assert_string_equal(MESSAGE_FOR(1, 3, 9, 2, 4), "samples 9, 2, 4 (from 0): torn");
+    assert_string_equal(MESSAGE_FOR(0, 7, 9, 2, 8, 1, 0, 11, 30),
         "samples 7, 9, 2, 8, 1, 0, ... (8 in all) (from 0): torn");
     assert_string_equal(
-        TOLD(0, sample_id_of(3, 12)), "sample 12 of input element 3 (from 0): torn");
+        MESSAGE_FOR(0, sample_id_of(3, 12)), "sample 12 of input element 3 (from 0): torn");
     /* Nothing known, nothing claimed. */
-    assert_string_equal(TOLD(2, 3, 9), "torn");
-    assert_string_equal(TOLD(0, sample_id_of(UINT64_C(1) << 50, 1)), "torn");
+    assert_string_equal(MESSAGE_FOR(2, 3, 9), "torn");
+    assert_string_equal(MESSAGE_FOR(0, sample_id_of(UINT64_C(1) << 50, 1)), "torn");
     assert_int_equal(error_samples(CADRE_OK, NULL, 0, NULL), CADRE_OK);
     assert_int_equal(error_samples(CADRE_ABORTED, NULL, 0, NULL), CADRE_ABORTED);
     /* More than a text holds is cut, not written behind it. */
-    const char *long_one = TOLD(0, sample_id_of(200001, 900000000001),
+    const char *long_one = MESSAGE_FOR(0, sample_id_of(200001, 900000000001),
         sample_id_of(200002, 900000000002), sample_id_of(200001, 900000000007),
         sample_id_of(200004, 900000000004), sample_id_of(200005, 900000000009),
         sample_id_of(200006, 900000000006), sample_id_of(200007, 900000000003));

@@ -235,7 +235,7 @@ static void the_batch_size_is_found(void **state)
     cadre_example_parser_release(parser);
 }
 
-/* What a reader of a pipeline is told. */
+/* The errors that a reader of a pipeline gets. */
 static void failures_in_a_pipeline(void **state)
 {
     (void)state;

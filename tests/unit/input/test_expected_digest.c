@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is fed and what should be: equal at any number of workers, also when an epoch is cut anew in
- * the middle of it; and different as soon as one reads what is another's. */
+ * What is consumed and what should be: equal at any number of workers, also when an epoch is cut
+ * again in the middle of it; and different as soon as one reads what is another's. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include "common/base/fault.h"

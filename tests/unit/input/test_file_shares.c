@@ -285,7 +285,7 @@ static void random_bytes(void **state)
     }
 }
 
-/* A million samples fed in order are one interval; 100000 files that nobody has touched are a few
+/* A million samples consumed in order are one interval; 100000 untouched files are a few
  * bytes. */
 static void compact(void **state)
 {

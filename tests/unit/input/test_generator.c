@@ -149,7 +149,7 @@ static void never_called(void *pass, void *user)
 {
     (void)pass;
     (void)user;
-    fail_msg("end of a pass that nobody began");
+    fail_msg("end of a pass that was not begun");
 }
 
 static void without_a_pass(void **state)

@@ -380,8 +380,8 @@ static void consumed_ended(void *context, uint64_t outer_id, uint64_t samples)
     ((struct consumed_bits *)context)->ended[outer_id] = samples;
 }
 
-/* Reads it to the end in the one way or the other, and tells the ends that were told. */
-static const char *ends_told(
+/* Reads it to the end in the one way or the other: the ends that were reported, as text. */
+static const char *ends_reported(
     cadre_dataset *data, struct consumed_bits *consumed, bool by_skipping, char *text)
 {
     struct cadre_error error = {0};
@@ -432,9 +432,9 @@ static void skips_what_was_consumed(void **state)
         assert_int_equal(atomic_load(&inner.calls), 3);
         expect_consistent(left);
         for (int by_skipping = 0; by_skipping < 2; by_skipping++) {
-            assert_string_equal(ends_told(left, &bits, by_skipping, text), "0:6 2:3 3:2");
+            assert_string_equal(ends_reported(left, &bits, by_skipping, text), "0:6 2:3 3:2");
             cadre_dataset *all = dataset_nested_rebuild(whole, range(0, 4), &ends);
-            assert_string_equal(ends_told(all, &bits, by_skipping, text), "0:6 1:4 2:3 3:2");
+            assert_string_equal(ends_reported(all, &bits, by_skipping, text), "0:6 1:4 2:3 3:2");
             cadre_dataset_release(all);
         }
         /* Other inputs, with what was consumed kept in mind. */

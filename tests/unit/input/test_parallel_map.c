@@ -275,7 +275,7 @@ static void a_failure_comes_after_those_before_it(void **state)
     gate_finish(&gate);
 }
 
-/* Of several places that fail the first one is told. */
+/* Of several elements that fail the first one's error is returned. */
 static void by_index_the_first_failure_is_reported(void **state)
 {
     (void)state;

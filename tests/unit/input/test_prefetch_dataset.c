@@ -9,7 +9,7 @@
 #include "common/base/fault.h"
 #include "tests/unit/input/elements.h"
 
-/* Counts what is read; waits at `stops_at` until it is let go. */
+/* Counts what is read; waits at `stops_at` until it is released. */
 struct source {
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -101,7 +101,7 @@ static void marks_are_kept(void **state)
     cadre_dataset_release(data);
 }
 
-/* The same rows, whoever reads them. */
+/* The same rows, whichever worker reads them. */
 static void pieces(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static cadre_status pass_on(const cadre_element *in, cadre_element *ret_out, voi
     return CADRE_OK;
 }
 
-/* The values of the first element only: the row splits speak of more. */
+/* The values of the first element only: the row splits name more. */
 static cadre_status lose_values(const cadre_element *in, cadre_element *ret_out, void *user)
 {
     (void)user;

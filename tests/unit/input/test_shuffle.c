@@ -273,7 +273,7 @@ static void buffers_beyond_memory_are_refused(void **state)
     cadre_dataset_release(data);
 }
 
-/* Nobody knows how many come; the buffer stops growing while there is memory left. */
+/* The number of elements is not known; the buffer stops growing while there is memory left. */
 static void growing_buffers_stop_in_time(void **state)
 {
     (void)state;

@@ -90,7 +90,7 @@ static void memory_of_the_program_comes_back_once(void **state)
     assert_int_equal(((const int64_t *)cadre_tensor_const_data(copy))[5], 5);
     cadre_tensor_release(copy);
     assert_int_equal(lent.given_back, 1);
-    /* Nobody waits for it. */
+    /* No thread waits for it. */
     assert_int_equal(
         cadre_tensor_over(CADRE_I64, 2, dims, lent.values, NULL, NULL, &tensor), CADRE_OK);
     cadre_tensor_release(tensor);

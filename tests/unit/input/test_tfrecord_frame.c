@@ -68,7 +68,7 @@ static void known_frames(void **state)
     assert_memory_equal(made, foo_bar, FOO_BAR_BYTES);
 }
 
-/* At each size what is whole is found, and what is missing is told. */
+/* At each size what is whole is found, and what is missing is reported. */
 static void parts_of_frames(void **state)
 {
     (void)state;

@@ -180,11 +180,11 @@ static void kept_and_found_again(void **state)
     assert_true(made != 0);
     open_and_expect(path, NULL, &frames);
     assert_int_equal(inode_of(index_path), made);
-    /* Another state of the file: made anew. */
+    /* Another state of the file: made again. */
     frames_add_pattern(&frames, 7, 10);
     frames_write(&frames, "a.tfrecord");
     open_and_expect(path, NULL, &frames);
-    /* Damaged, foreign, empty, a folder: made anew, or done without. */
+    /* Damaged, foreign, empty, a folder: made again, or done without. */
     scratch_write("a.tfrecord" RECORD_INDEX_SUFFIX, "what is this?", 13);
     open_and_expect(path, NULL, &frames);
     scratch_write("a.tfrecord" RECORD_INDEX_SUFFIX, "", 0);
@@ -319,25 +319,25 @@ static void a_maker_that_dies(void **state)
     frames_add_patterns(&frames, 100, 50);
     const char *path = stay(frames_write(&frames, "orphan"));
     const char *part = scratch_path("orphan" RECORD_INDEX_SUFFIX ".part");
-    int told[2];
-    assert_int_equal(pipe(told), 0);
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
     pid_t maker = fork();
     assert_true(maker >= 0);
     if (maker == 0) {
         int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         bool locked = fd >= 0 && flock(fd, LOCK_EX) == 0 && write(fd, "half of it", 10) == 10;
-        _exit(write(told[1], "x", 1) == 1 && locked ? 0 : 1); /* dies with the lock */
+        _exit(write(ready[1], "x", 1) == 1 && locked ? 0 : 1); /* dies with the lock */
     }
     char byte = 0;
     int how = 0;
-    assert_int_equal(read(told[0], &byte, 1), 1);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
     open_and_expect(path, NULL, &frames);
     assert_int_equal(waitpid(maker, &how, 0), maker);
     assert_true(WIFEXITED(how) && WEXITSTATUS(how) == 0);
     assert_true(inode_of(scratch_path("orphan" RECORD_INDEX_SUFFIX)) != 0);
     assert_int_equal(access(part, F_OK), -1);
-    close(told[0]);
-    close(told[1]);
+    close(ready[0]);
+    close(ready[1]);
     frames_clear(&frames);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Mapped files, and the handler of SIGBUS: a file that is cut short while threads read it is an
- * error of theirs, and every other SIGBUS is somebody else's. */
+ * error of theirs, and every other SIGBUS goes to the handler that was there before. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <fcntl.h>

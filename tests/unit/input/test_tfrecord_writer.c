@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writing TFRecord files: they are those of TensorFlow, whole or absent, and a full disk is told.
- */
+ * Writing TFRecord files: they are those of TensorFlow, whole or absent, and a full disk is
+ * reported. */
 #include "tests/unit/input/cmocka_unit.h"
 
 #include <dirent.h>

@@ -126,7 +126,7 @@ static void specs_and_bad_inputs(void **state)
     data = cadre_dataset_zip(many, 64);
     expect_consistent(data);
     cadre_dataset_release(data);
-    /* 33 times 2 components: told by the spec and by reading. */
+    /* 33 times 2 components: an error of the spec and of reading. */
     for (size_t i = 0; i < 33; i++) {
         many[i] = cadre_dataset_map(range(0, 4), twice, NULL, NULL);
     }

@@ -33,7 +33,7 @@ void frames_add(struct frames *frames, const void *data, size_t size);
 /* The same with another number as its length, whose checksum is right. */
 void frames_add_wrong_length(struct frames *frames, uint64_t length, const void *data, size_t size);
 
-/* Record `number` of `size` bytes, which nobody else has. */
+/* Record `number` of `size` bytes, which no other record has. */
 void frames_add_pattern(struct frames *frames, uint64_t number, size_t size);
 
 /* `count` of them, sizes from 0 to `size_max` in a fixed pattern. */

@@ -2,8 +2,8 @@
  * Adapting as a job of several tasks: they find the same bits as one alone, also when one of them
  * dies while it reads, and when one comes later.
  *
- * DIE, "life:element": the task of this life is killed when it reads this element. FAIL, a number:
- * whoever reads this element cannot. */
+ * DIE, "attempt:element": the task of this attempt is killed when it reads this element.
+ * FAIL, a number: reading this element fails. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@ enum { ELEMENTS = 2500, TOKENS = 20000, STEPS = 6 };
 static bool is_killed_at(int64_t element)
 {
     const char *fault = getenv("DIE");
-    unsigned long life = 0;
+    unsigned long attempt = 0;
     long long at = 0;
-    return fault != NULL && sscanf(fault, "%lu:%lld", &life, &at) == 2 && at == element &&
-           strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) == life;
+    return fault != NULL && sscanf(fault, "%lu:%lld", &attempt, &at) == 2 && at == element &&
+           strtoul(getenv("STAGE_ATTEMPT"), NULL, 10) == attempt;
 }
 
 static cadre_status read_number(int64_t number)
@@ -165,7 +165,7 @@ static void check(const struct kind *kind, const struct stage_job *job, uint32_t
     }
     if (!end.done) {
         for (uint32_t i = 0; i < end.started; i++) {
-            print_error("life %u: %s%s\n", i, end.printed[i], end.erred[i]);
+            print_error("attempt %u: %s%s\n", i, end.printed[i], end.erred[i]);
         }
         fail_msg("%s", end.text);
     }
@@ -218,8 +218,8 @@ static void a_task_that_dies_while_it_reads_changes_nothing(void **state)
     } faults[] = {{0, "DIE=1:392", 1}, {0, "DIE=2:1424", 2}, {0, "DIE=0:2072", 0},
         {1, "DIE=1:3136", 1}, {1, "DIE=2:11392", 2}, {1, "DIE=0:16580", 0}};
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        /* Whoever reads that element of 3 tasks with 2 replicas; others may be asked for it later.
-         */
+        /* The task that reads that element, of 3 tasks with 2 replicas; others may read it
+         * afterwards. */
         const char *const environment[] = {faults[i].fault, NULL};
         const struct kind *kind = &kinds[faults[i].kind];
         const struct stage_job job = job_of(kind, 3, environment);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Flips and crops: of which images, the same whoever reads them, other ones in each epoch. */
+ * Flips and crops: of which images, the same in any task, other ones in each epoch. */
 #include "tests/unit/runtime/training.h"
 
 #include <string.h>

@@ -211,10 +211,10 @@ static void counts_are_added_up(void **state)
     assert_int_equal(token_counts_add(&counts, tokens, &error), CADRE_OK);
     assert_int_equal(counts.count, 4);
     size_t bytes = token_counts_bytes(&counts);
-    char *told = calloc(2, bytes);
-    token_counts_write(&counts, told);
-    token_counts_write(&counts, told + bytes);
-    assert_int_equal(token_counts_read(&all, told, 2 * bytes, &error), CADRE_OK);
+    char *counts_bytes = calloc(2, bytes);
+    token_counts_write(&counts, counts_bytes);
+    token_counts_write(&counts, counts_bytes + bytes);
+    assert_int_equal(token_counts_read(&all, counts_bytes, 2 * bytes, &error), CADRE_OK);
     assert_int_equal(token_counts_merge(&all, &counts, &error), CADRE_OK);
     assert_int_equal(all.count, 4);
     for (size_t i = 0; i < all.count; i++) {
@@ -233,7 +233,7 @@ static void counts_are_added_up(void **state)
     size_t whole = 0;
     for (size_t cut = 1; cut < bytes; cut++) {
         struct token_counts damaged = {.dtype = CADRE_STRING};
-        whole += token_counts_read(&damaged, told, cut, &error) == CADRE_OK ? 1 : 0;
+        whole += token_counts_read(&damaged, counts_bytes, cut, &error) == CADRE_OK ? 1 : 0;
         token_counts_free(&damaged);
     }
     assert_int_equal(whole, 3);
@@ -244,7 +244,7 @@ static void counts_are_added_up(void **state)
     cadre_tensor_release(tokens);
     cadre_tensor_release(list);
     cadre_tensor_release(none);
-    free(told);
+    free(counts_bytes);
 }
 
 /* --- bad input --- */

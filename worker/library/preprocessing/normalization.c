@@ -157,21 +157,21 @@ cadre_status cadre_normalization_moments(
     const cadre_normalization *normalization, cadre_tensor **ret_mean, cadre_tensor **ret_variance)
 {
     struct cadre_error error = {0};
-    cadre_tensor *parts[2] = {NULL, NULL};
+    cadre_tensor *moments[2] = {NULL, NULL};
     cadre_status status = argument_require(normalization, __func__, "normalization", &error);
     for (int i = 0; status == CADRE_OK && i < 2; i++) {
         const int64_t features = (int64_t)normalization->features;
         status = tensor_from_data(CADRE_F64, normalization->one ? 0 : 1, &features,
-            i == 0 ? normalization->mean : normalization->variance, &parts[i], &error);
+            i == 0 ? normalization->mean : normalization->variance, &moments[i], &error);
     }
     cadre_tensor **ret_tensors[2] = {ret_mean, ret_variance};
     for (int i = 0; i < 2; i++) {
         if (status != CADRE_OK || ret_tensors[i] == NULL) {
-            cadre_tensor_release(parts[i]);
-            parts[i] = NULL;
+            cadre_tensor_release(moments[i]);
+            moments[i] = NULL;
         }
         if (ret_tensors[i] != NULL) {
-            *ret_tensors[i] = parts[i];
+            *ret_tensors[i] = moments[i];
         }
     }
     return publish_error(status, &error);

@@ -45,8 +45,8 @@ cadre_status token_counts_add(
 cadre_status token_counts_merge(
     struct token_counts *counts, const struct token_counts *other, struct cadre_error *error);
 
-/* The counts as bytes, several of which may stand one behind the other; and adding what such bytes
- * say. INVALID_ARGUMENT: they say something else. */
+/* How many bytes token_counts_write makes of
+ * them. */
 size_t token_counts_bytes(const struct token_counts *counts);
 void token_counts_write(const struct token_counts *counts, char *to);
 cadre_status token_counts_read(

@@ -19,46 +19,46 @@ struct lines {
 };
 
 /* The next line of what is left, which is not empty. */
-static cadre_string take_line(struct lines *lines)
+static cadre_string take_text_line(struct lines *lines)
 {
     size_t left = (size_t)(lines->end - lines->at);
     const char *newline = memchr(lines->at, '\n', left);
     size_t size = newline == NULL ? left : (size_t)(newline - lines->at);
-    cadre_string line = {.bytes = lines->at, .size = size};
+    cadre_string text_line = {.bytes = lines->at, .size = size};
     lines->at += size + (newline != NULL);
-    if (newline != NULL && line.size > 0 && line.bytes[line.size - 1] == '\r') {
-        line.size--;
+    if (newline != NULL && text_line.size > 0 && text_line.bytes[text_line.size - 1] == '\r') {
+        text_line.size--;
     }
-    return line;
+    return text_line;
 }
 
 static int64_t count_lines(struct lines lines)
 {
     int64_t count = 0;
     for (; lines.at < lines.end; count++) {
-        take_line(&lines);
+        take_text_line(&lines);
     }
     return count;
 }
 
 /* Decimal digits with a sign or without, and nothing else. */
-static cadre_status parse_integer(const cadre_string *line, int64_t number, const char *path,
+static cadre_status parse_integer(const cadre_string *text_line, int64_t number, const char *path,
     int64_t *ret_value, struct cadre_error *error)
 {
     char digits[32] = "";
     char *rest = digits;
-    bool fits = line->size < sizeof digits;
+    bool fits = text_line->size < sizeof digits;
     if (fits) {
-        memcpy(digits, line->bytes, line->size);
+        memcpy(digits, text_line->bytes, text_line->size);
     }
     errno = 0;
     long long value = strtoll(digits, &rest, 10);
-    if (!fits || rest != digits + line->size || errno != 0 ||
+    if (!fits || rest != digits + text_line->size || errno != 0 ||
         strchr("-+0123456789", digits[0]) == NULL) {
         char text[TOKEN_TEXT_BYTES];
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s, line %" PRId64 ": %s is no integer of 64 bits", path, number,
-            token_text(CADRE_STRING, line, 0, text));
+            token_text(CADRE_STRING, text_line, 0, text));
     }
     *ret_value = value;
     return CADRE_OK;
@@ -68,15 +68,15 @@ static cadre_status take_tokens(struct lines lines, const char *path, cadre_stri
     int64_t *integers, struct cadre_error *error)
 {
     for (int64_t i = 0; lines.at < lines.end; i++) {
-        cadre_string line = take_line(&lines);
-        if (line.size == 0) {
+        cadre_string text_line = take_text_line(&lines);
+        if (text_line.size == 0) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                 "%s, line %" PRId64 " is empty, and a token is not; remove the line", path, i + 1);
         }
         if (integers != NULL) {
-            CADRE_TRY(parse_integer(&line, i + 1, path, &integers[i], error));
+            CADRE_TRY(parse_integer(&text_line, i + 1, path, &integers[i], error));
         } else {
-            strings[i] = line;
+            strings[i] = text_line;
         }
     }
     return CADRE_OK;

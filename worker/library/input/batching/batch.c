@@ -69,12 +69,12 @@ static cadre_status batch_gather(cadre_dataset *input, struct element_position f
 
 /* Of the first batch that is ever read one element comes alone: it tells what a batch takes. */
 static cadre_status read_first(struct batch_dataset *batch, struct element_position from,
-    int64_t count, struct batch_builder *parts, struct id_list *ids, struct cadre_error *error)
+    int64_t count, struct batch_builder *builder, struct id_list *ids, struct cadre_error *error)
 {
     cadre_element first = {0};
     CADRE_TRY(batch_gather(batch->base.input, from, 1, &first, ids, error));
     uint64_t row_bytes = element_memory_bytes(&first);
-    CADRE_TRY(batch_builder_add(parts, &first, 1, error));
+    CADRE_TRY(batch_builder_add(builder, &first, 1, error));
     CADRE_TRY(check_size(count, row_bytes, error));
     atomic_store_explicit(&batch->row_bytes, row_bytes, memory_order_relaxed);
     return CADRE_OK;
@@ -84,9 +84,9 @@ static cadre_status read_at(struct batch_dataset *batch, struct element_position
     int64_t count, cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     uint64_t row_bytes = atomic_load_explicit(&batch->row_bytes, memory_order_relaxed);
-    CADRE_CLEANUP(batch_builder_clear) struct batch_builder parts = {0};
+    CADRE_CLEANUP(batch_builder_clear) struct batch_builder builder = {0};
     if (row_bytes == 0) {
-        CADRE_TRY(read_first(batch, from, count, &parts, ids, error));
+        CADRE_TRY(read_first(batch, from, count, &builder, ids, error));
         from.index++;
     } else {
         CADRE_TRY(check_size(count, row_bytes, error));
@@ -94,15 +94,15 @@ static cadre_status read_at(struct batch_dataset *batch, struct element_position
             return batch_gather(batch->base.input, from, (size_t)count, ret_element, ids, error);
         }
     }
-    while (parts.rows < count) {
+    while (builder.rows < count) {
         cadre_element part = {0};
-        int64_t left = count - parts.rows;
+        int64_t left = count - builder.rows;
         size_t rows = (size_t)(left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
         CADRE_TRY(batch_gather(batch->base.input, from, rows, &part, ids, error));
-        CADRE_TRY(batch_builder_add(&parts, &part, rows, error));
+        CADRE_TRY(batch_builder_add(&builder, &part, rows, error));
         from.index += rows;
     }
-    cadre_status status = batch_builder_finish(&parts, ret_element, error);
+    cadre_status status = batch_builder_finish(&builder, ret_element, error);
     return status == CADRE_OK ? CADRE_OK : cadre_error_wrap(error, status, "batch");
 }
 
@@ -183,10 +183,10 @@ struct batch_iterator {
     cadre_iterator base;
     enum reading reading;
     bool checked; /* that a batch fits into memory */
-    struct batch_builder parts;
+    struct batch_builder builder;
 };
 
-/* As many elements as a batch may really have; -1: nobody knows. */
+/* As many elements as a batch may really have; -1: not known. */
 static int64_t elements_to_come(const cadre_dataset *self)
 {
     int64_t size = ((const struct batch_dataset *)self)->size;
@@ -232,14 +232,14 @@ static cadre_status batch_decide(struct batch_iterator *iterator, struct cadre_e
 static cadre_status read_rows(
     struct batch_iterator *iterator, int64_t size, struct id_list *ids, struct cadre_error *error)
 {
-    struct batch_builder *parts = &iterator->parts;
-    while (parts->rows < size) {
+    struct batch_builder *builder = &iterator->builder;
+    while (builder->rows < size) {
         cadre_element part = {0};
         size_t got = 0;
-        int64_t left = size - parts->rows;
+        int64_t left = size - builder->rows;
         size_t wanted = (size_t)(left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE);
         CADRE_TRY(iterator_next_rows(iterator->base.input, wanted, &part, &got, ids, error));
-        CADRE_TRY(batch_builder_add(parts, &part, got, error));
+        CADRE_TRY(batch_builder_add(builder, &part, got, error));
     }
     return CADRE_OK;
 }
@@ -248,12 +248,12 @@ static cadre_status read_rows(
 static cadre_status read_each(
     struct batch_iterator *iterator, int64_t size, struct id_list *ids, struct cadre_error *error)
 {
-    struct batch_builder *parts = &iterator->parts;
-    while (parts->rows < size) {
+    struct batch_builder *builder = &iterator->builder;
+    while (builder->rows < size) {
         cadre_element element = {0};
         CADRE_TRY(iterator_next(iterator->base.input, &element, ids, error));
         uint64_t bytes = element_memory_bytes(&element);
-        CADRE_TRY(batch_builder_add(parts, &element, 1, error));
+        CADRE_TRY(batch_builder_add(builder, &element, 1, error));
         if (!iterator->checked) {
             CADRE_TRY(check_first(iterator, bytes, error));
         }
@@ -271,18 +271,18 @@ static cadre_status batch_next(cadre_iterator *self, cadre_element *ret_element,
     }
     bool rows = iterator->reading == READING_ROWS;
     size_t ids_before = ids != NULL ? ids->count : 0;
-    batch_builder_reset(&iterator->parts);
+    batch_builder_reset(&iterator->builder);
     cadre_status status = rows ? read_rows(iterator, batch->size, ids, error)
                                : read_each(iterator, batch->size, ids, error);
-    if (status == CADRE_OUT_OF_RANGE && iterator->parts.rows > 0 && !batch->drop_remainder) {
+    if (status == CADRE_OUT_OF_RANGE && iterator->builder.rows > 0 && !batch->drop_remainder) {
         status = CADRE_OK;
     }
     if (status == CADRE_OK) {
-        status = rows ? batch_builder_finish(&iterator->parts, ret_element, error)
-                      : element_stack_finish(&iterator->parts.read, ret_element, error);
+        status = rows ? batch_builder_finish(&iterator->builder, ret_element, error)
+                      : element_stack_finish(&iterator->builder.read, ret_element, error);
         status = status == CADRE_OK ? status : cadre_error_wrap(error, status, "batch");
     }
-    batch_builder_reset(&iterator->parts);
+    batch_builder_reset(&iterator->builder);
     if (status != CADRE_OK && ids != NULL) {
         ids->count = ids_before; /* elements that were too few for a batch do not count */
     }
@@ -325,7 +325,7 @@ static cadre_status batch_restore(
 
 static void batch_destroy(cadre_iterator *self)
 {
-    batch_builder_clear(&((struct batch_iterator *)self)->parts);
+    batch_builder_clear(&((struct batch_iterator *)self)->builder);
 }
 
 static const struct iterator_ops batch_iterator_ops = {

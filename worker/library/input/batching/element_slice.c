@@ -178,26 +178,27 @@ cadre_status element_slice_piece(const cadre_element *element, uint64_t pieces, 
     return CADRE_OK;
 }
 
-cadre_status element_concat(const cadre_element parts[], size_t count, cadre_element *ret_element,
-    struct cadre_error *error)
+cadre_status element_concat(const cadre_element elements[], size_t count,
+    cadre_element *ret_element, struct cadre_error *error)
 {
     CADRE_ASSERT(count >= 1);
     *ret_element = (cadre_element){0};
     if (count == 1) {
-        element_reference(&parts[0], ret_element);
+        element_reference(&elements[0], ret_element);
         return CADRE_OK;
     }
     for (size_t i = 1; i < count; i++) {
-        if (parts[i].count != parts[0].count) {
+        if (elements[i].count != elements[0].count) {
             return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-                "a batch has %" PRIu32 " components and another %" PRIu32, parts[i].count,
-                parts[0].count);
+                "a batch has %" PRIu32 " components and another %" PRIu32, elements[i].count,
+                elements[0].count);
         }
     }
     struct composite at = {.count = 0};
-    for (uint32_t i = 0; i < parts[0].count; i += at.count) {
-        at = composite_of_element(&parts[0], i);
-        cadre_status status = composite_concat(&at, parts, count, ret_element->tensors + i, error);
+    for (uint32_t i = 0; i < elements[0].count; i += at.count) {
+        at = composite_of_element(&elements[0], i);
+        cadre_status status =
+            composite_concat(&at, elements, count, ret_element->tensors + i, error);
         if (status != CADRE_OK) {
             char text[COMPOSITE_TEXT_BYTES];
             cadre_element_release(ret_element);

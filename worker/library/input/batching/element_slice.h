@@ -36,8 +36,8 @@ cadre_status element_slice_piece(const cadre_element *element, uint64_t pieces, 
     cadre_element *ret_element, struct cadre_error *error);
 
 /* `count` >= 1 batches one behind the other. */
-cadre_status element_concat(const cadre_element parts[], size_t count, cadre_element *ret_element,
-    struct cadre_error *error);
+cadre_status element_concat(const cadre_element elements[], size_t count,
+    cadre_element *ret_element, struct cadre_error *error);
 
 /* Appends the ids of rows `range` of a batch of `rows` rows with the ids `from`: row by row, or
  * where they are not one each, all of them with the first row. `ids` may be NULL. */

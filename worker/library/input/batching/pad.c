@@ -40,23 +40,23 @@ static cadre_status too_large(
 }
 
 /* The shape of each padded part. */
-static cadre_status find_dims(cadre_tensor *const parts[], size_t count, const int64_t *shape,
+static cadre_status find_dims(cadre_tensor *const tensors[], size_t count, const int64_t *shape,
     int64_t dims[CADRE_RANK_MAX], struct cadre_error *error)
 {
-    uint32_t rank = cadre_tensor_rank(parts[0]);
+    uint32_t rank = cadre_tensor_rank(tensors[0]);
     for (uint32_t axis = 0; axis < rank; axis++) {
         bool any = shape == NULL || shape[axis] == CADRE_DIMENSION_ANY;
         dims[axis] = any ? 0 : shape[axis];
     }
     for (size_t i = 0; i < count; i++) {
-        if (cadre_tensor_dtype(parts[i]) != cadre_tensor_dtype(parts[0]) ||
-            cadre_tensor_rank(parts[i]) != rank) {
-            return pad_unlike(parts[i], i, parts[0], error);
+        if (cadre_tensor_dtype(tensors[i]) != cadre_tensor_dtype(tensors[0]) ||
+            cadre_tensor_rank(tensors[i]) != rank) {
+            return pad_unlike(tensors[i], i, tensors[0], error);
         }
         for (uint32_t axis = 0; axis < rank; axis++) {
-            int64_t own = cadre_tensor_dim(parts[i], axis);
+            int64_t own = cadre_tensor_dim(tensors[i], axis);
             if (shape != NULL && shape[axis] != CADRE_DIMENSION_ANY && own > shape[axis]) {
-                return too_large(parts[i], i, shape, error);
+                return too_large(tensors[i], i, shape, error);
             }
             dims[axis] = own > dims[axis] ? own : dims[axis];
         }
@@ -102,10 +102,10 @@ static void pad_fill(char *to, int64_t count, const void *value, size_t bytes)
 }
 
 static void position_all(
-    cadre_tensor *const parts[], size_t count, const int64_t *dims, size_t part_bytes, char *to)
+    cadre_tensor *const tensors[], size_t count, const int64_t *dims, size_t part_bytes, char *to)
 {
     for (size_t i = 0; i < count; i++) {
-        pad_position(parts[i], dims, to + i * part_bytes);
+        pad_position(tensors[i], dims, to + i * part_bytes);
     }
 }
 
@@ -124,18 +124,18 @@ static cadre_status check_value(
     return CADRE_OK;
 }
 
-cadre_status pad_stack(cadre_tensor *const parts[], size_t count, const int64_t *shape,
+cadre_status pad_stack(cadre_tensor *const tensors[], size_t count, const int64_t *shape,
     const cadre_tensor *value, cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     CADRE_ASSERT(count >= 1);
     int64_t dims[CADRE_RANK_MAX + 1] = {(int64_t)count};
     int64_t total = 0;
     size_t bytes = 0;
-    cadre_dtype dtype = cadre_tensor_dtype(parts[0]);
-    uint32_t rank = cadre_tensor_rank(parts[0]);
+    cadre_dtype dtype = cadre_tensor_dtype(tensors[0]);
+    uint32_t rank = cadre_tensor_rank(tensors[0]);
     *ret_tensor = NULL;
-    CADRE_TRY(check_value(value, parts[0], error));
-    CADRE_TRY(find_dims(parts, count, shape, dims + 1, error));
+    CADRE_TRY(check_value(value, tensors[0], error));
+    CADRE_TRY(find_dims(tensors, count, shape, dims + 1, error));
     CADRE_TRY(tensor_shape_check(dtype, rank + 1, dims, &total, &bytes, error));
     if (bytes > machine_memory()) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
@@ -152,7 +152,7 @@ cadre_status pad_stack(cadre_tensor *const parts[], size_t count, const int64_t 
         const cadre_string empty = {.bytes = "", .size = 0};
         pad_fill(
             strings, total, value != NULL ? cadre_tensor_const_data(value) : &empty, sizeof empty);
-        position_all(parts, count, dims + 1, bytes / count, strings);
+        position_all(tensors, count, dims + 1, bytes / count, strings);
         return tensor_from_data(dtype, rank + 1, dims, strings, ret_tensor, error);
     }
     CADRE_TRY(tensor_create(dtype, rank + 1, dims, ret_tensor, error));
@@ -160,6 +160,6 @@ cadre_status pad_stack(cadre_tensor *const parts[], size_t count, const int64_t 
     if (value != NULL) {
         pad_fill(to, total, cadre_tensor_const_data(value), cadre_dtype_bytes(dtype));
     }
-    position_all(parts, count, dims + 1, bytes / count, to);
+    position_all(tensors, count, dims + 1, bytes / count, to);
     return CADRE_OK;
 }

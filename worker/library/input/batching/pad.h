@@ -11,7 +11,7 @@
  * `value`: a scalar of their type that is put where they are smaller; NULL: zero, "". The result is
  * the caller's. INVALID_ARGUMENT names the first that is larger or otherwise unlike.
  * RESOURCE_EXHAUSTED: no machine holds so much. */
-cadre_status pad_stack(cadre_tensor *const parts[], size_t count, const int64_t *shape,
+cadre_status pad_stack(cadre_tensor *const tensors[], size_t count, const int64_t *shape,
     const cadre_tensor *value, cadre_tensor **ret_tensor, struct cadre_error *error);
 
 #endif

@@ -55,8 +55,8 @@ static cadre_status padded_stack(struct uneven_batch *batch, const struct elemen
     cadre_element *ret_element, struct cadre_error *error)
 {
     const struct padded_dataset *padded = (const struct padded_dataset *)batch;
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);
-    if (parts == NULL) {
+    CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(rows->count, sizeof tensors[0]);
+    if (tensors == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
             "padded_batch: no memory for %zu elements", rows->count);
     }
@@ -67,9 +67,9 @@ static cadre_status padded_stack(struct uneven_batch *batch, const struct elemen
     for (uint32_t component = 0; component < components; component++) {
         const int64_t *shape = padded->has_shapes ? padded->shapes.tensors[component].dims : NULL;
         for (size_t i = 0; i < rows->count; i++) {
-            parts[i] = rows->elements[i].tensors[component];
+            tensors[i] = rows->elements[i].tensors[component];
         }
-        cadre_status status = pad_stack(parts, rows->count, shape, padded->values[component],
+        cadre_status status = pad_stack(tensors, rows->count, shape, padded->values[component],
             &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);

@@ -85,7 +85,7 @@ static cadre_status need_kinds(struct ragged_dataset *ragged, struct cadre_error
 
 /* --- a batch --- */
 
-static cadre_status splits_of(cadre_tensor *const parts[], size_t count,
+static cadre_status splits_of(cadre_tensor *const tensors[], size_t count,
     cadre_tensor **ret_row_splits, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *lengths = calloc(count, sizeof lengths[0]);
@@ -93,23 +93,23 @@ static cadre_status splits_of(cadre_tensor *const parts[], size_t count,
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu lengths", count);
     }
     for (size_t i = 0; i < count; i++) {
-        lengths[i] = cadre_tensor_rows(parts[i]);
+        lengths[i] = cadre_tensor_rows(tensors[i]);
     }
     return ragged_splits_of(lengths, (int64_t)count, ret_row_splits, error);
 }
 
 /* What they become is put behind what the batch has. */
 static cadre_status add_component(const struct ragged_dataset *ragged, uint32_t i,
-    cadre_tensor *const parts[], size_t count, cadre_element *batch, struct cadre_error *error)
+    cadre_tensor *const tensors[], size_t count, cadre_element *batch, struct cadre_error *error)
 {
     if (!ragged->is_ragged[i]) {
-        CADRE_TRY(tensor_stack(parts, count, &batch->tensors[batch->count], error));
+        CADRE_TRY(tensor_stack(tensors, count, &batch->tensors[batch->count], error));
         batch->count++;
         return CADRE_OK;
     }
-    CADRE_TRY(tensor_concat_rows(parts, count, &batch->tensors[batch->count], error));
+    CADRE_TRY(tensor_concat_rows(tensors, count, &batch->tensors[batch->count], error));
     batch->count++;
-    CADRE_TRY(splits_of(parts, count, &batch->tensors[batch->count], error));
+    CADRE_TRY(splits_of(tensors, count, &batch->tensors[batch->count], error));
     batch->count++;
     return CADRE_OK;
 }
@@ -118,19 +118,19 @@ static cadre_status ragged_stack(struct uneven_batch *batch, const struct elemen
     cadre_element *ret_element, struct cadre_error *error)
 {
     struct ragged_dataset *ragged = (struct ragged_dataset *)batch;
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);
+    CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(rows->count, sizeof tensors[0]);
     CADRE_TRY(need_kinds(ragged, error));
-    if (parts == NULL || rows->elements[0].count != ragged->count) {
+    if (tensors == NULL || rows->elements[0].count != ragged->count) {
         return cadre_error_set(error,
-            parts == NULL ? CADRE_RESOURCE_EXHAUSTED : CADRE_INVALID_ARGUMENT,
+            tensors == NULL ? CADRE_RESOURCE_EXHAUSTED : CADRE_INVALID_ARGUMENT,
             "ragged_batch: %zu elements of %" PRIu32 " components, %s", rows->count,
-            rows->elements[0].count, parts == NULL ? "no memory" : "which were said to differ");
+            rows->elements[0].count, tensors == NULL ? "no memory" : "which were said to differ");
     }
     for (uint32_t i = 0; i < ragged->count; i++) {
         for (size_t k = 0; k < rows->count; k++) {
-            parts[k] = rows->elements[k].tensors[i];
+            tensors[k] = rows->elements[k].tensors[i];
         }
-        cadre_status status = add_component(ragged, i, parts, rows->count, ret_element, error);
+        cadre_status status = add_component(ragged, i, tensors, rows->count, ret_element, error);
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);
             return cadre_error_wrap(error, status,

@@ -26,34 +26,34 @@ struct sizes_iterator {
 };
 
 /* Parts of consecutive batches that make up one piece. */
-struct parts {
+struct element_list {
     cadre_element *elements;
     size_t count;
     size_t capacity;
 };
 
-static void parts_clear(struct parts *parts)
+static void element_list_clear(struct element_list *list)
 {
-    for (size_t i = 0; i < parts->count; i++) {
-        cadre_element_release(&parts->elements[i]);
+    for (size_t i = 0; i < list->count; i++) {
+        cadre_element_release(&list->elements[i]);
     }
-    free(parts->elements);
+    free(list->elements);
 }
 
 /* Room for one more, zeroed, at elements[count]. */
-static cadre_status parts_grow(struct parts *parts, struct cadre_error *error)
+static cadre_status element_list_grow(struct element_list *list, struct cadre_error *error)
 {
-    if (parts->count == parts->capacity) {
-        size_t capacity = parts->capacity == 0 ? 4 : parts->capacity * 2;
-        cadre_element *grown = realloc(parts->elements, capacity * sizeof grown[0]);
+    if (list->count == list->capacity) {
+        size_t capacity = list->capacity == 0 ? 4 : list->capacity * 2;
+        cadre_element *grown = realloc(list->elements, capacity * sizeof grown[0]);
         if (grown == NULL) {
             return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
                 "rebatch: no memory for parts of %zu batches", capacity);
         }
-        parts->elements = grown;
-        parts->capacity = capacity;
+        list->elements = grown;
+        list->capacity = capacity;
     }
-    parts->elements[parts->count] = (cadre_element){0};
+    list->elements[list->count] = (cadre_element){0};
     return CADRE_OK;
 }
 
@@ -130,11 +130,11 @@ static cadre_status for_each_part(cadre_dataset *self, struct row_range range, u
 static cadre_status read_part(cadre_dataset *input, struct element_position position,
     struct row_range rows, void *context, struct id_list *ids, struct cadre_error *error)
 {
-    struct parts *parts = context;
-    CADRE_TRY(parts_grow(parts, error));
+    struct element_list *list = context;
+    CADRE_TRY(element_list_grow(list, error));
     CADRE_TRY(dataset_at_rows(
-        input, position, rows.first, rows.count, &parts->elements[parts->count], ids, error));
-    parts->count++;
+        input, position, rows.first, rows.count, &list->elements[list->count], ids, error));
+    list->count++;
     return CADRE_OK;
 }
 
@@ -161,12 +161,12 @@ static cadre_status sizes_at(cadre_dataset *self, struct element_position positi
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error)
 {
     struct row_range range = rows_at(self, position.index);
-    CADRE_CLEANUP(parts_clear) struct parts parts = {0};
+    CADRE_CLEANUP(element_list_clear) struct element_list list = {0};
     if (range.count == 0) {
         return make_empty(self, ret_element, error);
     }
-    CADRE_TRY(for_each_part(self, range, position.epoch, read_part, &parts, ids, error));
-    return element_concat(parts.elements, parts.count, ret_element, error);
+    CADRE_TRY(for_each_part(self, range, position.epoch, read_part, &list, ids, error));
+    return element_concat(list.elements, list.count, ret_element, error);
 }
 
 static cadre_status sizes_ids_at(cadre_dataset *self, const struct element_position positions[],
@@ -200,15 +200,15 @@ static cadre_status hold_next(struct sizes_iterator *iterator, struct cadre_erro
     return CADRE_OK;
 }
 
-static cadre_status take_part(struct sizes_iterator *iterator, int64_t wanted, struct parts *parts,
-    struct id_list *ids, int64_t *ret_rows, struct cadre_error *error)
+static cadre_status take_part(struct sizes_iterator *iterator, int64_t wanted,
+    struct element_list *list, struct id_list *ids, int64_t *ret_rows, struct cadre_error *error)
 {
     int64_t left = iterator->rows - iterator->used;
     struct row_range range = {.first = iterator->used, .count = left < wanted ? left : wanted};
-    CADRE_TRY(parts_grow(parts, error));
+    CADRE_TRY(element_list_grow(list, error));
     CADRE_TRY(id_list_slice(&iterator->ids, iterator->rows, range, ids, error));
-    CADRE_TRY(element_slice(&iterator->held, range, &parts->elements[parts->count], error));
-    parts->count++;
+    CADRE_TRY(element_slice(&iterator->held, range, &list->elements[list->count], error));
+    list->count++;
     iterator->used += range.count;
     *ret_rows += range.count;
     return CADRE_OK;
@@ -219,7 +219,7 @@ static cadre_status sizes_next(cadre_iterator *self, cadre_element *ret_element,
 {
     struct sizes_iterator *iterator = (struct sizes_iterator *)self;
     const struct sizes_dataset *sizes = (const struct sizes_dataset *)self->data;
-    CADRE_CLEANUP(parts_clear) struct parts parts = {0};
+    CADRE_CLEANUP(element_list_clear) struct element_list list = {0};
     int64_t wanted = size_list_size(&sizes->list, iterator->entry);
     int64_t rows = 0;
     while (rows < wanted) {
@@ -228,10 +228,10 @@ static cadre_status sizes_next(cadre_iterator *self, cadre_element *ret_element,
             break;
         }
         CADRE_TRY(status);
-        CADRE_TRY(take_part(iterator, wanted - rows, &parts, ids, &rows, error));
+        CADRE_TRY(take_part(iterator, wanted - rows, &list, ids, &rows, error));
     }
     CADRE_TRY(wanted == 0 ? make_empty(self->data, ret_element, error)
-                          : element_concat(parts.elements, parts.count, ret_element, error));
+                          : element_concat(list.elements, list.count, ret_element, error));
     iterator->entry = (iterator->entry + 1) % sizes->list.length;
     return CADRE_OK;
 }

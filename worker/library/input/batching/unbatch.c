@@ -318,7 +318,7 @@ static cadre_status unbatch_restore(
     CADRE_TRY(count_rows(&iterator->element, &rows, error));
     if ((uint64_t)rows != left) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "unbatch: the saved position holds %" PRId64 " rows and speaks of %" PRIu64
+            "unbatch: the saved position holds %" PRId64 " rows but lists %" PRIu64
             "; it is damaged",
             rows, left);
     }

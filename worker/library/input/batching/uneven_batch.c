@@ -127,23 +127,23 @@ static cadre_status uneven_next(cadre_iterator *self, cadre_element *ret_element
 {
     const struct uneven_batch *batch = batch_of(self->data);
     bool endless = dataset_cardinality(self->data->input) == CADRE_CARDINALITY_INFINITE;
-    CADRE_CLEANUP(batch_builder_clear) struct batch_builder parts = {.rows = 0};
-    while (parts.rows < batch->size) {
+    CADRE_CLEANUP(batch_builder_clear) struct batch_builder builder = {.rows = 0};
+    while (builder.rows < batch->size) {
         cadre_element element = {0};
         cadre_status status = iterator_next(self->input, &element, ids, error);
-        if (status == CADRE_OUT_OF_RANGE && parts.rows > 0 && !batch->drop_remainder) {
+        if (status == CADRE_OUT_OF_RANGE && builder.rows > 0 && !batch->drop_remainder) {
             break;
         }
         CADRE_TRY(status);
-        status = batch_builder_add(&parts, &element, 1, error);
+        status = batch_builder_add(&builder, &element, 1, error);
         if (status != CADRE_OK) {
             return cadre_error_wrap(error, status, "%s", self->data->ops->name);
         }
-        if (parts.rows == 1 && endless) {
-            CADRE_TRY(check_memory(self->data, &parts.read.elements[0], batch->size, error));
+        if (builder.rows == 1 && endless) {
+            CADRE_TRY(check_memory(self->data, &builder.read.elements[0], batch->size, error));
         }
     }
-    return uneven_batch_stack(self->data, &parts.read, ret_element, error);
+    return uneven_batch_stack(self->data, &builder.read, ret_element, error);
 }
 
 static const struct iterator_ops uneven_iterator_ops = {

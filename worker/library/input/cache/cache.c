@@ -206,7 +206,7 @@ static cadre_status dataset_begin(struct cache_iterator *iterator, struct cadre_
     CADRE_TRY(store->ops->look(store, &complete, &iterator->count, error));
     if (!complete && dataset_cardinality(iterator->base.data) != CADRE_CARDINALITY_INFINITE) {
         CADRE_TRY(store->ops->begin(store, &iterator->writer, error));
-        if (iterator->writer == NULL) { /* perhaps somebody has just finished it */
+        if (iterator->writer == NULL) { /* another iterator may just have finished it */
             CADRE_TRY(store->ops->look(store, &complete, &iterator->count, error));
         }
     }

@@ -29,7 +29,7 @@ enum filling {
     FILLING_NOT,
     FILLING_IN_ORDER,
     FILLING_BY_INDEX,
-    FILLING_FAILED /* by index: not begun again, but somebody may still be reading */
+    FILLING_FAILED /* by index: not begun again, but an iterator may still be reading */
 };
 
 struct files_store {
@@ -149,7 +149,7 @@ static bool cache_files_fits(const struct files_store *store, const struct cache
            (cardinality < 0 || (uint64_t)cardinality == index->count);
 }
 
-/* Opens the data that an index speaks of. DATA_LOSS: it is not that. */
+/* Opens the data that an index names. DATA_LOSS: it is not that. */
 static cadre_status open_data(struct files_store *store, const struct cache_index *index,
     int *ret_fd, struct cadre_error *error)
 {
@@ -330,7 +330,7 @@ static cadre_status files_find(struct cache_store *base, uint64_t index, bool *r
 
 /* --- filling --- */
 
-/* With the lock held: *ret_begun when this process may write, and nobody else. */
+/* With the lock held: *ret_begun when this process alone may write. */
 static cadre_status begin_locked(struct files_store *store, enum filling filling,
     uint64_t *ret_stamp, bool *ret_begun, struct cadre_error *error)
 {

@@ -25,7 +25,7 @@ void cache_index_clear(struct cache_index *index)
     *index = (struct cache_index){0};
 }
 
-/* A shape a line; of an empty dataset with a function that is not declared nothing can be told. */
+/* One text line per shape; nothing is known of an empty dataset with an undeclared function. */
 static cadre_status describe_elements(cadre_dataset *data, FILE *stream, struct cadre_error *error)
 {
     cadre_element_spec spec = {0};

@@ -21,7 +21,7 @@ struct kept {
     union {
         cadre_tensor *tensor;
         uint64_t id;
-    } parts[];
+    } items[];
 };
 
 /* Elements by number; those that are not there are NULL. */
@@ -49,7 +49,7 @@ struct cache_writer {
 static void kept_free(struct kept *kept)
 {
     for (uint32_t i = 0; kept != NULL && i < kept->count; i++) {
-        cadre_tensor_release(kept->parts[i].tensor);
+        cadre_tensor_release(kept->items[i].tensor);
     }
     free(kept);
 }
@@ -98,8 +98,8 @@ static cadre_status list_put(struct kept_list *list, uint64_t index, const cadre
     const struct id_list *ids, struct cadre_error *error)
 {
     struct kept *kept = NULL;
-    size_t parts = element->count + ids->count;
-    uint64_t bytes = sizeof *kept + parts * sizeof kept->parts[0] + element_memory_bytes(element) +
+    size_t items = element->count + ids->count;
+    uint64_t bytes = sizeof *kept + items * sizeof kept->items[0] + element_memory_bytes(element) +
                      element->count * OVERHEAD_BYTES;
     if (list->bytes + bytes - list->bytes_checked > CHECK_BYTES || list->filled == 0) {
         if (available_memory_is_low()) {
@@ -108,17 +108,17 @@ static cadre_status list_put(struct kept_list *list, uint64_t index, const cadre
         list->bytes_checked = list->bytes;
     }
     kept =
-        fault_point("cache.memory") ? NULL : malloc(sizeof *kept + parts * sizeof kept->parts[0]);
+        fault_point("cache.memory") ? NULL : malloc(sizeof *kept + items * sizeof kept->items[0]);
     if (kept == NULL) {
         return no_memory(list, error);
     }
     kept->count = element->count;
     kept->id_count = ids->count;
     for (uint32_t i = 0; i < element->count; i++) {
-        kept->parts[i].tensor = cadre_tensor_retain(element->tensors[i]);
+        kept->items[i].tensor = cadre_tensor_retain(element->tensors[i]);
     }
     for (size_t i = 0; i < ids->count; i++) {
-        kept->parts[element->count + i].id = ids->ids[i];
+        kept->items[element->count + i].id = ids->ids[i];
     }
     list->kept[index] = kept;
     list->filled++;
@@ -157,10 +157,10 @@ static cadre_status memory_find(struct cache_store *base, uint64_t index, bool *
     const struct kept *kept = index < store->list.count ? store->list.kept[index] : NULL;
     *ret_found = kept != NULL;
     for (size_t i = 0; kept != NULL && status == CADRE_OK && i < kept->id_count; i++) {
-        status = id_list_add(ids, kept->parts[kept->count + i].id, error);
+        status = id_list_add(ids, kept->items[kept->count + i].id, error);
     }
     for (uint32_t i = 0; kept != NULL && status == CADRE_OK && i < kept->count; i++) {
-        ret_element->tensors[i] = cadre_tensor_retain(kept->parts[i].tensor);
+        ret_element->tensors[i] = cadre_tensor_retain(kept->items[i].tensor);
         ret_element->count = i + 1;
     }
     pthread_mutex_unlock(&store->lock);

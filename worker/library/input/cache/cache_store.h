@@ -11,7 +11,7 @@ struct cache_store;
 struct cache_writer;
 
 struct cache_store_ops {
-    /* Nobody reads or writes any more. */
+    /* No iterator reads or writes any more. */
     void (*destroy)(struct cache_store *store);
 
     /* Whether all elements are there, and how many. */

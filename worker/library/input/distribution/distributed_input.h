@@ -67,14 +67,14 @@ struct distributed_batch {
     bool provable;           /* layout.proves, and the chain can tell without reading: */
     struct digest expected;  /* of all samples of the step, all workers */
     cadre_element *elements; /* [replicas] */
-    /* FILE where distributed_input_can_reshard: which samples of which files are fed here, for
+    /* FILE where distributed_input_can_reshard: which samples of which files are consumed here, for
      * file_shares_consumed, and which files have nothing left from here on, for file_shares_done
      * (with FILE_SHARES_DROPPED where not all of their samples were consumed). */
     struct file_run *runs;
     size_t run_count;
     uint64_t *done;
     size_t done_count;
-    struct batch_stage *staged; /* by whoever brings it elsewhere (input_prefetcher.h); or NULL */
+    struct batch_stage *staged; /* by the stage that copies it (input_prefetcher.h); or NULL */
 };
 
 /* A batch that is on its way to where it is used. */
@@ -137,7 +137,7 @@ bool distributed_input_agrees(const struct distributed_input *input);
 /* Whether steps in which only some of the replicas have an element are given, with dummies for the
  * others (tf.distribute's partial batch handling): not where one worker reads a dataset of fully
  * known shapes, unless layout.partial_steps, or an endless one. Then such a step ends the epoch,
- * and what is left is fed to nobody. */
+ * and what is left is consumed by no replica. */
 bool distributed_input_gives_partial(const struct distributed_input *input);
 
 /* Steps of epoch `epoch` that are given: as distributed_input_steps, but where partial ones are
@@ -151,8 +151,8 @@ int64_t distributed_input_left(struct distributed_input *input, uint64_t epoch, 
  * every worker reads a pipeline of its own without a claim. */
 bool distributed_input_shares(const struct distributed_input *input);
 
-/* FILE: whether an epoch can be cut anew in its middle, by a table of files. Otherwise false, and
- * `ret_reason` (may be NULL) says why not in a sentence, code FAILED_PRECONDITION. */
+/* FILE: whether an epoch can be cut again in its middle, by a table of files. Otherwise false, and
+ * `ret_reason` (may be NULL) gets the reason as a sentence, code FAILED_PRECONDITION. */
 bool distributed_input_can_reshard(
     const struct distributed_input *input, struct cadre_error *ret_reason);
 
@@ -190,7 +190,7 @@ cadre_status distributed_input_expected_digest(struct distributed_input *input, 
     uint64_t step, struct digest *ret_digest, struct cadre_error *error);
 
 /* FILE where it recuts: the digest of `count` runs of samples of its files in epoch `epoch`,
- * whoever fed them. INVALID_ARGUMENT: another file. Any thread. */
+ * whichever worker consumed them. INVALID_ARGUMENT: another file. Any thread. */
 cadre_status distributed_input_files_digest(const struct distributed_input *input, uint64_t epoch,
     const struct file_run runs[], size_t count, struct digest *ret_digest,
     struct cadre_error *error);

@@ -131,7 +131,7 @@ static cadre_status distributed_input_open_rebatch(struct distributed_input *inp
     return status;
 }
 
-/* Finds out whether an epoch can be cut anew, and prepares for it. */
+/* Finds out whether an epoch can be cut again, and prepares for it. */
 static cadre_status open_consumption(struct distributed_input *input,
     const struct distributed_layout *layout, struct cadre_error *error)
 {

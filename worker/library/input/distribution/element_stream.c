@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements that are passed over between two looks at whether somebody has cancelled. */
+/* Elements that are passed over between two checks for a cancellation. */
 #define SKIPPED_AT_ONCE 1024
 
 static void drop_ahead(struct element_stream *stream)

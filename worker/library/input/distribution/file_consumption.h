@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * FILE in a live job, one worker's side: the files by number, the pipelines that read this worker's
- * part of them, and what a step has fed of which. */
+ * part of them, and what a step has consumed of which. */
 #ifndef CADRE_WORKER_INPUT_DISTRIBUTION_FILE_CONSUMPTION_H
 #define CADRE_WORKER_INPUT_DISTRIBUTION_FILE_CONSUMPTION_H
 
@@ -25,7 +25,7 @@ struct file_consumption {
     pthread_mutex_t lock; /* guards `totals` and: */
     uint64_t *found;      /* files whose totals became known, not looked at yet */
     size_t found_count;
-    bool over; /* this pass has told that all is done */
+    bool over; /* this pass has reported that all is done */
 };
 
 /* `reader` as dataset_check_resharding gives it; `shares` may be NULL and is copied.

@@ -51,7 +51,7 @@ static void new_round(struct input_prefetcher *prefetcher, const struct cadre_er
         prefetcher->first = (prefetcher->first + 1) % prefetcher->positions;
     }
     prefetcher->staged = 0;
-    distributed_input_cancel(prefetcher->input, true); /* a long way that nobody wants any more */
+    distributed_input_cancel(prefetcher->input, true); /* ends a long skip that is not needed */
     prefetcher->round++;
     prefetcher->stopped = *stopped;
     prefetcher->reading = stopped->code == CADRE_OK;
@@ -125,7 +125,7 @@ static bool is_ready(const struct input_prefetcher *prefetcher)
                                  : !prefetcher->reading;
 }
 
-/* With the lock held: another step is to be read, ahead or since somebody waits for it. */
+/* With the lock held: another step is to be read, ahead or because a caller waits for it. */
 static bool is_to_read(const struct input_prefetcher *prefetcher)
 {
     bool wanted = prefetcher->count == 0 && prefetcher->waiting > 0;
@@ -210,7 +210,7 @@ void input_prefetcher_start(struct input_prefetcher *prefetcher, uint64_t epoch,
     pthread_mutex_unlock(&prefetcher->lock);
 }
 
-/* With the lock held: the thread is told that somebody waits for a step. */
+/* With the lock held: signals the thread that a caller waits for a step. */
 static void begin_waiting(struct input_prefetcher *prefetcher)
 {
     prefetcher->waiting++;

@@ -79,8 +79,8 @@ static uint64_t passes_of(const struct distributed_input *input)
            (input->assigned.count > 0 ? input->assigned.streams[0].passes : 0);
 }
 
-/* The fault that the digests are there for: the replica gets what it got before once more, and
- * nobody what it should have got. */
+/* The fault that the digests are there for: the replica gets what it got before once more, and what
+ * it should have got is lost. */
 static cadre_status give_again(struct distributed_input *input, struct worker_pipelines *own,
     struct distributed_batch *batch, struct cadre_error *error)
 {

@@ -70,7 +70,7 @@ static cadre_status check_kind(const cadre_feature *feature, struct cadre_error 
     return CADRE_OK;
 }
 
-/* The default, as it is used: a tensor of its own that nobody can write to. */
+/* The default, as it is used: a tensor of its own, which no caller can write to. */
 static cadre_status take_default(
     struct wanted_feature *wanted, cadre_tensor *given, struct cadre_error *error)
 {
@@ -134,8 +134,8 @@ static cadre_status add_feature(
     }
     if (wanted->kind == CADRE_FEATURE_SEQUENCE && wanted->count == 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "feature \"%s\" is a SEQUENCE of values without elements; how many there are could not "
-            "be told",
+            "feature \"%s\" is a SEQUENCE of values without elements, so their number is "
+            "undefined; give its values a shape with elements",
             feature->name);
     }
     return feature->default_value == NULL ? CADRE_OK

@@ -116,7 +116,7 @@ static bool block_cache_decide(struct block_cache *blocks, size_t bytes)
     return kept;
 }
 
-/* Whether block `number` can be looked at; reads it if it is nobody's yet. */
+/* Whether block `number` can be looked at; reads it if no thread has read it yet. */
 static bool block_ready(struct block_cache *blocks, const struct input_file *file, size_t number)
 {
     unsigned char state = atomic_load_explicit(&blocks->states[number], memory_order_acquire);

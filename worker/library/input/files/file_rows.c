@@ -34,8 +34,8 @@ static struct run next_run(
 
 static void file_rows_prefetch(const char *kept, size_t bytes)
 {
-    for (size_t line = 0; line < LINES_AHEAD && line * CACHE_LINE < bytes; line++) {
-        __builtin_prefetch(kept + line * CACHE_LINE);
+    for (size_t i = 0; i < LINES_AHEAD && i * CACHE_LINE < bytes; i++) {
+        __builtin_prefetch(kept + i * CACHE_LINE);
     }
 }
 

@@ -82,7 +82,7 @@ static const char *kind_name(const struct inflate_stream *stream)
     return stream->compression == CADRE_COMPRESSION_GZIP ? "gzip" : "zlib";
 }
 
-/* Where in the file the next byte that nobody has used stands. */
+/* The offset in the file of the next byte that was not used. */
 static int64_t position_in_file(const struct inflate_stream *stream)
 {
     int64_t unread = (int64_t)stream->state.avail_in + stream->state.read_in_length / 8;

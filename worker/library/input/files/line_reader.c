@@ -140,8 +140,8 @@ static cadre_status line_reader_postpone(struct line_reader *reader, size_t foun
 
 /* The line that begins `at` bytes behind `start`; it has no end before `*seen`. false: it has none
  * in the buffer. *ret_next is where the next one begins. */
-static bool find_line(const struct line_reader *reader, size_t at, size_t *seen,
-    cadre_string *ret_line, size_t *ret_next)
+static bool find_text_line(const struct line_reader *reader, size_t at, size_t *seen,
+    cadre_string *ret_text_line, size_t *ret_next)
 {
     const char *text = reader->buffer + reader->start;
     size_t bytes = reader->end - reader->start;
@@ -151,11 +151,11 @@ static bool find_line(const struct line_reader *reader, size_t at, size_t *seen,
         size_t end = (size_t)(newline - text);
         *ret_next = end + 1;
         bool carriage_return = end > at && text[end - 1] == '\r';
-        *ret_line = (cadre_string){.bytes = text + at, .size = end - at - carriage_return};
+        *ret_text_line = (cadre_string){.bytes = text + at, .size = end - at - carriage_return};
         return true;
     }
     *ret_next = bytes;
-    *ret_line = (cadre_string){.bytes = text + at, .size = bytes - at};
+    *ret_text_line = (cadre_string){.bytes = text + at, .size = bytes - at};
     return reader->ended && at < bytes;
 }
 
@@ -167,14 +167,14 @@ cadre_status line_reader_next(struct line_reader *reader, cadre_string lines[], 
     size_t at = 0; /* of the line that is looked for, from `start` on */
     size_t seen = 0;
     while (failure.code == CADRE_OK && found < wanted) {
-        cadre_string line;
+        cadre_string text_line;
         size_t next = 0;
-        bool whole = find_line(reader, at, &seen, &line, &next);
+        bool whole = find_text_line(reader, at, &seen, &text_line, &next);
         /* An unfinished line may yet end in "\r\n". */
-        if (line.size > reader->longest + (whole ? 0 : 1)) {
+        if (text_line.size > reader->longest + (whole ? 0 : 1)) {
             too_long(reader, &failure);
         } else if (whole) {
-            lines[found++] = line;
+            lines[found++] = text_line;
             reader->offset += next - at;
             at = next;
             seen = next;

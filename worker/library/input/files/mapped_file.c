@@ -16,7 +16,7 @@
 #include "common/base/fault.h"
 #include "common/pure/assert.h"
 
-#define PREFETCH_LINE  64
+#define CACHE_LINE     64
 #define PREFETCH_LINES 4
 
 /* A row in the list that the handler reads. Rows are never freed, for a handler may be reading one
@@ -39,7 +39,7 @@ static bool installed;
 static struct sigaction before;
 static uintptr_t page_bytes;
 
-/* The row whose mapping `address` lies in; a row that is being changed is of nobody who reads. */
+/* The row whose mapping `address` lies in; no reader uses a row that is being changed. */
 static struct mapping *find_mapping(uintptr_t address)
 {
     for (struct mapping *row = atomic_load(&mappings); row != NULL; row = row->next) {
@@ -202,9 +202,9 @@ bool mapped_file_copy(const struct mapped_file *file, uint64_t offset, void *to,
 void mapped_file_prefetch(const struct mapped_file *file, uint64_t offset, size_t count)
 {
     const uint8_t *from = file->bytes + offset;
-    size_t lines = (count + PREFETCH_LINE - 1) / PREFETCH_LINE;
+    size_t lines = (count + CACHE_LINE - 1) / CACHE_LINE;
     for (size_t i = 0; i < lines && i < PREFETCH_LINES; i++) {
-        __builtin_prefetch(from + i * PREFETCH_LINE);
+        __builtin_prefetch(from + i * CACHE_LINE);
     }
 }
 

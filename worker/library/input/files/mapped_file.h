@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file in memory, from which short pieces are copied without a system call, also while somebody
- * cuts it short.
+ * A file in memory, from which short pieces are copied without a system call, also while another
+ * process cuts it short.
  *
  * Looking at a page of a mapped file that is no longer there, or cannot be read, is SIGBUS. The
  * first mapping therefore installs a handler for the whole process: for a page of a mapping of ours
@@ -42,7 +42,7 @@ bool mapped_file_copy(const struct mapped_file *file, uint64_t offset, void *to,
 /* Asks the processor for the first lines of [offset, offset + count). */
 void mapped_file_prefetch(const struct mapped_file *file, uint64_t offset, size_t count);
 
-/* When nobody reads from it any more. A zeroed file is allowed. */
+/* Unmaps it, when no thread reads from it any more. A zeroed file is allowed. */
 void mapped_file_close(struct mapped_file *file);
 
 #endif

@@ -19,7 +19,7 @@ struct npy_header {
     int64_t data_bytes;     /* how many there should be */
 };
 
-/* How many bytes of the file the header takes, told from its first `size` bytes (up to
+/* How many bytes of the file the header takes, found from its first `size` bytes (up to
  * NPY_PREFIX_BYTES are looked at). DATA_LOSS: not an npy file, or too short to say. UNIMPLEMENTED:
  * another version. Messages name `path` and the offset. */
 cadre_status npy_header_size(const uint8_t *bytes, size_t size, const char *path, size_t *ret_size,

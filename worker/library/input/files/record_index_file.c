@@ -114,7 +114,7 @@ static cadre_status build_of(const char *path, const struct record_options *opti
     return status;
 }
 
-/* Why it did not succeed matters to nobody: the index is then made. */
+/* The reason of a failure is dropped: the index is then made. */
 static bool record_index_file_load(
     const char *index_path, const struct record_index_file *file, struct record_index *ret_index)
 {
@@ -128,7 +128,7 @@ static bool record_index_file_load(
            record_index_unpack(bytes, size, file, ret_index, NULL) == CADRE_OK;
 }
 
-/* Opens and locks PATH.part, waiting for whoever holds it. False where that cannot be done. */
+/* Opens and locks PATH.part, waiting for its holder. False where that cannot be done. */
 static bool record_index_file_lock(const char *part, int *ret_fd)
 {
     for (;;) {
@@ -188,7 +188,7 @@ static cadre_status make_and_keep(const char *path, const char *index_path,
         return build_of(path, options, file, ret_index, error);
     }
     if (record_index_file_load(
-            index_path, file, ret_index)) { /* somebody made it while we waited */
+            index_path, file, ret_index)) { /* another process made it during the wait */
         unlink(part);
         return CADRE_OK;
     }

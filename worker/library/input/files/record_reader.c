@@ -2,7 +2,7 @@
  * Records in order; see record_reader.h.
  *
  * Unread bytes lie in a block, a tensor of bytes. What is incomplete at its end moves to the start
- * of it before more is read; to a new one when somebody else has got the block. */
+ * of it before more is read; to a new one when the block was handed out. */
 #include "worker/library/input/files/record_reader.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct record_reader {
     cadre_tensor *block;
     uint8_t *bytes; /* of the block */
     size_t capacity;
-    bool given;   /* somebody else has the block too: nothing in it may change */
+    bool given;   /* the block was handed out: nothing in it may change */
     size_t begin; /* unread bytes */
     size_t end;
 
@@ -42,7 +42,7 @@ struct record_reader {
     cadre_string *records;
     size_t records_room;
 
-    /* Of reading on. It is told when the records before it have been given. */
+    /* Of reading on. It is returned when the records before it have been given. */
     struct cadre_error failure;
 };
 
@@ -244,9 +244,9 @@ static cadre_status load_header(
 /* --- reading --- */
 
 /* What `most` records take with their frames, of which the first needs `next` bytes (no more than a
- * header: nobody knows): like those that came before, `used` bytes and `count` records of which are
- * not counted as read yet. A first one that is known takes what it does: who keeps it alone keeps
- * no more, however large those before were. */
+ * header: not known): like those that came before, `used` bytes and `count` records of which are
+ * not counted as read yet. A first one that is known takes what it does: a caller that keeps it
+ * alone keeps no more, however large those before were. */
 static uint64_t files_record_reader_expect(
     const struct record_reader *reader, uint64_t used, size_t count, uint64_t next, size_t limit)
 {

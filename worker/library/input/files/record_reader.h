@@ -52,12 +52,12 @@ cadre_status record_reader_expect(
 cadre_status record_reader_skip(struct record_reader *reader, uint64_t limit, uint64_t starts[],
     uint64_t *ret_skipped, struct cadre_error *error);
 
-/* Goes to a place that record_reader_offset and _number told before; right after opening.
+/* Goes to a position that record_reader_offset and _number returned before; right after opening.
  * INVALID_ARGUMENT: the file has no such offset. */
 cadre_status record_reader_seek(
     struct record_reader *reader, uint64_t offset, uint64_t number, struct cadre_error *error);
 
-/* Where the next record begins in the plain bytes, and its number, from 0. */
+/* Where the next record begins in the plain bytes. */
 uint64_t record_reader_offset(const struct record_reader *reader);
 uint64_t record_reader_number(const struct record_reader *reader);
 

@@ -48,8 +48,8 @@ struct record_run {
 /* Fills in offset and bytes of a run. */
 void record_table_locate(struct record_run *run);
 
-/* Tells the processor that record_table_locate will be asked for a record soon, or that a run will
- * be read. */
+/* Prefetches what record_table_locate reads of a
+ * record. */
 void record_table_prefetch_offset(const struct record_table *table, uint64_t number);
 void record_table_prefetch(const struct record_run *run);
 

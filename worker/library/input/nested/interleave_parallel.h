@@ -7,7 +7,7 @@
  *
  * Input elements are taken before their turn, in the order of the input, and wait as futures; the
  * next free place of the ring is given the first of them. So the order is that of interleave
- * without threads, whoever is faster. */
+ * without threads, whichever thread is faster. */
 #ifndef CADRE_WORKER_INPUT_NESTED_INTERLEAVE_PARALLEL_H
 #define CADRE_WORKER_INPUT_NESTED_INTERLEAVE_PARALLEL_H
 
@@ -44,7 +44,7 @@ struct interleave_parallel_iterator {
     bool quit;
 
     bool reading_input;
-    bool input_held;               /* nobody may begin to read the input */
+    bool input_held;               /* no thread may begin to read the input */
     struct cadre_error input_over; /* its end or its failure; code OK: goes on */
     uint64_t number;               /* of the next input element */
     struct inner_reader *futures;
@@ -81,7 +81,7 @@ cadre_status interleave_grow_ring(
 cadre_status interleave_start_threads(
     struct interleave_parallel_iterator *iterator, struct cadre_error *error);
 
-/* Where it stands: what was read ahead was not given, and is read again. */
+/* Writes the iterator's position: what was read ahead was not given, and is read again. */
 cadre_status interleave_parallel_save(
     cadre_iterator *self, struct iterator_state_writer *writer, struct cadre_error *error);
 cadre_status interleave_parallel_restore(

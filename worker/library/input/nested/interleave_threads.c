@@ -86,7 +86,7 @@ static void read_ahead(struct interleave_parallel_iterator *iterator, struct inn
     struct waiting_element piece[INNER_READER_BLOCK];
     struct cadre_error own = {0};
     uint32_t count = 0;
-    /* The first one is given at once: somebody may wait for it. */
+    /* The first one is given at once: a caller may wait for it. */
     uint32_t limit = ahead->count == 0 ? 1 : INNER_READER_ELEMENTS_MAX - ahead->count;
     limit = limit > INNER_READER_BLOCK ? INNER_READER_BLOCK : limit;
     ahead->busy = true;

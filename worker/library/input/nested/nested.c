@@ -119,8 +119,8 @@ static cadre_status probe_first(const struct nested_dataset *nested, cadre_itera
     return status;
 }
 
-/* Calls the function for the first input elements. Only the first one must do: what is wrong with
- * others is told when they are read. */
+/* Calls the function for the first input elements. Only the first one must be valid: an error of
+ * another one is returned when it is read. */
 static cadre_status nested_probe(struct nested_dataset *nested, struct cadre_error *error)
 {
     const struct pass pass = {.epoch = 0, .ordered = true};

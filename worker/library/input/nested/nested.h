@@ -19,8 +19,8 @@ struct nested_consumed {
      * there on, at least 1, are alike in that; UINT64_MAX: all that follow. An input element that
      * was consumed from 0 to the end is not opened at all. */
     uint64_t (*run)(void *context, uint64_t outer_id, uint64_t ordinal, bool *ret_consumed);
-    /* Tells that the dataset of input element `outer_id` was read to its end, and has `samples`;
-     * with threads that read ahead before its last samples are given. Not told of one whose rest
+    /* Called when the dataset of input element `outer_id` was read to its end, and has `samples`;
+     * with threads that read ahead before its last samples are given. Not called for one whose rest
      * was consumed. May be NULL, and so may `run`: nothing was consumed. */
     void (*ended)(void *context, uint64_t outer_id, uint64_t samples);
     void *context; /* outlives the dataset and its iterators */
@@ -30,9 +30,9 @@ struct nested_consumed {
 bool dataset_is_nested(const cadre_dataset *data);
 
 /* The node `self` (dataset_is_nested) on the input `names`, whose reference is taken over. The
- * samples that `fed` names are passed over as if the inner datasets did not hold them, without
- * being made where the inner dataset can skip; ids and ordinals of the others stay the same. `fed`
- * is copied; NULL: everything is given. What `self` itself passes over does not count. */
+ * samples that `consumed` names are passed over as if the inner datasets did not hold them, and
+ * not made where the inner dataset can skip; ids and ordinals of the others stay the same.
+ * `consumed` is copied; NULL: all is given. What `self` itself passes over does not count. */
 cadre_dataset *dataset_nested_rebuild(
     const cadre_dataset *self, cadre_dataset *names, const struct nested_consumed *consumed);
 

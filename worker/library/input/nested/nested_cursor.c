@@ -65,7 +65,7 @@ static void tell_end(const struct nested_cursor *cursor, const struct nested_dat
     }
 }
 
-/* Passes over `count` elements, fed or not. */
+/* Passes over `count` elements, consumed or not. */
 static cadre_status pass_over(
     struct nested_cursor *cursor, uint64_t count, uint64_t *ret_passed, struct cadre_error *error)
 {

@@ -11,7 +11,7 @@ struct nested_cursor {
     uint64_t number;          /* of the element in the order of the input */
     uint64_t outer_id;        /* the first of its ids */
     uint64_t ordinal;         /* of the inner dataset's next element */
-    cadre_iterator *iterator; /* of the inner dataset; NULL: not opened, or fed to its end */
+    cadre_iterator *iterator; /* of the inner dataset; NULL: not opened, or read to its end */
     bool checked;             /* its elements agree with those of the others */
 };
 
@@ -29,8 +29,8 @@ cadre_status nested_cursor_begin(struct nested_cursor *cursor, cadre_iterator *i
 cadre_status nested_cursor_open(struct nested_cursor *cursor, const struct nested_dataset *nested,
     const struct pass *pass, struct cadre_error *error);
 
-/* As iterator_next, iterator_next_rows and iterator_skip, of what was not fed. Errors name the
- * input element. `error` is left alone on success. */
+/* As iterator_next, of what was not consumed. Errors name the input element. `error` is left alone
+ * on success. */
 cadre_status nested_cursor_next(struct nested_cursor *cursor, const struct nested_dataset *nested,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 cadre_status nested_cursor_next_rows(struct nested_cursor *cursor,
@@ -45,9 +45,9 @@ cadre_status nested_cursor_check(struct nested_cursor *cursor, const struct nest
     struct nested_kind *kind, const cadre_element *element, bool stacked,
     struct cadre_error *error);
 
-/* The input element and where its inner dataset stands: the ordinal, and what its iterator says if
- * it can tell and `with_position`. Reading it back makes and opens the inner dataset, but for
- * `opened` false: that is left to nested_cursor_open. */
+/* Writes the input element and the position of its inner dataset: the
+ * ordinal, and its iterator's state if it has one and
+ * `with_position`. */
 cadre_status nested_cursor_save(const struct nested_cursor *cursor, uint64_t ordinal,
     bool with_position, struct iterator_state_writer *writer, struct cadre_error *error);
 cadre_status nested_cursor_restore(struct nested_cursor *cursor,

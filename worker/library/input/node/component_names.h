@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Names of the components of elements and values. A name, and each list of them, is kept once until
- * the process ends: programs have few, and so a list is passed on as a pointer, by whoever
- * describes elements, and outlives all of them. */
+ * the process ends: programs have few, and so a list is passed on as a pointer by the functions
+ * that describe elements, and outlives all of them. */
 #ifndef CADRE_WORKER_INPUT_NODE_COMPONENT_NAMES_H
 #define CADRE_WORKER_INPUT_NODE_COMPONENT_NAMES_H
 
@@ -40,7 +40,7 @@ void names_builder_add(struct names_builder *made, const char *prefix, const cha
 void names_builder_add_tuple_item(
     struct names_builder *made, uint32_t part, const char *const names[], uint32_t count);
 
-/* The parts of a ragged or sparse value that is called `name`, which may be NULL. */
+/* The components of a ragged value of this name, which may be NULL. */
 void names_builder_add_ragged(struct names_builder *made, const char *name);
 void names_builder_add_sparse(struct names_builder *made, const char *name);
 

@@ -62,8 +62,8 @@ cadre_status element_stack_finish(
     CADRE_ASSERT(rows->count >= 1);
     uint32_t components = rows->elements[0].count;
     *ret_element = (cadre_element){0};
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);
-    if (parts == NULL) {
+    CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(rows->count, sizeof tensors[0]);
+    if (tensors == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to stack %zu elements", rows->count);
     }
@@ -75,10 +75,10 @@ cadre_status element_stack_finish(
                     "element %zu has %" PRIu32 " components and the first has %" PRIu32, i,
                     rows->elements[i].count, components);
             }
-            parts[i] = rows->elements[i].tensors[component];
+            tensors[i] = rows->elements[i].tensors[component];
         }
         cadre_status status =
-            tensor_stack(parts, rows->count, &ret_element->tensors[component], error);
+            tensor_stack(tensors, rows->count, &ret_element->tensors[component], error);
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);
             return cadre_error_wrap(error, status,
@@ -96,15 +96,15 @@ cadre_status element_stack_concat(const struct element_stack *rows, const char *
     const char *end, cadre_element *ret_element, struct cadre_error *error)
 {
     CADRE_ASSERT(rows->count >= 1);
-    CADRE_FREE_AT_EXIT cadre_tensor **parts = calloc(rows->count, sizeof parts[0]);
-    if (parts == NULL) {
+    CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(rows->count, sizeof tensors[0]);
+    if (tensors == NULL) {
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "%s: no memory to join %zu pieces", who, rows->count);
     }
     for (uint32_t component = 0; component < rows->elements[0].count; component++) {
         cadre_status status = CADRE_OK;
         for (size_t i = 0; i < rows->count && status == CADRE_OK; i++) {
-            parts[i] = rows->elements[i].tensors[component];
+            tensors[i] = rows->elements[i].tensors[component];
             if (rows->elements[i].count != rows->elements[0].count) {
                 status = cadre_error_set(error, CADRE_INVALID_ARGUMENT,
                     "%s: elements of %" PRIu32 " and of %" PRIu32 " components", who,
@@ -113,7 +113,7 @@ cadre_status element_stack_concat(const struct element_stack *rows, const char *
         }
         if (status == CADRE_OK) {
             status =
-                tensor_concat_rows(parts, rows->count, &ret_element->tensors[component], error);
+                tensor_concat_rows(tensors, rows->count, &ret_element->tensors[component], error);
         }
         if (status != CADRE_OK) {
             cadre_element_release(ret_element);

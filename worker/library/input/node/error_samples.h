@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Of which samples an element was made that a function of the program failed on: whoever reads of
- * the failure wants to look at them. */
+ * Of which samples an element was made that a function of the program failed on: the error's
+ * message names them. */
 #ifndef CADRE_WORKER_INPUT_NODE_ERROR_SAMPLES_H
 #define CADRE_WORKER_INPUT_NODE_ERROR_SAMPLES_H
 

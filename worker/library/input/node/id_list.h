@@ -15,7 +15,7 @@ struct id_list {
     size_t capacity;
 };
 
-/* Appends one id. `list` may be NULL: nobody asks. */
+/* Appends one id. `list` may be NULL: does nothing. */
 cadre_status id_list_add(struct id_list *list, uint64_t id, struct cadre_error *error);
 
 /* Makes room for `more` ids behind those that are there and counts them; the caller fills them in

@@ -161,8 +161,8 @@ cadre_status dataset_iterate(cadre_dataset *data, const struct pass *pass,
     return data->ops->iterate(data, pass, ret_iterator, error);
 }
 
-/* What did not become an element has no ids: whoever asked for several goes on with those that did.
- */
+/* What did not become an element has no ids: a caller of several goes on with those that
+ * did. */
 static void drop_ids(struct id_list *ids, size_t before)
 {
     if (ids != NULL) {

@@ -63,7 +63,7 @@ struct dataset_ops {
 
     /* Adds one line without line end: the parameters, in an order that never changes, so that two
      * processes that built the same pipeline have the same text. Of files the names without their
-     * folders and the sizes. Functions of the program cannot be told. NULL: none. */
+     * folders and the sizes. Functions of the program cannot be described. NULL: none. */
     void (*describe)(const cadre_dataset *self, struct description *text);
 
     /* What the elements look like, given those of the inputs (one for each; NULL for a source).
@@ -81,8 +81,8 @@ struct dataset_ops {
      * input; of a source its cardinality. */
     uint64_t (*samples)(const cadre_dataset *self);
 
-    /* Sources that are indexable only after some work (an index of records): does it, once, whoever
-     * asks. After success the cardinality is known. NULL: nothing to do. */
+    /* Sources that are indexable only after some work (an index of records): does it, once, at the
+     * first call. After success the cardinality is known. NULL: nothing to do. */
     cadre_status (*prepare)(cadre_dataset *self, struct cadre_error *error);
 
     /* --- by index; only called when the tree is indexable and prepared --- */
@@ -185,8 +185,8 @@ cadre_status dataset_status(const cadre_dataset *data, struct cadre_error *error
 cadre_status dataset_spec(
     cadre_dataset *data, cadre_element_spec *ret_spec, struct cadre_error *error);
 
-/* The names of the components, for those that look at its elements: asks for the spec where a node
- * gives names and nobody has done so before. NULL: they have none. Any thread. */
+/* The names of the components, for those that look at its elements: reads the spec first where a
+ * node gives names and it was not read before. NULL: they have none. Any thread. */
 const char *const *dataset_names(cadre_dataset *data);
 
 /* As known now. */
@@ -225,19 +225,19 @@ void element_spec_widen(cadre_element_spec *spec, const cadre_element_spec *othe
 /* Whether all elements have one shape, so that any number of them can be stacked. */
 bool element_spec_is_uniform(const cadre_element_spec *spec);
 
-/* --- by index: only for indexable, prepared datasets, with places inside the cardinality. They
- * walk down the re-indexing nodes, then ask the table. --- */
+/* --- by index: only for indexable, prepared datasets, with positions inside the cardinality. They
+ * walk down the re-indexing nodes, then call the table. --- */
 
 cadre_status dataset_at(cadre_dataset *data, struct element_position position,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 
-/* The `places` are overwritten. */
+/* Several elements as one batch; the `positions` are overwritten. */
 cadre_status dataset_gather(cadre_dataset *data, struct element_position positions[], size_t count,
     cadre_element *ret_element, struct id_list *ids, struct cadre_error *error);
 cadre_status dataset_ids_at(cadre_dataset *data, struct element_position positions[], size_t count,
     struct id_list *ids, struct cadre_error *error);
 
-/* Rows of an element without reading it; CADRE_CARDINALITY_UNKNOWN when only reading tells. */
+/* Rows of an element without reading it; CADRE_CARDINALITY_UNKNOWN when that takes reading it. */
 int64_t dataset_rows(cadre_dataset *data, struct element_position position);
 
 /* Only where dataset_rows knows, and count >= 1. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * See thread_pool.h. A loop lies on its caller's stack and in the pool's list for as long as it has
- * numbers to hand out; whoever takes the last one takes it off the list, and the caller waits until
- * those that others took are done. */
+ * numbers to hand out; the thread that takes the last one takes it off the list, and the caller
+ * waits until those that other threads took are done. */
 #include "worker/library/input/node/thread_pool.h"
 
 #include <errno.h>

@@ -30,7 +30,7 @@ cadre_status thread_pool_create(
 void thread_pool_run(
     struct thread_pool *pool, size_t count, void (*function)(void *user, size_t i), void *user);
 
-/* Nobody may be in thread_pool_run. NULL is allowed. */
+/* Ends the threads. No thread may be in thread_pool_run. NULL is allowed. */
 void thread_pool_free(struct thread_pool *pool);
 
 #endif

@@ -232,7 +232,7 @@ cadre_status dataset_check_resharding(
             unbatched = data;
         } else if (!is_one_of(data, passes_on, CADRE_COUNT_OF(passes_on))) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "what %s gives depends on what it gave before, so an epoch cannot be divided anew "
+                "what %s gives depends on what it gave before, so an epoch cannot be divided again "
                 "in its middle",
                 name);
         }
@@ -246,7 +246,7 @@ cadre_status dataset_check_resharding(
     }
     if (unbatched != NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "unbatch may give several rows of one record, and an epoch is divided anew between "
+            "unbatch may give several rows of one record, and an epoch is divided again between "
             "records only");
     }
     *ret_reader = data;

@@ -38,7 +38,7 @@ struct policy_choice {
 
 /* FILE where names of files are read. A list that a source holds may be read either way, so it is
  * divided by files only where that helps and takes nothing: several workers, a file for each of
- * them at least, and an epoch can be cut anew (dataset_check_resharding). May call a function of
+ * them at least, and an epoch can be cut again (dataset_check_resharding). May call a function of
  * the program once. */
 cadre_status dataset_choose_policy(cadre_dataset *data, uint32_t workers,
     struct policy_choice *ret_choice, struct cadre_error *error);
@@ -48,10 +48,10 @@ cadre_status dataset_choose_policy(cadre_dataset *data, uint32_t workers,
 cadre_status dataset_list_by_name(
     cadre_dataset *data, cadre_dataset **ret_data, struct cadre_error *error);
 
-/* Whether `data` reads files by one reader that is the only source, and what stands on it passes
- * each sample on once: then an epoch can be cut anew in its middle, by which samples of which file
- * were consumed. FAILED_PRECONDITION: a sentence says why not. *ret_reader (borrowed) is the reader
- * of names, or the source of a list; NOT_FOUND as dataset_auto_shard. */
+/* Whether `data` reads files by one reader that is the only source, and what reads from it passes
+ * each sample on once: then an epoch can be cut again in its middle, by which samples of which file
+ * were consumed. FAILED_PRECONDITION: the message has the reason. *ret_reader (borrowed) is the
+ * reader of names, or the source of a list; NOT_FOUND as dataset_auto_shard. */
 cadre_status dataset_check_resharding(
     cadre_dataset *data, cadre_dataset **ret_reader, struct cadre_error *error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who reads which files of an epoch under FILE, and which of their samples were consumed: what
- * makes every record be fed exactly once when workers are lost or join. Pure: numbers only.
+ * Which worker reads which files of an epoch under FILE, and which of their samples were consumed:
+ * so every record is consumed exactly once when workers are lost or join. Pure: numbers only.
  *
  * A table is of one epoch, and holds after so many of its steps. All workers have equal ones: each
- * applies what all of them fed in a step, in any order. A file's number is its place in the list of
- * names; a sample's number is its place in the file's pipeline, from 0.
+ * applies what all of them consumed in a step, in any order. A file's number is its index in the
+ * list of names; a sample's number is its index in the file's pipeline, from 0.
  *
  *     fresh:  file f is worker f mod W's, as shard(W, worker) has it
  *     file_shares_consumed, _done for each step that counts, and `step` becomes the next one
@@ -20,7 +20,7 @@
 
 #define FILE_SHARES_FILES_MAX   (1u << 18) /* of a list: SAMPLE_ID_OUTER_BITS */
 #define FILE_SHARES_WORKERS_MAX 65536u     /* DISTRIBUTED_WORKERS_MAX */
-/* Added to the number of a file that is done: some of its samples were consumed to nobody. */
+/* Added to the number of a file that is done: some of its samples were dropped. */
 #define FILE_SHARES_DROPPED (UINT64_C(1) << 32)
 
 #define FILE_SHARES_SAMPLES_MAX (UINT64_C(1) << 40) /* of one file: the lower bits of an id */
@@ -85,16 +85,16 @@ bool file_shares_overlaps(const struct file_shares *shares, const struct file_ru
 cadre_status file_shares_done(struct file_shares *shares, uint64_t file, struct cadre_error *error);
 
 /* Deals the files that are not done to `workers` >= 1 workers by turns, in order of number; the
- * others keep no owner of meaning. In a fresh epoch (nothing fed, nothing done) that is the deal
- * of file_shares_init. */
+ * owner of the others means nothing. In a fresh epoch (nothing consumed, nothing done) that is the
+ * deal of file_shares_init. */
 cadre_status file_shares_assign(
     struct file_shares *shares, uint32_t workers, struct cadre_error *error);
 
-/* What is said of it to people. */
+/* For reports to the user. */
 struct file_shares_count {
     uint64_t done;    /* files */
     uint64_t begun;   /* files of which something was consumed, not done */
-    uint64_t samples; /* fed */
+    uint64_t samples; /* consumed */
 };
 struct file_shares_count file_shares_count(const struct file_shares *shares);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A table of files as bytes. Numbers are base 128, the lower groups first. After the head come
- * entries of those files only that differ from what is expected: nothing fed, not done, and the
- * owner next in turn after that of the file before. */
+ * entries of those files only that differ from what is expected: nothing consumed, not done, and
+ * the owner next in turn after that of the file before. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -78,7 +78,7 @@ cadre_status row_slots_add_ids(
 /* Frees the list of a slot that has one. */
 void row_slot_clear_ids(struct row_slot *slot);
 
-/* Gives back what the slot has. It is to be filled anew, or forgotten. */
+/* Releases what the slot has. It is filled again afterwards, or dropped. */
 static inline void row_slot_clear(struct row_slot *slot, struct slab_allocator *memory)
 {
     if (slot->memory != NULL) {

@@ -188,7 +188,7 @@ static cadre_status look_at_first(struct shuffle_buffer_iterator *iterator,
         size, bytes, memory);
 }
 
-/* Where nobody could say how much will come: stops while there is memory left. */
+/* Where the size of the input is not known: stops while there is memory left. */
 static cadre_status look_at_memory(struct shuffle_buffer_iterator *iterator,
     const struct row_slot *slot, struct cadre_error *error)
 {

@@ -13,7 +13,7 @@
 #include "worker/library/input/files/line_reader.h"
 #include "worker/library/input/node/node.h"
 
-#define LINE_BYTES_DEFAULT ((int64_t)64 << 20)
+#define TEXT_LINE_BYTES_DEFAULT ((int64_t)64 << 20)
 
 /* Lines that are passed over at a time. */
 #define LINES_SKIPPED 256
@@ -23,15 +23,15 @@ struct text_dataset {
     struct input_file *files;
     size_t file_count;
     cadre_compression compression;
-    uint64_t line_bytes;
+    uint64_t text_line_bytes;
 };
 
 struct text_iterator {
     cadre_iterator base;
     struct line_reader reader;
-    size_t file;         /* that the reader reads, or that is to be opened */
-    uint64_t line;       /* number of the next one, over all files */
-    cadre_string *lines; /* room for those of a batch */
+    size_t file;               /* that the reader reads, or that is to be opened */
+    uint64_t text_line_number; /* number of the next one, over all files */
+    cadre_string *lines;       /* room for those of a batch */
     size_t room;
 };
 
@@ -45,7 +45,7 @@ static cadre_status open_file(
 {
     const struct text_dataset *text = text_of(iterator);
     return line_reader_open(&iterator->reader, text->files[iterator->file].path, text->compression,
-        text->line_bytes, offset, error);
+        text->text_line_bytes, offset, error);
 }
 
 /* At least one line of one file, borrowed until the next call; OUT_OF_RANGE when there are no more.
@@ -60,7 +60,7 @@ static cadre_status next_lines(struct text_iterator *iterator, cadre_string line
         }
         CADRE_TRY(line_reader_next(&iterator->reader, lines, wanted, ret_count, error));
         if (*ret_count > 0) {
-            iterator->line += *ret_count;
+            iterator->text_line_number += *ret_count;
             return CADRE_OK;
         }
         line_reader_close(&iterator->reader);
@@ -73,7 +73,7 @@ static cadre_status add_ids(const struct text_iterator *iterator, size_t count, 
     struct cadre_error *error)
 {
     for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(id_list_add(ids, iterator->line - count + i, error));
+        CADRE_TRY(id_list_add(ids, iterator->text_line_number - count + i, error));
     }
     return CADRE_OK;
 }
@@ -82,11 +82,11 @@ static cadre_status text_next(cadre_iterator *self, cadre_element *ret_element, 
     struct cadre_error *error)
 {
     struct text_iterator *iterator = (struct text_iterator *)self;
-    cadre_string line;
+    cadre_string text_line;
     size_t count = 0;
-    CADRE_TRY(next_lines(iterator, &line, 1, &count, error));
+    CADRE_TRY(next_lines(iterator, &text_line, 1, &count, error));
     CADRE_TRY(add_ids(iterator, 1, ids, error));
-    CADRE_TRY(tensor_from_data(CADRE_STRING, 0, NULL, &line, &ret_element->tensors[0], error));
+    CADRE_TRY(tensor_from_data(CADRE_STRING, 0, NULL, &text_line, &ret_element->tensors[0], error));
     ret_element->count = 1;
     return CADRE_OK;
 }
@@ -146,7 +146,7 @@ static cadre_status text_save(
     bool through = open && reader->ended && reader->start == reader->end;
     CADRE_TRY(iterator_state_write_number(writer, iterator->file + through, error));
     CADRE_TRY(iterator_state_write_number(writer, open && !through ? reader->offset : 0, error));
-    return iterator_state_write_number(writer, iterator->line, error);
+    return iterator_state_write_number(writer, iterator->text_line_number, error);
 }
 
 static cadre_status text_restore(
@@ -158,7 +158,7 @@ static cadre_status text_restore(
     uint64_t offset = 0;
     CADRE_TRY(iterator_state_read_number(reader, &file, error));
     CADRE_TRY(iterator_state_read_number(reader, &offset, error));
-    CADRE_TRY(iterator_state_read_number(reader, &iterator->line, error));
+    CADRE_TRY(iterator_state_read_number(reader, &iterator->text_line_number, error));
     if (file > file_count || (file == file_count && offset > 0)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "text_lines: the saved position is in file %" PRIu64
@@ -235,7 +235,7 @@ static cadre_dataset *text_alone(const cadre_dataset *self, const char *path)
 {
     const struct text_dataset *text = (const struct text_dataset *)self;
     const cadre_text_options options = {
-        .compression = text->compression, .line_bytes = (int64_t)text->line_bytes};
+        .compression = text->compression, .line_bytes = (int64_t)text->text_line_bytes};
     return cadre_dataset_text_lines(&path, 1, &options);
 }
 
@@ -274,7 +274,7 @@ static cadre_status check_arguments(const char *const paths[], size_t path_count
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "text_lines: lines of at most %" PRId64 " bytes; give 0 for %" PRId64
             ", or a positive number",
-            options->line_bytes, LINE_BYTES_DEFAULT);
+            options->line_bytes, TEXT_LINE_BYTES_DEFAULT);
     }
     return CADRE_OK;
 }
@@ -295,8 +295,8 @@ cadre_dataset *cadre_dataset_text_lines(
     text->base.indexable = false;
     text->base.cardinality = CADRE_CARDINALITY_UNKNOWN;
     text->compression = options->compression;
-    text->line_bytes =
-        (uint64_t)(options->line_bytes > 0 ? options->line_bytes : LINE_BYTES_DEFAULT);
+    int64_t bytes = options->line_bytes > 0 ? options->line_bytes : TEXT_LINE_BYTES_DEFAULT;
+    text->text_line_bytes = (uint64_t)bytes;
     text->files = fault_point("input.line") ? NULL : calloc(path_count, sizeof text->files[0]);
     if (text->files == NULL) {
         cadre_error_set(

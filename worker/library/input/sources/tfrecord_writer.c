@@ -113,7 +113,7 @@ static void tfrecord_writer_destroy(struct cadre_tfrecord_writer *writer)
     free(writer);
 }
 
-/* Creates PATH.part-PID-N, which nobody has yet. */
+/* Creates PATH.part-PID-N, a name that does not exist yet. */
 static cadre_status create_part(struct cadre_tfrecord_writer *writer, struct cadre_error *error)
 {
     static atomic_uint_fast64_t made;

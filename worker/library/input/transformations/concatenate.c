@@ -335,7 +335,7 @@ static cadre_status position_ids(struct concatenate_iterator *iterator, struct i
         return CADRE_OK;
     }
     if (!iterator->offset_known) {
-        /* Read by index it would be prepared, and the ids are the same whoever reads it how. */
+        /* Read by index it would be prepared, and the ids are the same for each way of reading. */
         if (self->inputs[0]->indexable) {
             CADRE_TRY(dataset_prepare(self->inputs[0], error));
         }

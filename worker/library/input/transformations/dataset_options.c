@@ -17,7 +17,7 @@ static void options_locate(
     (void)count;
 }
 
-/* The input's iterator serves, told that it keeps its order. */
+/* The input's iterator, which is set to keep its order. */
 static cadre_status options_iterate(cadre_dataset *self, const struct pass *pass,
     cadre_iterator **ret_iterator, struct cadre_error *error)
 {

@@ -18,7 +18,7 @@ static int64_t filter_cardinality(const cadre_dataset *self)
 
 struct filter_iterator {
     cadre_iterator base;
-    struct id_list own; /* the ids of one element, where nobody else asks for them */
+    struct id_list own; /* the ids of one element, where the caller passes no list */
 };
 
 static cadre_status filter_next(cadre_iterator *self, cadre_element *ret_element,

@@ -96,7 +96,7 @@ static cadre_status map_apply(cadre_dataset *self, struct mapped_element *mapped
     return CADRE_OK;
 }
 
-/* The element at a place, whose ids are found when somebody asks: mostly nobody does. */
+/* The element at a position, whose ids are found at the first request: most have none. */
 struct element_call {
     struct mapped_element base;
     cadre_dataset *input;
@@ -152,7 +152,7 @@ static void gather_one(void *user, size_t i)
 {
     struct gathering *gathering = user;
     if (i > atomic_load(&gathering->failed)) {
-        return; /* nobody will see it */
+        return; /* no caller reads it */
     }
     struct cadre_error error = {0};
     if (map_at(gathering->map, gathering->positions[i], &gathering->elements[i], NULL, &error) !=
@@ -218,7 +218,7 @@ static cadre_status map_ids_at(cadre_dataset *self, const struct element_positio
 
 struct map_iterator {
     cadre_iterator base;
-    struct id_list own; /* the ids of one element, where nobody else asks for them */
+    struct id_list own; /* the ids of one element, where the caller passes no list */
 };
 
 /* Of ids [first, count) of a list. */
@@ -307,8 +307,8 @@ static cadre_status probe_next(struct map_dataset *map, cadre_iterator *iterator
     return CADRE_OK;
 }
 
-/* Calls the function for the first two elements to see what it makes, and in what they differ. What
- * is wrong with the second is told when it is read. */
+/* Calls the function for the first two elements to see what it makes, and in what they differ. An
+ * error of the second is returned when it is read. */
 static cadre_status map_probe(
     struct map_dataset *map, const cadre_element_spec *input, struct cadre_error *error)
 {
@@ -370,7 +370,7 @@ static cadre_dataset *map_rebuild(const cadre_dataset *self, cadre_dataset *cons
     return cadre_dataset_map(inputs[0], map->function, map->user, &options);
 }
 
-/* Parsing examples leaves a batch what it is; of other functions nobody knows (semantics 1.4). */
+/* Parsing examples leaves a batch what it is; of other functions it is unknown (semantics 1.4). */
 static int64_t map_batch_size(const cadre_dataset *self)
 {
     cadre_element_spec spec = {0};

@@ -191,7 +191,7 @@ static int64_t repeat_cardinality(const cadre_dataset *self)
         return CADRE_CARDINALITY_INFINITE;
     }
     if (elements > 0 && __builtin_mul_overflow(elements, count, &elements)) {
-        return CADRE_CARDINALITY_INFINITE; /* nobody reads so far */
+        return CADRE_CARDINALITY_INFINITE; /* no program reads so far */
     }
     return elements;
 }

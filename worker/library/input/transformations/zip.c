@@ -225,8 +225,8 @@ static cadre_status read_rows(cadre_iterator *input, size_t wanted, cadre_elemen
                 ret_element->count);
         }
         for (uint32_t i = 0; i < more.count && status == CADRE_OK; i++) {
-            cadre_tensor *const parts[] = {ret_element->tensors[i], more.tensors[i]};
-            status = tensor_concat_rows(parts, 2, &joined.tensors[i], &own);
+            cadre_tensor *const elements[] = {ret_element->tensors[i], more.tensors[i]};
+            status = tensor_concat_rows(elements, 2, &joined.tensors[i], &own);
             joined.count = i + (status == CADRE_OK ? 1 : 0);
         }
         cadre_element_release(&more);
@@ -300,23 +300,23 @@ static cadre_status zip_next_rows(cadre_iterator *self, size_t wanted, cadre_ele
     if (wanted == 0) {
         return iterator_end(error);
     }
-    cadre_element parts[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
+    cadre_element elements[CADRE_ELEMENT_TENSORS_MAX] = {{0}};
     size_t rows[CADRE_ELEMENT_TENSORS_MAX] = {0};
     cadre_status status = CADRE_OK;
     size_t count = wanted;
     for (uint32_t i = inputs_of(self); i-- > 0 && status == CADRE_OK;) {
-        status =
-            read_rows(iterator_of(self, i), count, &parts[i], &rows[i], i == 0 ? ids : NULL, error);
+        status = read_rows(
+            iterator_of(self, i), count, &elements[i], &rows[i], i == 0 ? ids : NULL, error);
         count = status == CADRE_OK ? rows[i] : count;
     }
     for (uint32_t i = 0; i < inputs_of(self); i++) {
         if (status == CADRE_OK && rows[i] > count) {
-            status = cut_rows(&parts[i], count, error);
+            status = cut_rows(&elements[i], count, error);
         }
         if (status == CADRE_OK) {
-            status = zip_append(ret_element, &parts[i], error);
+            status = zip_append(ret_element, &elements[i], error);
         }
-        cadre_element_release(&parts[i]);
+        cadre_element_release(&elements[i]);
     }
     if (status != CADRE_OK) {
         cadre_element_release(ret_element);
