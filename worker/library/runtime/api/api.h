@@ -10,7 +10,7 @@
 #include "common/base/error.h"
 
 /* Ends a public function: keeps the message of a failure for the calling thread. Returns `status`.
- * */
+ */
 cadre_status api_return(cadre_status status, struct cadre_error *error);
 
 /* --- replica context --- */

@@ -37,7 +37,7 @@ cadre_status collective_reduce(cadre_strategy *strategy, uint32_t local, enum me
     struct cadre_error *error);
 
 /* Before a call of the mesh that is no sum, with the same note: sends the piggyback if it is due.
- * */
+ */
 cadre_status collective_send_piggyback(cadre_strategy *strategy, uint32_t local,
     const struct mesh_note *note, struct cadre_error *error);
 
@@ -64,7 +64,7 @@ cadre_status collective_meet_between_steps(cadre_strategy *strategy, uint32_t lo
 
 /* Before each collective of a replica whose function runs: waits for what the replica has started,
  * and for the admission, once a step. *ret_note is the note for each call of the mesh that the
- * collective calls it. step_collective_end comes after it. A call without a timeout has the
+ * collective makes. step_collective_end comes after it. A call without a timeout has the
  * strategy's. INVALID_ARGUMENT as of step_collective_begin. */
 cadre_status collective_enter(cadre_replica *replica, const struct step_call *call,
     struct step_note *ret_note, struct cadre_error *error);

@@ -7,7 +7,7 @@
  *   its communication thread     A ══════════ B ════════════          │              ▼
  *
  * They are done in the order in which they were started, and what the replica calls directly waits
- * for them: so the mesh sees one order of calls, that of the program. The outcome of one counts for
+ * for them: so the calls of the mesh have one order, that of the program. The outcome of one counts for
  * the step when the replica's own thread takes it up: at a wait, at the next collective, or when
  * its function has returned. */
 #ifndef CADRE_RUNTIME_COLLECTIVE_ASYNC_H

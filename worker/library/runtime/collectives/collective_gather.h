@@ -14,7 +14,7 @@ cadre_status collective_gather_sizes(cadre_strategy *strategy, uint32_t local, c
 /* Joins each of `count` tensors with those of the other replicas along `axis`, in order of replica
  * ids. All but the sizes along it must be equal, which the note's key checks. On error all of
  * ret_outputs are NULL. RESOURCE_EXHAUSTED may be this replica's alone; INVALID_ARGUMENT all get.
- * */
+ */
 cadre_status collective_gather(cadre_strategy *strategy, uint32_t local,
     cadre_tensor *const inputs[], size_t count, uint32_t axis, const struct mesh_note *note,
     cadre_tensor *ret_outputs[], struct cadre_error *error);

@@ -46,7 +46,7 @@ uint64_t collective_options_timeout_us(const cadre_strategy *strategy)
 }
 
 /* The choice of an implementation has no effect here: tensors in host memory always take the ring.
- * */
+ */
 cadre_status collective_options_settle(const cadre_strategy *strategy,
     const cadre_collective_options *options, struct collective_settings *ret_settings,
     struct cadre_error *error)

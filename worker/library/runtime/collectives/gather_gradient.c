@@ -97,7 +97,7 @@ static cadre_status sum_and_cut(cadre_replica *replica, const cadre_tensor *upst
 }
 
 /* Equal parts of the first dimension: a reduce-scatter, because no replica uses the others' sums.
- * */
+ */
 static cadre_status sum_own(cadre_replica *replica, const cadre_tensor *upstream,
     enum mesh_dtype dtype, const struct mesh_note *note, cadre_tensor *own,
     struct cadre_error *error)

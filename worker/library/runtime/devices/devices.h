@@ -44,9 +44,9 @@ cadre_status devices_of_names(const struct device_inventory *inventory,
     const struct device_host *host, const char *function, const char *const names[], size_t count,
     struct device_list *ret_list, struct cadre_error *error);
 
+#define DEVICES_TEXT_BYTES 128
 /* The devices for people, without the task, which is this one: "CPU:0, CPU:1"; of many the first
  * few. Returns `text`. */
-#define DEVICES_TEXT_BYTES 128
 const char *devices_text(const struct device_list *list, char text[DEVICES_TEXT_BYTES]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which logical devices a replica has, and functions that run on them: device 0 is the replica's
  * own thread, each other one a thread that is started at its first use. Replica functions call it.
- * */
+ */
 #include "worker/library/runtime/devices/logical_device.h"
 
 #include <stdlib.h>

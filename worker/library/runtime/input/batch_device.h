@@ -8,7 +8,7 @@
 /* Begins it for all replicas that are on devices: their tensors become tensors of the device, which
  * copies them in the order of its copy stream; compute waits for batch->staged. Strings stay. The
  * source of a copy is kept as long as it is read. `user`: the distributed dataset. An input_stage.
- * */
+ */
 cadre_status batch_to_devices(
     void *user, struct distributed_batch *batch, struct cadre_error *error);
 

@@ -234,7 +234,7 @@ cadre_status distributed_refresh(cadre_per_replica *batch, struct cadre_error *e
 void files_distributed(cadre_distributed_dataset *distributed);
 
 /* An epoch begins: its files are shared out. *ret_reopen: the input is to be opened again for it.
- * */
+ */
 cadre_status files_begin(
     cadre_distributed_dataset *distributed, bool *ret_reopen, struct cadre_error *error);
 

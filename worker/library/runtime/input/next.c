@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * cadre_next: the next batch of the current epoch of a distributed dataset. The program calls it.
- * */
+ */
 #include <inttypes.h>
 
 #include "worker/library/device/argument.h"

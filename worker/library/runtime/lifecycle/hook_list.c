@@ -14,7 +14,6 @@
 
 /* From top to bottom. At the beginning of a step the moments go down this list, at its end up.
  *
- *
  *                 begin, bind, complete        returned, commit, undo      a generation
  *   preemption    may stop the job here
  *   input         refreshes, announces         consumption, cursor         positions, cut again

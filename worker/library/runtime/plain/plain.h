@@ -77,7 +77,7 @@ struct plain_ranks {
     uint32_t local_tasks;
 };
 /* Whether the process is a task of a plain program, also after its end; then *ret_standing is set.
- * */
+ */
 bool plain_get_ranks(struct plain_ranks *ret_standing);
 
 #endif

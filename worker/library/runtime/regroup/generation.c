@@ -72,7 +72,7 @@ void generation_close_mesh(cadre_strategy *strategy)
 /* --- the roster --- */
 
 /* All tasks have equally many replicas, because the split of a batch and the replica ids assume it.
- * */
+ */
 static cadre_status check_roster(
     const cadre_strategy *strategy, const struct task_roster *roster, struct cadre_error *error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The state at the first position of a generation: members that lack it receive it from the source.
- * */
+ */
 #ifndef CADRE_RUNTIME_SYNC_H
 #define CADRE_RUNTIME_SYNC_H
 

@@ -110,7 +110,7 @@ struct cadre_replica {
 };
 
 /* Prepares the step at the task's position; no replica is running. `own`: what this task consumes.
- * */
+ */
 void step_begin(cadre_strategy *strategy, uint64_t position, int64_t global_rows,
     uint32_t input_count, const char *const *input_names, const struct step_consumption *own);
 

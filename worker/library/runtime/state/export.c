@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Values of variables as one file of tensors, for other programs. The program calls cadre_export.
- * */
+ */
 #include "cadre/export.h"
 
 #include <stdio.h>

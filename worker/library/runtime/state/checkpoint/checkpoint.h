@@ -62,7 +62,7 @@ cadre_status checkpoint_verify_folder(
  * NOT_FOUND: a variable that it does not hold; INVALID_ARGUMENT: another type or shape, or no
  * manifest. Values that the program does not have are ignored. After an error the state is
  * unchanged, but for a tensor that does not match its hash: that is found when all is taken over.
- * */
+ */
 cadre_status checkpoint_load(struct cadre_strategy *strategy, const char *path,
     uint64_t *ret_position, struct cadre_error *error);
 

@@ -51,7 +51,7 @@ cadre_status checkpoint_copy_take(struct checkpoint_copy *copy,
     const struct cadre_strategy *strategy, bool *ret_same, struct cadre_error *error);
 
 /* The hashes of the copy, into the manifest too, and its digest; in the thread that has the copy.
- * */
+ */
 cadre_status checkpoint_copy_hash(struct checkpoint_copy *copy, struct cadre_error *error);
 
 /* The header of the file, before the data: *ret_bytes is the caller's to free. */

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The layout of a state as text, compared between a source and the tasks that lack its state.
+ * state_hooks.c calls it. */
 #include "worker/library/runtime/state/layout/state_layout.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The layout of a task's state, as text: where two tasks' differ, a message names the difference.
- * */
+ */
 #ifndef CADRE_RUNTIME_LAYOUT_STATE_LAYOUT_H
 #define CADRE_RUNTIME_LAYOUT_STATE_LAYOUT_H
 
