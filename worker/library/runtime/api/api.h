@@ -67,4 +67,9 @@ cadre_strategy *context_strategy(void);
 /* FAILED_PRECONDITION in a replica function, which may not call `function`. */
 cadre_status context_require_cross(const char *function, struct cadre_error *error);
 
+/* --- names that the program gives: they are sent, and written to checkpoints --- */
+
+/* 1 to 127 bytes of printable ASCII, else INVALID_ARGUMENT; `what` is named so in the message. */
+cadre_status name_check(const char *what, const char *name, struct cadre_error *error);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Options of collectives, and the names that texts give them. */
-#include "worker/library/runtime/collectives/collective_options.h"
+#include "worker/library/runtime/collectives/collective.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,11 +9,9 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/device/tensor.h"
 #include "worker/library/runtime/api/api.h"
+#include "worker/library/runtime/collectives/collective.h"
 #include "worker/library/runtime/collectives/collective_device.h"
-#include "worker/library/runtime/collectives/through_host.h"
-#include "worker/library/runtime/collectives/collective_gather.h"
 #include "worker/library/runtime/replica/collective_list.h"
-#include "worker/library/runtime/collectives/collective_options.h"
 
 /* The range of a replica's part along the axis. */
 struct share {

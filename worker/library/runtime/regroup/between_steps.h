@@ -5,8 +5,8 @@
 #ifndef CADRE_RUNTIME_BETWEEN_STEPS_H
 #define CADRE_RUNTIME_BETWEEN_STEPS_H
 
-#include "worker/library/runtime/regroup/regroup_part.h"
-#include "worker/library/runtime/replica/each_replica.h"
+#include "worker/library/runtime/regroup/regroup.h"
+#include "worker/library/runtime/replica/replica_pool.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 #define STRATEGY_CALL_TEXT_BYTES 160

@@ -7,10 +7,9 @@
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/regroup/connect_devices.h"
-#include "worker/library/runtime/task/membership.h"
-#include "worker/library/runtime/regroup/sync.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/hooks.h"
+#include "worker/library/runtime/task/membership.h"
 
 /* --- the mesh --- */
 

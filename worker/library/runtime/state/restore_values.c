@@ -10,12 +10,12 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/regroup/regroup.h"
-#include "worker/library/runtime/state/restore/register.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 #include "worker/library/runtime/state/layout/registered.h"
-#include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/layout/streamed.h"
-#include "worker/library/runtime/state/create/variable_create.h"
+#include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/state/restore/restoration.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
 /* --- how they fit --- */

@@ -148,11 +148,11 @@ enum task_pause_point {
     TASK_STOPPED
 };
 /* The program begins a step: all that it does between two is done. Returns whether its job stops
- * here, or pauses because a task joins or leaves. Where it has stopped the state is to be saved, and
- * bye follows; where it pauses, another generation. */
+ * here, or pauses because a task joins or leaves. Where it has stopped the state is to be saved,
+ * and bye follows; where it pauses, another generation. */
 enum task_pause_point task_pause_point(struct task *task);
-/* Reports the pause or stop of task_pause_point, with the digest of the state (0: not known), unless
- * the job goes on otherwise meanwhile. */
+/* Reports the pause or stop of task_pause_point, with the digest of the state (0: not known),
+ * unless the job goes on otherwise meanwhile. */
 void task_report_paused(struct task *task, uint64_t digest);
 
 /* Before this step the chief is to save the state; POSITION_NONE: none is requested. */
@@ -189,5 +189,15 @@ bool task_dismissed(struct task *task);
 
 /* Steps that are applied. Any thread. */
 uint64_t task_position(struct task *task);
+
+/* --- generation_end.c: the end of a task that goes on in no other generation --- */
+
+/* Waits until this task's generation ends other than in order, and returns why; or until *stop is
+ * set by task_cancel_await, then CADRE_OK. Any thread. */
+cadre_status task_await_generation_end(
+    struct task *task, const bool *stop, struct cadre_error *error);
+
+/* Sets *stop and wakes the thread that waits with it. */
+void task_cancel_await(struct task *task, bool *stop);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A variable that a step creates: made by local replica 0, agreed on and shared in two collectives.
  * variable_create_late.c calls it, state_hooks.c at the end of the step. */
-#include "worker/library/runtime/state/create/variable_in_step.h"
+#include "worker/library/runtime/state/create/variable_create.h"
 
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/runtime/collectives/collective.h"
-#include "worker/library/runtime/state/create/creation_note.h"
-#include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/state/layout/state_part.h"
 #include "worker/library/runtime/state/restore/initial_value.h"
+#include "worker/library/runtime/state/restore/restore.h"
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/variables/variable_list.h"
 
