@@ -114,7 +114,7 @@ static void merge_first_page(struct audit_pages *pages, const struct verify_resp
 
 /* ---- those that follow ---- */
 
-/* As the first page tells of it; NULL: it has begun since. */
+/* As the first page describes it; NULL: it has begun since. */
 static const struct audit_stream *stream_of(const struct audit_pages *pages, uint32_t stream)
 {
     for (size_t i = 0; i < pages->stream_count; i++) {

@@ -7,16 +7,16 @@
 #include "cadre/client.h"
 #include "common/wire/wire.h"
 
-/* A stream as the first page tells of it. */
+/* A stream as the first page describes it. */
 struct audit_stream {
-    uint64_t oldest; /* of its epochs, as far as the page tells */
+    uint64_t oldest; /* of its epochs, as far as the page has them */
     struct verify_epoch newest;
 };
 
 /* All zero at first. */
 struct audit_pages {
     struct verify_response all; /* but its arrays, which are these: */
-    struct wire_arena *arena;   /* of the first page: names live there */
+    struct wire_arena *arena;   /* of the first page: owns the names */
     struct verify_generation *generations;
     struct verify_epoch *epochs;
     struct verified *verified;
@@ -27,24 +27,25 @@ struct audit_pages {
     size_t stream_count;
     uint64_t generation_max; /* the newest of the first page's time */
     struct verified newest;  /* of the first page's time; all zero: none was verified */
-    struct verify_from next; /* what is to be asked for */
+    struct verify_from next; /* the page to fetch next */
     bool begun;              /* there was a page, ... */
     bool followed;           /* ... and another one */
-    bool whole;              /* nothing more is to be asked for */
+    bool whole;              /* all pages were fetched */
     unsigned restarts;       /* since the job began again at a checkpoint */
 };
 
-/* Takes the answer to `next`. ABORTED: committed steps were taken away between two pages, more
- * often than anybody should wait for. */
+/* Takes the answer to `next`. ABORTED: committed steps were taken away between two pages,
+ * AUDIT_RESTARTS_MAX times. */
 cadre_status audit_pages_add(
     struct audit_pages *pages, const void *data, size_t length, struct cadre_error *error);
 
-/* How many epochs there will be, for people: exact once it is whole. */
+/* An estimate of the number of epochs, exact once all pages are there. */
 uint64_t audit_pages_estimate(const struct audit_pages *pages);
 
 /* The whole of them as a result, not judged yet. NULL: out of memory. */
 cadre_verification *audit_pages_result(struct audit_pages *pages);
 
+/* Releases all pages; a zeroed one is allowed. */
 void audit_pages_free(struct audit_pages *pages);
 
 #endif

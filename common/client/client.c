@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Opening, closing and driving a client. */
+ * Opening, closing and driving a client: the part of cadre/client.h that is about no job. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,8 @@ static bool is_waiting(const struct cadre_client *client)
     return at != NULL;
 }
 
-/* What waits between two calls has no call whose end would end it: tried again now, each is told
- * that the client is being closed. */
+/* An operation that waits between two calls has no call whose end would end it: restarted now, each
+ * ends with CANCELLED because the client is closing. */
 static void end_waiting(struct cadre_client *client)
 {
     while (is_waiting(client)) {
@@ -165,7 +165,8 @@ static bool client_client_add(int poll_fd, int fd)
     return fd >= 0 && epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* One descriptor for two: what came, and when a lost coordinator is tried again. */
+/* One descriptor for two: received messages, and the timer after which a lost coordinator is tried
+ * again. */
 static cadre_status open_poll(struct cadre_client *client, struct cadre_error *error)
 {
     int loop_fd = -1;

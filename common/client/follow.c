@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The streams that people follow: a job's state, and what its tasks print. Both go on when the
- * coordinator went away and came back. */
+ * cadre_client_watch and cadre_client_logs: a job's state, and what its tasks print, as streams.
+ * Both go on after the coordinator was away. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +43,7 @@ static cadre_status watch_message(
 static cadre_status no_callback(const char *function, struct cadre_error *error)
 {
     return cadre_error_set(
-        error, CADRE_INVALID_ARGUMENT, "%s: there is no function to tell: it is NULL", function);
+        error, CADRE_INVALID_ARGUMENT, "%s: the callback is NULL: give a function", function);
 }
 
 static cadre_status watch_start(struct operation *operation, struct cadre_error *error)
@@ -82,8 +82,9 @@ struct logs {
     struct logs_request request;
     cadre_log_fn *on_log;
     void *user;
-    uint64_t *delivered; /* by task: the end of what was told; what comes again is dropped */
-    bool *begun;         /* by task: `told` counts */
+    uint64_t
+        *delivered; /* by task: the end of the delivered bytes; what is received again is dropped */
+    bool *begun;    /* by task: `delivered` counts */
     size_t tasks;
 };
 
@@ -120,7 +121,7 @@ static cadre_status logs_message(
     size_t known = delivered > chunk.offset ? (size_t)(delivered - chunk.offset) : 0;
     known = known < chunk.size_bytes ? known : chunk.size_bytes;
     if (known == chunk.size_bytes && !chunk.end) {
-        return CADRE_OK; /* told before the coordinator went away */
+        return CADRE_OK; /* delivered before the coordinator was away */
     }
     logs->begun[chunk.slot] = true;
     logs->delivered[chunk.slot] = end > delivered ? end : delivered;
@@ -147,7 +148,8 @@ static cadre_status logs_start(struct operation *operation, struct cadre_error *
     return operation_send(operation, &call, error);
 }
 
-/* From the start of all logs: what was told is dropped, and a task that had none has no tail. */
+/* From the start of all logs: what was delivered is dropped, and a task that had no log has no
+ * tail. */
 static cadre_status logs_restart(struct operation *operation, struct cadre_error *error)
 {
     struct logs *logs = (struct logs *)operation;
@@ -166,7 +168,7 @@ static void logs_release(struct operation *operation)
 static const struct operation_kind logs_kind = {
     .message = logs_message, .restart = logs_restart, .release = logs_release};
 
-/* Reading once what is there is a question like others: it is not worth waiting for. */
+/* Reading the logs once does not wait for a lost coordinator. */
 static const struct operation_kind logs_once_kind = {
     .message = logs_message, .release = logs_release};
 

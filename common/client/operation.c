@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of an operation: its calls one after the other, what their ends mean, trying again, and
- * how the caller is told. */
+ * An operation from start to end: its calls one after the other, what their ends mean, trying
+ * again, and its completion. Every public function of the other files starts one. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define RESTART_AFTER_US (250 * CADRE_US_PER_MS)
 
-/* ---- telling the caller ---- */
+/* ---- completion ---- */
 
 static void count_idle(struct cadre_client *client)
 {
@@ -37,7 +37,7 @@ static void unlink_operation(struct operation *operation)
     count_idle(operation->client);
 }
 
-/* With a `then` the operation is gone afterwards; else it waits for operation_launch(). */
+/* With a `then` the operation is released here; else operation_launch() releases it. */
 static void operation_end(struct operation *operation, cadre_status status)
 {
     operation->ended = true;
@@ -57,7 +57,7 @@ static void operation_end(struct operation *operation, cadre_status status)
 
 /* ---- the end of a call ---- */
 
-/* Sentences that a coordinator wrote are passed on; the transport's speak of sockets. */
+/* A coordinator's sentences are passed on; those of the transport, about sockets, are replaced. */
 static bool is_sentence_of_server(const char *text)
 {
     return strncmp(text, "the ", 4) == 0;
@@ -166,7 +166,7 @@ static bool wait_for_restart(struct operation *operation, cadre_status status)
         return false;
     }
     operation->restart_us = now_us + RESTART_AFTER_US;
-    rpc_loop_stop(client->loop); /* client_drive() must learn of the new time */
+    rpc_loop_stop(client->loop); /* client_drive() has to see the new time */
     report_outage(client, true);
     return true;
 }
@@ -195,7 +195,7 @@ static void on_status(struct rpc_call *call, cadre_status status, const char *te
     }
 }
 
-/* ---- what a call says meanwhile ---- */
+/* ---- messages of a call ---- */
 
 static void give_up(struct operation *operation, cadre_status status)
 {
@@ -275,7 +275,7 @@ cadre_status operation_send(
     if (status != CADRE_OK && status != CADRE_CANCELLED) {
         give_up(operation, status);
     }
-    return CADRE_OK; /* from here on the end of the call tells */
+    return CADRE_OK; /* from here on the end of the call reports errors */
 }
 
 void *operation_new(struct cadre_client *client, const struct operation_kind *kind, size_t bytes,
@@ -329,7 +329,8 @@ cadre_status operation_launch(struct operation *operation, cadre_status status,
         return CADRE_OK;
     }
     while (!operation->ended) {
-        (void)client_drive(client, &operation->ended, CADRE_TIME_NEVER); /* wakes are not for us */
+        (void)client_drive(
+            client, &operation->ended, CADRE_TIME_NEVER); /* a wake does not end a blocking call */
     }
     struct cadre_error outcome = operation->error;
     operation->kind->release(operation);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The calls that ask one question and get one answer: a job, the jobs, cancel, outputs, workers,
- * drain, the version. */
+ * The calls of one request and one answer: a job, the jobs, cancel, outputs, workers, drain, the
+ * version. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,15 +10,15 @@
 
 struct query;
 
-/* Makes the result from the bytes of an answer, with `arena` to live in; it belongs to the result
- * on success. */
+/* Makes the result from the bytes of an answer, in `arena`, which belongs to the result on
+ * success. */
 typedef cadre_status query_read_fn(const void *data, size_t length, struct wire_arena *arena,
     void **ret_result, struct cadre_error *error);
 
 struct query {
     struct operation base;
     query_read_fn *read;
-    /* What is of the client waits until the call has ended well; or NULL. */
+    /* Updates the client once the call has ended with OK; or NULL. */
     void (*learn)(struct cadre_client *client, void *result);
     void *result;
     void **ret_result;
@@ -311,7 +311,7 @@ static cadre_status read_version(const void *data, size_t length, struct wire_ar
     return CADRE_OK;
 }
 
-/* For sentences about methods that this coordinator does not know. */
+/* For error messages about methods that this coordinator does not have. */
 static void remember_version(struct cadre_client *client, void *result)
 {
     const cadre_coordinator_version *version = result;

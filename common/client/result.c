@@ -66,7 +66,7 @@ _Static_assert((int)CADRE_JOB_PREEMPTED == (int)JOB_PREEMPTED, "public states ar
 _Static_assert((int)CADRE_TASK_WAITING == (int)TASK_WAITING, "public states are the model's");
 _Static_assert((int)CADRE_TASK_LOST == (int)TASK_LOST, "public states are the model's");
 
-/* `name`, or with the number what nobody here has a name for. */
+/* `name`, or "unknown (NUMBER)" for a number without a name in this version. */
 static const char *known_or_number(const char *name, int number)
 {
     static _Thread_local char texts[8][32];

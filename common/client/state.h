@@ -21,16 +21,16 @@ struct cadre_client {
     uint64_t wait_timeout_us;
     void (*on_outage)(bool in_outage, void *user);
     void *user;
-    struct wire_arena *arena;  /* of the message in hand */
+    struct wire_arena *arena;  /* of the message that is handled now */
     struct wire_buffer packed; /* of the message that is being made */
     struct operation *operations;
     bool idle;    /* no operation with a `then` is in progress */
     bool driving; /* inside the loop: a callback must not block */
     bool closing;
-    int poll_fd;       /* of cadre_client_fd(); -1: nobody polls */
+    int poll_fd;       /* of cadre_client_fd(); -1: the program does not poll */
     int timer_fd;      /* for the next call that is tried again */
     char *version;     /* of the coordinator, when it was last asked; or NULL */
-    bool in_outage;    /* on_outage(true) was told last */
+    bool in_outage;    /* on_outage(true) was the last call */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
 
@@ -46,7 +46,7 @@ struct operation_kind {
      * it ends as its call did. */
     cadre_status (*call_ended)(
         struct operation *operation, cadre_status status, struct cadre_error *error);
-    /* Called when a lost coordinator shall be tried again; NULL for operations that give up. */
+    /* Called when a lost coordinator is to be tried again; NULL for operations that give up. */
     cadre_status (*restart)(struct operation *operation, struct cadre_error *error);
     /* Releases the operation with its memory. */
     void (*release)(struct operation *operation);
@@ -60,8 +60,8 @@ struct operation {
     struct rpc_call *call; /* NULL between calls */
     const char *path;      /* of the newest call's method */
     struct cadre_error error;
-    bool failed;  /* the operation itself gave up its call, and `error` says why */
-    bool stopped; /* the caller had enough: what follows is not told any more */
+    bool failed;  /* the operation ended its call itself, with the reason in `error` */
+    bool stopped; /* the caller ended it: later messages are dropped */
     bool ended;
     bool has_then;
     cadre_then then;
@@ -84,12 +84,13 @@ cadre_status operation_call(
 cadre_status operation_send(
     struct operation *operation, const struct operation_call *call, struct cadre_error *error);
 
-/* Ends the running call, and with it the operation with OK: the caller had enough. */
+/* Ends the running call, and with it the operation with OK: the caller's function returned
+ * false. */
 void operation_stop(struct operation *operation);
 
-/* The last step of every public function: takes the operation over. `status` tells whether its
- * first call was started; if not, releases it and publishes `error`. Without a `then` runs it to
- * its end. Returns what the public function returns. */
+/* The last step of every public function: takes the operation over. `status` is how the start of
+ * its first call ended; if not, releases it and publishes `error`. Without a `then` runs it to its
+ * end. Returns what the public function returns. */
 cadre_status operation_launch(struct operation *operation, cadre_status status,
     const struct cadre_error *error, const cadre_then *then);
 
@@ -108,7 +109,7 @@ void operation_free(struct operation *operation);
  * what waits for a lost coordinator meanwhile. */
 cadre_status client_drive(struct cadre_client *client, const bool *done, uint64_t deadline_us);
 
-/* When somebody polls: sets the timer for what waits for a lost coordinator. */
+/* When the program polls: sets the timer for what waits for a lost coordinator. */
 void client_arm_timer(struct cadre_client *client);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks the options of a submission, hashes its files and packs the JobSpec; used by submit.c. */
 #include "common/client/submission.h"
 
 #include <errno.h>
@@ -156,7 +157,7 @@ static uint32_t workers_of(const cadre_submit_options *options)
     return options->workers > 0 ? options->workers : 1;
 }
 
-/* Workers are then those of the crew; its chief comes on top. */
+/* `workers` are then the ps job's worker tasks; its chief comes on top. */
 static struct ps_job ps_job_of(const cadre_submit_options *options)
 {
     if (options->servers == 0) {
@@ -293,7 +294,8 @@ static cadre_status check_checkpoint_folder(
     return CADRE_OK;
 }
 
-/* The border's own check: what passes it here is not refused after a long upload. */
+/* The coordinator's own check of a JobSpec: what passes it here is not refused after a long
+ * upload. */
 static cadre_status check_packed(const struct submission *submission, struct cadre_error *error)
 {
     struct job_spec spec;

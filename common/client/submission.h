@@ -21,13 +21,13 @@ struct submission {
     size_t content_count; /* each hash once; the program's is the first */
 };
 
-/* Reads and hashes program and files, and checks everything by the rules of the coordinator's own
- * border. The submission is released by submission_close() on success and on error. Errors name the
- * file or value. */
+/* Reads and hashes program and files, and checks everything by the coordinator's own rules. The
+ * submission is released by submission_close() on success and on error. Errors name the file or
+ * value. */
 cadre_status submission_open(const cadre_submit_options *options, struct submission *ret_submission,
     struct cadre_error *error);
 
-/* Accepts a zeroed one. */
+/* Frees what submission_open() made; accepts a zeroed one. */
 void submission_close(struct submission *submission);
 
 #endif

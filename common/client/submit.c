@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Submitting a job: ask which contents are missing, upload those one after the other, submit. */
+ * cadre_client_submit: asks which contents are missing, uploads those one after the other,
+ * submits. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 #include "common/client/submission.h"
 #include "common/wire/methods.h"
 
-/* So many are on the way at a time: some are read from disk while others travel. A coordinator has
- * room for 6 MiB of unfinished ones from all who show the same certificate. */
+/* So many are on the way at a time: some are read from disk while others are sent. A coordinator
+ * has room for 6 MiB of unfinished ones from all clients with the same certificate. */
 #define CHUNK_BYTES ((size_t)256 * 1024)
 #define CHUNKS_SENT 4
 
@@ -27,7 +28,7 @@ struct submit {
     void *user;
     cadre_upload upload;
     size_t next; /* content to look at */
-    /* The content in hand. */
+    /* The content that is uploaded now. */
     const struct content *content;
     int fd;
     uint64_t left_bytes;

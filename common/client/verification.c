@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Judges a job's proof: from the records that audit_pages.c collected to a verdict per epoch and
+ * per generation. verify.c calls it. */
 #include "common/client/verification.h"
 
 #include <inttypes.h>
@@ -44,7 +46,7 @@ const char *cadre_verdict_name(cadre_verdict verdict)
     return "unknown";
 }
 
-/* ---- what is known ---- */
+/* ---- from the records ---- */
 
 static void view_epoch(
     const struct verify_epoch *from, struct evidence *evidence, cadre_verified_epoch *ret_epoch)
@@ -67,8 +69,8 @@ static void view_epoch(
         .shares = from->shares};
 }
 
-/* From the newest to the oldest: one that began again at a checkpoint takes the steps from there on
- * away from all before it. */
+/* From the newest to the oldest: one that began again at a checkpoint takes over the steps from
+ * there on. */
 static void view_generations(
     const struct verify_response *response, cadre_verified_generation *generations)
 {
@@ -137,7 +139,7 @@ __attribute__((format(printf, 4, 5))) static void explain_epoch(cadre_verified_e
     epoch->verdict = verdict;
 }
 
-/* Whether what was fed is each id of the source once. */
+/* Whether each id of the source was consumed once. */
 static bool is_whole_source(const cadre_verified_epoch *epoch, const struct evidence *evidence)
 {
     if (epoch->source_samples == 0 || epoch->samples != epoch->source_samples ||
@@ -156,39 +158,39 @@ static void evaluate_defined(cadre_verified_epoch *epoch, struct evidence *evide
 {
     if (epoch->steps_whole != 0 && epoch->steps < epoch->steps_whole) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "the %" PRIu64 " of %" PRIu64 " steps that were done were fed exactly the %" PRIu64
+            "the %" PRIu64 " of %" PRIu64 " steps that were done consumed exactly the %" PRIu64
             " samples that the dataset defines for them",
             epoch->steps, epoch->steps_whole, epoch->samples);
     } else if (epoch->source_samples != 0 && epoch->samples < epoch->source_samples) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "fed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
+            "consumed exactly the %" PRIu64 " samples that the dataset defines, of %" PRIu64
             " in its source",
             epoch->samples, epoch->source_samples);
     } else {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "fed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
+            "consumed exactly the %" PRIu64 " samples that the dataset defines", epoch->samples);
     }
 }
 
-/* What each step should hold the tasks agreed on, and the table of files took none of it twice. */
+/* The tasks agreed on what each step holds, and the table of files has none of it twice. */
 static void evaluate_files(cadre_verified_epoch *epoch, struct evidence *evidence)
 {
     if (!evidence->provable) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
-            "for some of its steps it was not told what the tasks agreed on");
+            "for some of its steps the tasks did not report what they agreed on");
     } else if (evidence->files == CONSUMED_FILES_ALL) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_EXACT,
             "every one of %" PRIu64 " samples of its files exactly once", epoch->samples);
     } else if (evidence->files == CONSUMED_FILES_DROPPED) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
             "the %" PRIu64
-            " samples are of its files, each once, and some others were fed to nobody: the "
-            "pipeline drops them (it filters, or drops the rest of a batch), and cannot tell which "
-            "beforehand",
+            " samples are of its files, each once, and some others were consumed by no task: the "
+            "pipeline drops them (it filters, or drops the rest of a batch), and which ones is not "
+            "known beforehand",
             epoch->samples);
     } else {
         explain_epoch(epoch, evidence, CADRE_VERDICT_AS_DEFINED,
-            "the %" PRIu64 " steps that were done were fed %" PRIu64
+            "the %" PRIu64 " steps that were done consumed %" PRIu64
             " samples of its files, each once; there is more in the files",
             epoch->steps, epoch->samples);
     }
@@ -206,8 +208,8 @@ static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidenc
             "every task reads this dataset for itself, so nothing is claimed about all of them");
     } else if (evidence->provable && !digest_equal(&evidence->consumed, &evidence->expected)) {
         explain_epoch(epoch, evidence, CADRE_VERDICT_DIFFERS,
-            "the %" PRIu64 " samples fed in its %" PRIu64
-            " steps are not those that the dataset defines: some were left out, fed twice or "
+            "the %" PRIu64 " samples consumed in its %" PRIu64
+            " steps are not those that the dataset defines: some were left out, consumed twice or "
             "replaced",
             epoch->samples, epoch->steps);
     } else if (evidence->files != CONSUMED_FILES_NONE) {
@@ -219,7 +221,7 @@ static void evaluate_epoch(cadre_verified_epoch *epoch, struct evidence *evidenc
         evaluate_defined(epoch, evidence);
     } else {
         explain_epoch(epoch, evidence, CADRE_VERDICT_NOT_PROVABLE,
-            "the dataset cannot tell beforehand which samples a step holds: it is not indexable (a "
+            "which samples a step holds is not known beforehand: the dataset is not indexable (a "
             "filter, a shuffle buffer, text lines, compressed files, a generator)");
     }
 }
@@ -238,7 +240,7 @@ __attribute__((format(printf, 3, 4))) static bool explain_tiling(
 
 /* Each generation begins where the one before it ended: never before its beginning, unless the
  * state was lost and everything from a checkpoint on was done again; or the last step alone, when
- * all that had applied it were lost before others had it from them. */
+ * all tasks that had applied it were lost before others received it. */
 static bool evaluate_generation(struct verification *made, size_t index)
 {
     const cadre_verified_generation *now = &made->public.generations[index];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof of what a job was fed: asked for page by page, then judged. */
+ * cadre_client_verify: the proof of what a job consumed, fetched page by page, then judged. */
 #include <inttypes.h>
 
 #include "common/client/audit_pages.h"
@@ -12,7 +12,7 @@ struct verify {
     uint64_t job;
     cadre_verify_options options;
     struct audit_pages pages;
-    bool answered; /* what was asked for last */
+    bool answered; /* the newest question was */
     cadre_verification **ret_verification;
 };
 

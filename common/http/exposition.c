@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Writes metrics in Prometheus' text format into memory; the pages of server.c call it. */
 #include "common/http/exposition.h"
 
 #include <inttypes.h>
@@ -66,7 +67,7 @@ void exposition_family(
     exposition_text(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, types[type]);
 }
 
-/* What cannot stand between the quotes is escaped; a byte that is not UTF-8 becomes '?'. */
+/* What may not be between the quotes is escaped; a byte that is not UTF-8 becomes '?'. */
 static void put_value(struct exposition *out, const char *text)
 {
     size_t size = strnlen(text, VALUE_BYTES);

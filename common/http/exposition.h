@@ -19,6 +19,7 @@ struct exposition {
     bool failed;
 };
 
+/* Frees the text; a zeroed one is allowed. */
 void exposition_free(struct exposition *out);
 
 enum exposition_type { EXPOSITION_COUNTER, EXPOSITION_GAUGE, EXPOSITION_HISTOGRAM };
@@ -49,6 +50,7 @@ void exposition_histogram(struct exposition *out, const struct histogram *histog
 /* A family of one sample. */
 void exposition_one(struct exposition *out, const char *name, enum exposition_type type,
     const char *help, double value);
+/* A family of one whole number. */
 void exposition_one_count(struct exposition *out, const char *name, enum exposition_type type,
     const char *help, uint64_t value);
 

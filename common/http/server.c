@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * libmicrohttpd waits with an epoll of its own; libuv waits for that one, and for its timeouts. */
+ * The pages of a daemon over libmicrohttpd, which waits with an epoll of its own; libuv waits for
+ * that one and for its timeouts. Both daemons' metrics.c open it. */
 #include "common/http/server.h"
 
 #include <stdio.h>
@@ -86,7 +87,7 @@ static const struct http_page *find_page(const struct http_server *server, const
     return NULL;
 }
 
-/* Whether the certificate that was shown names itself so. */
+/* Whether the URI of the client's certificate begins with `prefix`. */
 static bool is_refused(gnutls_session_t session, const char *prefix)
 {
     unsigned count = 0;
@@ -201,7 +202,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void http_server_run(struct http_server *server)
 {
-    do { /* a place that became free is offered only by the next run */
+    do { /* a connection that became free is offered only by the next run */
         server->closed_some = false;
         (void)MHD_run(server->daemon);
     } while (server->closed_some);
@@ -254,7 +255,7 @@ static cadre_status http_server_start(struct http_server *server, int fd, struct
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_SUITES}, {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none = {MHD_OPTION_END, 0, NULL};
     unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | (tls != NULL ? MHD_USE_TLS : 0U);
-    /* The logger comes first: later options may already have something to say. */
+    /* The logger comes first: later options may already log. */
     server->daemon =
         MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
             on_fault, server, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
@@ -312,7 +313,7 @@ static cadre_status open_on(struct uv_loop_s *loop, const struct http_options *o
         (info == NULL || uv_poll_init(loop, &server->poll, info->epoll_fd) != 0)) {
         MHD_stop_daemon(server->daemon);
         status = cadre_error_set(error, CADRE_UNAVAILABLE,
-            "--http %s: its events cannot be waited for", options->address);
+            "--http %s: its epoll descriptor cannot be watched", options->address);
     }
     if (status != CADRE_OK) {
         free(server);

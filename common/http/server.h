@@ -23,7 +23,7 @@ struct http_server;
 struct http_page {
     const char *path;    /* "/metrics" */
     const char *type;    /* Content-Type */
-    const char *summary; /* what "/" says of it */
+    const char *summary; /* its description on "/" */
     /* Writes the page; returns the status, 200 or 503. On the loop's thread. */
     unsigned (*show)(void *user, struct exposition *out);
 };
@@ -41,18 +41,18 @@ struct http_options {
     const char *refused_uri; /* with TLS: whose certificate's URI begins so is refused; or NULL */
 };
 
-/* Serves when it returns OK, and the log tells where; *ret_port (may be NULL) is the port, also
- * when it was chosen (0). INVALID_ARGUMENT: no address, one off this host without TLS, or TLS files
- * that are none; ALREADY_EXISTS: the port is taken. */
+/* Serves when it returns OK, and logs the address; *ret_port (may be NULL) is the port, also when
+ * it was chosen (0). INVALID_ARGUMENT: no address, one off this host without TLS, or TLS files that
+ * are none; ALREADY_EXISTS: the port is taken. */
 cadre_status http_server_open(struct uv_loop_s *loop, const struct http_options *options,
     struct http_server **ret_server, int *ret_port, struct cadre_error *error);
 
 /* Other files of TLS from here on, at the same address; never from a page. On loopback nothing
- * changes, else open answers are cut off. With files that cannot be used nothing is served any
- * more: the log tells, and *server is NULL, as it may be before. */
+ * changes, else open answers are cut off. With files that cannot be used no page is served any
+ * more: that is logged, and *server is NULL, as it may be before. */
 void http_server_reload_tls(struct http_server **server, const struct tls_material *tls);
 
-/* The loop must turn once more for its handles to go. NULL is fine. */
+/* Closes it; the loop must turn once more to close its handles. NULL is allowed. */
 void http_server_close(struct http_server *server);
 
 #endif

@@ -18,7 +18,7 @@ static void wipe_value(char *assignment)
     }
 }
 
-/* Words that may belong to the program are wiped as well: the copy has them. */
+/* Arguments that may belong to the program are wiped as well: the copy has them. */
 static void argv_scrub_wipe(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {

@@ -12,7 +12,7 @@
 #include "common/rpc/tls_options.h"
 #include "coordinator/cli/render/cli_exit.h"
 
-/* Verbs that exit alike. */
+/* Verbs with the same exit codes. */
 enum cli_exit_codes {
     EXIT_CODES_QUERY,
     EXIT_CODES_LOCAL,
@@ -21,7 +21,7 @@ enum cli_exit_codes {
     EXIT_CODES_VERIFY
 };
 
-/* What stood before the verb, and how it exits. */
+/* The options before the verb, and the verb's exit codes. */
 struct cli {
     const char *coordinator;    /* or NULL */
     struct rpc_tls_options tls; /* NULL where nothing was given */
@@ -36,22 +36,36 @@ struct verb {
     int (*run)(const struct cli *cli, int argc, char **argv);
 };
 
-/* exit_codes.c: the last lines of every --help. */
+/* Prints the exit codes, the last lines of every --help. */
 void exit_codes_print(enum cli_exit_codes exit_codes, FILE *out);
 
+/* submit.c: uploads and submits a job, and follows it to its end. */
 int verb_submit(const struct cli *cli, int argc, char **argv);
+/* queries.c: lists the jobs. */
 int verb_jobs(const struct cli *cli, int argc, char **argv);
+/* queries.c: shows one job with its tasks. */
 int verb_job(const struct cli *cli, int argc, char **argv);
+/* logs.c: prints what tasks wrote. */
 int verb_logs(const struct cli *cli, int argc, char **argv);
+/* queries.c: requests a checkpoint now. */
 int verb_checkpoint(const struct cli *cli, int argc, char **argv);
+/* queries.c: requests that a job stops. */
 int verb_cancel(const struct cli *cli, int argc, char **argv);
+/* get.c: fetches outputs and checkpoints. */
 int verb_get(const struct cli *cli, int argc, char **argv);
+/* verify.c: proves what a job consumed, or compares two jobs. */
 int verb_verify(const struct cli *cli, int argc, char **argv);
+/* drain.c: empties a worker. */
 int verb_drain(const struct cli *cli, int argc, char **argv);
+/* drain.c: ends `cadre drain`. */
 int verb_undrain(const struct cli *cli, int argc, char **argv);
+/* workers.c: lists the workers, or shows one with its GPUs. */
 int verb_workers(const struct cli *cli, int argc, char **argv);
+/* pki.c: makes, issues and shows certificates. */
 int verb_pki(const struct cli *cli, int argc, char **argv);
+/* top.c: shows the cluster again and again. */
 int verb_top(const struct cli *cli, int argc, char **argv);
+/* queries.c: prints the versions of this command and of the coordinator. */
 int verb_version(const struct cli *cli, int argc, char **argv);
 
 /* The first member of every verb's options, and the rows that fill it: always the first rows. */
@@ -67,7 +81,7 @@ struct cli_common {
          CADRE_CLIENT_ADDRESS_DEFAULT),                                                            \
         .letter = 'c', .environment = "CADRE_COORDINATOR",                                         \
         .help = "Where the coordinator is: unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT. "    \
-                "These options may stand before the verb too."},                                   \
+                "These options are also taken before the verb."},                                  \
         TLS_OPTION_ROWS(struct cli_common, tls)
 
 #define CLI_JSON_ROW(text)                                                                         \
@@ -90,13 +104,15 @@ struct invocation {
  * error). invocation_close() follows in any case. */
 bool invocation_open(struct invocation *invocation, const struct cli *cli,
     const struct option_table *table, void *values, int argc, char **argv, int *ret_exit);
+/* Frees the parsed values; also after invocation_open() returned false. */
 void invocation_close(struct invocation *invocation);
 
-/* Of the coordinator that is asked. */
+/* The coordinator's address: the option, the environment variable, or the default. */
 const char *invocation_address(const struct invocation *invocation);
 
-/* Words that are no options. */
+/* The number of positional arguments. */
 int invocation_argument_count(const struct invocation *invocation);
+/* The positional argument `i`, from 0. */
 const char *invocation_argument(const struct invocation *invocation, int i);
 
 /* Prints "cadre VERB: <sentence>" and returns the exit code. */
@@ -105,24 +121,24 @@ int invocation_usage(const struct invocation *invocation, const char *format, ..
 
 /* Prints the thread's last failure likewise; the exit code goes with the status. */
 int invocation_fail(const struct invocation *invocation, cadre_status status);
-/* The same for a failure that was told in another way. */
+/* The same with a sentence of the caller's. */
 int invocation_fail_with(
     const struct invocation *invocation, cadre_status status, const char *sentence);
 
-/* The word `i` as a job's number; false: *ret_exit, and the error was printed. */
+/* The positional argument `i` as a job's number; false: *ret_exit, and the error was printed. */
 bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_job, int *ret_exit);
 
-/* Connects to the coordinator that was asked for. `options` may be NULL; its address is filled in.
- */
+/* Connects to the coordinator of invocation_address(); false: *ret_exit, and the error was printed.
+ * `options` may be NULL; its address is filled in. */
 bool invocation_connect(const struct invocation *invocation, const cadre_client_options *options,
     cadre_client **ret_client, int *ret_exit);
 
-/* The exit code once an answer was printed, or was not: then for want of memory, unless it is
- * standard output that takes no more, of which invocation_end() tells. */
+/* The exit code after an answer was printed, or was not: then memory was out (reported here), or a
+ * write to standard output failed (reported by invocation_end()). */
 int invocation_print_status(const struct invocation *invocation, bool good);
 
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
- * be written (said on standard error, unless the reader just went away). */
+ * be written (reported on standard error, unless the reader closed the pipe). */
 int invocation_end(const struct invocation *invocation, int code);
 
 #endif

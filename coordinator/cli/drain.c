@@ -8,11 +8,11 @@
 #include "coordinator/cli/render/json.h"
 
 struct drain_values {
-    struct cli_common common; /* first: what all verbs have */
+    struct cli_common common; /* first, as in every verb */
     char *reason;
 };
 
-/* Tasks that are still on it; false: the coordinator knows no such worker any more. */
+/* Tasks that are still on it; false: the coordinator has no such worker any more. */
 static bool tasks_left(cadre_client *client, const char *worker, uint32_t *ret_tasks)
 {
     cadre_worker_list *list = NULL;
@@ -64,7 +64,7 @@ static int cli_drain_undrain(const struct invocation *invocation, cadre_client *
     return CLI_DONE;
 }
 
-/* Both verbs have one word, the worker's name, and one call. */
+/* Both verbs have one argument, the worker's name, and one call. */
 static int run_verb(const struct cli *cli, const struct option_table *table, void *values, int argc,
     char **argv, int (*act)(const struct invocation *invocation, cadre_client *client))
 {
@@ -89,7 +89,8 @@ int verb_drain(const struct cli *cli, int argc, char **argv)
     static const struct option_row rows[] = {
         CLI_COORDINATOR_ROW,
         {OPTION_ROW(TEXT, "reason", struct drain_values, reason, "TEXT", NULL),
-            .help = "What for: `cadre workers` shows it, and who drained the worker."},
+            .help =
+                "The reason; `cadre workers` shows it with the client that drained the worker."},
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
     };
     static const struct option_table table = {.program = "cadre drain",
@@ -99,8 +100,8 @@ int verb_drain(const struct cli *cli, int argc, char **argv)
                    "leave their jobs between two steps and go to other workers, as far as there is "
                    "room. A job that cannot go on without them saves at one step, waits in the "
                    "queue, and goes on from there. "
-                   "Nothing that they did is lost, and it does not count as a failure. It "
-                   "stays so, whatever is started again, until `cadre undrain`.",
+                   "No committed step is lost, and it does not count as a failure. It holds until "
+                   "`cadre undrain`, also when the worker or the coordinator is started again.",
         .notes = "  cadre drain host-b --reason 'kernel update'\n"
                  "  cadre workers                    host-b is empty at 0 of its slots\n"
                  "  cadre undrain host-b\n",
@@ -117,8 +118,8 @@ int verb_undrain(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {.program = "cadre undrain",
         .usage = "WORKER",
         .summary = "Ends `cadre drain` (others say uncordon): the worker takes tasks again. It may "
-                   "be away meanwhile. A worker that drains since its own daemon was told to end "
-                   "(SIGTERM) takes tasks when that is started again.",
+                   "be away meanwhile. A worker that drains because its daemon received SIGTERM "
+                   "takes tasks when the daemon is started again.",
         .notes = "  cadre undrain host-b\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],

@@ -15,6 +15,7 @@ struct environment_list {
 bool environment_options_make(const struct invocation *invocation,
     const struct option_list *entries, const struct option_list *files,
     struct environment_list *ret_list, int *ret_exit);
+
 /* Rows for `verify_state` and `verify_losses` of a struct of values. */
 #define VERIFY_OPTION_ROWS(values)                                                                 \
     {OPTION_ROW(TEXT, "verify-state", values, verify_state, "N|off", NULL),                        \
@@ -24,16 +25,17 @@ bool environment_options_make(const struct invocation *invocation,
     {                                                                                              \
         OPTION_ROW(FLAG, "verify-losses", values, verify_losses, NULL, NULL),                      \
             .help = "When a task is lost, go on from the newest state that was compared, which "   \
-                    "is most "                                                                     \
-                    "often a checkpoint's. Without it the others go on where they stand, and "     \
-                    "what the "                                                                    \
-                    "lost task gave since the last comparison is taken as right."                  \
+                    "is most often a checkpoint's. Without it the others go on from their "        \
+                    "position, and what the lost task contributed since the last comparison "      \
+                    "counts as correct."                                                           \
     }
 
-/* --verify-state and --verify-losses: what a task hears as CADRE_VERIFY_STATE and
- * CADRE_VERIFY_LOSSES, whatever the lists above said. NULL, false: nothing. False as above. */
+/* --verify-state and --verify-losses, put into the list as CADRE_VERIFY_STATE and
+ * CADRE_VERIFY_LOSSES, over entries of these names. NULL, false: left as they are. False as
+ * above. */
 bool environment_options_verify(const struct invocation *invocation, const char *verify_state,
     bool verify_losses, struct environment_list *list, int *ret_exit);
+/* Wipes and frees the list; a zeroed one is allowed. */
 void environment_list_free(struct environment_list *list);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A submitted job to its end: state and logs beside each other, Ctrl-C, and the last line. */
+ * Follows a submitted job to its end for `cadre submit`: the streams of its state and of its logs
+ * at the same time, Ctrl-C, and the outcome. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct follow {
     bool left; /* nothing is shown any more */
     bool cancelling;
     cadre_job *cancelled; /* the answer to Cancel; not looked at */
-    bool ended;           /* the final state was told */
+    bool ended;           /* the final state was received */
     cadre_job_state state;
     int exit_code;
     char *outcome; /* one line */
@@ -66,10 +67,10 @@ static void store_outcome(struct follow *follow, const cadre_job *job)
     size_t size = 0;
     free(follow->outcome);
     follow->outcome = NULL;
-    FILE *line = open_memstream(&follow->outcome, &size);
-    if (line != NULL) {
-        render_outcome(job, &follow->monitor.screen.err_style, line);
-        fclose(line);
+    FILE *outcome = open_memstream(&follow->outcome, &size);
+    if (outcome != NULL) {
+        render_outcome(job, &follow->monitor.screen.err_style, outcome);
+        fclose(outcome);
     }
     follow->ended = true;
     follow->state = job->state;
@@ -118,7 +119,7 @@ static void on_cancelled(cadre_status status, const char *message, void *user)
     }
 }
 
-/* True: the user wants to leave. */
+/* True: the second Ctrl-C, which leaves the job. */
 static bool handle_interrupts(
     struct follow *follow, cadre_client *client, uint64_t job, unsigned *seen)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre get`: the files that a job's tasks left. */
+ * `cadre get`: lists or fetches the files that a job's tasks left, and its checkpoints. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -156,7 +156,7 @@ static int get_get(const struct invocation *invocation, cadre_client *client, ui
                                          : render_outputs(list, &text_style, stdout);
         code = good ? CLI_DONE : CLI_FAILED;
     } else if (list->count == 0 && wanted == NULL) {
-        code = fetch_all(&fetch, list, wanted); /* says so, and makes no folder */
+        code = fetch_all(&fetch, list, wanted); /* prints that, and makes no folder */
     } else {
         code = open_root(&fetch);
         code = code == CLI_DONE ? fetch_all(&fetch, list, wanted) : code;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From argv to a connected client, and from failures to sentences and exit codes. */
+ * From argv to a connected client, and from failures to sentences and exit codes: what every verb
+ * calls first and last. */
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -99,7 +100,7 @@ bool invocation_job(const struct invocation *invocation, int i, uint64_t *ret_jo
     return true;
 }
 
-/* What stood behind the verb, else what stood before it, else what the environment says. */
+/* The option behind the verb, else the one before it, else the environment's. */
 static const char *invocation_choose(
     const struct invocation *invocation, size_t row, const char *before, const char *value)
 {
@@ -140,7 +141,7 @@ int invocation_print_status(const struct invocation *invocation, bool good)
     return good ? CLI_DONE : CLI_FAILED;
 }
 
-/* Whether nobody reads standard output any more. */
+/* Whether the reader of standard output closed the pipe. */
 static bool reader_left(void)
 {
     struct pollfd output = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -158,6 +159,6 @@ int invocation_end(const struct invocation *invocation, int code)
         fprintf(stderr, "%s: cannot write to standard output%s%s\n", invocation->table->program,
             number != 0 ? ": " : ": not all of it is there", number != 0 ? strerror(number) : "");
     }
-    clearerr(stdout); /* told; an overview ends with this function once more */
+    clearerr(stdout); /* reported; an overview ends with this function once more */
     return code != CLI_DONE ? code : CLI_FAILED;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre logs`: what a job's tasks wrote, and with -f what they are writing. */
+ * `cadre logs`: what a job's tasks wrote, and with -f what they are writing, as lines, bytes or
+ * JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct logs_options {
     uint64_t tail_bytes;
 };
 
-/* Where the next line of a task's log stands in it. */
+/* The offset of the next line of a task's log. */
 struct task_position {
     uint64_t offset;
     uint64_t left_out; /* bytes before it that are not kept */
@@ -28,20 +29,20 @@ struct reader {
     struct line_splitter line_splitter;
     uint64_t job;
     struct task_position *task_positions; /* for --json, by task; else NULL */
-    bool one_task; /* its bytes go out as they come, without a line's end of ours */
-    bool clean;    /* it is a terminal that gets them */
+    bool one_task; /* its bytes are written unchanged, without a newline of ours */
+    bool clean;    /* standard output is a terminal, and --raw was not given */
     struct escaper escaper;
     bool closed; /* standard output takes no more */
 };
 
-static void verb_emit(uint32_t task, const char *line, size_t size, void *user)
+static void verb_emit(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
     struct reader *reader = user;
-    reader->closed = reader->closed || fwrite(line, 1, size, stdout) != size;
+    reader->closed = reader->closed || fwrite(text_line, 1, size, stdout) != size;
 }
 
-/* The bytes of one task, as they come. */
+/* The bytes of one task, escaped on a terminal. */
 static void emit_bytes(const cadre_log *log, struct reader *reader)
 {
     char cleaned[ESCAPER_GROWTH * 1024 + 16];
@@ -59,18 +60,18 @@ static void emit_bytes(const cadre_log *log, struct reader *reader)
     } while (at < log->size);
 }
 
-static void emit_json(uint32_t task, const char *line, size_t size, void *user)
+static void emit_json(uint32_t task, const char *text_line, size_t size, void *user)
 {
     struct reader *reader = user;
     struct task_position *task_position = &reader->task_positions[task];
     reader->closed = reader->closed ||
-                     !json_print_line(json_of_log_line(reader->job, task, task_position->offset,
-                                          task_position->left_out, line, size),
+                     !json_print_compact(json_of_text_line(reader->job, task, task_position->offset,
+                                             task_position->left_out, text_line, size),
                          stdout);
     *task_position = (struct task_position){.offset = task_position->offset + size};
 }
 
-/* The objects tell of gaps. */
+/* Gaps are in the objects' offsets. */
 static void add_json(const cadre_log *log, struct reader *reader)
 {
     if (log->task >= reader->line_splitter.task_count) {
@@ -90,7 +91,7 @@ static void add_json(const cadre_log *log, struct reader *reader)
     }
 }
 
-/* A line of its own where something is missing. */
+/* Reports a gap on standard error. */
 static void print_hole(const cadre_log *log, struct reader *reader)
 {
     if (!reader->one_task) {
@@ -192,8 +193,8 @@ int verb_logs(const struct cli *cli, int argc, char **argv)
             .help = "Go on until the job has ended."},
         {OPTION_ROW(FLAG, "raw", struct logs_options, raw, NULL, NULL),
             .help = "To a terminal, too, the bytes as the tasks wrote them. Without it control "
-                    "characters are shown there, \\x1b for escape, so that the terminal does not "
-                    "obey a job. Files and pipes get the bytes in any case."},
+                    "characters are shown there, \\x1b for escape, so that they do not act on the "
+                    "terminal. Files and pipes get the bytes in any case."},
         {OPTION_ROW(TEXT, "task", struct logs_options, task, "N", NULL), .letter = 't',
             .help = "Only this task's, as it wrote it, without a prefix."},
         {OPTION_ROW(BYTES, "tail", struct logs_options, tail_bytes, "BYTES", NULL),

@@ -88,7 +88,7 @@ cadre_status output_file_commit(
     int rc = renameat2(output_file->folder_fd, output_file->temporary, output_file->folder_fd,
         output_file->name, force ? 0 : RENAME_NOREPLACE);
     if (rc != 0 &&
-        errno == EINVAL) { /* a file system without that flag; it was looked for before */
+        errno == EINVAL) { /* a file system without that flag; existence was checked before */
         rc = renameat(output_file->folder_fd, output_file->temporary, output_file->folder_fd,
             output_file->name);
     }

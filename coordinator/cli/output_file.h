@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Putting files whose names others chose into a folder of ours, and nowhere else. */
+ * Writes files whose names a job chose into one folder, and never outside it. */
 #ifndef CADRE_CLI_OUTPUT_FILE_H
 #define CADRE_CLI_OUTPUT_FILE_H
 
@@ -16,7 +16,7 @@ struct output_file {
 };
 
 /* Makes the folders between `root` (an open folder) and "a/b/name", following no symbolic link, and
- * a temporary file beside the target. INVALID_ARGUMENT: a name that leads elsewhere.
+ * a temporary file beside the target. INVALID_ARGUMENT: a name that leads out of it.
  * ALREADY_EXISTS: the target is there and `force` is false. */
 cadre_status output_file_open(int root_fd, const char *path, bool force,
     struct output_file *ret_file, struct cadre_error *error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre pki`: the cluster's certificate authority in a folder. */
+ * `cadre pki init` and `issue`: the cluster's certificate authority in a folder. */
 #include "coordinator/cli/pki.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static cadre_status pki_join(
     return CADRE_OK;
 }
 
-/* Writes DIR/NAME, whole or not at all. One that stands there before keeps its owner, its group and
- * what they may do: a daemon that could read the old key reads the new one. */
+/* Writes DIR/NAME, whole or not at all. A file that is replaced keeps its owner, group and mode, so
+ * that a daemon that could read the old key reads the new one. */
 static cadre_status pki_put(
     const char *folder, const char *name, const char *text, mode_t mode, struct cadre_error *error)
 {
@@ -103,8 +103,8 @@ static int pki_init(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {.program = "cadre pki init",
         .usage = "DIR",
         .summary = "Makes the cluster's certificate authority: DIR/ca.pem, which every host gets "
-                   "with its certificate, and DIR/ca-key.pem, which stays here. Whoever has the "
-                   "key can make certificates of any role: keep it off the cluster's hosts.",
+                   "with its certificate, and DIR/ca-key.pem, which stays here. With this key "
+                   "certificates of any role can be made: keep it off the cluster's hosts.",
         .notes = "  cadre pki init pki\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
@@ -197,8 +197,8 @@ static const struct option_row issue_rows[] = {
         .help = "A host's name or address in the certificate, for programs that check it, such as "
                 "one that reads metrics. Cadre's own do not. May be given several times."},
     {OPTION_ROW(FLAG, "force", struct issue_options, force, NULL, NULL),
-        .help = "Replace the files that are there: to renew. Running daemons take them up by "
-                "themselves."},
+        .help =
+            "Replace the files that are there: to renew. Running daemons load them by themselves."},
 };
 
 static int pki_issue(const struct cli *cli, int argc, char **argv)
@@ -243,7 +243,7 @@ static int pki_issue(const struct cli *cli, int argc, char **argv)
 static const struct verb pki_verbs[] = {
     {"init", "make the certificate authority", EXIT_CODES_LOCAL, pki_init},
     {"issue", "issue or renew a certificate", EXIT_CODES_LOCAL, pki_issue},
-    {"show", "say what a file is and what is wrong with it", EXIT_CODES_LOCAL, pki_show},
+    {"show", "show what a file is and what is wrong with it", EXIT_CODES_LOCAL, pki_show},
     {.name = NULL},
 };
 

@@ -5,6 +5,7 @@
 
 #include "coordinator/cli/cli.h"
 
+/* `cadre pki show`: prints what PEM files are. */
 int pki_show(const struct cli *cli, int argc, char **argv);
 
 #endif

@@ -12,8 +12,8 @@ struct ps_options {
     bool backups;
 };
 
-/* Rows of a table whose values have a `struct ps_options crew`; put them behind the strategy's.
- */
+/* Rows of a table whose values have a `struct ps_options ps_job`; put them behind the
+ * strategy's. */
 #define PS_OPTION_ROWS(table_values)                                                               \
     {OPTION_ROW(U64, "ps", table_values, ps_job.servers, "N", NULL), .max = LIMIT_TASKS_PER_JOB,   \
         .group = "Parameter servers",                                                              \
@@ -31,7 +31,7 @@ struct ps_options {
                 "with its machine."                                                                \
     }
 
-/* What the job's tasks are; no crew when there is nothing of the kind. False: *ret_exit, and the
+/* The tasks of the ps job; zeroed when no option of these was given. False: *ret_exit, and the
  * error was printed. */
 bool ps_options_make(const struct invocation *invocation, const struct ps_options *options,
     const char *strategy, uint32_t workers_min, uint32_t workers, struct ps_job *ret_ps_job,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The verbs that ask once and print the answer: jobs, job, cancel, checkpoint, version. */
+ * The verbs of one request and one printed answer: jobs, job, cancel, checkpoint, version. */
 #include <inttypes.h>
 
 #include "common/base/clock.h"
@@ -14,10 +14,10 @@ static const struct option_row plain_rows[] = {
     CLI_JSON_ROW("Print JSON instead; its keys are stable."),
 };
 
-/* Asks, and prints the answer; `job` is 0 for a verb that is not about one. */
+/* Sends the request and prints the answer; `job` is 0 for a verb without a job. */
 typedef int act_fn(const struct invocation *invocation, cadre_client *client, uint64_t job);
 
-/* What four of the five have in common: read the words, connect, then `act`. */
+/* What four of the five share: parse the arguments, connect, then `act`. */
 static int queries_query(const struct cli *cli, const struct option_table *table, void *values,
     int argc, char **argv, act_fn *act)
 {
@@ -71,8 +71,8 @@ int verb_jobs(const struct cli *cli, int argc, char **argv)
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead, always of all jobs; its keys are stable."),
         {OPTION_ROW(FLAG, "all", struct jobs_options, all, NULL, NULL), .letter = 'a',
-            .help = "All jobs that the coordinator lists, not only those that live and the newest "
-                    "that have ended."},
+            .help = "All jobs that the coordinator lists, not only those that have not ended and "
+                    "the newest that have."},
     };
     static const struct option_table table = {
         .program = "cadre jobs", .summary = "Lists the jobs, newest first.", ROWS(rows)};
@@ -125,16 +125,18 @@ int verb_job(const struct cli *cli, int argc, char **argv)
         CLI_COORDINATOR_ROW,
         CLI_JSON_ROW("Print JSON instead; its keys are stable."),
         {OPTION_ROW(FLAG, "shards", struct job_options, shards, NULL, NULL), .letter = 's',
-            .help = "Who reads what of each distributed dataset, as the chief last reported it: "
-                    "for a dataset that is shared out by files each file's reader and how far it "
+            .help = "Which task reads which part of each distributed dataset, as the chief last "
+                    "reported it: for a dataset that is shared out by files each file's reader and "
+                    "how far it "
                     "is."},
     };
     static const struct option_table table = {.program = "cadre job",
         .usage = "ID",
-        .summary = "Shows all that is known of one job, with its tasks.",
+        .summary = "Shows one job with its tasks.",
         .notes =
             "A generation is a set of tasks that train together; each loss, join or drain makes "
-            "a\nnew one. LIFE counts the processes that the job has started: a task that was "
+            "a\nnew one. INCARNATION counts the processes that the job has started: a task that "
+            "was "
             "replaced\nhas a higher one. RESTARTS counts failures, against --max-restarts.\n",
         ROWS(rows),
         .positionals_max = 1};
@@ -164,8 +166,8 @@ int verb_cancel(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_table table = {.program = "cadre cancel",
         .usage = "ID",
-        .summary = "Asks a job to stop: its tasks get SIGTERM, and later SIGKILL. One that has "
-                   "ended stays as it is.",
+        .summary = "Stops a job: its tasks get SIGTERM, and after a while SIGKILL. A job that has "
+                   "ended is not changed.",
         ROWS(plain_rows),
         .positionals_max = 1};
     struct cli_common options = {0};
@@ -190,7 +192,7 @@ int verb_checkpoint(const struct cli *cli, int argc, char **argv)
 {
     static const struct option_table table = {.program = "cadre checkpoint",
         .usage = "ID",
-        .summary = "Asks a job to save its state now: all of its tasks at one step, the next that "
+        .summary = "Makes a job save its state now: all of its tasks at one step, the next that "
                    "none has begun. The training goes on.",
         ROWS(plain_rows),
         .positionals_max = 1};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words with two numbers: how many tasks, "4", or "2:4" for a job that may shrink and grow; what a
- * job goes on from, "3", or "3@400" for a step of it. */
+ * Option values with two numbers: how many tasks, "4", or "2:4" for an elastic job; the job to
+ * restore from, "3", or "3@400" for a step of it. */
 #ifndef CADRE_CLI_RANGE_H
 #define CADRE_CLI_RANGE_H
 

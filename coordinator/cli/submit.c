@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre submit`: the upload, then the job as it goes. */
+ * `cadre submit`: the upload, then the job to its end. */
 #include "coordinator/cli/submit.h"
 
 #include <inttypes.h>

@@ -38,29 +38,34 @@ struct submit_options {
 
 extern const struct option_table submit_table;
 
-/* The job that was asked for, released by submit_request_free() on success and on error. Its texts
- * are those of the invocation. False: *ret_exit, and the error was printed. */
+/* The job to submit. Its texts are borrowed from the invocation. */
 struct submit_request {
     cadre_submit_options options;
     cadre_file *files;
     struct environment_list environment;
     uint32_t tasks; /* that there will be, of whatever type */
 };
+/* Frees what submit_request_make() allocated. */
+/* Fills it from the options; submit_request_free() follows on success and on error. False:
+ * *ret_exit, and the error was printed. */
 bool submit_request_make(
     const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit);
 void submit_request_free(struct submit_request *request);
 
 /* A job that is followed. Made before the client and freed after it, which calls into it. */
 struct follow;
-struct follow *follow_new(size_t tasks, bool raw); /* NULL: out of memory */
-void follow_free(struct follow *follow);           /* accepts NULL */
+/* `tasks`: how many the job has; `raw`: control characters are not escaped. NULL: out of
+ * memory. */
+struct follow *follow_new(size_t tasks, bool raw);
+/* NULL is allowed. */
+void follow_free(struct follow *follow);
 
 /* The client's on_outage, with the follow as its user. */
 void follow_on_outage(bool away, void *follow);
 
 /* Follows a job that was submitted to its end; returns what to exit with. The first Ctrl-C cancels
- * the job and waits for its end, the second leaves it alone; then only closing the client is left
- * to do. */
+ * the job and waits for its end, the second leaves it alone; after that only cadre_client_release()
+ * may be called. */
 int follow_job(
     struct follow *follow, const struct invocation *invocation, cadre_client *client, uint64_t job);
 

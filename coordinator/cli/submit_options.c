@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of `cadre submit`, and what its values mean. */
+ * The option table of `cadre submit`, and its values as options of the client; used by submit.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -44,8 +44,8 @@ static const struct option_row rows[] = {
     PS_OPTION_ROWS(struct submit_options),
     {ROW(BYTES, "memory", memory_bytes, "BYTES", NULL), .min = LIMIT_MEMORY_MIN,
         .max = LIMIT_MEMORY_MAX, .group = "Limits",
-        .help = "Of each task, with all that it starts: 2GiB. One that uses more is ended, and "
-                "says so. Default: the worker's."},
+        .help = "Of each task, with all that it starts: 2GiB. One that uses more is killed, and "
+                "the job's message names the limit. Default: the worker's."},
     {ROW(TEXT, "cpus", cpus, "N", NULL),
         .help = "CPU time of each task, as so many CPUs: 1.5. Default: no limit."},
     {ROW(U64, "pids", pids, "N", NULL), .min = LIMIT_PIDS_MIN, .max = LIMIT_PIDS_MAX,
@@ -76,12 +76,12 @@ static const struct option_row rows[] = {
     {ROW(TEXT, "restore", restore, "JOB[@STEP]", NULL),
         .help =
             "Go on from the newest whole checkpoint of this job, or from that of a step, with as "
-            "many tasks as you like. If the newest is damaged, the one before it is taken, and "
-            "it is said; one that is named by its step is not replaced."},
+            "many tasks as you like. If the newest is damaged, the one before it is taken, and the "
+            "command prints that; one that is named by its step is not replaced."},
     {ROW(FLAG, "raw", raw, NULL, NULL), .group = "Here",
-        .help = "Let the terminal have what the tasks print byte by byte. Without it control "
-                "characters are shown there, \\x1b for escape, so that it does not obey a job; "
-                "files and pipes get the bytes in any case."},
+        .help = "Write what the tasks print to the terminal byte by byte. Without it control "
+                "characters are shown there, \\x1b for escape, so that they do not act on the "
+                "terminal; files and pipes get the bytes in any case."},
     {ROW(FLAG, "detach", detach, NULL, NULL), .letter = 'd',
         .help = "Submit and return; else the job is followed, and its exit code is that of this "
                 "command (128 + N for a task that signal N ended)."},
@@ -89,8 +89,8 @@ static const struct option_row rows[] = {
 
 const struct option_table submit_table = {.program = "cadre submit",
     .usage = "./PROGRAM [--] [ARGUMENT...]",
-    .summary = "Sends an executable and its files to the cluster, where nothing of them needs to "
-               "be, and follows the job: what its tasks print, and its progress. Contents that the "
+    .summary = "Sends an executable and its files to the cluster, where none of them has to exist, "
+               "and follows the job: what its tasks print, and its progress. Contents that the "
                "coordinator has already are not sent again.",
     .notes =
         "SIGTERM to a task is a notice of preemption: the job saves at one step, leaves, and\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre top`: the cluster as it is now, again and again. */
+ * `cadre top`: fetches and shows the cluster's state again and again. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct top_options {
     uint64_t interval_us;
 };
 
-/* A question that is under way. */
+/* A request that is in progress. */
 struct question {
     bool done;
     cadre_status status;
@@ -29,7 +29,7 @@ struct question {
 struct top {
     const struct invocation *invocation;
     cadre_client *client;
-    bool live; /* on the whole terminal */
+    bool live; /* full screen */
     bool quits;
     bool resized;
     struct question jobs_query;
@@ -48,7 +48,7 @@ static void on_answer(cadre_status status, const char *message, void *user)
     question->status = status;
 }
 
-/* Looks at keys and signals, for `wait_us` at the longest; a signal ends the wait. */
+/* Handles keys and signals, for `wait_us` at the longest; a signal ends the wait. */
 static void poll_input(struct top *top, uint64_t wait_us)
 {
     bool resized = false;
@@ -62,7 +62,7 @@ static void poll_input(struct top *top, uint64_t wait_us)
     top->quits |= key == 'q' || key == 'Q' || interrupt_count() > 0;
 }
 
-/* Asks both, and goes on looking at keys meanwhile. */
+/* Sends both requests, and handles keys until both have ended. */
 static cadre_status top_ask(struct top *top)
 {
     cadre_job_list *jobs = NULL;
@@ -82,7 +82,7 @@ static cadre_status top_ask(struct top *top)
         poll_input(top, 0);
     }
     if (top->quits) {
-        cadre_client_release(top->client); /* what is under way ends in here */
+        cadre_client_release(top->client); /* requests in progress end in here */
         top->client = NULL;
     }
     const struct question *asked =
@@ -170,7 +170,7 @@ static int top_follow(struct top *top)
             return invocation_fail(top->invocation, cadre_error_publish(&top->trouble));
         }
         if (!(top->live ? top_draw(top) : print_frame(top, &text_style, stdout))) {
-            return CLI_FAILED; /* the reader went away */
+            return CLI_FAILED; /* the reader closed the pipe */
         }
         if (goes_on) {
             wait_until(top, began_us + options->interval_us);

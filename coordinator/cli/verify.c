@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `cadre verify`: what can be proved about what a job was fed, and whether two were fed the same
- * and had the same states. */
+ * `cadre verify`: proves what a job consumed, and compares whether two jobs consumed the same and
+ * had the same states. */
 #include "common/base/clock.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/comparison.h"
@@ -9,13 +9,13 @@
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/screen.h"
 
-/* Beside CLI_USAGE. 3 is also that of every failure, for then nothing is known: no
- * coordinator answers, there is no such job. */
+/* Beside CLI_USAGE. 3 is also that of every failed request: no coordinator answers, there is no
+ * such job. */
 enum verify_exit { VERIFY_AUDITED = 0, VERIFY_DIFFERS = 1, VERIFY_NOTHING = 3, VERIFY_PARTLY = 4 };
 
 #define DRAW_EVERY_US (100 * CADRE_US_PER_MS)
 
-/* What takes a while has a line on a terminal. */
+/* The progress line on a terminal. */
 struct bar {
     struct screen screen;
     uint64_t drawn_us;
@@ -40,7 +40,7 @@ static void on_progress(const cadre_verify_progress *progress, void *user)
         &bar->screen, progress_bar_render_work(&part, columns > 0 ? columns - 1 : 0, text));
 }
 
-/* CLI_DONE, or what to exit with: 1 is for what was found. */
+/* CLI_DONE, or the exit code, which is never 1: that is for differences. */
 static int verb_ask(const struct invocation *invocation, cadre_client *client, uint64_t job,
     bool unjudged, cadre_verification **ret_verification)
 {
@@ -114,7 +114,7 @@ static int verb_compare(
     return code;
 }
 
-/* The jobs that are asked about; `other` is 0: one only. */
+/* The jobs of the command line; `other` is 0: one only. */
 static bool read_jobs(
     const struct invocation *invocation, uint64_t *ret_job, uint64_t *ret_other, int *ret_exit)
 {
@@ -143,16 +143,17 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
     static const struct option_table table = {.program = "cadre verify",
         .usage = "JOB [OTHER]",
         .summary =
-            "Proves what a job was fed: that its generations own each committed step once, that "
-            "each epoch was fed exactly what its dataset defines, and, where that is the whole "
+            "Proves what a job consumed: that its generations own each committed step once, that "
+            "each epoch consumed exactly what its dataset defines, and, where that is the whole "
             "source, that it was every sample exactly once. The digest of all samples is computed "
             "here, which takes seconds for a thousand million of them. With the number of another "
-            "job of the same program: whether both were fed the same samples in the same steps and "
+            "job of the same program: whether both consumed the same samples in the same steps and "
             "had the same states, and else the first place where not.",
         .notes =
             "  cadre verify 3\n"
             "  cadre verify 3 --json | jq '.epochs[] | select(.verdict != \"exact\")'\n"
-            "  cadre verify 3 4         did the drill with failures read what the calm run did?\n"
+            "  cadre verify 3 4         did the run with failures consume what the run without "
+            "did?\n"
             "\n"
             "Of a job that still runs, what is committed when this is asked is proved.\n"
             "Two jobs are compared epoch by epoch, as far as both go: by dataset, first step,\n"
@@ -161,7 +162,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
             "one of its steps. States are compared bit by bit, by their digests, at the steps\n"
             "at which both jobs found those of all their replicas equal: some one a minute and\n"
             "each checkpoint. Another number of replicas rounds sums in another order: then they\n"
-            "differ though the same was fed.\n",
+            "differ though both consumed the same.\n",
         .rows = rows,
         .row_count = sizeof rows / sizeof rows[0],
         .positionals_max = 2};
@@ -177,7 +178,7 @@ int verb_verify(const struct cli *cli, int argc, char **argv)
         code = other == 0 ? audit_job(&invocation, client, job)
                           : verb_compare(&invocation, client, job, other);
         bool printed = invocation_end(&invocation, CLI_DONE) == CLI_DONE;
-        code = printed ? code : VERIFY_NOTHING; /* whoever asked has not read what was found */
+        code = printed ? code : VERIFY_NOTHING; /* the answer could not be printed */
     }
     cadre_client_release(client);
     invocation_close(&invocation);

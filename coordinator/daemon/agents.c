@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Agents.Join: what worker daemons say. What they are told goes by links.c. */
+ * Agents.Join: handles the messages of worker daemons; links.c sends the answers. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -30,12 +30,12 @@ static void join_open(struct rpc_call *call, void *user)
 
 static void take_log(struct daemon *daemon, struct link_id link, const struct agent_log *chunk)
 {
-    /* One that nobody wants any more is acknowledged, so that the agent may end. */
+    /* A chunk of a task that no job needs any more is acknowledged, so that the agent may end. */
     bool wanted = engine_task_on_link(daemon->engine, chunk->task, link);
     logs_append(daemon, link, chunk, wanted);
 }
 
-/* No worker passes for another: with TLS its certificate says who it is. */
+/* With TLS the name in the hello must be that of the certificate. */
 static cadre_status check_name(
     const struct rpc_call *call, const char *name, struct cadre_error *error)
 {
@@ -44,12 +44,12 @@ static cadre_status check_name(
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_PERMISSION_DENIED,
-        "a worker that says its name is \"%s\" has the certificate of worker \"%s\": give it "
-        "--name %s, or a certificate of its own",
+        "a worker with the name \"%s\" has the certificate of worker \"%s\": give it --name %s, or "
+        "a certificate of its own",
         name, identity->name, identity->name);
 }
 
-/* Nobody is heard before it said who it is. */
+/* The first message of a stream is the hello, and only the first. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
 {
@@ -57,7 +57,7 @@ static cadre_status check_order(
     bool hello = up->type == AGENT_UP_HELLO;
     if (link == NULL || hello == link->sent_hello) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT, "%s",
-            hello ? "a worker says hello once on a stream"
+            hello ? "a worker sends AgentHello once on a stream"
                   : "the first message of a worker must be AgentHello");
     }
     link->sent_hello = true;
@@ -68,15 +68,15 @@ static cadre_status check_order(
     return terms_check(daemon, id, &up->hello, error);
 }
 
-/* Its tasks end before the coordinator gives them up, or even before others could know. */
+/* Warns when the worker ends its tasks before the coordinator counts them as lost. */
 static void check_orphans(const struct daemon *daemon, const struct agent_hello *hello)
 {
     uint64_t orphan_us = hello->orphan_us;
     bool lapses = orphan_us < daemon->options.lease_us;
     if (orphan_us > 0 && (lapses || orphan_us < daemon->options.rewind_us)) {
         log_event(lapses ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "agents",
-            lapses ? "the worker's --orphan-limit is shorter than the coordinator's --lease: what "
-                     "its tasks have done is lost when the coordinator is away for so long"
+            lapses ? "the worker's --orphan-limit is shorter than the coordinator's --lease: the "
+                     "work of its tasks is lost when the coordinator is away for so long"
                    : "the worker's --orphan-limit is shorter than --rewind-patience: its tasks are "
                      "waited for no longer than that",
             LOG_STR("worker", hello->name), LOG_U64("orphan_ms", orphan_us / CADRE_US_PER_MS),
@@ -85,7 +85,7 @@ static void check_orphans(const struct daemon *daemon, const struct agent_hello 
     }
 }
 
-/* What an operator reads of it. */
+/* Logs what an operator should see. */
 static void agents_note(const struct daemon *daemon, const struct agent_up *up)
 {
     if (up->type == AGENT_UP_HELLO) {
@@ -130,7 +130,7 @@ static void join_message(struct rpc_call *call, const void *data, size_t length,
     agents_note(daemon, &up);
     if (up.type == AGENT_UP_RELAY && up.relay_up.up.type == TASK_UP_PART) {
         if (!engine_task_on_link(daemon->engine, up.relay_up.task, link)) {
-            return; /* of a task that is not wanted any more */
+            return; /* of a task that is in no job any more */
         }
         if (!up.relay_up.up.part.shared) {
             part_check_start(daemon, link, &up.relay_up, data, length);

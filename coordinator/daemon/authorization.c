@@ -21,8 +21,9 @@ struct rule {
     unsigned roles;
 };
 
-/* Submitting a job means running code on workers; draining one or saving a job is the operator's.
- * A submitter may cancel any job: who submitted one is not recorded. A coordinator calls nobody. */
+/* Submitting a job means running code on workers; draining one or saving a job is the operator's. A
+ * submitter may cancel any job: which client submitted one is not recorded. A coordinator makes no
+ * calls. */
 static const struct rule rules[] = {
     {METHOD_AGENTS_JOIN, WORKERS},
     {METHOD_AGENTS_GET_BLOB, WORKERS},

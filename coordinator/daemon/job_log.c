@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the log says of a job's life: each state and each generation once, with job=N, so that a job
- * can be followed from here to its workers. */
+ * Logs each state and each generation of a job once, with job=N, so that a job can be followed from
+ * here to its workers. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/job_log.h"
 
-/* What was said last of a job that lives. */
+/* What was logged last of a job that has not ended. */
 struct logged_job {
     struct job_id id;
     enum job_state state;
     uint64_t generation;
 };
 
-/* Where the job is among those that were told of, in the order of their ids, or where it would be.
- */
+/* The job's index among the logged ones, which are sorted by id, or the index to insert it at. */
 static size_t index_of(const struct daemon *daemon, struct job_id job)
 {
     size_t low = 0;
@@ -82,7 +81,7 @@ void job_log_changed(struct daemon *daemon, struct job_id job)
         return;
     }
     if (logged == NULL && job_state_is_final(info.state)) {
-        return; /* it was said, or there was no memory */
+        return; /* it was logged, or there was no memory */
     }
     if (logged == NULL && (logged = job_log_add(daemon, (struct logged_job){.id = job})) != NULL) {
         log_event(LOG_LEVEL_INFO, "jobs", "a job was submitted", LOG_U64("job", job.n),

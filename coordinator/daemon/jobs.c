@@ -16,11 +16,11 @@
 
 /* ---- calls that wait for their records ---- */
 
-/* What a client is answered with. */
+/* The kind of answer that a call waits for. */
 enum answer_kind { ANSWER_SUBMITTED, ANSWER_JOB, ANSWER_EMPTY };
 
 /* A client's Submit, Cancel, Checkpoint or Drain that waits for its answer; its call is NULL once
- * the client went away. */
+ * it was cancelled. */
 struct pending_call {
     struct pending_call *next;
     struct call_id id;
@@ -98,7 +98,7 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
     free(pending);
     if (call == NULL) {
-        return; /* the client went away; what it asked for is done all the same */
+        return; /* the call was cancelled; the request is carried out all the same */
     }
     rpc_call_set_user(call, NULL);
     if (code != CADRE_OK) {
@@ -120,14 +120,14 @@ void jobs_answer(void *user, struct call_id id, cadre_status code, struct job_id
     }
 }
 
-/* It is done when there is room, and not undone. */
+/* The requests are carried out when there is room, and not undone. */
 void jobs_answer_held(struct daemon *daemon)
 {
     for (struct pending_call *pending = daemon->pending; pending != NULL; pending = pending->next) {
         if (pending->call != NULL) {
             struct cadre_error error = {0};
             cadre_error_set(&error, CADRE_UNKNOWN,
-                "the coordinator's disk is full: what was asked for is done when there is room; "
+                "the coordinator's disk is full: the request is carried out when there is room; "
                 "free space in %s, then look at `cadre jobs` and `cadre workers`",
                 daemon->options.state_dir);
             rpc_call_set_user(pending->call, NULL);
@@ -148,11 +148,12 @@ void jobs_close(struct daemon *daemon)
 
 /* ---- Submit ---- */
 
-/* One whose contents came lately: their names are brought to the disk before its record is. */
+/* A submission whose contents were uploaded lately: their names are synced before its record is
+ * written. */
 struct submission {
     struct submission *next;
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work;
     uint64_t came; /* of the contents when the sync began */
     struct cadre_error error;
@@ -167,7 +168,7 @@ static bool is_synced(const struct daemon *daemon, const struct job_file *file)
     return contents_is_synced(daemon->contents, &hash);
 }
 
-/* *ret_synced: what they count on is on the disk. */
+/* *ret_synced: the contents are synced. */
 static cadre_status check_files(const struct daemon *daemon, const struct job_spec *spec,
     bool *ret_synced, struct cadre_error *error)
 {
@@ -276,7 +277,7 @@ static void submit_closed(struct rpc_call *call, bool cancelled, void *user)
 
 const struct rpc_server_ops submit_ops = {.on_message = submit_message, .on_closed = submit_closed};
 
-/* ---- the others that change something ---- */
+/* ---- Cancel, Checkpoint, Drain ---- */
 
 static bool take_job_request(struct daemon *daemon, struct rpc_call *call, const void *data,
     size_t length, struct job_id *ret_job)
@@ -301,7 +302,7 @@ static void cancel_message(struct rpc_call *call, const void *data, size_t lengt
     }
     struct job_info info;
     if (engine_job_basics(daemon->engine, job, &info) && job_state_is_final(info.state)) {
-        answer_job(daemon, call, job); /* it stays as it is */
+        answer_job(daemon, call, job); /* it has ended and is not changed */
         return;
     }
     struct pending_call *pending = daemon_jobs_pend(daemon, call, ANSWER_JOB);
@@ -329,7 +330,7 @@ static void checkpoint_message(struct rpc_call *call, const void *data, size_t l
 const struct rpc_server_ops checkpoint_ops = {
     .on_message = checkpoint_message, .on_closed = pending_closed};
 
-/* For people. */
+/* The name in its certificate, else the address of its connection. */
 static const char *name_of_caller(struct rpc_call *call)
 {
     const struct tls_identity *identity = rpc_call_identity(call);

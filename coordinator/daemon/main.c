@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre-coordinator: options, the state directory, one loop, an orderly end. */
+ * cadre-coordinator: parses options, opens the state directory, runs the one loop and its turns,
+ * and ends in order. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,12 +33,12 @@
 #include "coordinator/daemon/watch.h"
 #include "coordinator/daemon/contents/worker_contents.h"
 
-/* A ledger for which there was no room is tried again after so long. */
+/* A write of the ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
 
 #define REFERENCES_PAUSE_FACTOR 10
 
-/* A chief of 10,000 is told of them, some 400 KB, five times a second at most. */
+/* The chief of 10,000 ps tasks receives their list, some 400 KB, five times a second at most. */
 #define MEMBERS_US 20
 
 static void on_job_changed(void *user, struct job_id job)
@@ -66,9 +67,9 @@ static void on_checkpoint_dropped(
     daemon->references_dropped = true;
 }
 
-/* Between turns: a sink may not ask the engine who needs what. With many jobs that save, some
- * checkpoint goes in each turn, and each count is of all: it pauses ten times as long as it took.
- */
+/* Between turns, because a sink may not query the engine. With many jobs that save, some checkpoint
+ * is dropped in each turn, and a refresh looks at all: the next one is at least ten times its
+ * duration away. */
 static void drop_unreferenced(struct daemon *daemon)
 {
     struct cadre_error error = {0};
@@ -91,7 +92,7 @@ static void drop_unreferenced(struct daemon *daemon)
     file_store_collect_garbage(daemon);
 }
 
-/* Those who watch a job read why it stands still. */
+/* Clients that watch a job receive the reason for which it waits. */
 static void notify_watchers_of_disk(struct daemon *daemon)
 {
     if (!disk_flush(daemon)) {
@@ -109,7 +110,7 @@ static void on_tick(uv_timer_t *timer)
     engine_tick(daemon->engine, clock_monotonic_us());
 }
 
-/* Everything that is ready was handled: persist, speak, then show people. */
+/* All that was ready is handled: persist, send, then update watchers, logs and health. */
 static void on_turn_end(void *user)
 {
     struct daemon *daemon = user;
@@ -256,7 +257,7 @@ static cadre_status open_engine(
     return status;
 }
 
-/* The jobs of before this start. */
+/* Logs the jobs of before this start. */
 static void load_known_jobs(struct daemon *daemon)
 {
     struct job_info info;
@@ -295,14 +296,14 @@ static void start_handles(struct daemon *daemon)
     rpc_loop_on_turn_end(daemon->loop, on_turn_end, daemon);
 }
 
-/* Whether anybody asks how much is kept: to count it walks all that is kept. */
+/* Whether an option needs the number of kept bytes: counting walks all files. */
 static bool counts_storage(const struct coordinator_options *options)
 {
     return options->storage_quota_bytes > 0 || options->job_quota_bytes > 0 ||
            options->keep_for_us > 0 || options->http != NULL;
 }
 
-/* Of two times that are at odds the longer one counts. */
+/* Of two times that contradict each other the longer one counts. */
 static void check_times(const struct coordinator_options *options)
 {
     if (options->rewind_us < options->lease_us) {
@@ -360,7 +361,7 @@ static void close_daemon(struct daemon *daemon)
         uv_close((uv_handle_t *)&daemon->sighup, NULL);
         rpc_tls_close(daemon->tls);
         notifier_close(&daemon->notifier);
-        signal(SIGTERM, SIG_IGN); /* the end that was asked for is near */
+        signal(SIGTERM, SIG_IGN); /* a second one changes nothing */
         signal(SIGINT, SIG_IGN);
         signal(SIGHUP, SIG_IGN);
         rpc_loop_close(daemon->loop);
@@ -436,7 +437,8 @@ static int daemon_main_run(void *user)
     rpc_loop_run(daemon->loop);
     cadre_status failed = daemon->failed;
     if (failed != CADRE_OK) {
-        log_event(LOG_LEVEL_ERROR, "daemon", "stopped: what cannot be stored must not be spoken of",
+        log_event(LOG_LEVEL_ERROR, "daemon",
+            "stopped, because what cannot be stored must not be sent",
             LOG_STR("reason", daemon->failure.text));
     }
     close_daemon(daemon);

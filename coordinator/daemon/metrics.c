@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The pages of --http: /metrics and /healthz. They only read. */
+ * The pages of --http: /metrics and /healthz, from the engine's and the daemon's counters. They
+ * only read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,14 +188,14 @@ static void show_workers(struct daemon *daemon, struct exposition *out)
         gpus += worker.connected ? worker.gpus.usable : 0;
     }
     exposition_family(out, "cadre_workers", EXPOSITION_GAUGE,
-        "Worker daemons that are known, by state; away: not connected, and not given up.");
+        "Worker daemons that are known, by state; away: not connected, and not lost yet.");
     exposition_count_by(out, "state", "ready", ready);
     exposition_count_by(out, "state", "draining", draining);
     exposition_count_by(out, "state", "away", away);
-    exposition_one_count(out, "cadre_slots", EXPOSITION_GAUGE,
-        "Places for tasks, of workers that are connected.", slots);
+    exposition_one_count(
+        out, "cadre_slots", EXPOSITION_GAUGE, "Slots of workers that are connected.", slots);
     exposition_one_count(out, "cadre_slots_used", EXPOSITION_GAUGE,
-        "Places that have a task, of workers that are connected.", used);
+        "Slots that have a task, of workers that are connected.", used);
     exposition_one_count(out, "cadre_gpus", EXPOSITION_GAUGE,
         "GPUs that tasks can get, of workers that are connected.", gpus);
 }
@@ -222,7 +223,7 @@ static void show_endings(const struct engine_counts *counts, struct exposition *
     exposition_count_by(out, "how", "failed", counts->tasks_failed);
     exposition_count_by(out, "how", "lost", counts->tasks_lost);
     exposition_family(out, "cadre_generations_total", EXPOSITION_COUNTER,
-        "Generations that were formed, by what made the one before end.");
+        "Generations that were formed, by the reason for which the one before ended.");
     for (size_t i = 0; i < ENGINE_FORMED_COUNT; i++) {
         exposition_count_by(out, "reason", reasons[i], counts->formed[i]);
     }
@@ -235,12 +236,12 @@ static void show_counts(struct daemon *daemon, struct exposition *out)
     exposition_one_count(out, "cadre_job_restarts_total", EXPOSITION_COUNTER,
         "How often jobs went on after tasks failed by themselves.", counts->restarts);
     exposition_one_count(out, "cadre_workers_lost_total", EXPOSITION_COUNTER,
-        "Worker daemons that were given up since they were silent.", counts->workers_lost);
+        "Worker daemons that were lost because their lease expired.", counts->workers_lost);
     exposition_one_count(out, "cadre_steps_committed_total", EXPOSITION_COUNTER,
         "Steps that every task of a job applied; one that is done again is not counted again.",
         counts->steps);
     exposition_one_count(out, "cadre_releases_total", EXPOSITION_COUNTER,
-        "Releases that were said; one may admit several steps.", counts->releases);
+        "Releases that were sent; one may admit several steps.", counts->releases);
     exposition_one_count(out, "cadre_checkpoints_published_total", EXPOSITION_COUNTER,
         "Checkpoints that can be read without the host that wrote them.", counts->checkpoints);
     exposition_family(out, "cadre_release_latency_seconds", EXPOSITION_HISTOGRAM,

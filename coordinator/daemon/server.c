@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of methods and the addresses. */
+ * The table of methods and the addresses of --listen; main.c opens it. */
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
@@ -111,8 +111,8 @@ static cadre_status listen_all(struct daemon *daemon, FILE *ready, struct cadre_
         log_event(LOG_LEVEL_INFO, "server", "listening", LOG_STR("address", shown));
         if (port != 0 && daemon->tls == NULL) {
             log_event(LOG_LEVEL_WARNING, "server",
-                "whoever is on this host, tasks too, may do everything at this address; to change "
-                "that, give --tls-dir or listen at a Unix socket only",
+                "every process of this host, tasks too, may do everything at this address; to "
+                "change that, give --tls-dir or listen at a Unix socket only",
                 LOG_STR("address", shown));
         }
         fprintf(ready, "%s\n", shown);

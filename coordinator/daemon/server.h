@@ -8,7 +8,7 @@
 struct daemon;
 
 /* Ready when it returns OK. on_call_end(daemon, path, status) on the loop when a call ends: `path`
- * is one of server_method(), or of none of ours. */
+ * is one of server_method(), or an unknown one. */
 cadre_status server_open(struct daemon *daemon,
     void (*on_call_end)(void *user, const char *path, cadre_status status),
     struct cadre_error *error);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * No worker serves two coordinators that run with copies of one ledger: its hello says which it
- * obeyed last. */
+ * No worker serves two coordinators that run with copies of one ledger: its hello names the start
+ * (the term) that it accepted last. agents.c calls this for each hello. */
 #include <stdio.h>
 
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/terms.h"
 
-/* Their streams end; they open others and hear the new number. */
+/* Ends the other streams; the workers join again and receive the new term. */
 static void send_new_term(struct daemon *daemon, struct link_id but)
 {
     for (size_t i = 0; i < daemon->link_count; i++) {
@@ -23,8 +23,9 @@ static void terms_supersede(
     struct daemon *daemon, struct link_id link, const struct agent_hello *hello)
 {
     engine_supersede(daemon->engine, hello->seen.start);
-    log_event(LOG_LEVEL_WARNING, "agents", "this coordinator supersedes the one that a worker knew",
-        LOG_STR("worker", hello->name), LOG_U64("known_start", hello->seen.start),
+    log_event(LOG_LEVEL_WARNING, "agents",
+        "this coordinator supersedes the one that a worker served", LOG_STR("worker", hello->name),
+        LOG_U64("known_start", hello->seen.start),
         LOG_U64("start", engine_term(daemon->engine).start));
     send_new_term(daemon, link);
 }
@@ -33,7 +34,7 @@ static cadre_status terms_refuse(const struct agent_hello *hello, const struct t
     bool duplicate, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "worker %s has obeyed %s start %llu of this cluster's coordinator, and this is start %llu: "
+        "worker %s has served %s start %llu of this cluster's coordinator, and this is start %llu: "
         "%s; stop the other one, or if this one shall count start it with --supersede",
         hello->name, duplicate ? "another" : "the later", (unsigned long long)hello->seen.start,
         (unsigned long long)own->start,
@@ -41,8 +42,8 @@ static cadre_status terms_refuse(const struct agent_hello *hello, const struct t
                   : "another one runs, or this state directory is an older copy");
 }
 
-/* Jobs of another cluster have their own numbers, which jobs have here, too: nobody is to hear of
- * their tasks. Whether that is wanted any more only a person knows. */
+/* Jobs of another cluster may have the numbers of jobs here, so its tasks must not be listed here.
+ * Whether they are still needed is for the operator to decide. */
 static cadre_status check_holds_nothing(const struct agent_hello *hello, struct cadre_error *error)
 {
     char first[80] = "";
@@ -54,7 +55,7 @@ static cadre_status check_holds_nothing(const struct agent_hello *hello, struct 
         return CADRE_OK;
     }
     return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-        "worker %s comes from another cluster, and holds what is of that one: %zu task%s%s, and "
+        "worker %s comes from another cluster, and holds state of that one: %zu task%s%s, and "
         "the memory of parameter servers of %zu job%s; name that one's coordinator there again, "
         "which collects it, or start the worker once without --keep-tasks, which drops it",
         hello->name, hello->task_count, hello->task_count == 1 ? "" : "s", first, hello->kept_count,

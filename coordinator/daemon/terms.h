@@ -7,8 +7,8 @@
 
 struct daemon;
 
-/* Whether a worker that says this hello may be served: FAILED_PRECONDITION when it has obeyed a
- * later start of this cluster's coordinator, or a twin. */
+/* Whether a worker with this hello may be served: FAILED_PRECONDITION when it has served a later
+ * start of this cluster's coordinator, or a start of the same term with another nonce. */
 cadre_status terms_check(struct daemon *daemon, struct link_id link,
     const struct agent_hello *hello, struct cadre_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.Watch: the whole job at once and again when it changed, at most every WATCH_EVERY_MS; its
- * end always, and then the stream ends. How far jobs have come is looked at every WATCH_EVERY_MS,
- * while there are watchers and arrivals, so that a step costs nothing. */
+ * end always, and then the stream ends. Positions are read every WATCH_EVERY_MS, while there are
+ * watchers and arrivals, so that a step costs nothing. */
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -17,7 +17,7 @@ struct watcher {
     struct job_id job;
     bool changed;
     uint64_t sent_us;
-    uint64_t position; /* as it was sent */
+    uint64_t position; /* that was sent last */
 };
 
 static void watch_message(struct rpc_call *call, const void *data, size_t length, void *user)
@@ -93,7 +93,7 @@ void watch_steps_committed(struct daemon *daemon)
     daemon->steps_pending = true;
 }
 
-/* True when it must be looked at again later. */
+/* True when the update has to wait for the next interval. */
 static bool send_update(struct daemon *daemon, struct watcher *watcher, uint64_t now_us)
 {
     struct job_info info;
@@ -136,20 +136,20 @@ void watch_flush(struct daemon *daemon)
 {
     uint64_t now_us = clock_monotonic_us();
     bool waits = uv_is_active((uv_handle_t *)&daemon->watch_timer);
-    bool later = false;
+    bool deferred = false;
     if (daemon->watchers == NULL) {
         return;
     }
     if (daemon->steps_pending && !waits) {
         check_committed_steps(daemon);
-        later = true;
+        deferred = true;
     }
     for (struct watcher *watcher = daemon->watchers; watcher != NULL; watcher = watcher->next) {
         if (watcher->changed && send_update(daemon, watcher, now_us)) {
-            later = true;
+            deferred = true;
         }
     }
-    if (later && !waits) {
+    if (deferred && !waits) {
         uv_timer_start(&daemon->watch_timer, on_watch_timer, WATCH_EVERY_MS, 0);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clients who watch jobs: whoever changes one marks it, and they are told at the end of the turn.
- */
+ * Clients that watch jobs: a change marks the job, and at the end of the turn its watchers receive
+ * it. */
 #ifndef CADRE_COORDINATOR_DAEMON_WATCH_H
 #define CADRE_COORDINATOR_DAEMON_WATCH_H
 
@@ -8,10 +8,13 @@
 
 struct daemon;
 
+/* Marks the job. */
 void watch_job_changed(struct daemon *daemon, struct job_id job);
-/* All jobs that have not ended. */
+/* Marks all jobs that have not ended. */
 void watch_all_changed(struct daemon *daemon);
-void watch_steps_committed(struct daemon *daemon); /* a message of the kind that commits steps */
-void watch_flush(struct daemon *daemon);           /* at the end of a turn */
+/* Notes that a message came which may commit steps of some job. */
+void watch_steps_committed(struct daemon *daemon);
+/* Sends what is marked, at the end of a turn. */
+void watch_flush(struct daemon *daemon);
 
 #endif

@@ -20,7 +20,7 @@ static const struct verb verbs[] = {
     {"cancel", "stop a job", EXIT_CODES_QUERY, verb_cancel},
     {"checkpoint", "save a job's state now", EXIT_CODES_QUERY, verb_checkpoint},
     {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
-    {"verify", "prove what a job's steps were fed; compare two", EXIT_CODES_VERIFY, verb_verify},
+    {"verify", "prove what a job's steps consumed; compare two", EXIT_CODES_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},
     {"drain", "empty a worker; its tasks go elsewhere", EXIT_CODES_QUERY, verb_drain},
     {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
@@ -55,7 +55,8 @@ static void print_overview(FILE *out)
         "  cadre run -n 2 ./digits                         two tasks here, no daemons needed\n"
         "  cadre submit --workers 2 --file train.bin ./digits -- --epochs 20\n"
         "  cadre submit --workers 2:4 ./digits             trains with 2 to 4 tasks\n"
-        "  cadre verify 3                                  was every sample fed exactly once?\n"
+        "  cadre verify 3                                  was every sample consumed exactly "
+        "once?\n"
         "  cadre get 3 -o results                          what job 3 left\n\n"
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. On another host it needs TLS:\n"

@@ -4,8 +4,8 @@
 # Where the compiler's results and the base lie; kept between calls.
 build=${CADRE_COMPOSE_BUILD:-$root/build-compose}
 
-# shellcheck source=../say.sh
-. "$root/deploy/say.sh"
+# shellcheck source=../report.sh
+. "$root/deploy/report.sh"
 
 # Says what is missing, and how it comes.
 check_docker() {

@@ -141,10 +141,10 @@ static void on_agent_drained(void *user)
 static void on_agent_notice(void *user, struct task_ref task, const char *text)
 {
     struct local *local = user;
-    char line[LIMIT_TEXT_BYTES + 16];
-    int length = snprintf(line, sizeof line, "cadre: %s\n", text);
+    char text_line[LIMIT_TEXT_BYTES + 16];
+    int length = snprintf(text_line, sizeof text_line, "cadre: %s\n", text);
     local->watch.output(
-        local->watch_user, task.slot, AGENT_STDERR, (const uint8_t *)line, (size_t)length);
+        local->watch_user, task.slot, AGENT_STDERR, (const uint8_t *)text_line, (size_t)length);
 }
 
 const struct agent_callbacks local_agent_callbacks = {.send = on_agent_send,

@@ -70,8 +70,8 @@ static void log_resume_point(struct local *local)
         if (local_checkpoints_find(&local->checkpoints, &ref, &found, &ignored) != CADRE_OK) {
             return;
         }
-        bool below = strncmp(found, local->folders.working, above) == 0 && found[above] == '/';
-        path = below ? found + above + 1 : found;
+        bool is_inside = strncmp(found, local->folders.working, above) == 0 && found[above] == '/';
+        path = is_inside ? found + above + 1 : found;
     }
     size_t length = strlen(local->message);
     size_t room = sizeof local->message - length;

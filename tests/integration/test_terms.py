@@ -82,7 +82,7 @@ def test_an_older_copy_needs_a_word():
         job = cluster.new_client().submit(script("exit 0"), workers=2)
         check_equal(cluster.clients[-1].wait(job).state, SUCCEEDED, "state")
         check_equal(job, 2, "the job after the one that the copy knows")
-        check_in("supersedes the one that a worker knew", coordinator.log(), "what the coordinator says")
+        check_in("supersedes the one that a worker served", coordinator.log(), "what the coordinator says")
         coordinator.stop()
         coordinator.argv = plain
         coordinator.start()  # its number stays above
@@ -98,7 +98,7 @@ def test_a_worker_moves_to_another_cluster_without_tasks():
         cluster.coordinator.kill()
         shutil.rmtree(cluster.coordinator.state)
         cluster.coordinator.start()
-        said = "comes from another cluster, and holds what is of that one: 1 task, of job 1 slot 0 for one"
+        said = "comes from another cluster, and holds state of that one: 1 task, of job 1 slot 0 for one"
         wait_for("it says why", lambda: said in worker.log())
         for pid in processes_naming(f"CADRE_SOCKET={worker.state}/"):
             with contextlib.suppress(ProcessLookupError):
@@ -137,7 +137,7 @@ def test_what_a_worker_holds_of_another_cluster():
         first = list(worker.argv)
         worker.argv = [f"unix:{cluster.folder}/other.sock" if part == cluster.address else part for part in first]
         worker.start(ready=False)
-        check_refuses(worker, other, "holds what is of that one: 1 task, of job 1 slot 0 for one")
+        check_refuses(worker, other, "holds state of that one: 1 task, of job 1 slot 0 for one")
         check_equal(client.workers(), [], "workers of the other cluster")
         check_equal((client.get(new).state, client.outputs(new)), (QUEUED, {}), "the other cluster's job")
         leave(worker)

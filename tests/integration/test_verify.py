@@ -63,7 +63,7 @@ def by_files(cluster, *arguments, **fields):
 
 
 def test_files_are_proved_whoever_dies():
-    """Whole files, read by tasks that die: each line was fed exactly once, and that is proved."""
+    """Whole files, read by tasks that die: each line was consumed exactly once, and that is proved."""
     for fields in ({"workers": 1}, {"workers": 3, "workers_min": 2}, {"workers": 2}):
         with Cluster(workers=fields["workers"], coordinator=FAST, worker=FAST_WORKER) as cluster:
             for arguments in ((), ("die=0:9:step",), ("die=0:11:last",), ("die=0:3:between",), ("die=0:23:last",)):
@@ -95,7 +95,7 @@ def test_what_a_filter_drops_is_not_claimed():
         check_equal(read["conclusion"], "partly proved", "in a word")
         check_in("partly proved: ", said, "the conclusion")
         check(0 < read["steps_proved"] < read["committed"], f"steps: {read}")
-        check_in(f"nothing is known of the other {read['committed'] - read['steps_proved']} steps", said, "how many")
+        check_in(f"the other {read['committed'] - read['steps_proved']} steps cannot be proved", said, "how many")
         verdicts = {(epoch["name"], epoch["verdict"]) for epoch in read["epochs"]}
         check_equal(verdicts, {("train", "not provable"), ("test", "exact")}, said)
         check_in("the pipeline drops them", said, "the reason")
@@ -125,7 +125,7 @@ def test_two_jobs_are_compared():
         for learning in (calm, drill, wrong):
             check_equal(learning.end().state, SUCCEEDED, "its end")
         said = cluster.cadre("verify", str(calm.job), str(drill.job), status=0).stdout.decode()
-        check_in("equal: both were fed the same samples as far as both go: ", said, "the outcome")
+        check_in("equal: both consumed the same samples as far as both go: ", said, "the outcome")
         check_in("; states equal at ", said, "what was compared of the states")
         said, read = verified(calm, 0)
         check_equal(read["verified"], sorted(read["verified"], key=lambda state: state["position"]), "the states")
@@ -137,11 +137,11 @@ def test_two_jobs_are_compared():
         check_in(f"differs: {place['text']}", said, "the outcome")
         _, read = verified(wrong, 1)
         differs = [epoch["epoch"] for epoch in read["epochs"] if epoch["verdict"] == "differs"]
-        check_equal((place["what"], place["name"], [place["epoch"]]), ("fed", "train", differs), said)
+        check_equal((place["what"], place["name"], [place["epoch"]]), ("consumed", "train", differs), said)
 
 
 def test_the_states_of_two_jobs_are_compared():
-    """Two that are fed the same and learn otherwise: the first state that differs is named."""
+    """Two that consume the same and learn otherwise: the first state that differs is named."""
     with Cluster(workers=2, coordinator=FAST, worker=FAST_WORKER) as cluster:
         one, other = (Learning(cluster, f"decay={decay}", workers=2, checkpoint_every=8) for decay in (90, 80))
         for learning in (one, other):

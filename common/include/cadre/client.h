@@ -38,7 +38,8 @@ extern "C" {
 
 typedef struct cadre_client cadre_client;
 
-/* What to do when a call has ended. `message` is a sentence, "" with OK; it dies on return. */
+/* What to do when a call has ended. `message` is a sentence, "" with OK; it is valid until done
+ * returns. */
 typedef struct cadre_then {
     void (*done)(cadre_status status, const char *message, void *user);
     void *user;
@@ -49,9 +50,10 @@ typedef struct cadre_client_options {
     const char *address; /* unix:/PATH, 127.0.0.1:PORT, or with TLS HOST:PORT; CADRE_COORDINATOR,
                             else the default */
     uint64_t timeout_us; /* how long a short call may take; 30 s. Streams have no such limit */
-    uint64_t wait_timeout_us; /* how long cadre_client_watch and followed logs go on trying when the
-                             coordinator went away; 60 s */
-    /* Told when those begin to wait for a lost coordinator (true), and when it is back (false). */
+    uint64_t wait_timeout_us; /* how long cadre_client_watch and followed logs try again to connect
+                                 while the coordinator is away; 60 s */
+    /* Called when those begin to wait for a lost coordinator (true), and when it is back
+     * (false). */
     void (*on_outage)(bool away, void *user);
     void *user;
     /* Mutual TLS, for an address that is not of this machine: PEM files with the certificate, its
@@ -76,7 +78,7 @@ CADRE_API cadre_status cadre_client_connect(
 CADRE_API void cadre_client_release(cadre_client *client);
 
 /* Runs the calls that were started with a `then`, until none is in progress (OK), `timeout_us` have
- * passed (DEADLINE_EXCEEDED; 0 handles what is ready), or somebody called cadre_client_wake()
+ * passed (DEADLINE_EXCEEDED; 0 handles what is ready), or cadre_client_wake() was called
  * (CANCELLED). Neither of the two is a failure: no message is left. FAILED_PRECONDITION from inside
  * a callback. */
 CADRE_API cadre_status cadre_client_run(cadre_client *client, uint64_t timeout_us);
@@ -100,7 +102,7 @@ typedef enum cadre_job_state {
     CADRE_JOB_QUEUED = 1, /* waits for workers */
     CADRE_JOB_STARTING,   /* placed; not all tasks run yet */
     CADRE_JOB_RUNNING,
-    CADRE_JOB_ENDING, /* its tasks are gone; logs and outputs are collected */
+    CADRE_JOB_ENDING, /* its tasks have exited; logs and outputs are collected */
     CADRE_JOB_SUCCEEDED,
     CADRE_JOB_FAILED,
     CADRE_JOB_CANCELLED,
@@ -112,16 +114,16 @@ typedef enum cadre_task_state {
     CADRE_TASK_STARTING,
     CADRE_TASK_RUNNING,
     CADRE_TASK_EXITED,
-    CADRE_TASK_LOST /* its worker went away; nobody knows how it ended */
+    CADRE_TASK_LOST /* its worker was lost; how it ended is not recorded */
 } cadre_task_state;
 
-/* "queued", "running" and so on; "unknown (9)" for a state that this library is too old to know:
- * a coordinator of a later version may tell of one. Such a text lives until the thread has asked
- * for seven more. */
+/* "queued", "running" and so on; "unknown (9)" for a state that this version of the library has no
+ * name for: a coordinator of a later version may send one. Such a text is valid until the thread's
+ * seventh next call. */
 CADRE_API const char *cadre_job_state_name(cadre_job_state state);
 CADRE_API const char *cadre_task_state_name(cadre_task_state state);
 
-/* Whether the job has ended: nothing about it changes any more. False for a state that is unknown
+/* Whether the job has ended: no value of it changes any more. False for a state without a name
  * here: cadre_client_watch() ends with the job's end in any case. */
 CADRE_API bool cadre_job_state_is_final(cadre_job_state state);
 
@@ -148,11 +150,11 @@ typedef struct cadre_job_file {
     const char *name; /* without its folder */
     bool is_read;     /* to its end; else `rank` reads it */
     uint32_t rank;
-    uint64_t read;  /* samples fed, all tasks that ever read it */
+    uint64_t read;  /* samples consumed, all tasks that ever read it */
     uint64_t total; /* samples it holds; 0: not known before its end */
 } cadre_job_file;
 
-/* Who reads what of a distributed dataset, as the chief last reported it. */
+/* Which task reads which file of a distributed dataset, as the chief last reported it. */
 typedef struct cadre_job_shards {
     const char *dataset;
     const char *policy;          /* "FILE", "DATA", "OFF", "HINT", "FUNCTION" */
@@ -168,7 +170,7 @@ typedef struct cadre_job_shards {
 /* A process of the job. */
 typedef struct cadre_job_task {
     uint32_t task;        /* 0 to workers - 1 */
-    uint64_t incarnation; /* which of its lives; 0: never placed */
+    uint64_t incarnation; /* of its process; 0: never placed */
     cadre_task_state state;
     const char *worker; /* name of the worker; "": not placed */
     uint32_t pid;       /* 0: not running yet */
@@ -197,7 +199,7 @@ typedef struct cadre_job {
     uint64_t started_us;
     uint64_t ended_us;
     uint64_t position;      /* steps committed */
-    uint64_t generation;    /* how often its tasks formed anew */
+    uint64_t generation;    /* number of its newest generation */
     const char *checkpoint; /* newest one, as a path of its outputs; "": none */
     int32_t exit_code;      /* 0 for success, the first failed task's, 128 + signal */
     bool has_progress;      /* else `progress` is zeroed */
@@ -241,7 +243,7 @@ typedef struct cadre_file {
 
 /* How far the upload is; only what the coordinator does not have yet is uploaded. */
 typedef struct cadre_upload {
-    const char *path; /* of the file in hand; dies with the call of the callback */
+    const char *path; /* of the file that is uploaded now; valid during the callback */
     size_t file;      /* from 0 */
     size_t files;
     uint64_t sent_bytes; /* of all */
@@ -290,15 +292,15 @@ typedef struct cadre_submit_options {
      * each, at most 64. 0: anywhere. */
     uint32_t gpus;
     /* What each task may use, with all processes that it starts. A task that uses more memory is
-     * ended by the kernel, and says so; more processes or threads are refused it. A worker that
-     * cannot keep one of these, or allows less, does not start the task (FAILED_PRECONDITION).
-     * 0: no limit, or the worker's. */
+     * killed by the kernel, and its exit text says so; more processes or threads cannot be created.
+     * A worker that cannot enforce one of these, or allows less, does not start the task
+     * (FAILED_PRECONDITION). 0: no limit, or the worker's. */
     uint64_t memory_bytes;    /* at least 1 MiB */
     uint32_t cpu_thousandths; /* of one CPU: 1500 are one and a half; at least 10 */
     uint32_t pids;            /* at least 2 */
-    /* Since the job's first start: what it waits for other machines when it was preempted counts,
-     * and a restart of the coordinator does not begin it anew. Then its state is saved as for a
-     * preemption, and it fails with DEADLINE_EXCEEDED. 0: no limit. */
+    /* Since the job's first start: the time in the queue after a preemption counts, and a restart
+     * of the coordinator does not reset it. After that its state is saved as for a preemption, and
+     * it fails with DEADLINE_EXCEEDED. 0: no limit. */
     uint64_t time_limit_us;
 } cadre_submit_options;
 
@@ -306,15 +308,15 @@ typedef struct cadre_submitted {
     uint64_t job;
     uint32_t queued_before; /* jobs ahead of it */
     /* A sentence for people, as which checkpoint the job goes on from because a newer one is
-     * damaged; "": nothing is to be said. */
+     * damaged; "": there is none. */
     char note[512];
 } cadre_submitted;
 
-/* Submits a job. Program and files are read and hashed before this returns, in both forms, and
- * what the coordinator lacks is uploaded by content hash. Nothing is sent when the options are
- * wrong. NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: a file, named with what is wrong with it.
+/* Submits a job. Program and files are read and hashed before this returns, in both forms, and what
+ * the coordinator lacks is uploaded by content hash. Nothing is sent when the options are wrong.
+ * NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: a file, named with what is wrong with it.
  * ABORTED: a file changed while it was being uploaded. UNAVAILABLE with a message that says so when
- * it is not known whether the job was taken. */
+ * it is not known whether the job was accepted. */
 CADRE_API cadre_status cadre_client_submit(cadre_client *client,
     const cadre_submit_options *options, cadre_submitted *ret_submitted, const cadre_then *then);
 
@@ -326,25 +328,25 @@ CADRE_API cadre_status cadre_client_job(
 CADRE_API cadre_status cadre_client_jobs(
     cadre_client *client, cadre_job_list **ret_jobs, const cadre_then *then);
 
-/* Asks a job to stop, and gives how it stands; one that has ended stays as it is. */
+/* Requests that a job stops, and returns its state; a job that has ended is not changed. */
 CADRE_API cadre_status cadre_client_cancel(
     cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
 
-/* Asks a job to save its state now: all tasks do so before the next step that none has begun, and
- * go on. Gives how it stands; its checkpoint is another when that is published. NOT_FOUND;
+/* Requests a checkpoint now: all tasks save before the next step that none has begun, and go on.
+ * Returns the job's state; its `checkpoint` changes when the new one is published. NOT_FOUND;
  * FAILED_PRECONDITION: it has ended, or no step is being done now. */
 CADRE_API cadre_status cadre_client_checkpoint(
     cadre_client *client, uint64_t job, cadre_job **ret_job, const cadre_then *then);
 
-/* Told of the job at once and whenever it changed, at most some ten times a second; its end is
- * always told. `job` dies on return. False: enough, the call ends with OK. */
+/* Called with the job at once and whenever it changed, at most some ten times a second; always
+ * called with its final state. `job` is valid until it returns. False: the call ends with OK. */
 typedef bool cadre_job_fn(const cadre_job *job, void *user);
 
 /* Follows a job until it has ended, also across a restart of the coordinator. */
 CADRE_API cadre_status cadre_client_watch(
     cadre_client *client, uint64_t job, cadre_job_fn *on_job, void *user, const cadre_then *then);
 
-/* ---- the proof of what a job was fed ---- */
+/* ---- the proof of what a job consumed ---- */
 
 /* What is known of one epoch of one dataset. */
 typedef enum cadre_verdict {
@@ -352,7 +354,7 @@ typedef enum cadre_verdict {
     CADRE_VERDICT_AS_DEFINED,   /* exactly what the dataset defines, which is not each sample once:
                                    a part of an epoch, batches that are dropped, a repetition */
     CADRE_VERDICT_DIFFERS,      /* something else than the dataset defines */
-    CADRE_VERDICT_NOT_PROVABLE, /* nobody can tell; `text` says why */
+    CADRE_VERDICT_NOT_PROVABLE, /* the ledger has too little for it; `text` says why */
 } cadre_verdict;
 
 /* "exact", "as defined", "differs", "not provable"; "unknown" for a number outside the enum. */
@@ -364,12 +366,12 @@ typedef struct cadre_verified_epoch {
     uint64_t epoch;       /* from 0 */
     uint64_t steps;       /* committed */
     uint64_t steps_whole; /* of the whole epoch; 0: not known */
-    uint64_t samples;     /* fed in the committed steps, by all tasks */
+    uint64_t samples;     /* consumed in the committed steps, by all tasks */
     uint64_t source_samples; /* of the dataset; 0: not known */
     cadre_verdict verdict;
     const char *text;     /* the verdict in one sentence */
     uint64_t first;       /* position of its first step, counted over all datasets of the job */
-    uint64_t consumed[2]; /* digest of the ids that were fed; of two jobs equal when those are */
+    uint64_t consumed[2]; /* digest of the consumed ids; of two jobs equal when those are */
 } cadre_verified_epoch;
 
 /* One roster of the job. */
@@ -411,10 +413,10 @@ typedef struct cadre_verification {
     size_t state_count;
 } cadre_verification;
 
-/* How far it is. */
+/* How far a verification is. */
 typedef struct cadre_verify_progress {
-    bool judging;      /* false: the records are being asked for, before that */
-    uint64_t epochs;   /* that are here; or that are judged */
+    bool judging;      /* false: the records are still being fetched */
+    uint64_t epochs;   /* that were fetched; or that are judged */
     uint64_t expected; /* how many it will be: of records about, until all are here */
 } cadre_verify_progress;
 
@@ -424,16 +426,16 @@ typedef struct cadre_verify_options {
     void *user;
 } cadre_verify_options;
 
-/* What was fed in a job's committed steps, judged here: the coordinator's records name the digests
- * of the sample ids that were fed and that should have been, and for each whole
- * epoch that has as many samples as its source this library computes the digest of all of them
- * anew. That takes about a second for 200 million samples of an epoch, on the thread that drives
- * the client. Digests guard against faults, not against somebody who forges them.
+/* Proves what a job's committed steps consumed: the coordinator's records have the digests of the
+ * sample ids that were consumed and that should have been, and for each whole epoch that has as
+ * many samples as its source this library computes the digest of all of them again. That takes
+ * about a second for 200 million samples of an epoch, on the thread that drives the client. Digests
+ * guard against faults, not against forgery.
  *
- * However many epochs there are, they are asked for until all are here. The job may go on
- * meanwhile: the proof is of what was committed when the first were asked for. When the job begins
- * again at a checkpoint meanwhile, so does this. `options` may be NULL. NOT_FOUND: there is no such
- * job. ABORTED: it began again each time. */
+ * All epochs are fetched, page by page. The job may go on meanwhile: the proof is of what was
+ * committed when the first page was fetched. When the job begins again at a checkpoint meanwhile,
+ * the fetch begins again too. `options` may be NULL. NOT_FOUND: there is no such job. ABORTED: it
+ * began again each time. */
 CADRE_API cadre_status cadre_client_verify(cadre_client *client, uint64_t job,
     const cadre_verify_options *options, cadre_verification **ret_verification,
     const cadre_then *then);
@@ -459,7 +461,7 @@ typedef struct cadre_log {
     uint64_t left_out;
 } cadre_log;
 
-/* `log` dies on return. False: enough, the call ends with OK. */
+/* `log` is valid until it returns. False: the call ends with OK. */
 typedef bool cadre_log_fn(const cadre_log *log, void *user);
 
 /* Reads the logs of a job's tasks; each byte that is kept once and in order, also across a restart
@@ -475,7 +477,7 @@ typedef struct cadre_output {
 typedef struct cadre_output_list {
     const cadre_output *outputs; /* sorted by path */
     size_t count;
-    bool more; /* there are more files; cadre_client_get_output gives them too */
+    bool more; /* there are more files; cadre_client_get_output fetches them too */
 } cadre_output_list;
 
 /* The files that a job's tasks left in their output folders, at most 4000. */
@@ -525,7 +527,7 @@ typedef struct cadre_worker {
     /* That `gpus` leaves out in the list of a cluster of thousands, not when it is asked for by
      * name. */
     uint32_t gpus_omitted;
-    /* That tasks get, told or left out: slot k of S slots has those from k * usable / S to below
+    /* That tasks get, listed or omitted: slot k of S slots has those from k * usable / S to below
      * (k + 1) * usable / S. With fewer GPUs than slots, tasks that run at one time share one. */
     uint32_t gpus_usable;
     const char *gpu_driver;  /* "580.159.04 (CUDA 13.0)"; "": there is none */
@@ -533,7 +535,7 @@ typedef struct cadre_worker {
     uint32_t nccl;           /* NCCL_VERSION_CODE: 22809 is 2.28.9; 0: there is none */
     const char *gpu_reason;  /* why tasks get no GPU, or not all of them; "": they get all */
     /* When its TLS certificate, or its CA, expires: Unix time. 0: it has none, or it or the
-     * coordinator is of a version that does not tell. */
+     * coordinator is of a version that does not report it. */
     uint64_t certificate_ends_us;
 } cadre_worker;
 
@@ -542,17 +544,17 @@ typedef struct cadre_worker_list {
     size_t count;
 } cadre_worker_list;
 
-/* The workers that the coordinator knows, with `worker` NULL; or the one of this name, with all of
- * its GPUs: a list of one. NOT_FOUND: no worker has this name. */
+/* The workers of the coordinator, with `worker` NULL; or the one of this name, with all of its
+ * GPUs: a list of one. NOT_FOUND: no worker has this name. */
 CADRE_API cadre_status cadre_client_workers(cadre_client *client, const char *worker,
     cadre_worker_list **ret_workers, const cadre_then *then);
 
-/* Empties a worker: it gets no new tasks, and those that it has go elsewhere in order, as far as
- * there is room; a job that cannot go on without them saves, and waits in the queue. What they did
- * is not lost. It holds for every daemon of that name, also after the coordinator was started
- * again, until cadre_client_undrain(). `reason` is for people, at most 128 bytes; NULL: none.
- * Returns once the coordinator has recorded it; cadre_client_workers() tells how many are left, and
- * who drained it. NOT_FOUND: no worker has this name. */
+/* Empties a worker: it gets no new tasks, and those that it has move to other workers in an orderly
+ * way, as far as there is room; a job that cannot go on without them saves, and waits in the queue.
+ * No committed step is lost. It holds for every daemon of that name, also after the coordinator was
+ * started again, until cadre_client_undrain(). `reason` is for people, at most 128 bytes; NULL:
+ * none. Returns once the coordinator has recorded it; cadre_client_workers() shows how many tasks
+ * are left, and which client drained it. NOT_FOUND: no worker has this name. */
 CADRE_API cadre_status cadre_client_drain(
     cadre_client *client, const char *worker, const char *reason, const cadre_then *then);
 
@@ -560,7 +562,7 @@ CADRE_API cadre_status cadre_client_drain(
 CADRE_API cadre_status cadre_client_undrain(
     cadre_client *client, const char *worker, const cadre_then *then);
 
-/* Of the coordinator. */
+/* The coordinator's version and what it runs now. */
 typedef struct cadre_coordinator_version {
     const char *version;
     uint32_t agent_protocol; /* between it and its workers */
@@ -570,6 +572,7 @@ typedef struct cadre_coordinator_version {
     uint64_t workers;        /* that are connected */
 } cadre_coordinator_version;
 
+/* Fetches the coordinator's version. */
 CADRE_API cadre_status cadre_client_version(
     cadre_client *client, cadre_coordinator_version **ret_version, const cadre_then *then);
 

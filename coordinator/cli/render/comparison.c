@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Compares two verified jobs for `cadre verify A B`: epochs by their digests, then states. */
 #include "coordinator/cli/render/comparison.h"
 
 #include <inttypes.h>
@@ -31,7 +32,7 @@ const char *difference_name(enum difference difference)
     case DIFFERENCE_LENGTH:
         return "length";
     case DIFFERENCE_CONSUMED:
-        return "fed";
+        return "consumed";
     case DIFFERENCE_STATE:
         return "state";
     }
@@ -43,7 +44,7 @@ static uint64_t comparison_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Keeps the place that comes first by position. */
+/* Keeps the difference with the lowest position. */
 __attribute__((format(printf, 3, 4))) static void comparison_offer(
     struct comparison *comparison, const struct comparison_point *point, const char *format, ...)
 {
@@ -72,7 +73,7 @@ static bool consumed_equal(const cadre_verified_epoch *a, const cadre_verified_e
            a->consumed[1] == b->consumed[1];
 }
 
-/* Where the epoch is not the same; DIFFERENCE_NONE: it is, as far as the ledger can tell. */
+/* The difference of the epoch; DIFFERENCE_NONE: the ledger has none. */
 static struct comparison_point point_of(
     const cadre_verified_epoch *a, const cadre_verified_epoch *b)
 {
@@ -104,7 +105,7 @@ static void offer_epoch(struct comparison *comparison, const cadre_verified_epoc
     uint64_t epoch = a->epoch + 1; /* as people count */
     switch (point->difference) {
     case DIFFERENCE_NONE:
-    case DIFFERENCE_STATE: /* is none of an epoch */
+    case DIFFERENCE_STATE: /* is no difference of an epoch */
         return;
     case DIFFERENCE_DATASET:
         comparison_offer(comparison, point,
@@ -127,7 +128,7 @@ static void offer_epoch(struct comparison *comparison, const cadre_verified_epoc
     case DIFFERENCE_CONSUMED:
         comparison_offer(comparison, point,
             "in epoch %" PRIu64 " of %s, the steps %" PRIu64 " to %" PRIu64 ", job %" PRIu64
-            " was fed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
+            " consumed %" PRIu64 " samples and job %" PRIu64 " %s%" PRIu64,
             epoch, a->name, a->first, a->first + a->steps, one, a->samples, other,
             a->samples == b->samples ? "others, also " : "", b->samples);
         return;
@@ -154,7 +155,7 @@ static bool next_of_both(
     return false;
 }
 
-/* What is before the place where they differ, or all. */
+/* Counts what is equal before the difference, or all. */
 static void count_equal(struct comparison *comparison)
 {
     const cadre_verification *a = comparison->jobs[0];

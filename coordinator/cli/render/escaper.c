@@ -26,7 +26,7 @@ static size_t flush_partial(struct escaper *escaper, char *out)
     return used;
 }
 
-/* Of the character that such a byte begins; 1: it begins none of several. */
+/* The bytes of the character that begins with this byte; 1 for an invalid one. */
 static size_t whole_length(char first)
 {
     unsigned value = (unsigned char)first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a job's tasks wrote, made fit for a terminal: control characters and bytes that are no UTF-8
- * become visible, "\x1b" for escape, so that none is obeyed. Newlines, tabs and carriage returns
+ * Makes the output of tasks safe for a terminal: control characters and bytes that are no UTF-8
+ * become visible, "\x1b" for escape, so that none acts on it. Newlines, tabs and carriage returns
  * stay. */
 #ifndef CADRE_CLI_RENDER_ESCAPER_H
 #define CADRE_CLI_RENDER_ESCAPER_H

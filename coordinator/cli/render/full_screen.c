@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 
-/* The other screen, no cursor, lines are cut at the edge; and back. */
+/* The alternate screen, no cursor, lines are cut at the edge; and back. */
 static const char enter[] = "\033[?1049h\033[?25l\033[?7l\033[2J";
 static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
 
@@ -28,7 +28,7 @@ static void full_screen_put(const char *text, size_t size)
     while (size > 0) {
         ssize_t written = write(STDOUT_FILENO, text, size);
         if (written < 0 && errno != EINTR) {
-            return; /* the terminal is gone */
+            return; /* the terminal was closed */
         }
         text += written > 0 ? written : 0;
         size -= written > 0 ? (size_t)written : 0;
@@ -50,7 +50,7 @@ static void on_resize(int number)
     screen.resized = 1;
 }
 
-/* Everything here may be called in a handler. */
+/* All calls here are async-signal-safe. */
 static void on_end(int number)
 {
     full_screen_close();
@@ -58,7 +58,7 @@ static void on_end(int number)
     raise(number);
 }
 
-/* Put in the background and taken back: as it was, then as it shall be. */
+/* SIGTSTP: restores the terminal, stops, and takes it again when continued. */
 static void on_stop(int number)
 {
     full_screen_put(leave, sizeof leave - 1);
@@ -138,7 +138,7 @@ int full_screen_key(uint64_t wait_us, bool *ret_resized)
     *ret_resized = screen.resized != 0;
     screen.resized = 0;
     if (ready > 0 && (input.revents & (POLLHUP | POLLERR)) != 0) {
-        return 'q'; /* nobody is there any more */
+        return 'q'; /* the terminal was closed */
     }
     return ready > 0 && read(STDIN_FILENO, keys, sizeof keys) > 0 ? keys[0] : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The whole terminal for a while: what stood there before is there again afterwards. */
+ * The full screen of a terminal; its former contents are restored afterwards. */
 #ifndef CADRE_CLI_RENDER_FULL_SCREEN_H
 #define CADRE_CLI_RENDER_FULL_SCREEN_H
 
@@ -11,6 +11,7 @@
  * dumb one. Ended by
  * full_screen_close(), also when a signal ends the process. One at a time. */
 bool full_screen_open(void);
+/* Restores the terminal; without full_screen_open() it does nothing. */
 void full_screen_close(void);
 
 /* Shows text, as many of its lines as fit, in place of what was shown. */

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The results of libcadre-client as JSON for --json of the verbs. */
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/conclusion.h"
 
@@ -25,7 +26,7 @@ static json_t *render_json_real(double value)
 static json_t *json_text(const char *value)
 {
     json_t *json = json_string(value);
-    return json != NULL ? json : json_null(); /* not UTF-8, which no border lets through */
+    return json != NULL ? json : json_null(); /* not UTF-8, which the wire checks exclude */
 }
 
 static json_t *of_progress(const cadre_job_progress *progress)
@@ -116,14 +117,14 @@ json_t *json_of_shards(const cadre_job *job)
     return json;
 }
 
-/* A digest is no number that programs calculate with, and may be one that theirs cannot hold. */
+/* A digest is text, because many JSON parsers cannot hold a number of 64 bits. */
 static json_t *of_verified(uint64_t position, uint64_t digest)
 {
-    char words[24];
+    char digits[24];
     json_t *json = json_object();
-    snprintf(words, sizeof words, "%016" PRIx64, digest);
+    snprintf(digits, sizeof digits, "%016" PRIx64, digest);
     json_object_set_new(json, "position", json_number(position));
-    json_object_set_new(json, "digest", json_text(words));
+    json_object_set_new(json, "digest", json_text(digits));
     return json;
 }
 
@@ -164,7 +165,7 @@ json_t *json_of_job(const cadre_job *job)
         json_object_set_new(ps_job, "workers", json_number(job->worker_tasks));
         json_object_set_new(ps_job, "servers", json_number(job->servers));
         json_object_set_new(ps_job, "evaluators", json_number(job->evaluators));
-        json_object_set_new(json, "crew", ps_job);
+        json_object_set_new(json, "ps_job", ps_job);
         json_object_set_new(
             json, "evaluation", job->has_evaluation ? of_progress(&job->evaluation) : json_null());
     }
@@ -371,7 +372,7 @@ json_t *json_of_outputs(const cadre_output_list *list)
     return json;
 }
 
-/* Tasks write any bytes: what is no UTF-8 becomes U+FFFD, byte by byte. */
+/* Tasks may write any bytes: each that is no UTF-8 becomes U+FFFD. */
 static json_t *text_of_bytes(const char *bytes, size_t size)
 {
     static const char unknown[] = "\xef\xbf\xbd";
@@ -392,17 +393,17 @@ static json_t *text_of_bytes(const char *bytes, size_t size)
     return whole;
 }
 
-json_t *json_of_log_line(
-    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size)
+json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
+    const char *text_line, size_t size)
 {
-    bool whole = size > 0 && line[size - 1] == '\n';
-    json_t *words = text_of_bytes(line, whole ? size - 1 : size);
-    json_t *json = words != NULL ? json_object() : NULL;
+    bool whole = size > 0 && text_line[size - 1] == '\n';
+    json_t *text = text_of_bytes(text_line, whole ? size - 1 : size);
+    json_t *json = text != NULL ? json_object() : NULL;
     json_object_set_new(json, "job", json_number(job));
     json_object_set_new(json, "task", json_number(task));
     json_object_set_new(json, "offset", json_number(offset));
     json_object_set_new(json, "left_out", json_number(left_out));
-    json_object_set_new(json, "text", words);
+    json_object_set_new(json, "text", text);
     json_object_set_new(json, "partial", json_boolean(!whole));
     return json;
 }
@@ -447,7 +448,7 @@ static bool print_as(json_t *json, size_t form, FILE *out)
     if (json == NULL) {
         return false;
     }
-    /* JSON escapes the controls of ASCII only; a terminal obeys others too. */
+    /* JSON escapes the control characters of ASCII only; others act on a terminal too. */
     size_t form_here = isatty(fileno(out)) != 0 ? form | JSON_ENSURE_ASCII : form;
     int rc = json_dumpf(json, out, form_here | JSON_REAL_PRECISION(17));
     fputc('\n', out);
@@ -460,7 +461,7 @@ bool json_print(json_t *json, FILE *out)
     return print_as(json, JSON_INDENT(2), out);
 }
 
-bool json_print_line(json_t *json, FILE *out)
+bool json_print_compact(json_t *json, FILE *out)
 {
     return print_as(json, JSON_COMPACT, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The same listings for programs. The keys are stable; README.md documents them. */
+ * The listings as JSON for programs. The keys are stable; README.md documents them. */
 #ifndef CADRE_CLI_RENDER_JSON_H
 #define CADRE_CLI_RENDER_JSON_H
 
@@ -9,8 +9,8 @@
 #include "cadre/client.h"
 #include "coordinator/cli/render/comparison.h"
 
-/* Each is the caller's to json_decref(); NULL: out of memory. */
-json_t *json_of_job(const cadre_job *job); /* with "tasks" when it has some */
+/* Each returned object is the caller's to json_decref(); NULL: out of memory. */ json_t *
+json_of_job(const cadre_job *job);
 json_t *json_of_shards(const cadre_job *job);
 json_t *json_of_jobs(const cadre_job_list *list);
 json_t *json_of_verification(const cadre_verification *verification);
@@ -18,15 +18,15 @@ json_t *json_of_comparison(const struct comparison *comparison);
 json_t *json_of_workers(const cadre_worker_list *list);
 json_t *json_of_outputs(const cadre_output_list *list);
 /* A line of a task's log, or a piece of one; `left_out` bytes before it are not kept. */
-json_t *json_of_log_line(
-    uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out, const char *line, size_t size);
-json_t *json_of_drained(const char *worker, const uint32_t *tasks); /* NULL: it is gone */
+json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
+    const char *text_line, size_t size);
+json_t *json_of_drained(const char *worker, const uint32_t *tasks);
 json_t *json_of_submitted(const cadre_submitted *submitted);
-json_t *json_of_version(const cadre_coordinator_version *version); /* NULL: "coordinator": null */
+json_t *json_of_version(const cadre_coordinator_version *version);
 
 /* Prints and releases; false when there is none. */
 bool json_print(json_t *json, FILE *out);
 /* The same on one line. */
-bool json_print_line(json_t *json, FILE *out);
+bool json_print_compact(json_t *json, FILE *out);
 
 #endif

@@ -9,8 +9,8 @@
 
 #define PREFIX_BYTES 32
 
-/* The unfinished line of a task; its memory begins with room for the prefix. */
-struct task_line {
+/* The unfinished line of text of a task; its memory begins with room for the prefix. */
+struct pending_text {
     char *text;
     size_t used; /* behind the prefix */
 };
@@ -52,7 +52,8 @@ static size_t make_prefix(
     return (size_t)length;
 }
 
-/* The line behind a prefix of ours. Without memory it is left out: its bytes would be obeyed. */
+/* Emits the prefix and the escaped line. Without memory the line is dropped, because its bytes
+ * would act on the terminal. */
 static void emit_clean(
     struct line_splitter *line_splitter, uint32_t task, const char *start, size_t prefix)
 {
@@ -69,23 +70,23 @@ static void emit_clean(
     }
 }
 
-/* Emits the line in hand, and a newline when it has none. */
+/* Emits the pending line, and a newline when it has none. */
 static void line_splitter_emit(struct line_splitter *line_splitter, uint32_t task)
 {
-    struct task_line *line = &line_splitter->tasks[task];
+    struct pending_text *pending = &line_splitter->tasks[task];
     char prefix[PREFIX_BYTES];
     size_t length = make_prefix(line_splitter, task, prefix);
-    char *start = line->text + PREFIX_BYTES - length;
-    if (!line_splitter->bare && line->text[PREFIX_BYTES + line->used - 1] != '\n') {
-        line->text[PREFIX_BYTES + line->used++] = '\n';
+    char *start = pending->text + PREFIX_BYTES - length;
+    if (!line_splitter->bare && pending->text[PREFIX_BYTES + pending->used - 1] != '\n') {
+        pending->text[PREFIX_BYTES + pending->used++] = '\n';
     }
     memcpy(start, prefix, length);
     if (line_splitter->clean) {
         emit_clean(line_splitter, task, start, length);
     } else {
-        line_splitter->emit(task, start, length + line->used, line_splitter->user);
+        line_splitter->emit(task, start, length + pending->used, line_splitter->user);
     }
-    line->used = 0;
+    pending->used = 0;
 }
 
 void line_splitter_add(
@@ -94,10 +95,10 @@ void line_splitter_add(
     if (task >= line_splitter->task_count) {
         return;
     }
-    struct task_line *line = &line_splitter->tasks[task];
-    if (line->text == NULL && size > 0) {
-        line->text = malloc(PREFIX_BYTES + LINE_PIECE_BYTES + 1);
-        if (line->text == NULL) {
+    struct pending_text *pending = &line_splitter->tasks[task];
+    if (pending->text == NULL && size > 0) {
+        pending->text = malloc(PREFIX_BYTES + LINE_PIECE_BYTES + 1);
+        if (pending->text == NULL) {
             if (!line_splitter->clean) {
                 line_splitter->emit(task, bytes, size, line_splitter->user);
             }
@@ -107,13 +108,13 @@ void line_splitter_add(
     while (size > 0) {
         const char *newline = memchr(bytes, '\n', size);
         size_t take = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
-        size_t room = LINE_PIECE_BYTES - line->used;
+        size_t room = LINE_PIECE_BYTES - pending->used;
         take = take < room ? take : room;
-        memcpy(line->text + PREFIX_BYTES + line->used, bytes, take);
-        line->used += take;
+        memcpy(pending->text + PREFIX_BYTES + pending->used, bytes, take);
+        pending->used += take;
         bytes += take;
         size -= take;
-        if (line->used == LINE_PIECE_BYTES || bytes[-1] == '\n') {
+        if (pending->used == LINE_PIECE_BYTES || bytes[-1] == '\n') {
             line_splitter_emit(line_splitter, task);
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cuts what tasks write into whole lines, so that those of several tasks do not mix, and puts the
- * task in front when there are several. */
+ * Splits the output of tasks into whole lines, so that those of several tasks do not mix, and puts
+ * the task's number in front when there are several. */
 #ifndef CADRE_CLI_RENDER_LINE_SPLITTER_H
 #define CADRE_CLI_RENDER_LINE_SPLITTER_H
 
@@ -11,18 +11,18 @@
 /* A line that grows longer is passed on in pieces of this size, each a line of its own. */
 #define LINE_PIECE_BYTES 16384
 
-/* Gets one whole line with its prefix and newline. */
-typedef void line_splitter_fn(uint32_t task, const char *line, size_t size, void *user);
+/* Receives one whole line with its prefix and newline. */
+typedef void line_splitter_fn(uint32_t task, const char *text_line, size_t size, void *user);
 
-struct task_line;
+struct pending_text;
 
 struct line_splitter {
-    struct task_line *tasks;
+    struct pending_text *tasks;
     size_t task_count;
     bool prefix; /* "[3] " before each line, in the task's colour */
     bool clean;  /* control characters become visible; of a terminal */
     bool bare; /* exactly what was written: no prefix, nor a newline that the task did not write */
-    char *cleaned; /* a line that became so; NULL until there is one */
+    char *cleaned; /* an escaped line; NULL until there is one */
     struct text_style text_style;
     line_splitter_fn *emit;
     void *user;
@@ -31,10 +31,11 @@ struct line_splitter {
 /* Room for `tasks` tasks; false: out of memory. */
 bool line_splitter_open(struct line_splitter *line_splitter, size_t tasks,
     const struct text_style *text_style, line_splitter_fn *emit, void *user);
+/* Frees it; pending text is dropped. */
 void line_splitter_close(struct line_splitter *line_splitter);
 
-/* What `task` wrote, in any pieces. Memory that runs out ends lines early, and loses nothing
- * but what would have to be cleaned. */
+/* Adds output of `task`, in any pieces. Without memory lines end early, and only text that would
+ * have to be escaped is lost. */
 void line_splitter_add(
     struct line_splitter *line_splitter, uint32_t task, const char *bytes, size_t size);
 

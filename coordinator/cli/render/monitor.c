@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Shows a job that is followed: output, progress and events; follow.c and deploy/cadre/run.c
+ * call it. */
 #include "coordinator/cli/render/monitor.h"
 
 #include <inttypes.h>
@@ -7,16 +9,16 @@
 #include "coordinator/cli/render/cli_exit.h"
 #include "coordinator/cli/render/render.h"
 
-static void emit_out(uint32_t task, const char *line, size_t size, void *user)
+static void emit_out(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
-    screen_write(user, 1, line, size);
+    screen_write(user, 1, text_line, size);
 }
 
-static void emit_err(uint32_t task, const char *line, size_t size, void *user)
+static void emit_err(uint32_t task, const char *text_line, size_t size, void *user)
 {
     (void)task;
-    screen_write(user, 2, line, size);
+    screen_write(user, 2, text_line, size);
 }
 
 bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err)
@@ -24,7 +26,7 @@ bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FI
     *monitor = (struct monitor){0};
     screen_open(&monitor->screen, out, err);
     struct screen *screen = &monitor->screen;
-    monitor->by_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
+    monitor->by_text_line = tasks > 1 || screen->live || screen->out_style.columns > 0;
     bool first =
         line_splitter_open(&monitor->line_splitter[0], tasks, &screen->out_style, emit_out, screen);
     bool second =
@@ -36,9 +38,9 @@ bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FI
 
 static void print_epoch(struct monitor *monitor)
 {
-    if (monitor->epoch_line[0] != '\0') {
-        screen_note(&monitor->screen, "%s", monitor->epoch_line);
-        monitor->epoch_line[0] = '\0';
+    if (monitor->epoch_text[0] != '\0') {
+        screen_note(&monitor->screen, "%s", monitor->epoch_text);
+        monitor->epoch_text[0] = '\0';
     }
 }
 
@@ -69,7 +71,7 @@ static void show_progress(struct monitor *monitor, const cadre_job *job)
     }
     monitor->epoch = bar.epoch;
     snprintf(monitor->stream, sizeof monitor->stream, "%s", stream);
-    progress_bar_render_epoch(&bar, monitor->epoch_line);
+    progress_bar_render_epoch(&bar, monitor->epoch_text);
     if (monitor->screen.live) {
         screen_status(&monitor->screen,
             progress_bar_render(&bar, monitor->screen.err_style.columns - 1, text));
@@ -92,7 +94,7 @@ static void show_waiting(struct monitor *monitor, const cadre_job *job)
     }
 }
 
-/* Whether two sentences say the same about other numbers: "... for 12 s", "... for 17 s". */
+/* Whether two sentences differ only in their numbers: "... for 12 s", "... for 17 s". */
 static bool same_but_numbers(const char *a, const char *b)
 {
     const char *const digits = "0123456789";
@@ -108,8 +110,8 @@ static bool same_but_numbers(const char *a, const char *b)
     return *a == *b;
 }
 
-/* "task 1 was lost; the other went on" behind "task 1 was lost": what was told is not said again.
- */
+/* Skips the text that was shown before: of "task 1 was lost; the other went on" after "task 1 was
+ * lost" only the rest is new. */
 static const char *skip_known_text(const struct monitor *monitor, const char *message)
 {
     size_t last_message = strlen(monitor->last_message);
@@ -119,8 +121,8 @@ static const char *skip_known_text(const struct monitor *monitor, const char *me
     return continues ? message + last_message + 2 : message;
 }
 
-/* What befell a job that runs, each thing once: a task was lost, what it waits for, that it goes
- * on. A sentence that only counts on is not said again. */
+/* Shows each event of a job that runs once: a task was lost, what it waits for, that it goes on. A
+ * sentence in which only numbers changed is not repeated. */
 static void show_events(struct monitor *monitor, const cadre_job *job)
 {
     bool regrouped = monitor->generation != 0 && job->generation > monitor->generation;
@@ -145,7 +147,7 @@ static void show_events(struct monitor *monitor, const cadre_job *job)
     monitor->generation = job->generation;
 }
 
-/* Each once, as a line of its own. */
+/* Shows each evaluation once, as a line of its own. */
 static void show_evaluation(struct monitor *monitor, const cadre_job *job)
 {
     char text[RENDER_EVALUATION_BYTES];
@@ -189,7 +191,7 @@ void monitor_job(struct monitor *monitor, const cadre_job *job)
 void monitor_output(
     struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size)
 {
-    if (monitor->by_line) {
+    if (monitor->by_text_line) {
         line_splitter_add(&monitor->line_splitter[stream == 2 ? 1 : 0], task, bytes, size);
     } else {
         screen_write(&monitor->screen, stream, bytes, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A job while it is followed: its output, its progress, what it waits for. For `submit` and `run`.
- */
+ * Shows a job that is followed by `submit` or `run`: its output, its progress, what it waits
+ * for. */
 #ifndef CADRE_CLI_RENDER_MONITOR_H
 #define CADRE_CLI_RENDER_MONITOR_H
 
@@ -12,35 +12,35 @@
 struct monitor {
     struct screen screen;
     struct line_splitter line_splitter[2]; /* of streams 1 and 2 */
-    bool by_line;           /* else bytes pass through as they come: one task, and no terminal */
-    cadre_job_state state;  /* last one told; 0: none */
-    char waits_for[512];    /* last sentence of a job that waits */
-    char last_message[512]; /* last sentence of one that runs */
-    char evaluation[512];   /* last one told */
-    uint64_t generation;    /* last one told; 0: none */
-    char stream[128];       /* of the epoch in hand */
+    bool by_text_line;      /* else bytes pass unchanged: one task, and no terminal */
+    cadre_job_state state;  /* shown last; 0: none */
+    char waits_for[512];    /* shown last of a job that waits */
+    char last_message[512]; /* shown last of one that runs */
+    char evaluation[512];   /* shown last */
+    uint64_t generation;    /* shown last; 0: none */
+    char stream[128];       /* of the current epoch */
     uint64_t epoch;
-    char epoch_line[PROGRESS_BAR_TEXT_BYTES]; /* its newest line; "": there is none */
+    char epoch_text[PROGRESS_BAR_TEXT_BYTES]; /* its newest text; "": there is none */
 };
 
-/* For a job of `tasks` tasks; false: out of memory. `raw`: a terminal, too, gets the bytes that
- * they write, else control characters become visible there. */
+/* For a job of `tasks` tasks; false: out of memory. `raw`: a terminal gets the tasks' bytes
+ * unchanged, else control characters are escaped there. */
 bool monitor_open(struct monitor *monitor, size_t tasks, bool raw, FILE *out, FILE *err);
 
-/* Prints what is unfinished. */
+/* Prints unfinished lines and frees it. */
 void monitor_close(struct monitor *monitor);
 
-/* The job changed. */
+/* Shows what changed of the job. */
 void monitor_job(struct monitor *monitor, const cadre_job *job);
 
-/* A task wrote to its standard output (stream 1) or error (2). */
+/* Shows what a task wrote to its standard output (stream 1) or error (2). */
 void monitor_output(
     struct monitor *monitor, uint32_t task, int stream, const char *bytes, size_t size);
 
-/* A task writes no more. */
+/* The task's output has ended: prints its unfinished line. */
 void monitor_task_end(struct monitor *monitor, uint32_t task);
 
-/* What a shell should see of a job that has ended: never 0 unless it succeeded. */
+/* The exit status for a job that has ended: 0 only if it succeeded. */
 int monitor_exit_code(const cadre_job *job);
 
 #endif

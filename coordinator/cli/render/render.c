@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Jobs and outputs as text for the verbs; render_*.c have the other listings. */
 #include "coordinator/cli/render/render.h"
 
 #include <inttypes.h>
@@ -133,7 +134,7 @@ static uint64_t render_span(uint64_t from_us, uint64_t to_us)
     return from_us != 0 && to_us > from_us ? to_us - from_us : 0;
 }
 
-/* Some of its tasks are missing: they were lost, or there is no room for them yet. */
+/* Whether it runs with fewer tasks than it may have. */
 static bool is_incomplete(const cadre_job *job)
 {
     return job->state == CADRE_JOB_RUNNING && job->generation > 0 && job->servers == 0 &&
@@ -212,10 +213,10 @@ static void add_known(struct table *table, uint64_t number)
 static bool print_tasks(const cadre_job *job, const struct text_style *text_style, FILE *out)
 {
     static const struct table_column columns[] = {{"TASK", true}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
         {"NOTE", false}};
     static const struct table_column typed[] = {{"TASK", true}, {"TYPE", false}, {"STATE", false},
-        {"WORKER", false}, {"PID", true}, {"LIFE", true}, {"LOG", true}, {"EXIT", false},
+        {"WORKER", false}, {"PID", true}, {"INCARNATION", true}, {"LOG", true}, {"EXIT", false},
         {"NOTE", false}};
     struct table table;
     if (job->servers > 0) {
@@ -256,12 +257,12 @@ static void print_time(FILE *out, const char *title, uint64_t time_us, uint64_t 
 {
     char text[RENDER_BYTES];
     char date[RENDER_BYTES] = "";
-    struct tm parts;
+    struct tm local;
     time_t seconds = (time_t)(time_us / CADRE_US_PER_S);
-    if (time_us == 0 || localtime_r(&seconds, &parts) == NULL) {
+    if (time_us == 0 || localtime_r(&seconds, &local) == NULL) {
         return;
     }
-    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &parts);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local);
     fprintf(
         out, "  %-11s %s, %s ago\n", title, date, render_age(render_span(time_us, now_us), text));
 }
@@ -279,11 +280,11 @@ static void print_progress(const cadre_job *job, FILE *out)
 {
     struct progress_bar_metric metrics[PROGRESS_BAR_METRICS_MAX];
     struct progress_bar bar;
-    char line[PROGRESS_BAR_TEXT_BYTES];
+    char text[PROGRESS_BAR_TEXT_BYTES];
     if (render_bar(job, metrics, &bar)) {
         bool over = cadre_job_state_is_final(job->state);
         print_text(out, "progress",
-            over ? progress_bar_render_epoch(&bar, line) : progress_bar_render(&bar, 0, line));
+            over ? progress_bar_render_epoch(&bar, text) : progress_bar_render(&bar, 0, text));
     }
 }
 
@@ -340,7 +341,7 @@ static void print_limits(const cadre_job *job, FILE *out)
     fputc('\n', out);
 }
 
-/* Who compared states may have told it before all have told that they are there. */
+/* A verified position may be ahead of the committed ones, because it is reported earlier. */
 static uint64_t steps_known(const cadre_job *job)
 {
     return job->position > job->verified_position ? job->position : job->verified_position;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long the TLS certificates of workers are good for, and the warning before they are not. */
+ * When the TLS certificates of workers expire, and the warning before. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #define HOUR_US (3600 * CADRE_US_PER_S)
 #define DAY_US  (24 * HOUR_US)
 
-/* Of the workers in a warning: for more, the table is read. */
+/* Workers in a warning; the table has the others. */
 #define NAMED_MAX 3
 
 static uint64_t left_us(const cadre_worker *worker, uint64_t now_us)
@@ -18,7 +18,7 @@ static uint64_t left_us(const cadre_worker *worker, uint64_t now_us)
     return worker->certificate_ends_us > now_us ? worker->certificate_ends_us - now_us : 0;
 }
 
-/* As the daemons: with less left than this they say so in their logs. */
+/* With as little time left the daemons log a warning, too. */
 static bool ends_soon(const cadre_worker *worker, uint64_t now_us)
 {
     return worker->certificate_ends_us != 0 &&
@@ -49,7 +49,7 @@ enum colour render_certificate_colour(const cadre_worker *worker, uint64_t now_u
     return left_us(worker, now_us) < DAY_US ? COLOUR_RED : COLOUR_YELLOW;
 }
 
-/* The one that ends next after `before` in the order of ends and places; NULL: no other. */
+/* The one that expires next after `before`, ties in the order of the list; NULL: no other. */
 static const cadre_worker *next_to_end(
     const cadre_worker_list *list, const cadre_worker *before, uint64_t now_us)
 {
@@ -57,9 +57,9 @@ static const cadre_worker *next_to_end(
     for (size_t i = 0; i < list->count; i++) {
         const cadre_worker *worker = &list->workers[i];
         uint64_t ends_us = worker->certificate_ends_us;
-        bool is_later = before == NULL || ends_us > before->certificate_ends_us ||
-                        (ends_us == before->certificate_ends_us && worker > before);
-        if (is_later && ends_soon(worker, now_us) &&
+        bool ends_after = before == NULL || ends_us > before->certificate_ends_us ||
+                          (ends_us == before->certificate_ends_us && worker > before);
+        if (ends_after && ends_soon(worker, now_us) &&
             (next == NULL || ends_us < next->certificate_ends_us)) {
             next = worker;
         }
@@ -91,7 +91,5 @@ void render_certificate_warning(
     if (count > NAMED_MAX) {
         fprintf(out, ", and %zu more", count - NAMED_MAX);
     }
-    fputs(": `cadre pki issue` into the folders where they are; workers take new ones up without "
-          "a restart\n",
-        out);
+    fputs(": `cadre pki issue` into their folders; workers load new ones without a restart\n", out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two jobs were fed the same and had the same states, for people. */
+ * The comparison of two jobs as text. */
 #include <inttypes.h>
 
 #include "coordinator/cli/render/render.h"
@@ -21,7 +21,7 @@ static void print_extent(const struct comparison *comparison, FILE *out)
 {
     uint64_t span = comparison->end - comparison->begin;
     fprintf(out, "%" PRIu64 " epoch%s, ", comparison->epochs, comparison->epochs == 1 ? "" : "s");
-    if (comparison->steps < span) { /* the others took no samples, or are not known of both */
+    if (comparison->steps < span) { /* the others consumed no samples, or are not in both ledgers */
         fprintf(out, "%" PRIu64 " of ", comparison->steps);
     }
     fprintf(out, "the steps %" PRIu64 " to %" PRIu64, comparison->begin, comparison->end);
@@ -37,7 +37,7 @@ static void print_states(const struct comparison *comparison, FILE *out)
 static void print_equal(const struct comparison *comparison, FILE *out)
 {
     if (comparison->epochs > 0) {
-        fprintf(out, "both were fed the same samples as far as both go: ");
+        fprintf(out, "both consumed the same samples as far as both go: ");
         print_extent(comparison, out);
     }
     if (comparison->states > 0) {

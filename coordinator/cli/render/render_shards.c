@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who reads what of a job's datasets, for people. */
+ * Which task reads what of a job's datasets, as text. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The proof of what a job was fed, for people. */
+ * The proof of what a job consumed, as text. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static enum colour verdict_colour(cadre_verdict verdict)
     return COLOUR_NONE;
 }
 
-/* "45", or "20/45" of what is known to be more. */
+/* "45", or "20/45" when the whole is known to be more. */
 static void add_part(struct table *table, uint64_t part, uint64_t whole)
 {
     if (whole != 0 && whole != part) {
@@ -38,7 +38,7 @@ static bool same_row(const cadre_verified_epoch *a, const cadre_verified_epoch *
            a->source_samples == b->source_samples && strcmp(a->text, b->text) == 0;
 }
 
-/* A row for each run of epochs of which all is the same. */
+/* A row for each run of equal epochs. */
 static bool print_epochs(
     const cadre_verification *verification, const struct text_style *text_style, FILE *out)
 {
@@ -66,8 +66,7 @@ static bool print_epochs(
         table_add(&table, verdict_colour(epoch->verdict), "%s", cadre_verdict_name(epoch->verdict));
         table_add(&table, COLOUR_NONE, "%s", epoch->text);
     }
-    const struct text_style whole = {
-        .colour = text_style->colour}; /* a reason that is cut is none */
+    const struct text_style whole = {.colour = text_style->colour}; /* the reason is not cut */
     bool good = table_print(&table, &whole, out);
     table_close(&table);
     return good;
@@ -93,16 +92,16 @@ static void print_audited(const cadre_verification *verification, FILE *out)
 {
     uint64_t others = steps_unknown(verification);
     if (verification->exact > 0 || verification->as_defined == 0) {
-        fprintf(out, "%zu epoch%s fed every sample exactly once", verification->exact,
+        fprintf(out, "%zu epoch%s consumed every sample exactly once", verification->exact,
             render_verification_plural(verification->exact));
     }
     if (verification->as_defined > 0) {
-        fprintf(out, "%s%zu epoch%s fed exactly what the dataset defines",
+        fprintf(out, "%s%zu epoch%s consumed exactly what the dataset defines",
             verification->exact > 0 ? ", " : "", verification->as_defined,
             render_verification_plural(verification->as_defined));
     }
-    if (others > 0) { /* also those of which no feed was recorded */
-        fprintf(out, "; nothing is known of the other %" PRIu64 " step%s", others,
+    if (others > 0) { /* also those without recorded consumption */
+        fprintf(out, "; the other %" PRIu64 " step%s cannot be proved", others,
             render_verification_plural(others));
     }
     fprintf(out, "\n");
@@ -121,7 +120,7 @@ static void print_conclusion(
     const cadre_verification *verification, const struct text_style *text_style, FILE *out)
 {
     static const struct {
-        const char *words;
+        const char *text;
         enum colour colour;
         void (*print)(const cadre_verification *verification, FILE *out);
     } conclusions[] = {
@@ -132,7 +131,7 @@ static void print_conclusion(
     };
     enum conclusion conclusion = conclusion_of(verification);
     enum colour colour = conclusions[conclusion].colour;
-    fprintf(out, "%s%s%s: ", colour_start(text_style, colour), conclusions[conclusion].words,
+    fprintf(out, "%s%s%s: ", colour_start(text_style, colour), conclusions[conclusion].text,
         colour_end(text_style, colour));
     conclusions[conclusion].print(verification, out);
 }

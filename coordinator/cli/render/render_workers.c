@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Workers as text: the table of all, one with its GPUs. */
+ * Workers as text: the table of all, and one with its GPUs, for workers.c and top_frame.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/render/table.h"
 
-/* Of the notes below a table: more are not read. */
+/* Notes below a table. */
 #define NOTES_MAX 8
 
 static uint64_t render_workers_span(uint64_t from_us, uint64_t to_us)
@@ -40,7 +40,7 @@ static const char *render_joined(
     return text;
 }
 
-/* ---- GPUs in a few words ---- */
+/* ---- GPUs in short ---- */
 
 static uint32_t gpus_known(const cadre_worker *worker)
 {
@@ -52,7 +52,7 @@ static bool gpus_shared(const cadre_worker *worker)
     return worker->gpus_usable > 0 && worker->gpus_usable < worker->slots;
 }
 
-/* Whether those that tasks get are alike. */
+/* Whether the GPUs that tasks get are of one model. */
 static bool gpus_alike(const cadre_worker *worker)
 {
     bool alike = worker->gpus_usable > 0 && worker->gpu_count >= worker->gpus_usable;
@@ -103,7 +103,7 @@ static bool print_drain(const cadre_worker *worker, FILE *out)
     return true;
 }
 
-/* What an operator would ask next; false: nothing. */
+/* Prints why a worker has fewer tasks or GPUs than its host; false: there is no reason. */
 static bool print_note(const cadre_worker *worker, FILE *out)
 {
     bool drained = print_drain(worker, out);
@@ -116,14 +116,14 @@ static bool print_note(const cadre_worker *worker, FILE *out)
         for (size_t i = 0; i < worker->gpu_count && reason[0] == '\0'; i++) {
             reason = worker->gpus[i].unused;
         }
-        text_print(out, reason[0] != '\0' ? reason : "`cadre workers NAME` tells why", 0);
+        text_print(out, reason[0] != '\0' ? reason : "`cadre workers NAME` shows why", 0);
         fputc('\n', out);
     }
     if (gpus_shared(worker)) {
         text_print(out, worker->name, 0);
         fprintf(out,
-            ": %" PRIu32 " slots share %" PRIu32 " GPU%s: tasks that run there at one time get "
-            "in each other's way, and exchange data through the host\n",
+            ": %" PRIu32 " slots share %" PRIu32 " GPU%s: tasks that run there at one time compete "
+            "for it, and exchange data through the host\n",
             worker->slots, worker->gpus_usable, worker->gpus_usable == 1 ? "" : "s");
     }
     return drained || missing || gpus_shared(worker);
@@ -205,7 +205,7 @@ static void print_nccl(const cadre_worker *worker, FILE *out)
     }
 }
 
-/* "0", "0 4 8": the slots that have it, as far as there is room to say so. */
+/* "0", "0 4 8": the slots that have it, as many as fit. */
 static const char *slots_of(const cadre_worker *worker, uint32_t gpu, char text[RENDER_BYTES])
 {
     size_t used = 0;
@@ -250,7 +250,7 @@ static bool print_gpus(const cadre_worker *worker, const struct text_style *text
         table_add(&table, COLOUR_NONE, "%s", gpu->bus[0] != '\0' ? gpu->bus : "-");
         table_add(&table, used ? COLOUR_NONE : COLOUR_YELLOW, "%s", used ? gpu->uuid : gpu->unused);
     }
-    struct text_style whole = {.colour = text_style->colour}; /* a reason that is cut is none */
+    struct text_style whole = {.colour = text_style->colour}; /* the reason is not cut */
     bool good = table_print(&table, &whole, out);
     table_close(&table);
     return good;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Standard output and error together: lines scroll, and below them, on a terminal, one line is
- * redrawn in place. */
+ * Standard output and error of one command: lines scroll, and on a terminal a status line is
+ * redrawn below them. */
 #ifndef CADRE_CLI_RENDER_SCREEN_H
 #define CADRE_CLI_RENDER_SCREEN_H
 
@@ -19,16 +19,16 @@ struct screen {
     char status[SCREEN_STATUS_BYTES];
 };
 
+/* Begins; `err` gets the status line if it is a terminal. */
 void screen_open(struct screen *screen, FILE *out, FILE *err);
 
 /* Erases the status line for good. */
 void screen_close(struct screen *screen);
 
-/* Writes what a program printed, whole lines, to `out` (stream 1) or `err` (2). A reader that went
- * away is no reason to stop. */
+/* Writes whole lines of a program to `out` (stream 1) or `err` (2). Write errors are ignored. */
 void screen_write(struct screen *screen, int stream, const char *bytes, size_t size);
 
-/* A line of our own on `err`; the newline is added. */
+/* Prints a line of the command's own on `err`; the newline is added. */
 void screen_note(struct screen *screen, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

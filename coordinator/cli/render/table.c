@@ -68,8 +68,8 @@ static void print_cell(FILE *out, const struct text_style *text_style, const cha
     fputs(colour_end(text_style, colour), out);
 }
 
-/* One line; `cells` NULL prints the titles. */
-static void print_line(const struct table *table, const struct table_cell *cells,
+/* Prints one row; `cells` NULL: the titles. */
+static void print_row(const struct table *table, const struct table_cell *cells,
     const size_t *widths, const struct text_style *text_style, FILE *out)
 {
     size_t used = 0;
@@ -109,9 +109,9 @@ bool table_print(const struct table *table, const struct text_style *text_style,
         size_t *width = &widths[i % table->column_count];
         *width = own > *width ? own : *width;
     }
-    print_line(table, NULL, widths, text_style, out);
+    print_row(table, NULL, widths, text_style, out);
     for (size_t i = 0; i < table->cell_count; i += table->column_count) {
-        print_line(table, &table->cells[i], widths, text_style, out);
+        print_row(table, &table->cells[i], widths, text_style, out);
     }
     return true;
 }

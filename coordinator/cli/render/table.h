@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A table of texts, printed with columns as wide as they need to be. */
+ * A table of texts, printed with columns as wide as their longest text. */
 #ifndef CADRE_CLI_RENDER_TABLE_H
 #define CADRE_CLI_RENDER_TABLE_H
 
@@ -29,17 +29,18 @@ struct table {
     bool out_of_memory;
 };
 
-/* `columns` outlives the table. */
+/* Begins an empty table; `columns` outlives it. */
 void table_open(struct table *table, const struct table_column *columns, size_t column_count);
+/* Frees the cells. */
 void table_close(struct table *table);
 
 /* The next cell, row after row; the text is copied. */
 void table_add(struct table *table, enum colour colour, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A line of titles and one per row; none for a table without rows. The last column is cut where the
- * line would exceed look->columns. False: memory ran out while it was filled; nothing was printed.
- */
+/* Prints a line of titles and one per row; nothing for a table without rows. The last column is cut
+ * where the line would exceed look->columns. False: memory ran out while it was filled; nothing was
+ * printed. */
 bool table_print(const struct table *table, const struct text_style *text_style, FILE *out);
 
 #endif

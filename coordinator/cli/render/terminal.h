@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a terminal can show: colours and columns; and text that is safe to show on it. */
+ * Colours and columns of a terminal, and text that is safe to print on it. */
 #ifndef CADRE_CLI_RENDER_TERMINAL_H
 #define CADRE_CLI_RENDER_TERMINAL_H
 
@@ -20,16 +20,17 @@ struct text_style terminal_style_of(FILE *out);
 
 /* "\033[31m" and so on; "" without colours. */
 const char *colour_start(const struct text_style *text_style, enum colour colour);
+/* "\033[0m"; "" without colours or for COLOUR_NONE. */
 const char *colour_end(const struct text_style *text_style, enum colour colour);
 
-/* Characters of UTF-8 text: what it takes of a line. */
+/* The number of characters of UTF-8 text. */
 size_t text_columns(const char *text);
 
-/* Writes at most `columns` characters (0: all) of a text that somebody else made; control bytes and
- * bytes that are no UTF-8 become "?". Returns how many characters were written. */
+/* Writes at most `columns` characters (0: all) of a text of a job; control bytes and bytes that are
+ * no UTF-8 become "?". Returns how many characters were written. */
 size_t text_print(FILE *out, const char *text, size_t columns);
 
-/* Writes a text that others had a part in: on a terminal its control characters become visible. */
+/* Writes a text that contains text of a job: on a terminal its control characters are escaped. */
 void terminal_print(FILE *out, const char *text);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One frame of `cadre top` as text or JSON, from what top.c fetched. */
 #include "coordinator/cli/render/top_frame.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What `cadre top` shows at one time: the cluster in a line, the jobs that live, the workers. Pure:
- * it follows from what the coordinator said and from the frame before. */
+ * One frame of `cadre top`: the cluster in a line, the jobs that have not ended, the workers. Pure:
+ * it depends only on the coordinator's answers and the frame before. */
 #ifndef CADRE_CLI_RENDER_TOP_FRAME_H
 #define CADRE_CLI_RENDER_TOP_FRAME_H
 
@@ -11,7 +11,7 @@
 
 #define TOP_JOBS_MAX 500
 
-/* Where jobs stood when: from two of them follow steps a second. Begins as {0}. */
+/* Positions of jobs with their times, for steps a second. Begins as {0}. */
 struct top_speeds {
     struct top_speed {
         uint64_t job;
@@ -22,7 +22,7 @@ struct top_speeds {
     size_t count;
 };
 
-/* Takes notice of the jobs that run, at `now_us` of a clock that never jumps. */
+/* Notes the positions of the running jobs at `now_us` of a monotonic clock. */
 void top_speeds_note(struct top_speeds *speeds, const cadre_job_list *jobs, uint64_t now_us);
 
 struct top_frame {
@@ -30,11 +30,11 @@ struct top_frame {
     const cadre_worker_list *workers;
     const struct top_speeds *speeds;
     const char *coordinator; /* its address */
-    const char *trouble;     /* why this is not of now; "" mostly */
+    const char *trouble;     /* why the frame is not current; "" mostly */
     uint64_t now_us;         /* Unix time */
 };
 
-/* False: out of memory. */
+/* The frame as text; false: out of memory. */
 bool top_frame_render(
     const struct top_frame *frame, const struct text_style *text_style, FILE *out);
 /* The same as an object; NULL: out of memory. */

@@ -3,13 +3,12 @@
  * rules 3, 4 and 20). A halt takes effect when programs begin step S of the joiner's stream; it is
  * lifted when they begin a step of another stream there, or one in the middle of an epoch of
  * another, and set again at a later step. */
-#include "coordinator/core/decide/control.h"
+#include "coordinator/core/decide/decide.h"
 
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 
 /* Whether the tasks can still reach the halt, as far as is known. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The end of a generation that no task goes on from. */
-#include "coordinator/core/decide/disband.h"
+#include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

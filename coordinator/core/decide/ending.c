@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How jobs end: which tasks are stopped, what the job waits for, and its last record. turn/ calls
  * this once a turn for each job with an outcome. */
-#include "coordinator/core/decide/ending.h"
+#include "coordinator/core/decide/decide.h"
 
-#include "coordinator/core/decide/preempted.h"
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/decide/regroup.h"
+#include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"

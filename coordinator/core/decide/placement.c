@@ -6,11 +6,8 @@
  * Slots count that have the GPUs which the job asks for; a job that asks for none takes any. */
 #include "coordinator/core/decide/placement.h"
 
-#include "coordinator/core/decide/spread.h"
-#include "coordinator/core/decide/vacancy.h"
-#include "coordinator/core/facts/time_limit.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/preempt.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"

@@ -3,20 +3,17 @@
  * gaps. A member that stays keeps its rank where possible; gaps are filled from the highest rank,
  * then with joiners. Rank 0, the chief, is a joiner only when no member stays. regroup.c chooses
  * the position and the source, and calls plan_make(). */
-#include "coordinator/core/decide/plan.h"
+#include "coordinator/core/decide/regroup.h"
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/sample_audit.h"
-#include "coordinator/core/facts/published.h"
-#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/verified.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/tasks.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
@@ -50,8 +47,8 @@ static uint32_t next_free_rank(const uint32_t *members, uint32_t rank)
     return rank;
 }
 
-/* Those who stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are read
- * after being written lie higher, so they are still intact. */
+/* Members that stay, in members[0..count): NONE where a joiner is to be put. Old ranks that are
+ * read after being written lie higher, so they are still intact. */
 static void ranks_keep(const struct core *core, const struct job *job,
     const struct plan_choice *choice, uint32_t count)
 {

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A preempted job that has reached its step, or whose tasks have exited. */
-#include "coordinator/core/decide/preempted.h"
+#include "coordinator/core/decide/regroup.h"
 
-#include "coordinator/core/decide/disband.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/time_limit.h"
 #include "coordinator/core/facts/preempt.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a ps job does once a turn: which tasks it waits for, and how they end when its chief is
  * done. */
-#include "coordinator/core/decide/ps_job_decide.h"
+#include "coordinator/core/decide/decide.h"
 
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

@@ -3,10 +3,9 @@
  * published when every member has applied its position, so that the newest checkpoint is never
  * ahead of a survivor (protocol, rule 18), and, where states are compared, when its state was found
  * equal on all. A part that a plan finds unpublished is dropped (rule 15). */
-#include "coordinator/core/decide/publish.h"
+#include "coordinator/core/decide/decide.h"
 
 #include "coordinator/core/facts/divergence.h"
-#include "coordinator/core/facts/published.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"

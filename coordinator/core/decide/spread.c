@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which slots a job's tasks get: one after another from the worker with most free ones. placement.c
  * and vacancy.c call this; `placed` is called for each slot. */
-#include "coordinator/core/decide/spread.h"
+#include "coordinator/core/decide/placement.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"

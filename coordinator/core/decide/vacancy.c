@@ -3,12 +3,10 @@
  * free at first. placement.c fills what a job needs to go on before the queue, and what makes it
  * larger after the queue. Jobs that each hold a part of what they need would wait for each other
  * for ever: so of those without a state the last one frees what the first one lacks. */
-#include "coordinator/core/decide/vacancy.h"
+#include "coordinator/core/decide/placement.h"
 
-#include "coordinator/core/decide/spread.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"

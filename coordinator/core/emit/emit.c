@@ -6,11 +6,9 @@
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/timeline.h"
-#include "coordinator/core/facts/sample_audit.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
 static void emit_start(struct core *core, struct job *job)
 {

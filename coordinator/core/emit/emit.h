@@ -5,9 +5,16 @@
 
 #include "coordinator/core/state/state.h"
 
+/* ---- emit.c ---- */
+
 /* Appends what is due of the job, in a fixed order; there is room for all of it. */
 void emit_due(struct core *core, struct job *job);
 /* Appends what follows the messages to its tasks: stop, and that the job changed. */
 void emit_last(struct core *core, struct job *job);
+
+/* ---- emit_tasks.c ---- */
+
+/* Appends them; false: the list is full, and some are left. */
+bool emit_tasks(struct core *core, struct job *job);
 
 #endif

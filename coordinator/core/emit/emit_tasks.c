@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Actions of single tasks, as far as the step's list has room. */
-#include "coordinator/core/emit/emit_tasks.h"
+#include "coordinator/core/emit/emit.h"
 
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
 /* Records where a task is placed, after which its start may be sent. */
 static void record_fresh(struct core *core, struct job *job)

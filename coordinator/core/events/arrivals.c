@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Arrivals: up to which step the tasks of a job on one worker have batches, and what they applied.
  */
-#include "coordinator/core/events/arrivals.h"
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/sample_audit.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"

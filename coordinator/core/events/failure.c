@@ -3,17 +3,13 @@
  * without it. task_lifecycle.c calls this for exits and losses, timers.c for deadlines. */
 #include "coordinator/core/events/failure.h"
 
-#include "coordinator/core/events/ps_failure.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
-#include "coordinator/core/state/signals.h"
-#include "coordinator/core/state/states.h"
 #include "coordinator/core/state/text_format.h"
+#include "coordinator/core/state/states.h"
 
 #define EXIT_CODE_SIGNAL 128 /* as a shell reports a signal */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A published checkpoint was found damaged: the one before it counts. Tasks that were started with
  * the damaged one are started again. */
-#include "coordinator/core/events/fallback.h"
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/published.h"
+#include "coordinator/core/facts/verified.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"

@@ -8,13 +8,12 @@
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/sample_audit.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
+#include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/text_format.h"
 
 void generation_await(struct core *core, struct job *job)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Hellos and joins of tasks. */
+ * The messages of tasks: hellos, joins, reports, parts of checkpoints. */
 #ifndef CADRE_COORDINATOR_CORE_EVENTS_GENERATION_H
 #define CADRE_COORDINATOR_CORE_EVENTS_GENERATION_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- generation.c ---- */
 
 /* Arms the deadline for the hellos that are missing, once all tasks run and one has joined. */
 void generation_await(struct core *core, struct job *job);
@@ -15,5 +17,16 @@ void generation_hello(
 /* A joiner waits at a step of the stream. */
 void generation_join(
     struct core *core, struct job *job, uint32_t slot, const struct task_join *join);
+
+/* ---- reports.c ---- */
+
+/* A task froze and reports its position and the reason. */
+void report_handle(
+    struct core *core, struct job *job, uint32_t slot, const struct task_report *report);
+
+/* ---- part.c ---- */
+
+/* The chief reports a durable checkpoint. */
+void part_handle(struct core *core, struct job *job, uint32_t slot, const struct task_part *part);
 
 #endif

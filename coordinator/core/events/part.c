@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The chief's part of a checkpoint is durable. It is a whole checkpoint, because mirrored state is
  * equal on all tasks. */
-#include "coordinator/core/events/part.h"
+#include "coordinator/core/events/generation.h"
 
 #include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/outcome.h"

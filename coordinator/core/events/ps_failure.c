@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ps tasks that end before the chief: their slots are filled again, and no generation ends. */
-#include "coordinator/core/events/ps_failure.h"
+#include "coordinator/core/events/failure.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reports of frozen members: their position, and why they froze. A report that names another
  * generation than the job's is dropped (protocol, rules 6 and 13). task_lifecycle.c calls this. */
-#include "coordinator/core/events/reports.h"
+#include "coordinator/core/events/generation.h"
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/divergence.h"
-#include "coordinator/core/facts/halt.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/preempt.h"

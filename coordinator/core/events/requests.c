@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Requests of clients: submit, cancel, checkpoint, drain. turn/core.c calls one for each such
  * event, and each is answered in the same step. */
-#include "coordinator/core/events/requests.h"
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"

@@ -9,14 +9,12 @@
  * no more than the lease. A worker of which tasks are waited for is overdue: it is away, its slots
  * are not offered, and it is checked again each quarter of a lease. Declared lost stays lost
  * (rule 7), also when the rest of its worker comes back. */
-#include "coordinator/core/events/silence.h"
+#include "coordinator/core/events/membership.h"
 
 #include "coordinator/core/events/task_lifecycle.h"
-#include "coordinator/core/events/membership.h"
-#include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/workers.h"
+#include "coordinator/core/facts/outcome.h"
+#include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/states.h"

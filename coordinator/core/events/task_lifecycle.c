@@ -6,19 +6,16 @@
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
-#include "coordinator/core/events/part.h"
-#include "coordinator/core/events/reports.h"
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/sample_audit.h"
+#include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
 /* The task's process runs. */
 static void task_runs(struct core *core, struct job *job, struct task *task, uint32_t pid)

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deadlines that are over, in the order in which they were due. */
-#include "coordinator/core/events/timers.h"
+#include "coordinator/core/events/events.h"
 
 #include "coordinator/core/events/failure.h"
 #include "coordinator/core/events/generation.h"
-#include "coordinator/core/events/silence.h"
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/abort.h"
+#include "coordinator/core/events/membership.h"
 #include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/lease.h"
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/facts/restarts.h"
+#include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 
 /* What these deadlines wait for may be missing only because all workers of the job are silent. */

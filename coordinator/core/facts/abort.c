@@ -3,12 +3,10 @@
  * the job waits for others. events/ and decide/ call this. */
 #include "coordinator/core/facts/abort.h"
 
-#include "coordinator/core/facts/ps_tasks.h"
-#include "coordinator/core/facts/resume_point.h"
-#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/ps_job.h"
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

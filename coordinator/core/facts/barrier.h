@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The step barrier. */
+ * The step barrier, and the halt before a step. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_BARRIER_H
 #define CADRE_COORDINATOR_CORE_FACTS_BARRIER_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- barrier.c ---- */
 
 /* A task group rose from `old`: when it was the last at the lowest value, that rises. */
 void barrier_mark_raise(const struct core *core, const struct job *job, struct low_mark *mark,
@@ -18,5 +20,16 @@ void barrier_raise(struct core *core, struct job *job, uint64_t released);
 bool barrier_check_finished(struct core *core, struct job *job);
 /* Notes that a member's program takes at least so many steps. */
 void barrier_wants(struct core *core, struct job *job, uint32_t slot, uint64_t wanted);
+
+/* ---- halt.c ---- */
+
+/* Removes the pending halt. */
+void halt_drop(struct job *job);
+/* Sets a halt at the watermark, for a step of the stream (protocol, rule 3). */
+void halt_set(struct core *core, struct job *job, uint32_t stream);
+/* Whether the report is an orderly one of the pending halt (protocol, rule 31). */
+bool halt_met(const struct job *job, const struct task_report *report);
+/* Sets a halt at which all stop; the caller notes what is to be sent. */
+void halt_stop(struct job *job, uint64_t position);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Culprits are counted by the worker's name, because bad memory stays with the host. There are as
  * many entries as workers; an entry of a worker that is not known any more is reused. */
-#include "coordinator/core/facts/culprits.h"
+#include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/drain.h"
 #include "coordinator/core/state/actions.h"

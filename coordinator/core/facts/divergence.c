@@ -9,9 +9,7 @@
 #include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/abort.h"
-#include "coordinator/core/facts/culprits.h"
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/restarts.h"
 #include "coordinator/core/facts/verified.h"
 #include "coordinator/core/state/actions.h"
 #include "coordinator/core/state/due.h"

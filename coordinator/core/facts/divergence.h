@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas at one position with different states. */
+ * Replicas at one position with different states, and the workers of those that differ. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
 #define CADRE_COORDINATOR_CORE_FACTS_DIVERGENCE_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- divergence.c ---- */
 
 /* A member reported that states differ (REPORT_DIVERGED). */
 void divergence_reported(
@@ -15,5 +17,12 @@ void divergence_restored(struct core *core, struct job *job);
 bool divergence_compare(struct core *core, struct job *job);
 /* Whether all members and the part are at their end or at a stop, and no known digest differs. */
 bool divergence_excluded(const struct core *core, const struct job *job);
+
+/* ---- culprits.c ---- */
+
+/* Counts the worker of a task that had another state; the second time the worker drains. */
+void culprit_note(struct core *core, const struct job *job, uint32_t slot, uint32_t worker);
+/* After a start of the coordinator: an entry of the store. */
+void culprit_restore(struct core *core, const struct core_culprit *culprit);
 
 #endif

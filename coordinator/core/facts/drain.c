@@ -7,7 +7,6 @@
 #include "coordinator/core/facts/abort.h"
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The pending halt: the step before which members freeze (protocol, rules 3, 4 and 20). */
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 
 #include "coordinator/core/state/due.h"
 

@@ -6,9 +6,8 @@
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/task_group.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"

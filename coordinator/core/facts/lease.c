@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which workers are alive, and which jobs no live worker can continue. */
-#include "coordinator/core/facts/lease.h"
+#include "coordinator/core/facts/workers.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"

@@ -2,8 +2,7 @@
  * How a job ends: the first reason counts. */
 #include "coordinator/core/facts/outcome.h"
 
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/states.h"
 

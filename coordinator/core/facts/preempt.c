@@ -13,9 +13,8 @@
  * And checkpoints on request: the same step, without a halt. */
 #include "coordinator/core/facts/preempt.h"
 
-#include "coordinator/core/facts/halt.h"
+#include "coordinator/core/facts/barrier.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

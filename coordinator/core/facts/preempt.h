@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Preemption, and checkpoints on request. */
+ * Preemption, checkpoints on request, and the time limit. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_PREEMPT_H
 #define CADRE_COORDINATOR_CORE_FACTS_PREEMPT_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- preempt.c ---- */
 
 /* Sets job.note to the result. */
 void preempt_note(struct job *job);
@@ -28,5 +30,16 @@ void preempt_timeout(struct core *core, struct job *job);
 void preempt_restore(struct job *job, const struct core_restore_job *restore);
 /* The same, when the job's tasks are restored. */
 void preempt_resume(struct core *core, struct job *job);
+
+/* ---- time_limit.c ---- */
+
+/* Arms the deadline; the job ran `ran_us` before. */
+void time_limit_arm(struct core *core, struct job *job, uint64_t ran_us);
+/* No task is left: the job fails. */
+void time_limit_fail(struct core *core, struct job *job);
+/* DEADLINE_LIMIT. */
+void time_limit_timeout(struct core *core, struct job *job);
+/* Whether it is over and the job is queued. */
+bool time_limit_in_queue(const struct job *job);
 
 #endif

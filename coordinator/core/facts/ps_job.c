@@ -12,11 +12,9 @@
 #include "coordinator/core/facts/ps_job.h"
 
 #include "coordinator/core/state/actions.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"
-#include "coordinator/core/state/notify.h"
 
 /* A shorter wait only means that the last task of a slot is being collected. */
 #define NOTICEABLE_US UINT64_C(1000000)

@@ -5,6 +5,8 @@
 
 #include "coordinator/core/state/state.h"
 
+/* ---- ps_job.c ---- */
+
 /* Whether the number of tasks fits the roles, if it is a ps job. */
 bool ps_job_fits(const struct core_job_spec *spec);
 /* Sets the roles of its slots. */
@@ -43,5 +45,18 @@ bool ps_job_only_waits(const struct core *core, const struct job *job);
 /* After a start of the coordinator: the recorded attempts and copy of a task. */
 void ps_job_restore_attempts(
     const struct job *job, struct task *task, const struct core_restore_task *restore);
+
+/* ---- ps_tasks.c ---- */
+
+/* Dismisses servers, or workers and evaluators; `unregistered`: only those without a hello. */
+void ps_tasks_dismiss(struct core *core, struct job *job, bool servers, bool unregistered);
+/* The chief has exited for good: dismisses the others. */
+void ps_tasks_dismiss_all(struct core *core, struct job *job);
+/* DEADLINE_PS_JOB. */
+void ps_tasks_timeout(struct core *core, struct job *job);
+/* DEADLINE_WAIT of a ps job: it fails. */
+void ps_tasks_wait_timeout(struct core *core, struct job *job);
+/* After a start of the coordinator: MEMBERS waits for the hellos of the running ps tasks. */
+void ps_tasks_restored(struct core *core, struct job *job);
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Ps tasks that are ended together, and waits for ps tasks. */
-#include "coordinator/core/facts/ps_tasks.h"
-
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/lease.h"
+
+#include "coordinator/core/facts/workers.h"
 #include "coordinator/core/facts/outcome.h"
 #include "coordinator/core/facts/tasks.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

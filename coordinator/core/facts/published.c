@@ -2,7 +2,7 @@
  * The newest position that members may have received as published. A checkpoint that is found
  * damaged does not lower it: members that received it are past their cadre_save and wait for those
  * that did not, so these receive the same. What a job goes on from is job->checkpoint. */
-#include "coordinator/core/facts/published.h"
+#include "coordinator/core/facts/verified.h"
 
 #include "coordinator/core/state/actions.h"
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Failures that a job survives: they are counted, and restarts without a step are delayed. */
-#include "coordinator/core/facts/restarts.h"
-
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/text_format.h"
 

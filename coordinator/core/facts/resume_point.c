@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Positions of the frozen members that reported: where the next generation begins. */
-#include "coordinator/core/facts/resume_point.h"
+#include "coordinator/core/facts/abort.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/find.h"

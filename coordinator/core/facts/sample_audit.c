@@ -3,7 +3,7 @@
  * carries these sums, and arrivals report them. What all have applied is recorded when an epoch is
  * complete, when another begins, at a plan and at the end; beside it the positions of the streams,
  * for joiners. arrivals.c, plan.c and emit.c call this. */
-#include "coordinator/core/facts/sample_audit.h"
+#include "coordinator/core/facts/timeline.h"
 
 #include "coordinator/core/facts/tasks.h"
 #include "coordinator/core/state/actions.h"

@@ -2,7 +2,7 @@
  * Task groups: the tasks of one job on one worker, which arrive as one. They fill the start of the
  * job's array; when one is removed the last takes its index. tasks.c calls this for each placement,
  * membership.c and silence.c walk a worker's tasks with it. */
-#include "coordinator/core/facts/task_group.h"
+#include "coordinator/core/facts/tasks.h"
 
 #include "coordinator/core/facts/timeline.h"
 #include "coordinator/core/facts/workers.h"

@@ -4,8 +4,7 @@
 #include "coordinator/core/facts/tasks.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/facts/task_group.h"
-#include "coordinator/core/facts/underfilled.h"
+#include "coordinator/core/facts/jobs.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"

@@ -3,11 +3,9 @@
  * coordinator and over preemptions, with the wait for other machines. When it is over the job is
  * preempted, with its state saved, and ends as FAILED. A job that has finished, or has nothing to
  * save, is stopped as it is, and a queued one is removed from the queue. */
-#include "coordinator/core/facts/time_limit.h"
+#include "coordinator/core/facts/preempt.h"
 
 #include "coordinator/core/facts/outcome.h"
-#include "coordinator/core/facts/preempt.h"
-#include "coordinator/core/state/deadlines.h"
 #include "coordinator/core/state/due.h"
 #include "coordinator/core/state/text_format.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Placed jobs with slots to fill: slots of lost tasks, and those for which no slot was free at
  * first. They are in a list, in the order of the queue. */
-#include "coordinator/core/facts/underfilled.h"
+#include "coordinator/core/facts/jobs.h"
 
 #include "coordinator/core/facts/ps_job.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/queue.h"
 #include "coordinator/core/state/states.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest position whose states were found equal on all replicas. */
+ * The newest position with equal states on all replicas, and the published one in releases. */
 #ifndef CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
 #define CADRE_COORDINATOR_CORE_FACTS_VERIFIED_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- verified.c ---- */
 
 /* All replicas had this state. An older position than the known one, one that no member of this
  * generation can have compared, or none changes nothing. */
@@ -28,5 +30,16 @@ void verified_restore(struct job *job, const struct core_restore_job *restore);
  * members ask for verified states, no such late one is verified, and a member was lost or is at
  * another position, so that its state can no longer be compared. */
 bool verified_lacks(const struct core *core, const struct job *job, uint64_t position);
+
+/* ---- published.c ---- */
+
+/* A checkpoint of this position is published. */
+void published_raise(struct job *job, uint64_t position);
+/* A generation begins: later positions are on a timeline that is cut off. */
+void published_cut(struct job *job);
+/* A checkpoint is lost that members may have received: records the position. */
+void published_note(struct core *core, struct job *job);
+/* After a start of the coordinator: what members may have received. */
+void published_restore(struct job *job, const struct core_restore_job *restore);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The list of a step's actions, and the short ones. */
+ * The list of a step's actions: records, answers, stops, messages to tasks. */
 #ifndef CADRE_COORDINATOR_CORE_STATE_ACTIONS_H
 #define CADRE_COORDINATOR_CORE_STATE_ACTIONS_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- actions.c ---- */
 
 /* Appends an action to the step's list, zeroed but for its type. */
 struct core_action *action_add(struct core *core, enum core_action_type type);
@@ -21,6 +23,17 @@ void stream_refuse(struct core *core, struct link_id link, cadre_status code, co
 void task_stop(struct core *core, uint32_t worker, struct task_ref task);
 /* The task is to be ended on this stream as soon as the list has room. The ring has room. */
 void stray_add(struct core *core, struct link_id link, struct task_ref task);
-void stray_add(struct core *core, struct link_id link, struct task_ref task);
+
+/* ---- notify.c ---- */
+
+/* To all members, or to all tasks that the message is for. */
+struct core_action *notify_job(struct core *core, const struct job *job, enum core_message what);
+/* To one task, which is connected. */
+void notify_task(struct core *core, const struct job *job, uint32_t slot, enum core_message what);
+/* RESET, SUPERSEDED, REFUSED or WARM to one task, which is connected. */
+void notify_task_status(struct core *core, const struct job *job, uint32_t slot,
+    enum task_down_type type, cadre_status code, const char *sentence);
+/* Answers a repeated hello of a member with the job's current state (protocol, rule 19). */
+void notify_again(struct core *core, const struct job *job, uint32_t slot, bool knows_plan);
 
 #endif

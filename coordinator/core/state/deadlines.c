@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * All deadlines in one heap: the lease of each worker, and the next of each job. */
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/states.h"

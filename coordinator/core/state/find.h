@@ -26,9 +26,6 @@ uint64_t worker_key(const char *name);
 uint32_t worker_by_name(const struct core *core, const char *name);
 /* NONE: the link belongs to no worker (any more). */
 uint32_t worker_by_link(const struct core *core, struct link_id link);
-/* NONE: it is not known. */
-uint32_t worker_by_name(const struct core *core, const char *name);
-uint32_t worker_by_link(const struct core *core, struct link_id link);
 /* The task that `ref` names on this worker: NULL when there is none, or it is another incarnation,
  * or lost. */
 struct task *task_find(

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Messages to the tasks of a job, and to one of them. */
-#include "coordinator/core/state/notify.h"
-
 #include "coordinator/core/state/actions.h"
+
 #include "coordinator/core/state/find.h"
 
 struct core_action *notify_job(struct core *core, const struct job *job, enum core_message what)

@@ -21,7 +21,6 @@ const char *offers_fault(const struct core *core);
 void worker_offer(struct core *core, uint32_t worker);
 /* Whether its agent holds more tasks than it has entries for. */
 bool worker_is_overfull(const struct core *core, uint32_t worker);
-bool worker_is_overfull(const struct core *core, uint32_t worker);
 /* Whether its slots have the GPUs that the job's tasks ask for. */
 bool worker_serves(const struct core *core, uint32_t worker, const struct job *job);
 /* And whether the job could be placed on one that is freed there. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The names of Linux signals as strsignal() has them; the core may not call libc. */
-#include "coordinator/core/state/signals.h"
+#include "coordinator/core/state/text_format.h"
 
 static const char *const names[] = {
     [1] = "Hangup",

@@ -4,6 +4,9 @@
 #define CADRE_COORDINATOR_CORE_STATE_TEXT_FORMAT_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- text_format.c ---- */
+
 /* Of a task that joined and exited with status 0. It may lack either call. */
 #define UNFINISHED " before cadre_finish (or cadre_plain_finish)"
 
@@ -19,5 +22,10 @@ void text_span(struct text *text, uint64_t us);
 void text_count(struct text *text, uint64_t count, const char *one, const char *many);
 /* "; all 12 steps were done by then": what the program does after cadre_finish may have failed. */
 void text_finished(const struct job *job, struct text *text);
+
+/* ---- signals.c ---- */
+
+/* "Killed"; NULL for a number without a name. */
+const char *signal_name(int32_t signal);
 
 #endif

@@ -5,16 +5,11 @@
 
 #include <stdalign.h>
 
-#include "coordinator/core/events/arrivals.h"
-#include "coordinator/core/events/fallback.h"
+#include "coordinator/core/events/events.h"
 #include "coordinator/core/events/task_lifecycle.h"
 #include "coordinator/core/events/membership.h"
-#include "coordinator/core/events/requests.h"
-#include "coordinator/core/events/restore.h"
-#include "coordinator/core/events/timers.h"
-#include "coordinator/core/facts/culprits.h"
+#include "coordinator/core/facts/divergence.h"
 #include "coordinator/core/facts/drain.h"
-#include "coordinator/core/facts/lease.h"
 #include "coordinator/core/facts/workers.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"

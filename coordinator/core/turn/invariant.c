@@ -4,7 +4,7 @@
  * and the simulator call core_invariant(). */
 #include "coordinator/core/state/state.h"
 
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"

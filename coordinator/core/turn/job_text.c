@@ -4,8 +4,8 @@
 
 #include "coordinator/core/facts/ps_job.h"
 #include "coordinator/core/facts/health.h"
-#include "coordinator/core/facts/underfilled.h"
-#include "coordinator/core/state/deadlines.h"
+#include "coordinator/core/facts/jobs.h"
+#include "coordinator/core/state/due.h"
 #include "coordinator/core/state/find.h"
 #include "coordinator/core/state/offers.h"
 #include "coordinator/core/state/queue.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What any file of the daemon may have to do: give a call its answer, or end the daemon. */
+ * What any file of the daemon calls: answers a call, or ends the daemon. */
 #include "coordinator/daemon/base/daemon.h"
 
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error)

@@ -16,13 +16,13 @@
 #include "coordinator/daemon/base/options.h"
 #include "coordinator/engine/engine.h"
 
-/* disk.c: what is known of the state directory's. */
+/* disk.c: the disk of the state directory. */
 struct disk {
     uv_timer_t timer;
-    struct file_work work;            /* a look at it */
-    uint64_t free_bytes;              /* by the last look */
-    uint64_t granted_bytes;           /* granted since that look began */
-    uint64_t granted_meanwhile_bytes; /* since the one that is under way began */
+    struct file_work work;            /* a probe of it */
+    uint64_t free_bytes;              /* by the last probe */
+    uint64_t granted_bytes;           /* granted since that probe began */
+    uint64_t granted_meanwhile_bytes; /* since the probe in progress began */
     uint64_t probed_bytes;            /* the thread's */
     bool probed;
     uint64_t held_us;
@@ -59,7 +59,7 @@ struct daemon {
     int lock_fd;
     char *blob_dir;
     char *job_dir;
-    struct wire_arena *arena; /* of the message in hand */
+    struct wire_arena *arena; /* of the message that is handled now */
     struct wire_buffer packed;
     uint64_t link_last;
     uint64_t call_last;
@@ -74,7 +74,7 @@ struct daemon {
     struct log_queue *log_queues[LOG_BUCKETS];
     uv_timer_t tick;
     uv_timer_t watch_timer;
-    bool steps_pending; /* since watchers were last told, some job may have committed steps */
+    bool steps_pending; /* since the last update of watchers some job may have committed steps */
     uv_signal_t sigterm;
     uv_signal_t sigint;
     uv_signal_t sighup;
@@ -83,28 +83,29 @@ struct daemon {
     struct storage *storage;  /* how much is kept; NULL: not counted */
     struct http_server *http; /* NULL: none */
     struct rpc_counts *rpc_counts;
-    struct logged_job *logged_jobs; /* what the log said of those that live, by id */
+    struct logged_job *logged_jobs; /* what was logged of jobs that have not ended, by id */
     size_t logged_count;
     size_t logged_capacity;
-    struct content_references *content_references; /* who needs which contents */
-    bool references_dropped; /* since they were last counted, somebody needs less */
-    bool references_added; /* a job changed since who needs what was counted for a worker's call */
-    uint64_t references_next_us; /* not to be counted before */
-    uint64_t cleaned_us;         /* when unused contents were last looked for */
+    struct content_references
+        *content_references;     /* which job or checkpoint needs which contents */
+    bool references_dropped;     /* since the last refresh some job needs fewer contents */
+    bool references_added;       /* a job changed since the refresh for a worker's call */
+    uint64_t references_next_us; /* no refresh before */
+    uint64_t cleaned_us;         /* when unused contents were last collected */
     struct worker_contents
-        *worker_contents;           /* what each of them had, where certificates name them */
-    struct contents *contents;      /* that are here */
+        *worker_contents; /* by worker, where certificates name them: the contents that it had */
+    struct contents *contents;      /* the index of contents on the disk */
     struct submission *submissions; /* that wait for the disk */
     char *outputs_synced;           /* a folder whose own name is on the disk; NULL: none */
     struct disk disk;
     struct file_work_pool file_pool; /* on files, by threads */
     bool draining;
     bool ready_file_written; /* the ready file is ours */
-    cadre_status failed;     /* why it must end; OK: in order */
+    cadre_status failed;     /* the failure that ends it; OK: none */
     struct cadre_error failure;
 };
 
-/* daemon.c: ends the daemon with a failure: what is not durable must not be spoken of. */
+/* daemon.c: ends the daemon with a failure, because what is not durable must not be sent. */
 void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
 
 /* Packs with one of the wire functions and sends it: DAEMON_SEND(daemon, call, job_info, &info). A
@@ -116,6 +117,8 @@ void daemon_fail(struct daemon *daemon, const struct cadre_error *error);
         cadre_status send_status_ = wire_pack_##name((message), &(daemon)->packed, &send_error_);  \
         daemon_send_packed((daemon), (call), send_status_, &send_error_);                          \
     } while (0)
+/* daemon.c: sends a packed message on the call; `status` other than OK ends the call with
+ * `error`. */
 void daemon_send_packed(
     struct daemon *daemon, struct rpc_call *call, cadre_status status, struct cadre_error *error);
 

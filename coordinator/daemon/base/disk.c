@@ -8,18 +8,18 @@
 #include "common/base/files.h"
 #include "common/wire/methods.h"
 
-/* How often it is looked at. */
+/* How often it is probed. */
 #define PROBE_MS       1000
 #define MEBIBYTE_BYTES ((uint64_t)1024 * 1024)
 
-/* Clients that ask before they submit are told; the readers of the service go on. */
+/* A client that checks the health before it submits sees it; calls that only read go on. */
 static void update_health(struct daemon *daemon)
 {
     struct cadre_error error = {0};
     bool serving = !daemon->disk.low && !daemon->disk.held;
     if (daemon->health != NULL &&
         rpc_health_set(daemon->health, METHOD_SERVICE_JOBS, serving, &error) != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "disk", "the health of the service is not told",
+        log_event(LOG_LEVEL_WARNING, "disk", "the health of the service could not be set",
             LOG_STR("reason", error.text));
     }
 }
@@ -52,7 +52,7 @@ static void probe_in_thread(void *user)
 static void apply_probe(struct daemon *daemon)
 {
     struct disk *disk = &daemon->disk;
-    if (disk->probed) { /* else what is written will tell */
+    if (disk->probed) { /* else a failed write shows it */
         disk->free_bytes = disk->probed_bytes;
         disk->granted_bytes = disk->granted_meanwhile_bytes;
         note_low(daemon, disk->free_bytes < daemon->options.disk_reserve_bytes);
@@ -82,7 +82,7 @@ void disk_open(struct daemon *daemon)
 {
     uv_timer_init(rpc_loop_uv(daemon->loop), &daemon->disk.timer);
     daemon->disk.timer.data = daemon;
-    probe_in_thread(daemon); /* nobody waits yet */
+    probe_in_thread(daemon); /* no call waits yet */
     apply_probe(daemon);
     uv_timer_start(&daemon->disk.timer, on_timer, PROBE_MS, PROBE_MS);
 }
@@ -114,11 +114,11 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
         disk->granted_meanwhile_bytes += bytes;
         return CADRE_OK;
     }
-    disk_probe(daemon); /* who tries again may find room */
+    disk_probe(daemon); /* a retry may find room */
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's disk is full: only %" PRIu64 " MiB are free, and %" PRIu64
         " MiB are kept for the ledger (--disk-reserve), and %" PRIu64
-        " bytes more are asked for: free space in %s",
+        " bytes more are needed: free space in %s",
         (disk->free_bytes > disk->granted_bytes ? disk->free_bytes - disk->granted_bytes : 0) /
             MEBIBYTE_BYTES,
         reserve / MEBIBYTE_BYTES, bytes, daemon->options.state_dir);
@@ -140,7 +140,7 @@ bool disk_flush(struct daemon *daemon)
     if (held) {
         daemon->disk.held_us = clock_monotonic_us();
         log_event(LOG_LEVEL_ERROR, "disk",
-            "the ledger cannot be written: jobs wait, and nothing is said, until it can",
+            "the ledger cannot be written: jobs wait, and nothing is sent, until it can",
             LOG_STR("reason", reason.text));
     } else {
         log_event(LOG_LEVEL_INFO, "disk", "the ledger is written again: jobs go on",

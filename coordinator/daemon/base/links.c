@@ -62,7 +62,7 @@ bool links_remove(struct daemon *daemon, struct link_id link)
     return true;
 }
 
-/* What ends or turns the tasks of a job, for who looks into it. */
+/* Logs messages that end or regroup the tasks of a job, at level debug. */
 static void log_down(struct link_id link, const struct agent_down *down)
 {
     if (down->type == AGENT_DOWN_STOP) {

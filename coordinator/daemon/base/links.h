@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The streams of worker daemons, each one link of the engine: who is there, and what goes down.
- * What comes up is taken by agents.c. Of the loop alone. */
+ * The streams of worker daemons, each one link of the engine: the table of links, and sending on
+ * them. agents.c receives. Called on the loop only. */
 #ifndef CADRE_COORDINATOR_DAEMON_BASE_LINKS_H
 #define CADRE_COORDINATOR_DAEMON_BASE_LINKS_H
 
@@ -17,16 +17,18 @@ struct agent_link {
     size_t log_bytes; /* of tasks' output, not written yet (log_writes.c) */
 };
 
-/* A stream gets the next number. False: no memory. */
+/* Adds a stream as the link with the next number. False: no memory. */
 bool links_add(struct daemon *daemon, struct rpc_call *call, struct link_id *ret_link);
-/* False: there is none of this number. */
+/* Removes it; false: there is none of this number. */
 bool links_remove(struct daemon *daemon, struct link_id link);
-/* NULL: the stream is gone. Valid until the next one comes or goes. */
+/* NULL: the stream has ended. Valid until the next links_add() or links_remove(). */
 struct agent_link *links_find(const struct daemon *daemon, struct link_id link);
 
-/* The engine's sink, whose user is the daemon. To a stream that is gone nothing is sent. One that
- * takes no more, or is refused, ends: on_closed of its call follows from the loop. */
+/* The engine's sink, whose user is the daemon. A message for a stream that has ended is dropped. A
+ * stream whose queue is full, or that is refused, ends: on_closed of its call follows from the
+ * loop. */
 void links_down(void *user, struct link_id link, const struct agent_down *down);
+/* Ends the stream with the error. `user`: the daemon. */
 void links_refuse(void *user, struct link_id link, cadre_status code, const char *text);
 
 #endif

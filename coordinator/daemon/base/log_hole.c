@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Punches the hole into a long log and keeps the file that says where it is; log_files.c and
+ * log_read.c use it. */
 #include "coordinator/daemon/base/log_hole.h"
 
 #include <errno.h>
@@ -13,9 +15,9 @@
 #include "common/base/cleanup.h"
 #include "common/base/fault.h"
 
-#define HOLE_TEXT_BYTES 64
-#define HEAD_SHARE      8   /* of the limit, this part is the beginning */
-#define LINE_SCAN_BYTES 512 /* how far an end of a line is looked for */
+#define HOLE_TEXT_BYTES    64
+#define HEAD_SHARE         8   /* of the limit, this part is the beginning */
+#define NEWLINE_SCAN_BYTES 512 /* how far a newline is searched */
 
 static char *path_of_hole(const char *log)
 {
@@ -51,20 +53,20 @@ static bool write_hole(const char *log, const struct log_hole *hole)
     return fd >= 0 && write(fd, text, (size_t)length) == length && rename(temporary, path) == 0;
 }
 
-/* The place after the last end of a line shortly before `at`, else `at`. */
-static uint64_t line_before(int fd, uint64_t at)
+/* The offset behind the last newline within NEWLINE_SCAN_BYTES before `at`, else `at`. */
+static uint64_t after_newline_before(int fd, uint64_t at)
 {
-    char text[LINE_SCAN_BYTES];
+    char text[NEWLINE_SCAN_BYTES];
     uint64_t begin = at > sizeof text ? at - sizeof text : 0;
     ssize_t got = pread(fd, text, (size_t)(at - begin), (off_t)begin);
     const char *newline = got > 0 ? memrchr(text, '\n', (size_t)got) : NULL;
     return newline != NULL ? begin + (uint64_t)(newline - text) + 1 : at;
 }
 
-/* The place after the first end of a line shortly behind `at`, else `at`. */
-static uint64_t line_behind(int fd, uint64_t at)
+/* The offset behind the first newline within NEWLINE_SCAN_BYTES from `at` on, else `at`. */
+static uint64_t after_newline_behind(int fd, uint64_t at)
 {
-    char text[LINE_SCAN_BYTES];
+    char text[NEWLINE_SCAN_BYTES];
     ssize_t got = pread(fd, text, sizeof text, (off_t)at);
     const char *newline = got > 0 ? memchr(text, '\n', (size_t)got) : NULL;
     return newline != NULL ? at + (uint64_t)(newline - text) + 1 : at;
@@ -84,27 +86,27 @@ bool log_hole_is_supported(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 &&
-           log_hole_punch(fd, (uint64_t)status.st_size, 1); /* of what is none */
+           log_hole_punch(fd, (uint64_t)status.st_size, 1); /* beyond the end: changes nothing */
 }
 
 bool log_hole_extend(const char *log, int fd, uint64_t size, uint64_t limit, uint64_t *ret_freed)
 {
     uint64_t head = limit / HEAD_SHARE;
-    /* Room for the next eighth: so seldom is a hole made. */
+    /* Room for the next eighth, so that holes are made seldom. */
     uint64_t tail = limit - 2 * head;
     struct log_hole old = log_hole_read(log);
     struct log_hole hole = old;
     *ret_freed = 0;
     if (log_hole_bytes(&old) == 0) {
-        hole.from = line_before(fd, head);
+        hole.from = after_newline_before(fd, head);
         hole.to = hole.from;
     }
     if (size < hole.to + tail) {
         return true;
     }
-    hole.to = line_behind(fd, size - tail);
-    /* First the word, then the hole: after a kill in between nobody reads zeros for text, and who
-     * reads meanwhile looks at the word behind the text. */
+    hole.to = after_newline_behind(fd, size - tail);
+    /* First the gap file, then the hole: after a kill in between no reader takes zeros for text,
+     * and a reader in between looks at the gap file after the text. */
     if (!log_hole_is_supported(fd) || !write_hole(log, &hole)) {
         return false;
     }

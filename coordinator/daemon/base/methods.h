@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What each method does: one table per method, in the file that is said, gathered by server.c. */
+ * The functions of each method: one table per method, in the named file, gathered by server.c. */
 #ifndef CADRE_COORDINATOR_DAEMON_BASE_METHODS_H
 #define CADRE_COORDINATOR_DAEMON_BASE_METHODS_H
 

@@ -10,24 +10,22 @@
 static const struct option_row rows[] = {
     {ROW(LIST, "listen", listen, "ADDRESS", "unix:/run/cadre/coordinator.sock"), .letter = 'l',
         .environment = "CADRE_LISTEN", .group = "Network",
-        .help = "Where clients and workers connect: unix:/PATH, 127.0.0.1:PORT (port 0 chooses a "
-                "free one), or with TLS any ADDRESS:PORT; 0.0.0.0:PORT means all of this host's. "
-                "May be given several times. Who connects to a Unix socket needs no certificate "
-                "and may do everything; at 127.0.0.1:PORT without TLS that is whoever is on this "
-                "host, tasks too."},
+        .help =
+            "Where clients and workers connect: unix:/PATH, 127.0.0.1:PORT (port 0 chooses a "
+            "free one), or with TLS any ADDRESS:PORT; 0.0.0.0:PORT means all of this host's. "
+            "May be given several times. A Unix socket needs no certificate and allows everything; "
+            "127.0.0.1:PORT without TLS allows it to every process of this host, tasks too."},
     {ROW(TEXT, "group", group, "NAME", NULL), .environment = "CADRE_GROUP",
         .help = "Unix sockets are open to this group too (0660); else only to the daemon's user "
                 "(0600)."},
     {ROW(TEXT, "http", http, "ADDRESS", NULL), .environment = "CADRE_COORDINATOR_HTTP",
         .help =
             "Serve /metrics (Prometheus) and /healthz there: 127.0.0.1:9464, [::1]:9464; port 0 "
-            "chooses a free one, which the log tells. Loopback is plain HTTP; other addresses need "
-            "the TLS files and speak TLS, to certificates of any role but worker. Default: "
-            "nowhere."},
+            "chooses a free one, which is logged. Loopback is plain HTTP; other addresses need the "
+            "TLS files and accept certificates of any role but worker. Default: nowhere."},
     {ROW(TEXT, "ready-file", ready_file, "PATH", NULL),
         .help = "Write the addresses that are served, one a line, to this file once the daemon is "
-                "ready. systemd is"
-                " told by sd_notify in any case."},
+                "ready. systemd is notified by sd_notify in any case."},
     {ROW(TEXT, "state-dir", state_dir, "PATH", "/var/lib/cadre/coordinator"), .letter = 'd',
         .environment = "CADRE_STATE_DIR", .group = "State",
         .help = "The ledger, uploaded files, logs and outputs of jobs. Made when it is not there; "
@@ -37,8 +35,8 @@ static const struct option_row rows[] = {
         .help = "Jobs that ended and stay listed, with their logs and outputs; older ones are "
                 "forgotten."},
     {ROW(BYTES, "log-limit", log_limit_bytes, "BYTES", "64MiB"), .min = 1024,
-        .help = "What is kept of one task's log: its first eighth and the newest rest. What lies "
-                "between is let go, and `cadre logs` says how much."},
+        .help = "What is kept of one task's log: its first eighth and the newest rest. What is "
+                "between them is removed, and `cadre logs` reports how many bytes."},
     {ROW(BYTES, "output-limit", output_limit_bytes, "BYTES", "64GiB"), .min = 1024,
         .max = LIMIT_BLOB_BYTES,
         .help = "The largest file that a job may leave in its output folder."},
@@ -56,44 +54,43 @@ static const struct option_row rows[] = {
                 "submissions and uploads are refused, logs and outputs wait at the workers, and "
                 "jobs go on."},
     {ROW(FLAG, "check", check, NULL, NULL),
-        .help = "Check every record of the ledger in the state directory against its checksum, "
-                "say what is damaged, and end: with 0 if nothing is. No coordinator may run on it. "
-                "Each start does the same check first."},
-    {ROW(FLAG, "supersede", supersede, NULL, NULL),
-        .help = "The state directory is an older copy, or one of several, and shall be the one "
-                "that counts: workers that know a later start of it, or a twin, are taken all the "
-                "same, and from then on refuse the other. For one start: without this option such "
-                "workers refuse this coordinator, and both sides say so."},
-    {ROW(DURATION, "ledger-sync", ledger_sync_us, "TIME", "1s"), .min = 1000,
-        .help = "Records of steps are on the disk after so long at the latest. What the tasks hold "
-                "outranks them, so"
-                " losing some costs nothing but what `cadre verify` could prove."},
-    {ROW(DURATION, "lease", lease_us, "TIME", "10s"), .min = 100000, .group = "Timing",
         .help =
-            "A worker that is silent for so long is lost, with its tasks; but those whose state "
-            "nobody else has, as far as is heard, are waited for: --rewind-patience."},
+            "Check every record of the ledger in the state directory against its checksum, "
+            "print what is damaged, and end: with 0 if nothing is. No coordinator may run on it. "
+            "Each start does the same check first."},
+    {ROW(FLAG, "supersede", supersede, NULL, NULL),
+        .help = "The state directory is an older copy, or one of several, and is to be the one "
+                "that counts: workers that have served a later start of it, or another copy, are "
+                "accepted all the same, and from then on refuse the other. For one start: without "
+                "this option such workers refuse this coordinator, and both sides log it."},
+    {ROW(DURATION, "ledger-sync", ledger_sync_us, "TIME", "1s"), .min = 1000,
+        .help = "Records of steps are on the disk after so long at the latest. The tasks' state "
+                "outranks them, so losing some costs only steps that `cadre verify` could have "
+                "proved."},
+    {ROW(DURATION, "lease", lease_us, "TIME", "10s"), .min = 100000, .group = "Timing",
+        .help = "A worker that has sent nothing for so long is lost, with its tasks; but tasks "
+                "whose state no other connected task has are waited for: --rewind-patience."},
     {ROW(DURATION, "rewind-patience", rewind_us, "TIME", "2m"), .min = 100000,
-        .help = "How long a worker may be silent before a job begins again for want of its tasks, "
-                "as when the coordinator is cut off from all of them. Not shorter than --lease; a "
+        .help = "How long a worker may be silent before a job without its tasks begins again, as "
+                "when the coordinator is cut off from all of them. Not shorter than --lease; a "
                 "worker whose own --orphan-limit is shorter is waited for no longer than that."},
     {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
     {ROW(DURATION, "collect-timeout", collect_us, "TIME", "60s"), .min = 100000,
         .help = "How long a job that ended waits for its logs and outputs."},
     {ROW(DURATION, "form-timeout", form_us, "TIME", "60s"), .min = 100000,
-        .help = "From the first task's greeting until all tasks must have said theirs."},
+        .help = "From the first task's hello until all tasks must have sent theirs."},
     {ROW(DURATION, "report-timeout", report_us, "TIME", "5s"), .min = 100000,
-        .help = "When a task is lost: how long the others have to say where they stand; the silent "
-                "are replaced."},
+        .help = "When a task is lost: how long the others have to report their position; those "
+                "that do not are replaced."},
     {ROW(DURATION, "wait", wait_us, "TIME", "10m"), .min = 100000,
         .help = "How long a job that has begun waits with fewer than its fewest tasks before it "
-                "fails, if it does not say."},
+                "fails, unless the job sets it."},
     {ROW(DURATION, "stall-timeout", stall_us, "TIME", "10m"), .min = 100000,
         .help = "A step that does not end for so long while all wait for one task: that task is "
-                "replaced, if the job"
-                " does not say."},
+                "replaced, unless the job sets it."},
     {ROW(U64, "slow-factor", slow_factor, "N", "10"), .min = 2, .max = 1000000,
-        .help = "A step that takes N times the median of the job's steps is told as slow."},
+        .help = "A step that takes N times the median of the job's steps is reported as slow."},
     {ROW(DURATION, "slow-after", slow_us, "TIME", "5s"), .min = 1000,
         .help = "And takes at least so long."},
     {ROW(DURATION, "drain-timeout", drain_us, "TIME", "3s"),

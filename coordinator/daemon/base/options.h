@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The one table of cadre-coordinator's options. */
+ * The values of cadre-coordinator's options, and their table. */
 #ifndef CADRE_COORDINATOR_DAEMON_BASE_OPTIONS_H
 #define CADRE_COORDINATOR_DAEMON_BASE_OPTIONS_H
 

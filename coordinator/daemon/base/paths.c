@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where things lie in the state directory:
+ * The paths in the state directory:
  *     ledger.db  lock  blobs/<sha256>  jobs/<id>/logs/<slot>[.base] jobs/<id>/outputs/<slot>/<path>
- *     jobs/<id>.forgotten
- */
+ *     jobs/<id>.forgotten */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,7 +43,7 @@ struct forgotten {
     struct cadre_error error;
 };
 
-/* Its name goes first: what a kill leaves of it is found by the next start. */
+/* It is renamed first, so that the next start finds what a kill leaves of it. */
 static void remove_in_thread(void *user)
 {
     struct forgotten *forgotten = user;
@@ -60,7 +59,7 @@ static void after_remove(void *user)
 {
     struct forgotten *forgotten = user;
     if (forgotten->error.code != CADRE_OK) {
-        log_event(LOG_LEVEL_WARNING, "jobs", "the files of a forgotten job stay",
+        log_event(LOG_LEVEL_WARNING, "jobs", "the files of a forgotten job could not be removed",
             LOG_STR("path", forgotten->path), LOG_STR("reason", forgotten->error.text));
     }
     free(forgotten->path);
@@ -72,7 +71,7 @@ static void start_removal(struct daemon *daemon, const char *name)
     struct forgotten *forgotten = calloc(1, sizeof *forgotten);
     if (forgotten == NULL || asprintf(&forgotten->path, "%s/%s", daemon->job_dir, name) < 0) {
         free(forgotten);
-        log_event(LOG_LEVEL_WARNING, "jobs", "the files of a forgotten job stay",
+        log_event(LOG_LEVEL_WARNING, "jobs", "the files of a forgotten job could not be removed",
             LOG_STR("path", name), LOG_STR("reason", "no memory"));
         return;
     }

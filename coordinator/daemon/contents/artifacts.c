@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Reads manifests and finds the files of published checkpoints; part_check.c, outputs.c,
+ * transmit.c, receive.c and content_references.c call it. */
 #include "coordinator/daemon/contents/artifacts.h"
 
 #include <errno.h>
@@ -68,7 +70,7 @@ void artifacts_free(struct artifacts *artifacts)
     *artifacts = (struct artifacts){0};
 }
 
-/* Where the manifest lies; the caller's to free. NULL: no memory. */
+/* The path of the manifest; the caller frees it. NULL: no memory. */
 static char *path_of_manifest(
     const struct artifacts *artifacts, const struct core_checkpoint *checkpoint)
 {
@@ -101,7 +103,7 @@ static cadre_status read_manifest(const char *path, const struct core_checkpoint
         return no_memory(error);
     }
     cadre_status status = file_read(path, LIMIT_MANIFEST_BYTES, ret_text, ret_size, error);
-    if (status == CADRE_DATA_LOSS) { /* of the disk, which may work again */
+    if (status == CADRE_DATA_LOSS) { /* an error of the disk, which may be temporary */
         error->code = CADRE_UNAVAILABLE;
         return error->code;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Published checkpoints as files: "checkpoints/<name>" for the manifest and for the tensors, put
- * together from their blocks, or where they lie in a shared folder. */
+ * together from their blocks, or read from a shared folder. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_ARTIFACTS_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_ARTIFACTS_H
 
@@ -10,7 +10,7 @@
 
 #define ARTIFACTS_FOLDER "checkpoints/"
 
-/* Where the bytes of one of the two files lie. */
+/* The location of one of the two files. */
 struct artifact_file {
     uint64_t bytes;
     uint8_t sha256[LIMIT_SHA256_BYTES];
@@ -18,9 +18,10 @@ struct artifact_file {
     struct checkpoint_content content; /* its blocks, in order */
 };
 
-void artifact_file_free(struct artifact_file *file); /* accepts {0} */
+/* Accepts {0}. */
+void artifact_file_free(struct artifact_file *file);
 
-/* The kept checkpoints of a job, as of one moment: for a thread, which asks no engine. */
+/* A copy of the kept checkpoints of a job, for a thread, which may not query the engine. */
 struct artifacts {
     struct job_id job;
     const char *blob_dir; /* the daemon's */
@@ -29,6 +30,7 @@ struct artifacts {
     size_t count;
 };
 
+/* Accepts {0}. */
 /* On the loop; then artifacts_free() is the caller's, which accepts {0}. */
 cadre_status artifacts_of(struct daemon *daemon, struct job_id job, struct artifacts *ret_artifacts,
     struct cadre_error *error);
@@ -40,29 +42,29 @@ void artifacts_free(struct artifacts *artifacts);
 struct artifact_references {
     struct sha256 *hashes; /* its blocks' among them; free() is the caller's */
     size_t count;
-    uint64_t bytes; /* of the two files; 0: not asked for */
+    uint64_t bytes; /* of the two files; 0: not requested */
 };
 
-/* Of one that is not shared, which was understood when it was published: without `with_bytes` only
- * its hashes are looked for, which is much faster. DATA_LOSS, NOT_FOUND: it is not what was
- * published; UNAVAILABLE, RESOURCE_EXHAUSTED: it cannot be read now. */
+/* The references of a published checkpoint that is not shared. Without `with_bytes` the text is
+ * only scanned for hashes, which is much faster than parsing it. DATA_LOSS, NOT_FOUND: it is not
+ * what was published; UNAVAILABLE, RESOURCE_EXHAUSTED: it cannot be read now. */
 cadre_status artifacts_read_references(const struct daemon *daemon,
     const struct core_checkpoint *checkpoint, bool with_bytes, struct artifact_references *ret,
     struct cadre_error *error);
 
-/* OK: everything that the part, which is not shared, names is here, and is found again after a loss
- * of power. *ret_content is the caller's to free, on an error as well. */
+/* OK: each content that the part, which is not shared, names is here and synced. The caller frees
+ * *ret_content, on an error as well. */
 cadre_status artifacts_check_part(const struct daemon *daemon, const struct task_part *part,
     struct artifact_references *ret, struct checkpoint_content *ret_content,
     struct cadre_error *error);
 
-/* The two files of each that can be read from here. */
+/* Calls `visit` with the two files of each checkpoint that this host can read. */
 void artifacts_each(const struct artifacts *artifacts,
     void (*visit)(void *user, const char *name, uint64_t bytes), void *user);
 
 /* `path` of the job's outputs becomes a reference to a file of the kept checkpoint that has this
- * manifest, made as `temporary`: the file is the one that is called as the last part of `path`.
- * NOT_FOUND: it is none, or not of that size. */
+ * manifest, made as `temporary`: the file with the name of the last part of `path`. NOT_FOUND:
+ * there is none of that name and size. */
 cadre_status artifacts_link(const struct artifacts *artifacts,
     const uint8_t manifest_sha256[LIMIT_SHA256_BYTES], uint64_t bytes, const char *temporary,
     const char *path, struct cadre_error *error);
@@ -71,8 +73,8 @@ cadre_status artifacts_link(const struct artifacts *artifacts,
  * nothing; malloc'ed. */
 char *artifacts_link_target(const char *path);
 
-/* The file `name`, without the folder. NOT_FOUND; FAILED_PRECONDITION says in which shared folder
- * it lies. */
+/* The file `name`, without the folder. NOT_FOUND; FAILED_PRECONDITION: it is in a shared folder,
+ * which the error names. */
 cadre_status artifacts_find(const struct artifacts *artifacts, const char *name,
     struct artifact_file *ret_file, struct cadre_error *error);
 

@@ -8,7 +8,7 @@
 
 #define CAPACITY_MIN 1024
 
-/* The place of the hash, or the free one where it would be. A hash is its own hash. */
+/* The entry of the hash, or the free one where it would be. A SHA-256 is its own table hash. */
 static struct content_refcount *content_refcounts_find(
     struct content_refcount *entries, size_t capacity, const struct sha256 *hash)
 {
@@ -21,7 +21,7 @@ static struct content_refcount *content_refcounts_find(
     return &entries[at];
 }
 
-/* Those that nobody needs are left behind. */
+/* Entries with a count of 0 are not copied. */
 static bool content_refcounts_grow(struct content_refcounts *counts)
 {
     size_t is_referenced = 1;

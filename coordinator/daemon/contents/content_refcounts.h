@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How often each content is needed: counts by hash. */
+ * How often each content is referenced: counts by hash. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_CONTENT_REFCOUNTS_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_CONTENT_REFCOUNTS_H
 
@@ -11,8 +11,8 @@
 
 struct content_refcount {
     struct sha256 hash;
-    uint32_t count; /* 0: nobody needs it any more */
-    bool used;      /* the place holds a hash */
+    uint32_t count; /* 0: it is not referenced any more */
+    bool used;      /* the entry holds a hash */
 };
 
 struct content_refcounts {
@@ -21,12 +21,14 @@ struct content_refcounts {
     size_t used;
 };
 
-/* False: no memory, and nothing changed. */
+/* Counts one reference. False: no memory, and nothing changed. */
 bool content_refcounts_add(struct content_refcounts *counts, const struct sha256 *hash);
 
-/* What is left of one that was added. */
+/* Removes one reference that was added; returns how many are left. */
 uint32_t content_refcounts_drop(struct content_refcounts *counts, const struct sha256 *hash);
+/* The number of references. */
 uint32_t content_refcounts_of(const struct content_refcounts *counts, const struct sha256 *hash);
+/* Frees the table; a zeroed one is allowed. */
 void content_refcounts_free(struct content_refcounts *counts);
 
 #endif

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Keeps the reference counts of contents equal to the jobs and checkpoints of the engine; main.c
+ * refreshes them between turns. */
 #include "coordinator/daemon/contents/content_references.h"
 
 #include <stdlib.h>
@@ -19,7 +21,7 @@ struct refresh {
 
 static void *content_references_allocate(size_t count, size_t size)
 {
-    return fault_point("needs.allocate") ? NULL : calloc(count, size);
+    return fault_point("references.allocate") ? NULL : calloc(count, size);
 }
 
 bool content_references_has(
@@ -38,14 +40,14 @@ void content_references_close(struct content_references *content_references)
     }
     free(content_references->referrers);
     free(content_references->by_key.entries);
-    free(content_references->parts);
+    free(content_references->checkpoint_parts);
     free(content_references->unread_manifest);
-    free(content_references->parts_by_key.entries);
+    free(content_references->checkpoint_parts_by_key.entries);
     content_refcounts_free(&content_references->counts);
     free(content_references);
 }
 
-/* Of the whole job, and of one of its checkpoints: some may be equal. */
+/* The key of a job, or of one of its checkpoints; keys may collide. */
 static uint64_t key_of(struct job_id job, const struct sha256 *manifest)
 {
     uint64_t key = 0;
@@ -92,7 +94,7 @@ static void content_references_empty(struct map *map)
     }
 }
 
-/* `manifest`: of a checkpoint; NULL: the whole job. */
+/* `manifest`: of a checkpoint; NULL: the job itself. */
 static struct referrer *content_references_find(
     struct content_references *content_references, struct job_id job, const struct sha256 *manifest)
 {
@@ -116,14 +118,14 @@ uint64_t content_references_compared(const struct content_references *content_re
     return content_references->compared;
 }
 
-/* Takes `hashes` over. */
+/* Takes over the hashes of `referrer`. */
 static void content_references_add(struct refresh *refresh, struct referrer referrer)
 {
     struct content_references *content_references = refresh->content_references;
     if (content_references->count == content_references->capacity) {
         size_t capacity = content_references->capacity > 0 ? content_references->capacity * 2 : 64;
         struct referrer *grown =
-            fault_point("needs.allocate")
+            fault_point("references.allocate")
                 ? NULL
                 : realloc(content_references->referrers, capacity * sizeof *grown);
         content_references->referrers = grown != NULL ? grown : content_references->referrers;
@@ -131,7 +133,7 @@ static void content_references_add(struct refresh *refresh, struct referrer refe
     }
     size_t counted = 0;
     while (referrer.hashes != NULL && content_references->count < content_references->capacity &&
-           counted < referrer.count && !fault_point("needs.allocate") &&
+           counted < referrer.count && !fault_point("references.allocate") &&
            content_refcounts_add(&content_references->counts, &referrer.hashes[counted])) {
         counted++;
     }
@@ -171,7 +173,7 @@ static void add_job_hashes(struct refresh *refresh, struct job_id job)
     content_references_add(refresh, referrer);
 }
 
-/* Takes the mentions over. */
+/* Takes over the references. */
 static void add_checkpoint(struct refresh *refresh, struct job_id job,
     const struct sha256 *manifest, struct artifact_references *references)
 {
@@ -201,7 +203,7 @@ static void add_read(struct refresh *refresh, struct unread_manifest *read)
             LOG_STR("reason", read->error.text));
     }
     if (code == CADRE_UNAVAILABLE || code == CADRE_RESOURCE_EXHAUSTED) {
-        refresh->unread_manifest = true; /* nobody knows which blocks it needs */
+        refresh->unread_manifest = true; /* its blocks are not known */
     } else if (content_references_find(refresh->content_references, read->job, &manifest) == NULL) {
         add_checkpoint(refresh, read->job, &manifest, &read->references);
     }
@@ -242,8 +244,8 @@ bool content_references_are_loading(const struct content_references *content_ref
     return content_references->work.running;
 }
 
-/* Where its blocks are not known: at the start, when nobody waits, at once, and else in a thread
- * that begins when all were seen. */
+/* Reads a manifest whose blocks are not known: at the start at once, because no call waits, else in
+ * a thread that begins when all checkpoints were seen. */
 static void queue_unread(
     struct refresh *refresh, struct job_id job, const struct core_checkpoint *checkpoint)
 {
@@ -287,7 +289,7 @@ static void add_checkpoint_hashes(
 {
     struct refresh *refresh = user;
     if (checkpoint->shared) {
-        return; /* it needs nothing here */
+        return; /* it has no contents here */
     }
     struct sha256 manifest = content_references_hash(checkpoint->manifest_sha256);
     struct referrer *known = content_references_find(refresh->content_references, job, &manifest);
@@ -313,25 +315,27 @@ static void add_checkpoint_hashes(
     add_checkpoint(refresh, job, &manifest, &references);
 }
 
-/* Without memory it is not found when it is said again, and is there twice. */
+/* Without memory a repeated message does not find it, and it is there twice. */
 static void index_part(struct content_references *content_references, size_t index)
 {
-    const struct pending_part *part = &content_references->parts[index];
+    const struct pending_part *part = &content_references->checkpoint_parts[index];
     struct sha256 manifest = content_references_hash(part->checkpoint.manifest_sha256);
-    if (content_references_reserve(&content_references->parts_by_key)) {
-        map_add(&content_references->parts_by_key, key_of(part->job, &manifest), (uint32_t)index);
+    if (content_references_reserve(&content_references->checkpoint_parts_by_key)) {
+        map_add(&content_references->checkpoint_parts_by_key, key_of(part->job, &manifest),
+            (uint32_t)index);
     }
 }
 
 static bool is_known(
     struct content_references *content_references, struct job_id job, const struct task_part *part)
 {
-    const struct map *map = &content_references->parts_by_key;
+    const struct map *map = &content_references->checkpoint_parts_by_key;
     const struct sha256 manifest = content_references_hash(part->sha256);
     uint64_t key = key_of(job, &manifest);
     uint32_t at = map->entries != NULL ? map_first(map, key) : MAP_NONE;
     for (; at != MAP_NONE; at = map_next(map, key, at)) {
-        const struct pending_part *known = &content_references->parts[map->entries[at].value];
+        const struct pending_part *known =
+            &content_references->checkpoint_parts[map->entries[at].value];
         content_references->compared++;
         if (known->job.n == job.n && known->checkpoint.position == part->position &&
             memcmp(known->checkpoint.manifest_sha256, part->sha256, SHA256_BYTES) == 0) {
@@ -351,19 +355,21 @@ void content_references_add_part(struct daemon *daemon, struct job_id job,
         add_checkpoint(&refresh, job, &manifest, references);
     }
     if (is_known(content_references, job, part)) {
-        return; /* said again */
+        return; /* a repeated message */
     }
     if (content_references->part_count == content_references->part_capacity) {
         size_t capacity =
             content_references->part_capacity > 0 ? content_references->part_capacity * 2 : 16;
-        struct pending_part *grown = realloc(content_references->parts, capacity * sizeof *grown);
+        struct pending_part *grown =
+            realloc(content_references->checkpoint_parts, capacity * sizeof *grown);
         if (grown == NULL) {
-            return; /* its contents were just brought: they stay for a while anyway */
+            return; /* its contents were just uploaded: they stay for an hour anyway */
         }
-        content_references->parts = grown;
+        content_references->checkpoint_parts = grown;
         content_references->part_capacity = capacity;
     }
-    struct pending_part *made = &content_references->parts[content_references->part_count++];
+    struct pending_part *made =
+        &content_references->checkpoint_parts[content_references->part_count++];
     *made = (struct pending_part){.job = job,
         .checkpoint = {.position = part->position,
             .shared = part->shared,
@@ -381,14 +387,14 @@ static bool may_be_published(struct daemon *daemon, const struct pending_part *p
                newest.position < part->checkpoint.position);
 }
 
-/* One that cannot be published any more, and was not, held its contents until now. */
-static void add_parts(struct refresh *refresh)
+/* Adds the parts that may still be published, and drops the others. */
+static void add_checkpoint_parts(struct refresh *refresh)
 {
     struct content_references *content_references = refresh->content_references;
     size_t kept = 0;
-    content_references_empty(&content_references->parts_by_key);
+    content_references_empty(&content_references->checkpoint_parts_by_key);
     for (size_t i = 0; i < content_references->part_count; i++) {
-        const struct pending_part part = content_references->parts[i];
+        const struct pending_part part = content_references->checkpoint_parts[i];
         struct sha256 manifest = content_references_hash(part.checkpoint.manifest_sha256);
         const struct referrer *referrer =
             content_references_find(content_references, part.job, &manifest);
@@ -402,7 +408,7 @@ static void add_parts(struct refresh *refresh)
             seen->seen = is_kept || waits;
         }
         if (waits) {
-            content_references->parts[kept] = part;
+            content_references->checkpoint_parts[kept] = part;
             index_part(content_references, kept++);
         }
     }
@@ -425,7 +431,7 @@ static void drop_unseen(struct refresh *refresh)
             if (content_refcounts_drop(&content_references->counts, &referrer.hashes[k]) > 0) {
                 continue;
             }
-            /* A manifest is of its own checkpoint only: no upload counts on it. */
+            /* A manifest is of its own checkpoint only: no upload relies on it. */
             bool own = referrer.kind == REFERRER_CHECKPOINT && k == 0;
             contents_remove(refresh->daemon->contents, &referrer.hashes[k], !own);
         }
@@ -454,7 +460,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
     cadre_status status =
         engine_each_checkpoint(daemon->engine, add_checkpoint_hashes, &refresh, error);
     if (status == CADRE_OK) {
-        add_parts(&refresh);
+        add_checkpoint_parts(&refresh);
     }
     refresh.content_references->built = true;
     if (refresh.content_references->unread_count > 0 && !refresh.content_references->work.running) {
@@ -474,7 +480,7 @@ cadre_status content_references_refresh(struct daemon *daemon, struct cadre_erro
     return CADRE_OK;
 }
 
-/* ---- what one checkpoint needs ---- */
+/* ---- the references of one checkpoint ---- */
 
 bool content_references_checkpoint_has(struct content_references *content_references,
     struct job_id job, const struct core_checkpoint *checkpoint, const struct sha256 *hash)
@@ -493,7 +499,7 @@ uint64_t content_references_checkpoint_bytes(struct daemon *daemon, struct job_i
     struct core_checkpoint checkpoint;
     uint64_t bytes = 0;
     if (daemon->options.job_quota_bytes == 0) {
-        return 0; /* nobody compares it */
+        return 0; /* without --job-quota it is not used */
     }
     for (uint32_t i = 0; engine_checkpoint_at(daemon->engine, job, i, &checkpoint); i++) {
         struct sha256 manifest = content_references_hash(checkpoint.manifest_sha256);

@@ -15,19 +15,19 @@ struct referrer {
     enum referrer_kind kind;
     struct job_id job;
     struct sha256 manifest; /* of a checkpoint */
-    struct sha256 *hashes;  /* each is counted once for this holder; the manifest is the first */
+    struct sha256 *hashes;  /* each is counted once for this referrer; the manifest is the first */
     size_t count;
-    uint64_t bytes; /* of a checkpoint's files; 0: nobody compares it */
-    bool seen;      /* in the refresh that is under way */
+    uint64_t bytes; /* of a checkpoint's files; 0: not used */
+    bool seen;      /* in the refresh in progress */
 };
 
-/* A part of a job that the engine was given. */
+/* A part of a job's checkpoint that the engine received. */
 struct pending_part {
     struct job_id job;
     struct core_checkpoint checkpoint;
 };
 
-/* A checkpoint whose manifest is to be read: nobody knows yet which blocks it needs. */
+/* A checkpoint whose manifest has to be read: its blocks are not known yet. */
 struct unread_manifest {
     struct job_id job;
     struct core_checkpoint checkpoint;
@@ -43,10 +43,10 @@ struct content_references {
     size_t unread_count;
     struct file_work work;
     bool built; /* there was a first refresh */
-    struct pending_part *parts;
+    struct pending_part *checkpoint_parts;
     size_t part_count;
     size_t part_capacity;
-    struct map parts_by_key;
+    struct map checkpoint_parts_by_key;
     struct referrer *referrers;
     size_t count;
     size_t capacity;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose a content is: which contents jobs with tasks on a worker need. */
+ * Which contents are referenced by jobs with tasks on a worker; worker_permissions.c,
+ * worker_contents.c and file_store.c call it. */
 #include "coordinator/daemon/contents/content_references_state.h"
 
-/* Contents that are asked for, and which of them were found. */
+/* The requested contents, and which of them were found. */
 struct search {
     struct content_refcounts search;
     struct content_refcounts found;
@@ -44,7 +45,7 @@ static void search_checkpoints(struct search *search,
     }
 }
 
-/* In what the jobs need that have a task there. */
+/* In the references of the jobs that have a task there. */
 static void search_all(struct search *search, struct daemon *daemon, const char *worker)
 {
     struct job_id jobs[LIMIT_SLOTS_PER_WORKER];

@@ -6,7 +6,7 @@
 
 #define CAPACITY_MIN 256
 
-/* A hash is its own hash. */
+/* A SHA-256 is its own table hash. */
 static size_t hash_index(const struct content_table *table, const struct sha256 *hash)
 {
     size_t at;
@@ -14,7 +14,7 @@ static size_t hash_index(const struct content_table *table, const struct sha256 
     return at & (table->capacity - 1);
 }
 
-/* The place of the hash, or the free one where it would be. */
+/* The entry of the hash, or the free one where it would be. */
 static struct content *entry_of(const struct content_table *table, const struct sha256 *hash)
 {
     size_t at = hash_index(table, hash);
@@ -65,7 +65,7 @@ struct content *content_table_find(const struct content_table *table, const stru
     return content != NULL && content->state != CONTENT_NONE ? content : NULL;
 }
 
-/* Those behind it that it kept from their place move up. */
+/* Entries after it that collided with it move up. */
 void content_table_remove(struct content_table *table, struct content *content)
 {
     size_t mask = table->capacity - 1;

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The index of the contents on the disk, and their removal by a thread; all files of this folder
+ * that add, find or remove contents call it. */
 #include "coordinator/daemon/contents/contents.h"
 
 #include <dirent.h>
@@ -18,7 +20,7 @@
 #include "coordinator/daemon/contents/content_table.h"
 #include "common/rpc/file_work.h"
 
-/* A content may be asked for (MissingBlobs) a while before the job that uses it is submitted. */
+/* A content may be requested (MissingBlobs) a while before the job that uses it is submitted. */
 #define UNUSED_US (3600 * CADRE_US_PER_S)
 
 struct leaving {
@@ -50,7 +52,7 @@ static bool is_recent(uint64_t then_us)
     return then_us + UNUSED_US > clock_wall_us();
 }
 
-/* It is here with so many bytes, or, with 0, not any more. */
+/* Adds or subtracts the bytes of a content that came or was removed. */
 static void count_bytes(struct contents *contents, const struct content *content, bool here)
 {
     contents->bytes += here ? content->bytes : -content->bytes;
@@ -65,8 +67,7 @@ static uint64_t time_us(const struct timespec *time)
 
 static cadre_status no_memory(struct cadre_error *error)
 {
-    return cadre_error_set(
-        error, CADRE_RESOURCE_EXHAUSTED, "no memory to know which contents are here");
+    return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for the index of contents");
 }
 
 static cadre_status index_file(
@@ -83,7 +84,7 @@ static cadre_status index_file(
         return tree_remove(path, error);
     }
     if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
-        return CADRE_OK; /* whoever needs it is told that it is not here */
+        return CADRE_OK; /* a request for it gets NOT_FOUND */
     }
     struct content *content = content_table_add(&contents->table, &hash);
     if (content == NULL) {
@@ -108,7 +109,7 @@ cadre_status contents_open(const char *folder_path, struct file_work_pool *file_
     }
     contents->folder = folder_path;
     contents->file_pool = file_pool;
-    contents->came = 1; /* those of before this start: nobody knows whether synced */
+    contents->came = 1; /* those of before this start may not be synced */
     CADRE_CLEANUP(cadre_cleanup_dir) DIR *folder = opendir(folder_path);
     if (folder == NULL) {
         return cadre_error_errno(error, errno, "the coordinator cannot read %s", folder_path);
@@ -132,7 +133,7 @@ void contents_close(struct contents *contents)
     }
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 static struct content *find_present(const struct contents *contents, const struct sha256 *hash)
 {
@@ -238,7 +239,7 @@ static void remove_next(struct contents *contents)
     file_work_start(&contents->work, contents->file_pool, remove_in_thread, after_remove, contents);
 }
 
-/* One that cannot be removed is here again: the next clean-up finds it. */
+/* A content that could not be removed is PRESENT again: the next collection finds it. */
 static void after_remove(void *user)
 {
     struct contents *contents = user;
@@ -265,7 +266,7 @@ static void after_remove(void *user)
 
 static void start_removing(struct contents *contents, struct content *content)
 {
-    if (contents_push(&contents->next, &content->hash)) { /* else the next clean-up finds it */
+    if (contents_push(&contents->next, &content->hash)) { /* else the next collection finds it */
         content->state = CONTENT_REMOVING;
         count_bytes(contents, content, false);
         remove_next(contents);
@@ -361,8 +362,8 @@ cadre_status contents_sync(const char *folder, struct cadre_error *error)
     CADRE_CLOSE_AT_EXIT int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool refused = fd >= 0 && fault_point("contents.sync");
     if (fd < 0 || refused || fsync(fd) != 0) {
-        return cadre_error_errno(error, refused ? EIO : errno,
-            "the coordinator cannot bring the files in %s to the disk", folder);
+        return cadre_error_errno(
+            error, refused ? EIO : errno, "the coordinator cannot sync the files in %s", folder);
     }
     return CADRE_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A content at the coordinator that is not what its hash says, or not there any more: it is
- * removed, so that whoever has it uploads it again, and checkpoints that need it do not count. */
+ * A content at the coordinator whose bytes do not have its hash, or whose file is missing: it is
+ * removed, so that the next client or worker uploads it again, and checkpoints that reference it do
+ * not count. */
 #include "coordinator/daemon/contents/damage.h"
 
 #include <stdlib.h>
@@ -59,11 +60,11 @@ void damage_handle(struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTE
     char hex[SHA256_HEX_BYTES];
     memcpy(search.hash.bytes, sha256, SHA256_BYTES);
     sha256_hex(&search.hash, hex);
-    (void)content_references_refresh(
-        daemon, &error); /* what came since the last one; else it is found again */
+    (void)content_references_refresh(daemon, &error); /* for checkpoints since the last refresh; a
+                                                         damage that is missed is found again */
     cadre_status status = engine_each_checkpoint(daemon->engine, check_job, &search, &error);
     if (status != CADRE_OK || search.short_of_memory) {
-        log_event(LOG_LEVEL_WARNING, "files", "it is not known which checkpoints are damaged",
+        log_event(LOG_LEVEL_WARNING, "files", "the damaged checkpoints could not be found",
             LOG_STR("content", hex), LOG_STR("reason", error.text));
     }
     contents_remove_damaged(daemon->contents, &search.hash);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which contents are here: the check at submit, MissingBlobs, and the clean-up. */
+ * The check of contents at Submit, MissingBlobs, and the collection of unused contents. */
 #include "coordinator/daemon/contents/file_store.h"
 
 #include <errno.h>
@@ -44,21 +44,20 @@ cadre_status file_store_check(
 struct asked {
     struct sha256 hash;
     uint64_t number; /* in the index; 0: not there */
-    bool gone;       /* its file is, all the same */
+    bool gone;       /* its file is missing all the same */
 };
 
 /* Those of one call. */
 struct question {
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work;
     size_t count;
     struct asked items[];
 };
 
-/* The time of access says when somebody last counted on a content, and is 0 until then
- * (receive.c): what an upload is going to use is told from what it has just brought, after a
- * restart as well. */
+/* The access time of a file is when an upload last relied on the content, and 0 until then
+ * (receive.c), so that this is known after a restart as well. */
 static void mark_in_thread(void *user)
 {
     struct question *question = user;
@@ -108,8 +107,8 @@ static void after_mark(void *user)
     free(question);
 }
 
-/* With TLS a worker is told only of what its jobs need or what it had; the rest it brings. On an
- * error it is told of none. */
+/* With TLS the answer to a worker has only contents that its jobs reference or that it had; it
+ * uploads the rest. On an error it has none. */
 static cadre_status mark_present(
     struct question *question, const struct tls_identity *caller, struct cadre_error *error)
 {
@@ -173,14 +172,14 @@ static void missing_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)user;
     struct question *question = rpc_call_user(call);
     if (question != NULL) {
-        question->call = NULL; /* its end frees it */
+        question->call = NULL; /* the end of the work frees it */
     }
 }
 
 const struct rpc_server_ops missing_blobs_ops = {
     .on_message = missing_message, .on_closed = missing_closed};
 
-/* ---- what nobody needs ---- */
+/* ---- unused contents ---- */
 
 void file_store_collect_garbage(struct daemon *daemon)
 {

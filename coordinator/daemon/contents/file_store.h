@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The contents that travel by hash: the check at submit, MissingBlobs, and the clean-up. */
+ * The check of contents at Submit, and the collection of unused contents. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_FILE_STORE_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_FILE_STORE_H
 
@@ -11,8 +11,8 @@
 cadre_status file_store_check(
     const struct daemon *daemon, const struct job_file *file, struct cadre_error *error);
 
-/* Removes contents that nobody needs and nobody asked for in a while; seldom, for it looks at every
- * content. */
+/* Removes contents that are not referenced and were not requested in a while; seldom, because it
+ * looks at every content. */
 void file_store_collect_garbage(struct daemon *daemon);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Jobs.ListOutputs: the checkpoints that are kept, and what tasks left in their output folders. A
- * thread of the pool looks for them all, however many there are. */
+ * thread of the pool lists them. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ struct reference {
 
 struct listing {
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work; /* from the beginning on: its end frees this */
     char *outputs;
     struct artifacts artifacts; /* of the job */
@@ -78,10 +78,10 @@ static void note_link(struct listing *listing, char *path)
         (struct reference){.path = path, .name = name};
 }
 
-static void contents_outputs_walk(struct listing *listing, const char *below)
+static void contents_outputs_walk(struct listing *listing, const char *prefix)
 {
     CADRE_FREE_AT_EXIT char *folder_path = NULL;
-    if (asprintf(&folder_path, "%s/%s", listing->outputs, below) < 0) {
+    if (asprintf(&folder_path, "%s/%s", listing->outputs, prefix) < 0) {
         folder_path = NULL;
         return;
     }
@@ -94,11 +94,11 @@ static void contents_outputs_walk(struct listing *listing, const char *below)
             (entry->d_name[1] == '\0' || strcmp(entry->d_name, "..") == 0)) {
             continue;
         }
-        if (asprintf(&path, "%s%s%s", below, below[0] != '\0' ? "/" : "", entry->d_name) < 0) {
+        if (asprintf(&path, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", entry->d_name) < 0) {
             return;
         }
         if (fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            free(path); /* it went meanwhile */
+            free(path); /* it was removed meanwhile */
         } else if (S_ISDIR(status.st_mode)) {
             contents_outputs_walk(listing, path);
             free(path);
@@ -116,7 +116,7 @@ static void list_artifact(void *user, const char *name, uint64_t bytes)
     list_file(user, asprintf(&path, "%s%s", ARTIFACTS_FOLDER, name) >= 0 ? path : NULL, bytes);
 }
 
-/* One that refers to a checkpoint that is not kept any more is not there. */
+/* A reference to a checkpoint that is not kept any more is not listed. */
 static void list_links(struct listing *listing)
 {
     for (size_t i = 0; i < listing->reference_count; i++) {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Checks a reported checkpoint part in a thread before the engine receives it; agents.c calls
+ * it. */
 #include "coordinator/daemon/contents/part_check.h"
 
 #include <stdlib.h>
@@ -20,9 +22,9 @@ struct part_check {
     struct task_ref task;
     struct task_part part; /* its path is in: */
     char *path;
-    void *message; /* as it came */
+    void *message; /* as it was received */
     size_t length;
-    uint64_t came; /* of the contents when the look began */
+    uint64_t came; /* contents_added_count() when the check began */
     struct artifact_references references;
     struct checkpoint_content content;
     struct cadre_error error;
@@ -44,7 +46,7 @@ static void check_in_thread(void *user)
         check->daemon, &check->part, &check->references, &check->content, &check->error);
 }
 
-/* What was there may have been removed since. */
+/* A content that the thread found may have been removed since. */
 static cadre_status check_index(const struct part_check *check, struct cadre_error *error)
 {
     const struct checkpoint_content *content = &check->content;
@@ -61,7 +63,7 @@ static cadre_status check_index(const struct part_check *check, struct cadre_err
                       (unsigned long long)check->part.position);
 }
 
-/* A worker with a certificate names only what it has, or what jobs there need. */
+/* A worker with a certificate may name only contents that it has or that jobs there reference. */
 static cadre_status check_permissions(const struct part_check *check, struct cadre_error *error)
 {
     const struct agent_link *link = links_find(check->daemon, check->link);
@@ -83,7 +85,8 @@ static cadre_status check_permissions(const struct part_check *check, struct cad
         check->daemon, identity->name, hashes, content->block_count + 1, error);
 }
 
-/* The oldest of as many as the job keeps gives its room to the new one. */
+/* When the job has as many checkpoints as it keeps, the room of the oldest is free for the new
+ * one. */
 static cadre_status check_quota(
     struct daemon *daemon, struct job_id job, uint64_t bytes, struct cadre_error *error)
 {
@@ -135,7 +138,7 @@ static void after_check(void *user)
     struct daemon *daemon = check->daemon;
     daemon->part_checks = check->next;
     if (!is_wanted(check)) {
-        /* of a task that is not wanted any more */
+        /* of a task that is in no job any more */
     } else if (check_part(check, &check->error) == CADRE_OK) {
         report_to_engine(check);
     } else {
@@ -156,7 +159,7 @@ static void start_next(struct daemon *daemon)
     }
 }
 
-/* One that waits gives way to what its task says now. */
+/* A check that waits is replaced by its task's newer one. */
 static void part_check_append(struct daemon *daemon, struct part_check *check)
 {
     struct part_check **at = &daemon->part_checks;

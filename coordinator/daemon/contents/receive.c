@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that come in over a client stream: PutBlob and Agents.PutOutput. Written to a
- * temporary file, checked, synced, renamed: a file is whole or not there. The name of an output is
- * synced, too, before its worker hears of it, for that lets its own copy go; those of contents are
- * when something that needs them is recorded (file_store.c). Threads of the pool do all that
- * touches a file: nobody else waits for it, and several uploads go on at once. */
+ * Receives files over a client stream: PutBlob and Agents.PutOutput. A file is written to a
+ * temporary name, checked, synced and renamed, so it is whole or not there. The name of an output
+ * is synced, too, before its worker is answered, because the worker then drops its own copy; those
+ * of contents are synced when a record refers to them (file_store.c). Threads of the pool do all
+ * file work, for several uploads at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,31 +30,31 @@
 
 struct receive {
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     bool busy;             /* a thread works, or it waits: nothing may be freed */
     struct file_work work;
     struct contents_wait wait;
     struct cadre_error error; /* of the thread */
     char *temporary;
     char *target;
-    int fd;         /* -1: to be made with the first chunk */
+    int fd;         /* -1: made with the first chunk */
     uint8_t *chunk; /* that is being written */
     size_t chunk_bytes;
     size_t chunk_capacity;
     uint64_t expected_bytes;
     uint64_t got_bytes;
-    uint64_t replaced_bytes;    /* of the file that had its place */
+    uint64_t replaced_bytes;    /* of the file that it replaces */
     struct sha256_stream *hash; /* of a blob; NULL for outputs */
     struct sha256 wanted;
-    char worker[LIMIT_NAME_BYTES]; /* of a blob: who brings it, by its certificate; "": somebody
-                                      else */
+    char worker[LIMIT_NAME_BYTES]; /* of a blob: the worker that uploads it, by its certificate; "":
+                                      another client */
     struct job_id job;             /* of an output */
-    bool refers;                   /* it is only referred to: */
+    bool refers;                   /* the output is a reference: */
     uint64_t refers_bytes;         /* of the file that */
     uint8_t checkpoint[LIMIT_SHA256_BYTES]; /* has among its files */
     struct artifacts kept;
-    char *folder;          /* of an output: where it lies; NULL else */
-    bool folder_is_synced; /* its own name is on the disk, and so are those above it */
+    char *folder;          /* of an output; NULL else */
+    bool folder_is_synced; /* its own name is synced, and so are those above it */
 };
 
 static void receive_free(void *user)
@@ -213,8 +213,8 @@ static cadre_status commit_file(struct receive *receive, struct cadre_error *err
 {
     struct stat before;
     bool replaces = lstat(receive->target, &before) == 0 && S_ISREG(before.st_mode);
-    /* The time of access says when somebody counted on it (file_store.c): of what was not here
-     * nobody did, and who counts on what was goes on to. */
+    /* The access time is when an upload relied on the content (file_store.c): never, of a new one;
+     * of a content that was here it is kept. */
     const struct timespec never = {0};
     const struct timespec times[2] = {replaces ? before.st_atim : never, {.tv_nsec = UTIME_NOW}};
     (void)futimens(receive->fd, times);
@@ -236,7 +236,7 @@ static cadre_status commit_link(struct receive *receive, struct cadre_error *err
         receive->temporary, receive->target, error);
 }
 
-/* Of the output in its folder, of that in the one above it, and so on. */
+/* Syncs the folder of the output, the one above it, and so on. */
 static cadre_status sync_names(const struct receive *receive, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT char *folder = strdup(receive->folder);
@@ -258,7 +258,7 @@ static cadre_status receive_commit(struct receive *receive, struct cadre_error *
     return receive->folder != NULL ? sync_names(receive, error) : CADRE_OK;
 }
 
-/* An output for which there is no room now is sent again later. */
+/* Refuses an output for which there is no room now with a code after which it is sent again. */
 static cadre_status ask_to_retry(const struct receive *receive, struct cadre_error *error)
 {
     if (receive != NULL && receive->hash == NULL && error->code == CADRE_RESOURCE_EXHAUSTED) {
@@ -305,7 +305,7 @@ static void commit_in_thread(void *user)
     (void)receive_commit(receive, &receive->error);
 }
 
-/* What it replaced is not there any more. */
+/* Counts the file, less the one that it replaced. */
 static void receive_count(const struct receive *receive)
 {
     struct daemon *daemon = receive->daemon;
@@ -352,7 +352,8 @@ static void after_commit(void *user)
     report_committed(receive);
 }
 
-/* A content whose older file is still being removed waits for that: else it would go, too. */
+/* A content whose older file is still being removed waits for that, or the new file would be
+ * removed. */
 static void begin_commit(void *user)
 {
     struct receive *receive = user;
@@ -391,7 +392,7 @@ static void receive_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)user;
     struct receive *receive = rpc_call_user(call);
     if (receive != NULL && receive->busy) {
-        receive->call = NULL; /* its end frees this */
+        receive->call = NULL; /* the end of the work frees this */
     } else {
         receive_end(receive);
     }
@@ -447,7 +448,7 @@ const struct rpc_server_ops put_blob_ops = {.on_message = put_blob_message,
 
 /* ---- Agents.PutOutput ---- */
 
-/* Where the output lies: its path, and the folder, which a thread makes. */
+/* Sets the output's path, and the folder, which a thread makes. */
 static cadre_status make_output_path(struct daemon *daemon, struct receive *receive,
     const struct output_chunk *chunk, struct cadre_error *error)
 {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Counts what the state directory holds and keeps the quotas; jobs.c, receive.c, part_check.c
+ * and main.c call it. */
 #include "coordinator/daemon/contents/storage.h"
 
 #include <dirent.h>
@@ -25,7 +27,7 @@ struct job_sizes {
 };
 
 struct storage {
-    struct storage_sizes sizes; /* but the blobs: contents.h knows them */
+    struct storage_sizes sizes; /* without the blobs, which contents.h counts */
     struct job_sizes *jobs;     /* in order of id */
     size_t count;
     size_t capacity;
@@ -132,7 +134,7 @@ uint64_t storage_job_bytes(const struct storage *storage, struct job_id job)
     return found ? storage->jobs[at].logs_bytes + storage->jobs[at].outputs_bytes : 0;
 }
 
-/* ---- what is there at the start ---- */
+/* ---- counting at the start ---- */
 
 /* Calls `visit` with each regular file below `folder`. */
 static void storage_walk(struct storage *storage, const char *folder, struct job_id job,
@@ -161,7 +163,7 @@ static void storage_walk(struct storage *storage, const char *folder, struct job
     }
 }
 
-/* Of "<slot>", not of what is kept beside it. */
+/* Counts "<slot>", not the files beside it. */
 static void count_log(struct storage *storage, struct job_id job, const char *path, uint64_t bytes)
 {
     const char *name = strrchr(path, '/') + 1;
@@ -237,7 +239,7 @@ static bool is_removable(struct daemon *daemon, const struct engine_job_brief *i
     return job_state_is_final(info->state) && engine_job_may_go(daemon->engine, info->id);
 }
 
-/* The oldest that ended and may go now; false: there is none. */
+/* The oldest job that ended and may be forgotten; false: there is none. */
 static bool oldest_ended(struct daemon *daemon, struct job_id *ret_job)
 {
     struct engine_job_brief info;
@@ -253,7 +255,7 @@ static bool oldest_ended(struct daemon *daemon, struct job_id *ret_job)
     return found;
 }
 
-/* What stays whoever is forgotten, at least: nobody goes for nothing. */
+/* A lower bound of the bytes that no forgotten job frees: no job is forgotten without use. */
 static uint64_t bytes_unremovable(struct daemon *daemon)
 {
     struct engine_job_brief info;
@@ -275,7 +277,7 @@ cadre_status storage_reserve(
     }
     bool fits = bytes <= quota && storage_total(daemon) <= quota - bytes;
     bool may_fit = fits || (bytes <= quota && bytes_unremovable(daemon) <= quota - bytes);
-    /* Not while it is not known which contents their end sets free. */
+    /* Not while the freed contents are not known. */
     while (may_fit && storage_total(daemon) + bytes > quota && daemon->failed == CADRE_OK &&
            !content_references_are_loading(daemon->content_references) &&
            oldest_ended(daemon, &oldest)) {
@@ -289,8 +291,8 @@ cadre_status storage_reserve(
     storage->sizes.refused++;
     return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED,
         "the coordinator's storage is full, %s does not fit: %" PRIu64 " of %" PRIu64
-        " bytes (--storage-quota) are used by jobs that live, and by files that nobody has needed "
-        "for less than an hour; cancel jobs, keep fewer checkpoints, or raise the quota",
+        " bytes (--storage-quota) are used by jobs that have not ended, and by files that became "
+        "unused less than an hour ago; cancel jobs, keep fewer checkpoints, or raise the quota",
         what, storage_total(daemon), quota);
 }
 
@@ -324,7 +326,7 @@ void storage_expire_jobs(struct daemon *daemon)
     }
     daemon->storage->looked_us = now_us;
     struct engine_job_brief info;
-    /* From the oldest: who goes moves nobody that is still to be looked at. */
+    /* From the oldest: forgetting a job does not move those that come next. */
     for (uint32_t i = engine_job_count(daemon->engine); i > 0 && daemon->failed == CADRE_OK; i--) {
         if (engine_job_brief_at(daemon->engine, i - 1, &info) &&
             info.ended_us < wall_us - keep_us && is_removable(daemon, &info)) {

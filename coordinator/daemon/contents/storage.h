@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How much the state directory holds, and the quotas: counted at the start, where --storage-quota,
- * --job-quota, --keep-for or --http needs it, and kept up by whoever writes or removes something.
- * The ledger is not counted.
- *
- * At the border the oldest jobs that ended are forgotten, with their logs and outputs; nothing of a
- * job that lives ever is. What still does not fit is refused. Logs are never refused: each is
- * bounded by --log-limit. */
+ * --job-quota, --keep-for or --http needs it, and updated by each write and removal. The ledger is
+ * not counted. At the quota the oldest jobs that ended are forgotten, with their logs and outputs;
+ * jobs that have not ended never are. What still does not fit is refused. Logs are never refused:
+ * each is bounded by --log-limit. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_STORAGE_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_STORAGE_H
 
@@ -23,31 +21,36 @@ struct storage_sizes {
 
 /* After the engine and the contents were opened: walks the folders of jobs. */
 cadre_status storage_open(struct daemon *daemon, struct cadre_error *error);
-void storage_close(struct storage *storage); /* accepts NULL */
+/* NULL is allowed. */
+void storage_close(struct storage *storage);
 
-/* Contents are counted where they are (contents.h); all else that changes is told here.
- * NULL storage: nothing is counted, as where no option needs it. */
-/* Bytes that an upload under way has announced; taken back when it ends. */
+/* The functions below report changes; contents are counted in contents.h. NULL storage: no option
+ * needs the counts, and nothing is counted. */
+/* Bytes that an upload in progress has announced; subtracted when it ends. */
 void storage_add_incoming(struct storage *storage, int64_t change);
+/* The logs of the job have `change` more bytes. */
 void storage_log(struct storage *storage, struct job_id job, int64_t change);
+/* The outputs of the job have `change` more bytes. */
 void storage_output(struct storage *storage, struct job_id job, int64_t change);
+/* The job was forgotten, with all its bytes. */
 void storage_forget_job(struct storage *storage, struct job_id job);
 
+/* All counts, those of contents.h included. */
 struct storage_sizes storage_sizes(const struct daemon *daemon);
 /* Its logs and outputs. */
 uint64_t storage_job_bytes(const struct storage *storage, struct job_id job);
 
 /* Makes room for `bytes` more (0: for something small), under --storage-quota. RESOURCE_EXHAUSTED
- * says that it is full, for `what`, and what to do. Not from inside the engine's sink. */
+ * has a message for `what` with what to do. Not from inside the engine's sink. */
 cadre_status storage_reserve(
     struct daemon *daemon, uint64_t bytes, const char *what, struct cadre_error *error);
 
-/* The same under --job-quota, of a job's logs, outputs and checkpoints; `checkpoints` is what its
- * checkpoints that stay hold. */
+/* The same under --job-quota, of a job's logs, outputs and checkpoints; `checkpoints` are the bytes
+ * of its checkpoints that stay. */
 cadre_status storage_reserve_job(struct daemon *daemon, struct job_id job, uint64_t bytes,
     uint64_t checkpoints, const char *what, struct cadre_error *error);
 
-/* Forgets what is older than --keep-for; seldom looks. */
+/* Forgets jobs that ended longer than --keep-for ago. */
 void storage_expire_jobs(struct daemon *daemon);
 
 #endif

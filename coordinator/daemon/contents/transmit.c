@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files that go out over a server stream: Agents.GetBlob and Jobs.GetOutput. Threads of the pool
- * open and read them. */
+ * Sends files over a server stream: Agents.GetBlob and Jobs.GetOutput. Threads of the pool open and
+ * read them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,28 +20,28 @@
 
 #define CHUNK_BYTES ((size_t)512 * 1024)
 
-/* What is asked for. */
+/* What is requested. */
 enum wanted { WANTED_BLOB, WANTED_ARTIFACT, WANTED_OUTPUT };
 
 struct transmit {
     struct daemon *daemon;
-    struct rpc_call *call; /* NULL once it is gone */
+    struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work; /* while it runs nothing may be freed */
     enum wanted kind;
     char *path;                 /* of the content or the output */
-    char *name;                 /* of the output or of the checkpoint's file, as it was asked for */
+    char *name;                 /* of the output or of the checkpoint's file, as requested */
     struct artifacts artifacts; /* of the job, for the latter two */
     struct cadre_error error;   /* of the opening */
     uint8_t announced[LIMIT_SHA256_BYTES]; /* of the whole; 0: not known */
     uint8_t *bytes;                        /* of the chunk that is read */
     size_t got;
     bool whole;                        /* the end was reached, and what was read is right */
-    int fd;                            /* of the file or the block in hand; -1: none */
+    int fd;                            /* of the current file or block; -1: none */
     uint64_t left_bytes;               /* of all */
     struct checkpoint_content content; /* its blocks follow one another; none: one file */
     size_t next_block;
-    struct sha256_stream *hash; /* of the block or content in hand: a damaged one is found before
-                                   its last byte is taken for good */
+    struct sha256_stream *hash; /* of the current block or content: a damaged one is found before
+                                   its last byte is sent */
     uint8_t wanted[LIMIT_SHA256_BYTES]; /* what it should be */
     bool damaged;
 };
@@ -63,7 +63,7 @@ static void close_in_thread(void *user)
     close(((struct transmit *)user)->fd);
 }
 
-/* The last to close a file that was removed meanwhile waits for the disk. */
+/* In a thread, because closing a file that was removed meanwhile waits for the disk. */
 static void transmit_end(struct transmit *transmit)
 {
     if (transmit->fd >= 0) {
@@ -74,7 +74,7 @@ static void transmit_end(struct transmit *transmit)
     }
 }
 
-/* What was whole when the download began is not any more. */
+/* The error of a file that was whole when the download began. */
 static cadre_status ended_early(const struct transmit *transmit, struct cadre_error *error)
 {
     if (transmit->damaged && transmit->content.block_count == 0) {
@@ -124,7 +124,7 @@ static bool open_block(struct transmit *transmit)
            sha256_open(&transmit->hash, NULL) == CADRE_OK;
 }
 
-/* Up to `want` bytes of what comes next; 0: there is nothing where something must be. */
+/* Up to `want` of the next bytes; 0: the file ended too early. */
 static size_t read_on(struct transmit *transmit, uint8_t *bytes, size_t want)
 {
     ssize_t got = transmit->fd >= 0 ? read(transmit->fd, bytes, want) : 0;
@@ -226,7 +226,7 @@ static void after_read(void *user)
     }
 }
 
-/* The next chunk, read by a thread of the pool; on_drained asks for the one after it, so a slow
+/* The next chunk, read by a thread of the pool; on_drained starts the one after it, so a slow
  * reader costs one chunk of memory. */
 static void transmit_pump(struct transmit *transmit)
 {
@@ -254,7 +254,7 @@ static void transmit_closed(struct rpc_call *call, bool cancelled, void *user)
     (void)user;
     struct transmit *transmit = rpc_call_user(call);
     if (transmit != NULL && transmit->work.running) {
-        transmit->call = NULL; /* its end frees this */
+        transmit->call = NULL; /* the end of the work frees this */
     } else if (transmit != NULL) {
         transmit_end(transmit);
     }
@@ -266,7 +266,7 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for a download");
 }
 
-/* Where it lies is nobody's business. */
+/* The error does not contain the path. */
 static void fail_blob(struct transmit *transmit)
 {
     struct daemon *daemon = transmit->daemon;
@@ -284,7 +284,7 @@ static void fail_blob(struct transmit *transmit)
             LOG_STR("reason", transmit->error.text));
     } else if (!contents_is_removing(daemon->contents, &hash)) {
         damage_handle(daemon, hash.bytes, "it is not on the coordinator's disk any more");
-    } /* else nobody needs it any more */
+    } /* else it is not referenced any more */
     rpc_call_fail(transmit->call, &error);
 }
 

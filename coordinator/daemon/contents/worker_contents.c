@@ -11,11 +11,11 @@
 #include "coordinator/daemon/contents/content_refcounts.h"
 #include "coordinator/daemon/contents/content_references.h"
 
-/* Then the newer ones become the older ones, and the older ones go. */
+/* After so long the newer ones become the older ones, and the older ones are dropped. */
 #define ROTATE_US  (3600 * CADRE_US_PER_S)
 #define ROTATE_MAX ((size_t)2 * LIMIT_BLOBS_LISTED)
 
-/* What one worker had. */
+/* The contents that one worker had. */
 struct worker_contents {
     struct worker_contents *next;
     char name[LIMIT_NAME_BYTES];
@@ -90,15 +90,15 @@ cadre_status worker_contents_check(struct daemon *daemon, const char *worker,
     }
     CADRE_TRY(worker_contents_allowed(daemon, worker, hashes, count, may, error));
     for (size_t i = 0; i < count; i++) {
-        bool nobodys = daemon->content_references != NULL &&
+        bool unreferenced = daemon->content_references != NULL &&
                        !content_references_has(daemon->content_references, &hashes[i]) &&
                        contents_is_older(daemon->contents, &hashes[i], daemon->started_us);
-        if (!may[i] && !nobodys) {
+        if (!may[i] && !unreferenced) {
             char hex[SHA256_HEX_BYTES];
             sha256_hex(&hashes[i], hex);
             return cadre_error_set(error, CADRE_PERMISSION_DENIED,
-                "the checkpoint names the content %s, which worker \"%s\" did not bring and no job "
-                "there needs",
+                "the checkpoint names the content %s, which worker \"%s\" did not upload and no "
+                "job there references",
                 hex, worker);
         }
     }

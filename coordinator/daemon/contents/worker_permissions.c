@@ -21,8 +21,7 @@ cadre_status worker_permissions_check_task(
         return CADRE_OK;
     }
     cadre_error_set(error, CADRE_PERMISSION_DENIED,
-        "worker \"%s\" may not speak for task %u of job %llu: that task, in this life of it, is "
-        "not "
+        "worker \"%s\" may not send for task %u of job %llu: this incarnation of the task is not "
         "placed on the worker that its certificate names",
         identity->name, task.slot, (unsigned long long)task.job.n);
     return worker_permissions_denied(call, error);

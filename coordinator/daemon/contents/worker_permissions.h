@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whose tasks a worker's call may speak for, and which contents it may have: with TLS its
- * certificate says which worker it is. Without TLS, and for other roles: OK. A refusal goes to the
- * log. Which role may call at all: authorization.h. */
+ * For which tasks a worker may send, and which contents it may have: with TLS its certificate has
+ * its name. Without TLS, and for other roles: OK. A refusal is logged. Which role may call at all:
+ * authorization.h. */
 #ifndef CADRE_COORDINATOR_DAEMON_CONTENTS_WORKER_PERMISSIONS_H
 #define CADRE_COORDINATOR_DAEMON_CONTENTS_WORKER_PERMISSIONS_H
 
@@ -11,16 +11,16 @@
 
 struct daemon;
 
-/* For those that are placed on the worker of that name. PERMISSION_DENIED. */
+/* Only for tasks that are placed on the worker of that name, else PERMISSION_DENIED. */
 cadre_status worker_permissions_check_task(
     struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error);
 
-/* The same for an upload of contents, which names no task: one is placed there at all. */
+/* The same for an upload of contents, which names no task: any task has to be placed there. */
 cadre_status worker_permissions_check_tasks(
     struct daemon *daemon, struct rpc_call *call, struct cadre_error *error);
 
-/* The same for one content: a job that has a task there needs it. NOT_FOUND, which does not tell
- * whether the content is here. */
+/* The same for one content: a job with a task there has to reference it, else NOT_FOUND, whether or
+ * not the content is here. */
 cadre_status worker_permissions_check_content(struct daemon *daemon, struct rpc_call *call,
     const struct sha256 *hash, struct cadre_error *error);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks write: one file for each slot, in which the incarnations follow one another. Beside it
- * "<slot>.base" holds the newest of them and where it begins. Beyond the limit the middle of the
- * file is let go (log_hole.h): offsets stay what they were. */
+ * The output of tasks: one file for each slot, with its incarnations one after the other. Beside it
+ * "<slot>.base" has the newest incarnation and the offset at which it begins. Beyond the limit the
+ * middle of the file is removed (log_hole.h) and offsets do not change. log_writes.c calls it in
+ * threads. */
 #include "coordinator/daemon/logs/log_files.h"
 
 #include <errno.h>
@@ -45,7 +46,7 @@ static int open_log(const char *path)
     return open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-/* False: nothing was written of this slot, or nobody knows by whom. */
+/* False: nothing was written of this slot, or its incarnation is not recorded. */
 static bool read_base(const char *path, uint64_t *ret_incarnation, uint64_t *ret_base)
 {
     char text[BASE_TEXT_BYTES] = {0};
@@ -54,7 +55,7 @@ static bool read_base(const char *path, uint64_t *ret_incarnation, uint64_t *ret
     return got > 0 && sscanf(text, "%" SCNu64 " %" SCNu64, ret_incarnation, ret_base) == 2;
 }
 
-/* Whole or not there, whenever this process ends; a machine that loses its power may lose it. */
+/* Written whole or not at all if this process is killed; a loss of power may lose it. */
 static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
 {
     CADRE_FREE_AT_EXIT char *temporary = NULL;
@@ -77,8 +78,8 @@ static bool write_base(const char *path, uint64_t incarnation, uint64_t base)
 
 enum writer { WRITER_NEWEST, WRITER_OLD, WRITER_UNKNOWN };
 
-/* Where the incarnation's output begins. OLD: a newer one writes now. UNKNOWN: it cannot be kept
- * who writes. */
+/* Where the incarnation's output begins. OLD: a newer one writes now. UNKNOWN: the base file could
+ * not be written. */
 static enum writer find_base(
     const char *log, uint64_t size, uint64_t incarnation, uint64_t *ret_base)
 {
@@ -113,7 +114,7 @@ static bool is_open(struct open_log *log)
     return log->fd >= 0;
 }
 
-/* False: the log is full, and its middle cannot be let go. */
+/* False: the log is full, and its middle cannot be removed. */
 static bool make_room(struct open_log *log)
 {
     uint64_t freed = 0;
@@ -132,7 +133,7 @@ static bool make_room(struct open_log *log)
     return true;
 }
 
-/* Where the middle cannot be let go, the log ends at the limit. */
+/* Where the middle cannot be removed, the log ends at the limit. */
 static size_t up_to_limit(const struct open_log *log, size_t size)
 {
     uint64_t limit = log->io->limit_bytes;
@@ -140,8 +141,8 @@ static size_t up_to_limit(const struct open_log *log, size_t size)
     return crosses && !log_hole_is_supported(log->fd) ? (size_t)(limit - log->size) : size;
 }
 
-/* Appends what is fresh. *ret_again: not all of it, for the disk is full: the rest is to come
- * again. */
+/* Appends the new bytes. *ret_again: not all of them, because the disk is full: the rest has to be
+ * sent again. */
 static void write_new_bytes(struct open_log *log, struct log_extent *extent, const uint8_t *bytes,
     size_t fresh, bool *ret_again)
 {
@@ -169,7 +170,7 @@ static uint64_t log_files_append(
 {
     uint64_t base = 0;
     if (extent->disposition == LOG_DISCARDED) {
-        return extent->end; /* so that its worker may let it go */
+        return extent->end; /* so that its worker may drop it */
     }
     errno = 0;
     enum writer writer = find_base(log->io->path, log->size, extent->task.incarnation, &base);
@@ -184,7 +185,7 @@ static uint64_t log_files_append(
         return extent->end;
     }
     if (base + extent->end <= log->size || extent->disposition == LOG_NO_ROOM) {
-        return log->size - base; /* known already, or no room */
+        return log->size - base; /* written already, or no room */
     }
     if (log->size > 0 && !make_room(log)) {
         return extent->end; /* what is beyond the limit is lost */

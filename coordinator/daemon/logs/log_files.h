@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files that keep what tasks write. A thread of the pool works on the file of a slot, one turn
- * at a time: all that came since the turn before is written (log_writes.c). */
+ * The files with the output of tasks. A thread of the pool works on the file of a slot, one turn at
+ * a time, and writes all that came since the turn before (log_writes.c). */
 #ifndef CADRE_COORDINATOR_DAEMON_LOGS_LOG_FILES_H
 #define CADRE_COORDINATOR_DAEMON_LOGS_LOG_FILES_H
 
@@ -8,11 +8,11 @@
 
 enum log_disposition {
     LOG_STORED,
-    LOG_NO_ROOM,   /* it is to come again; its bytes are not here */
-    LOG_DISCARDED, /* nobody wants it any more; its bytes are not here */
+    LOG_NO_ROOM,   /* it has to be sent again; its bytes are not here */
+    LOG_DISCARDED, /* no job needs it any more; its bytes are not here */
 };
 
-/* Chunks of one life of a task that came one after the other, each where the last one ended. */
+/* Consecutive chunks of one incarnation of a task, each beginning where the last one ended. */
 struct log_extent {
     struct link_id link;
     struct task_ref task;
@@ -20,12 +20,12 @@ struct log_extent {
     uint64_t offset;
     uint64_t end;
     uint64_t chunks; /* so many: each gets an answer */
-    /* What came of it: */
+    /* The result: */
     uint64_t stored; /* the answer: below this offset all is stored or dropped */
-    int lost_errno;  /* not 0: why what is lost is lost */
+    int lost_errno;  /* not 0: the error for which bytes were lost */
 };
 
-/* What the loop asks of a thread, and what came of it. */
+/* A thread's input and result. */
 struct log_io {
     char *path;
     uint64_t limit_bytes;
@@ -34,7 +34,7 @@ struct log_io {
     size_t count;
     bool written;         /* the file has more than before */
     int64_t change_bytes; /* so many more, or fewer, are kept */
-    uint64_t total_bytes; /* of all lives of the task */
+    uint64_t total_bytes; /* of all incarnations of the task */
 };
 
 static inline size_t log_extent_bytes(const struct log_extent *extent)

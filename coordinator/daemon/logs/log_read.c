@@ -16,9 +16,9 @@ static uint64_t begin_of_tail(int fd, uint64_t tail_bytes)
     return size > tail_bytes ? size - tail_bytes : 0;
 }
 
-/* What of the `got` bytes at the offset is text. The middle may be let go while it is read: the
- * gap is looked at behind the bytes, and is told before there is a hole (log_hole.c). Whoever is in
- * the gap leaves it, and sees by the next offset how much is not kept. */
+/* How many of the `got` bytes at the offset are text. The middle may be removed while it is read:
+ * the gap file is read after the bytes, and is written before the hole is made (log_hole.c). An
+ * offset in the gap moves to its end. */
 static size_t size_kept(uint64_t *offset, size_t got, const char *path)
 {
     const struct log_hole hole = log_hole_read(path);
@@ -30,7 +30,7 @@ static size_t size_kept(uint64_t *offset, size_t got, const char *path)
     return into ? (size_t)(hole.from - *offset) : got;
 }
 
-/* False: not to the end, for there is no room for more. */
+/* False: not to the end, because the buffer is full. */
 static bool read_slot(struct log_read *read, uint32_t slot)
 {
     CADRE_FREE_AT_EXIT char *path = path_of_log(read->daemon, read->job, slot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Logs are read for those who follow them by a thread of the pool, a part at a time. */
+ * A thread of the pool reads logs for followers, a part at a time. */
 #ifndef CADRE_COORDINATOR_DAEMON_LOGS_LOG_READ_H
 #define CADRE_COORDINATOR_DAEMON_LOGS_LOG_READ_H
 
@@ -9,7 +9,7 @@
 #define LOG_READ_SLOTS  64
 #define LOG_READ_PIECES 64
 
-/* The reader's offset of a slot whose last bytes alone are wanted, until it is looked at. */
+/* The offset of a slot of which only the tail is requested, until the thread knows its size. */
 #define LOG_READ_TAIL UINT64_MAX
 
 struct log_piece {
@@ -19,7 +19,7 @@ struct log_piece {
     size_t size;
 };
 
-/* What the loop asks of a thread, and what came of it. */
+/* A thread's input and result. */
 struct log_read {
     const struct daemon *daemon; /* for the path */
     struct job_id job;

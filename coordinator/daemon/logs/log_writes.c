@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks write, on its way to the disk: threads write it (log_files.h), the loop never waits.
- * What comes for a slot while a thread is at its file waits for the next turn, which takes all of
- * it; a chunk is answered when it is written, in the order in which it came. */
+ * Queues the output of tasks for the disk: threads write it (log_files.h), the loop never waits.
+ * Chunks for a slot whose file a thread has wait for the next turn, which takes all of them; a
+ * chunk is answered when it is written, in the order of arrival. agents.c calls it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@
 #include "coordinator/daemon/base/paths.h"
 #include "coordinator/daemon/contents/storage.h"
 
-/* So much of one worker waits for the disk; what is beyond that it sends again later. */
+/* So much of one worker waits for the disk; beyond that it has to send again. */
 #define LINK_BYTES ((size_t)8 * 1024 * 1024)
 
-/* Of a slot whose file a thread works on: there is none without a turn in hand. */
+/* Of a slot whose file a thread works on: it exists only while a turn runs. */
 struct log_queue {
     struct log_queue *next; /* in its bucket */
     struct daemon *daemon;
@@ -54,7 +54,7 @@ bool logs_are_unwritten(struct daemon *daemon, struct job_id job, uint32_t slot)
     return log_writes_find(daemon, job, slot) != NULL;
 }
 
-/* What a run costs here while it waits. */
+/* Counts the memory of an extent while it waits. */
 static void count_extent(struct daemon *daemon, const struct log_extent *extent, bool waits)
 {
     struct agent_link *link = links_find(daemon, extent->link);
@@ -204,7 +204,7 @@ static bool may_follow(const struct log_extent *last, const struct log_extent *e
     return same && (extent->disposition != LOG_STORED || last->end == extent->offset);
 }
 
-/* As one run with the last one, where it follows that. False: there is no memory. */
+/* Joins it with the last one where it follows that. False: there is no memory. */
 static bool add_extent(struct log_queue *queue, const struct log_extent *extent)
 {
     struct log_extent *last = queue->count > 0 ? &queue->running[queue->count - 1] : NULL;
@@ -284,7 +284,7 @@ void logs_append(
     }
 }
 
-/* What waits is not written; chunks are answered all the same. */
+/* Drops what waits; its chunks are answered all the same. */
 static void drop_waiting(struct log_queue *queue, enum log_disposition disposition)
 {
     for (size_t i = 0; i < queue->count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Jobs.Logs: reads what tasks wrote, and follows. */
+ * Jobs.Logs: sends what tasks wrote, and follows; log_read.c reads it in threads. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void free_follower(struct log_follower *log_follower)
     free(log_follower);
 }
 
-/* Whether nothing more will come behind what was read. */
+/* Whether no more bytes will come. */
 static bool is_over(const struct log_follower *log_follower)
 {
     struct daemon *daemon = log_follower->daemon;
@@ -92,7 +92,7 @@ static void after_part(void *user)
     logs_logs_pump(log_follower);
 }
 
-/* The next slots in turn of which something is fresh. */
+/* The next slots in turn that have new bytes. */
 static void choose_slots(struct log_follower *log_follower, struct log_read *read)
 {
     for (uint32_t i = 0; i < log_follower->tasks && read->slot_count < LOG_READ_SLOTS; i++) {

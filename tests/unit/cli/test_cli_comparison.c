@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Two jobs that were fed the same and had the same states, or not: where first, and how far that is
+ * Two jobs that consumed the same and had the same states, or not: where first, and how far that is
  * known. */
 #include "tests/lib/test.h"
 
@@ -139,7 +139,7 @@ static void the_first_difference_is_named(void **state)
     pair->b.epochs[4].consumed[1]++;
     const struct comparison *comparison = compare(pair);
     assert_point(comparison, DIFFERENCE_CONSUMED, 22, 0, 2,
-        "in epoch 2 of test, the steps 22 to 24, job 3 was fed 16 samples and job 4 others, also "
+        "in epoch 2 of test, the steps 22 to 24, job 3 consumed 16 samples and job 4 others, also "
         "16");
     assert_string_equal(comparison->point.name, "test");
     assert_int_equal(comparison->point.stream, 2);
@@ -147,7 +147,7 @@ static void the_first_difference_is_named(void **state)
     assert_equal_part(comparison, 3, 22, 0, 22);
     pair->b.epochs[4].samples--;
     assert_point(compare(pair), DIFFERENCE_CONSUMED, 22, 0, 2,
-        "in epoch 2 of test, the steps 22 to 24, job 3 was fed 16 samples and job 4 15");
+        "in epoch 2 of test, the steps 22 to 24, job 3 consumed 16 samples and job 4 15");
 }
 
 static void differences_are_of_several_kinds(void **state)
@@ -244,7 +244,7 @@ static void people_read_where_and_how_far(void **state)
     assert_rendered(compare(pair),
         "job 3  digits  succeeded  program digits  36 steps committed\n"
         "job 4  digits  succeeded  program digits  1 step committed\n"
-        "equal: both were fed the same samples as far as both go: 6 epochs, the steps 0 to 36\n");
+        "equal: both consumed the same samples as far as both go: 6 epochs, the steps 0 to 36\n");
     pair->a.epochs[0].steps = 1;
     pair->a.epochs[5].consumed[0]++;
     pair->b.audit.more = true;
@@ -254,7 +254,7 @@ static void people_read_where_and_how_far(void **state)
         "The coordinator is of an older version and left out the newest epochs: upgrade it to have "
         "them here.\n"
         "the same samples before: 4 epochs, the steps 10 to 34\n"
-        "differs: in epoch 3 of test, the steps 34 to 36, job 3 was fed 16 samples and job 4 "
+        "differs: in epoch 3 of test, the steps 34 to 36, job 3 consumed 16 samples and job 4 "
         "others, also 16\n");
     pair->b.audit.more = false;
     pair->b.audit.epoch_count = 0;
@@ -273,7 +273,7 @@ static void people_read_of_states(void **state)
     char wanted[1024];
     struct pair *pair = make_verified_pair();
     snprintf(wanted, sizeof wanted,
-        "%sequal: both were fed the same samples as far as both go: 6 epochs, the steps 0 to 36; "
+        "%sequal: both consumed the same samples as far as both go: 6 epochs, the steps 0 to 36; "
         "states equal at 3 positions that both verified, the newest step 24\n",
         jobs);
     assert_rendered(compare(pair), wanted);
@@ -334,7 +334,7 @@ static void programs_read_the_same(void **state)
     pair->b.epochs[4].consumed[1]++;
     assert_json(compare(pair),
         "\"outcome\":\"differs\",\"epochs\":3,\"steps\":22,\"begin\":0,\"end\":22,"
-        "\"difference\":{\"what\":\"fed\",\"position\":22,\"stream\":2,\"name\":\"test\","
+        "\"difference\":{\"what\":\"consumed\",\"position\":22,\"stream\":2,\"name\":\"test\","
         "\"epoch\":1,\"step\":0,\"steps\":2,\"text\":\"in epoch 2 of test");
     pair = make_verified_pair();
     pair->b.states[2].digest++;

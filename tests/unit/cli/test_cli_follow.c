@@ -37,7 +37,7 @@ static void consumption(struct line_splitter *line_splitter, uint32_t task, cons
 
 static void assert_line(const char *line, size_t size, const char *text, bool partial)
 {
-    json_t *json = json_of_log_line(3, 1, 70, 5, line, size);
+    json_t *json = json_of_text_line(3, 1, 70, 5, line, size);
     assert_int_equal(json_object_size(json), 6);
     assert_int_equal(json_integer_value(json_object_get(json, "left_out")), 5);
     assert_string_equal(json_string_value(json_object_get(json, "text")), text);

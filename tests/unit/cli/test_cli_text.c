@@ -285,8 +285,9 @@ static void a_job_shows_everything(void **state)
         "  message     task 0 was killed by signal 11\n", "  tasks       2 of 3 replicas each\n",
         " 63 s ago\n", "  took        2.1 s\n", "epoch 2/4  step 2/4",
         "  steps       46 committed, generation 1\n", "  verified    step 40 of 46\n",
-        "  exit code   139\n", "   0  exited  alpha    77     1  2.0 KiB  signal 11  bad?luck\n",
-        "   1  exited  -         -     1      0 B  0          did not join\n"};
+        "  exit code   139\n",
+        "   0  exited  alpha    77            1  2.0 KiB  signal 11  bad?luck\n",
+        "   1  exited  -         -            1      0 B  0          did not join\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("\"%s\" is not in:\n%s", parts[i], text);
@@ -320,7 +321,7 @@ static void an_elastic_job_shows_who_trains(void **state)
         "  training    3 of 4 tasks, generation 5\n", "  restarts    1\n",
         "  checkpoint  checkpoints/checkpoint-40.json\n",
         "  steps       46 committed, generation 5\n  restarts    1\n", /* nothing was compared */
-        "   3  waiting  -         -     4  0 B  -     for a free slot\n"};
+        "   3  waiting  -         -            4  0 B  -     for a free slot\n"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         if (strstr(text, parts[i]) == NULL) {
             fail_msg("\"%s\" is not in:\n%s", parts[i], text);
@@ -499,7 +500,7 @@ static void a_ps_job_shows_its_types(void **state)
     cadre_job job = make_ps_job();
     json_t *json = json_of_job(&job);
     assert_int_equal(
-        json_integer_value(json_object_get(json_object_get(json, "crew"), "servers")), 1);
+        json_integer_value(json_object_get(json_object_get(json, "ps_job"), "servers")), 1);
     assert_int_equal(
         json_integer_value(json_object_get(json_object_get(json, "evaluation"), "step")), 400);
     json_t *task = json_array_get(json_object_get(json, "tasks"), 1);

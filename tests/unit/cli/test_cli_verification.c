@@ -81,8 +81,9 @@ static void an_audit_is_a_table_and_a_conclusion(void **state)
         "-            1      3         0  not provable  its steps take no samples of a dataset\n"
         "1 generation owns the steps 0 to 68 without gap or overlap\n"
         "65 of 68 committed steps are in epochs that are proved\n"
-        "partly proved: 1 epoch fed every sample exactly once, 1 epoch fed exactly what the "
-        "dataset defines; nothing is known of the other 3 steps\n");
+        "partly proved: 1 epoch consumed every sample exactly once, 1 epoch consumed exactly what "
+        "the "
+        "dataset defines; the other 3 steps cannot be proved\n");
     audit.more = true;
     assert_rendered(&audit, "The coordinator is of an older version and left out the newest");
 }
@@ -100,7 +101,7 @@ static void equal_epochs_are_one_row(void **state)
     }
     many[3].samples = 1798;
     many[3].verdict = CADRE_VERDICT_DIFFERS;
-    many[3].text = "1798 samples were fed";
+    many[3].text = "1798 samples were consumed";
     audit.epochs = many;
     audit.epoch_count = 8;
     audit.exact = 7;
@@ -109,10 +110,10 @@ static void equal_epochs_are_one_row(void **state)
     assert_rendered(&audit,
         "\nDATASET  EPOCH  STEPS    SAMPLES  VERDICT  WHY\n"
         "train      1-3     45       1797  exact    every one of 1797 samples exactly once\n"
-        "train        4     45  1798/1797  differs  1798 samples were fed\n"
+        "train        4     45  1798/1797  differs  1798 samples were consumed\n"
         "train        5     45       1797  exact    every one of 1797 samples exactly once\n"
         "test       1-3     45       1797  exact    every one of 1797 samples exactly once\n");
-    assert_rendered(&audit, "\nproved: 7 epochs fed every sample exactly once\n");
+    assert_rendered(&audit, "\nproved: 7 epochs consumed every sample exactly once\n");
 }
 
 static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
@@ -125,9 +126,9 @@ static void a_job_that_went_on_says_whose_the_steps_before_are(void **state)
     assert_rendered(&audit,
         "overlap\nThe steps before are of the job from whose checkpoint it went on.\n65 of");
     later.first = 3; /* and of all others something is known */
-    assert_rendered(&audit, "\nproved: 1 epoch fed every sample exactly once");
+    assert_rendered(&audit, "\nproved: 1 epoch consumed every sample exactly once");
     audit.steps_proved--;
-    assert_rendered(&audit, "nothing is known of the other 1 step\n");
+    assert_rendered(&audit, "the other 1 step cannot be proved\n");
     audit.steps_proved++;
     audit.more = true;
     assert_rendered(&audit, "\npartly proved: ");

@@ -47,13 +47,13 @@ static int close_stub(void **state)
 static void an_audit_has_a_status(void **state)
 {
     (void)state;
-    assert_verify("1", NULL, 0, "proved: 3 epochs fed every sample exactly once", "");
+    assert_verify("1", NULL, 0, "proved: 3 epochs consumed every sample exactly once", "");
     assert_verify("1", NULL, 0,
         "states verified at 2 positions, the newest step 30 with digest 0000000000000003\n", "");
     assert_verify("70", NULL, 1, "not as it should be: 1 epoch differs", "");
     assert_verify("74", NULL, 3, "nothing could be proved", "");
     assert_verify("78", NULL, 4, "The coordinator is of an older version", "");
-    assert_verify("82", NULL, 4, "partly proved: 9 epochs fed every sample exactly once", "");
+    assert_verify("82", NULL, 4, "partly proved: 9 epochs consumed every sample exactly once", "");
     assert_verify("84", NULL, 3, "", "cadre verify: job 84 began again at a checkpoint each time");
     assert_verify("404", NULL, 3, "", "cadre verify: there is no job 404");
 }
@@ -69,7 +69,7 @@ static void a_comparison_has_a_status(void **state)
     assert_verify("1", "70", 1,
         "the same samples before: 1 epoch, the steps 0 to 10\n"
         "before: states equal at 1 position that both verified, the newest step 10\n"
-        "differs: in epoch 2 of train, the steps 10 to 20, job 1 was fed 1000 samples and job 70 "
+        "differs: in epoch 2 of train, the steps 10 to 20, job 1 consumed 1000 samples and job 70 "
         "others, also 1000\n",
         "");
     assert_verify("1", "74", 3, "nothing in common: ", "");

@@ -81,8 +81,7 @@ static void gpus_of_workers_are_a_column(void **state)
         "long    ready    0/8     0     0 B  8 GPUs                          60 s ago  v        h\n"
         "some: 1 of 3 GPUs not used: no driver? is bound to it\n"
         "none: 2 of 2 GPUs not used: no driver\n"
-        "shared: 4 slots share 1 GPU: tasks that run there at one time get in each other's way, "
-        "and "
+        "shared: 4 slots share 1 GPU: tasks that run there at one time compete for it, and "
         "exchange data through the host\n");
 }
 
@@ -207,8 +206,8 @@ static void certificates_are_a_column_where_there_are_any(void **state)
         "hour    away     0/1     0     0 B  -     60 s ago       1 hour  v        h\n"
         "over    away     0/1     0     0 B  -     60 s ago      expired  v        h\n"
         "TLS certificates (or their CA) that expire soon: over has expired, hour in 1 hour, hours "
-        "in 48 hours, and 2 more: `cadre pki issue` into the folders where they are; workers take "
-        "new ones up without a restart\n");
+        "in 48 hours, and 2 more: `cadre pki issue` into their folders; workers load new ones "
+        "without a restart\n");
     char *text = text_of(print_well_certified);
     assert_non_null(strstr(text, "  TLS ends 30 days\n"));
     assert_null(strstr(text, "soon"));

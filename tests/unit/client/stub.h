@@ -32,7 +32,7 @@
 #define JOB_SHORT       77 /* ended with less committed than a generation began with */
 #define JOB_MORE        78 /* more than an old coordinator tells */
 #define JOB_SURPLUS     79 /* epochs of more steps than are committed */
-#define JOB_FILES       81 /* by files: all of them, some dropped, not to the end, one fed twice */
+#define JOB_FILES       81 /* by files: all, some dropped, not to the end, one consumed twice */
 #define JOB_PAGED       82 /* pages, while it goes on */
 #define JOB_PAGED_AGAIN 83 /* the same; it begins again at a checkpoint once, ... */
 #define JOB_PAGED_NEVER 84 /* ... or always */

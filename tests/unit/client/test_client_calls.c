@@ -234,7 +234,7 @@ static void what_is_not_wanted_may_be_left_out(void **state)
     assert_int_equal(cadre_client_version(world->client, NULL, NULL), CADRE_OK);
     assert_int_equal(
         cadre_client_watch(world->client, 1, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
-    assert_says("cadre_client_watch: there is no function to tell");
+    assert_says("cadre_client_watch: the callback is NULL");
     assert_int_equal(
         cadre_client_logs(world->client, 1, NULL, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);
     assert_int_equal(cadre_client_drain(world->client, NULL, NULL, NULL), CADRE_INVALID_ARGUMENT);

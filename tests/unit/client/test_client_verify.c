@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The judge of a proof: what is exact is called exact, a sample fed twice is found, and what nobody
- * can know is not claimed. */
+ * The judge of a proof: what is exact is called exact, a sample consumed twice is found, and what
+ * nobody can know is not claimed. */
 #include "stub.h"
 
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static void a_sample_consumed_twice_is_found(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_TWICE);
     assert_epoch(proof, 0, CADRE_VERDICT_EXACT, "");
-    assert_epoch(proof, 1, CADRE_VERDICT_DIFFERS, "some were left out, fed twice or replaced");
+    assert_epoch(proof, 1, CADRE_VERDICT_DIFFERS, "some were left out, consumed twice or replaced");
     assert_epoch(proof, 2, CADRE_VERDICT_EXACT, "");
     assert_int_equal(proof->differing, 1);
     assert_int_equal(proof->steps_proved, 20);
@@ -130,7 +130,7 @@ static void a_sample_consumed_twice_is_found(void **state)
 static void the_right_ids_of_a_wrong_epoch_prove_nothing(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_OTHER_EPOCH);
-    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "is not known beforehand");
     assert_int_equal(proof->exact, 2);
 }
 
@@ -138,10 +138,10 @@ static void as_defined_is_less_than_exact(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_PARTLY);
     assert_epoch(proof, 0, CADRE_VERDICT_AS_DEFINED,
-        "fed exactly the 960 samples that the dataset defines, of 1000 in its source");
+        "consumed exactly the 960 samples that the dataset defines, of 1000 in its source");
     assert_epoch(proof, 1, CADRE_VERDICT_AS_DEFINED,
-        "the 4 of 10 steps that were done were fed exactly the 400 samples");
-    assert_epoch(proof, 2, CADRE_VERDICT_AS_DEFINED, "fed exactly the 1000 samples");
+        "the 4 of 10 steps that were done consumed exactly the 400 samples");
+    assert_epoch(proof, 2, CADRE_VERDICT_AS_DEFINED, "consumed exactly the 1000 samples");
     assert_int_equal(proof->as_defined, 3);
     assert_int_equal(proof->steps_proved, 24);
 }
@@ -150,7 +150,7 @@ static void what_is_unknown_is_not_claimed(void **state)
 {
     const cadre_verification *proof = verify(*state, JOB_UNKNOWN);
     assert_epoch(proof, 0, CADRE_VERDICT_NOT_PROVABLE, "every task reads this dataset for itself");
-    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "cannot tell beforehand");
+    assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "is not known beforehand");
     assert_epoch(proof, 2, CADRE_VERDICT_NOT_PROVABLE, "take no samples");
     assert_epoch(proof, 3, CADRE_VERDICT_NOT_PROVABLE, "no step of it was committed");
     assert_int_equal(proof->not_provable, 4);
@@ -165,7 +165,7 @@ static void by_files_the_table_says_what_is_whole(void **state)
     assert_epoch(proof, 0, CADRE_VERDICT_EXACT, "every one of 900 samples of its files exactly");
     assert_epoch(proof, 1, CADRE_VERDICT_NOT_PROVABLE, "the pipeline drops them");
     assert_epoch(proof, 2, CADRE_VERDICT_AS_DEFINED, "there is more in the files");
-    assert_epoch(proof, 3, CADRE_VERDICT_DIFFERS, "fed twice");
+    assert_epoch(proof, 3, CADRE_VERDICT_DIFFERS, "consumed twice");
     assert_int_equal(proof->steps_proved, 20);
 }
 

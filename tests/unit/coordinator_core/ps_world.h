@@ -103,9 +103,12 @@ void ps_world_step(struct ps_world *world, struct core_event event);
 
 /* What daemon `w` says, or what it passes on for a task; lost without a link. */
 void ps_world_up(struct ps_world *world, uint32_t w, const struct agent_up *message);
+/* A message of a task, which its daemon relays. */
 void ps_world_relay(
     struct ps_world *world, const struct attempt *attempt, const struct task_up *message);
+/* The task's hello, relayed. */
 void ps_world_hello(struct ps_world *world, const struct attempt *attempt);
+/* The task's exit, or that it was collected; from its daemon. */
 void ps_world_end(struct ps_world *world, const struct attempt *attempt, bool collected);
 
 #endif

@@ -46,24 +46,34 @@ enum task_event {
     COLLECTED
 };
 
+/* Allocates the core and its watch, and starts it. */
 void stage_open(struct stage *stage);
-/* From the beginning. */
+/* Starts the core again, empty. */
 void stage_init(struct stage *stage);
+/* Frees them. */
 void stage_close(struct stage *stage);
 
-/* All is again as it was when it was kept last; not after stage_close. */
+/* Keeps the whole state for stage_return(). */
 void stage_keep(struct stage *stage);
+/* Returns to the state of the last stage_keep(). */
 void stage_return(struct stage *stage);
 
+/* One event, checked by the watch. */
 void stage_step(struct stage *stage, struct core_event event);
+/* A message of an agent. */
 void stage_up(struct stage *stage, uint64_t link, const struct agent_up *message);
+/* Time passes, with ticks. */
 void stage_pass_time(struct stage *stage, uint64_t us);
 /* On a new stream, as the same daemon unless its boot nonce was changed. */
 void stage_hello(struct stage *stage, uint32_t w, uint32_t slots, const struct task_ref *tasks,
     size_t task_count);
+/* The stream of worker `w` ends. */
 void stage_link_down(struct stage *stage, uint32_t w);
+/* A client submits a job. */
 void stage_submit(struct stage *stage, const struct core_job_spec *spec);
+/* A client cancels the job. */
 void stage_cancel(struct stage *stage, uint64_t job);
+/* A client drains the worker. */
 void stage_drain(struct stage *stage, const char *worker);
 /* What the task's worker says about it; nothing when the task is not placed or its worker is away.
  */

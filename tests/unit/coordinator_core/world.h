@@ -65,6 +65,7 @@ struct world {
 
 /* One event, and all that follows of it. */
 void world_step(struct world *world, struct core_event event);
+/* A message of an agent. */
 void world_up(struct world *world, uint32_t worker, const struct agent_up *message);
 /* A record, into what the store has. */
 void world_keep(struct world *world, const struct core_record *record);
@@ -73,9 +74,13 @@ void world_receive(struct world *world, const struct core_action *action);
 
 /* One thing that the task, or its daemon for it, does next. */
 void process_act(struct world *world, struct process *process);
+/* The task's hello. */
 void process_send_hello(struct world *world, const struct process *process);
+/* The task's report, if it is frozen. */
 void process_send_report(struct world *world, const struct process *process);
+/* The task's join. */
 void process_send_join(struct world *world, const struct process *process);
+/* The process exits with this code or signal. */
 void process_exits(struct process *process, int32_t code, int32_t signal);
 
 #endif

@@ -113,20 +113,20 @@ static void a_worker_names_only_what_it_has(void **state)
     stand.started_us = 0; /* all came after it */
     assert_ok(refresh_references(&stand, &error), &error);
     assert_error(
-        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
+        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not upload");
     worker_contents_note(&stand, "v", &manifest);
     assert_error(
-        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
+        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not upload");
     worker_contents_note(&stand, "w", &manifest);
     worker_contents_note(&stand, "w", &mine);
     assert_error(
-        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
+        check_names("w", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not upload");
     worker_contents_note(&stand, "of all jobs", &manifest);
     worker_contents_note(&stand, "of all jobs", &mine);
     assert_ok(check_names("of all jobs", &checkpoint, &error), &error);
     stand.started_us = clock_wall_us(); /* what was brought before is not known */
     assert_error(
-        check_names("x", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not bring");
+        check_names("x", &checkpoint, &error), CADRE_PERMISSION_DENIED, &error, "did not upload");
     forget_job(&engine, 1);
     assert_ok(refresh_references(&stand, &error), &error);
     put_content(&stand, "program");

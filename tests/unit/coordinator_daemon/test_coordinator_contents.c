@@ -450,7 +450,7 @@ static void assert_needed_are_here(void)
 static void no_failure_removes_what_is_needed(void **state)
 {
     (void)state;
-    static const char *const areas[] = {"needs.", "file."};
+    static const char *const areas[] = {"references.", "file."};
     for (size_t area = 0; area < CADRE_COUNT_OF(areas); area++) {
         for (uint64_t nth = 1;; nth++) {
             struct cadre_error error = {0};

@@ -15,7 +15,7 @@ fail_with_log() {
     fail "$1"
 }
 
-say() {
+report() {
     printf '      %s\n' "$1"
 }
 
@@ -38,7 +38,7 @@ seconds_since() {
 }
 
 done_in() {
-    say "$1 ($(seconds_since "$step_ms"))"
+    report "$1 ($(seconds_since "$step_ms"))"
 }
 
 # A descriptor on which nothing ever comes, to wait a moment on.

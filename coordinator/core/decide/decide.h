@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How jobs end. */
-#ifndef CADRE_COORDINATOR_CORE_DECIDE_ENDING_H
-#define CADRE_COORDINATOR_CORE_DECIDE_ENDING_H
+ * What turn/turn.c decides of one job, but for its generations. */
+#ifndef CADRE_COORDINATOR_CORE_DECIDE_DECIDE_H
+#define CADRE_COORDINATOR_CORE_DECIDE_DECIDE_H
 
 #include "coordinator/core/state/state.h"
+
+/* ---- control.c ---- */
+
+/* Sets or lifts a halt, as the facts require. */
+void control_decide(struct core *core, struct job *job);
+
+/* ---- publish.c ---- */
+
+/* Publishes the part if all members have applied its position and it is verified. */
+void publish_decide(struct core *core, struct job *job);
+
+/* ---- ps_job_decide.c ---- */
+
+/* Arms or clears the waits of a ps job, and ends its tasks when the chief is done. */
+void ps_job_decide(struct core *core, struct job *job);
+
+/* ---- ending.c ---- */
 
 /* The job has an outcome: its members freeze and all its tasks are stopped. */
 void ending_stop(struct core *core, struct job *job);
