@@ -149,12 +149,12 @@ static cadre_status check_match(
     }
     if (match >= CADRE_RESTORED_EXISTING && result->missing_count > 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "%s holds no value of %s; where that is meant, ask for CADRE_RESTORED_PARTIAL",
+            "%s holds no value of %s; where that is intended, use CADRE_RESTORED_PARTIAL",
             result->path, list_text(result->missing, result->missing_count, names));
     }
     if (match >= CADRE_RESTORED_CONSUMED && result->unused_count > 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "nothing of the program took %s from %s; where that is meant, ask for "
+            "nothing of the program took %s from %s; where that is intended, use "
             "CADRE_RESTORED_EXISTING",
             list_text(result->unused, result->unused_count, names), result->path);
     }
