@@ -17,7 +17,7 @@ void disband(struct core *core, struct job *job, enum dismissal why)
     if (job->phase != PHASE_JOIN) {
         phase_move(job, PHASE_JOIN);
     }
-    job->restart_all = job->generation.number > 0;
+    job->restart_all = job->generation.number > 0; /* Rule 29: all processes are started again. */
     ps_job_restart(core, job);
     deadlines_clear(core, job);
     halt_drop(job);

@@ -160,7 +160,8 @@ void plan_make(struct core *core, struct job *job, const struct plan_choice *cho
         job->generation.nonce = prng_next(&core->prng);
     } while (job->generation.nonce == 0);
     job->resume = choice->resume;
-    /* Rules 3 and 15: the plan cuts the ledger at `resume`, and sets pending controls again. */
+    /* Section 1.3: the plan truncates the ledger at `resume`. Rule 15: it sets pending controls
+     * again in the same transaction. */
     preempt_plan(core, job);
     job->source = choice->source == NONE ? SOURCE_NONE : job_task(core, job, choice->source)->rank;
     CADRE_ASSERT((job->source == SOURCE_NONE) == choice->first);

@@ -17,8 +17,8 @@ void publish_decide(struct core *core, struct job *job)
     uint64_t applied = done ? job->finished_position : job->applied.least;
     if (job->phase == PHASE_RUN && job->finished > 0 && job->finished + 1 >= job->roster &&
         !job_task(core, job, core->members[job->first])->finished) {
-        /* All but the chief, which waits for this, have finished; an exited one counts in its
-         * worker's arrivals with its last position, which may be lower. */
+        /* All but the chief, which waits for this, have finished. One that exited since holds
+         * back the arrivals of its worker. */
         runs = true;
         applied = job->finished_position;
     }

@@ -111,7 +111,7 @@ void arrival_handle(struct core *core, uint32_t worker, const struct agent_arriv
         return;
     }
     uint64_t applied_before = job->applied.least;
-    if (arrived->up_to >= job->resume) { /* else it only carries what one of them wants */
+    if (arrived->up_to >= job->resume) { /* else it only carries a step that is waited for */
         job->unarrived -= !task_group->arrived;
         task_group->arrived = true;
     }

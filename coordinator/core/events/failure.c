@@ -176,7 +176,7 @@ static void exited_member(struct core *core, struct job *job, uint32_t slot,
     bool froze = job->phase == PHASE_REGROUP && task->reported;
     CADRE_ASSERT(task->rank != NONE);
     CADRE_ASSERT(job->phase == PHASE_RUN || job->phase == PHASE_REGROUP);
-    if (clean && !drained && task->finished && job->phase == PHASE_RUN) {
+    if (clean && !drained && task->finished && job->phase == PHASE_RUN) { /* Rule 17. */
         member_followed(job, death); /* before bye: no failure if the others finish too */
         return;
     }

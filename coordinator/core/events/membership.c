@@ -212,7 +212,7 @@ void member_hello(struct core *core, struct link_id link, const struct agent_hel
         stream_refuse(core, link, CADRE_ALREADY_EXISTS, sentence);
         return;
     }
-    if (worker != NONE) {
+    if (worker != NONE) { /* Rule 7: another incarnation of the daemon. */
         worker_lose(core, worker, "which was started again");
     }
     if (core->workers_free.count == 0) {

@@ -54,7 +54,7 @@ static void report_finished(
         barrier_raise(core, job, report->position);
     }
     if (job->roster == 1 && job->wanted > report->position) {
-        /* The step that it began has failed, and no other task wants it. */
+        /* The step that it began has failed, and no other task waits for it. */
         job->wanted = report->position;
     }
     if (job->finished == 0) {
@@ -109,15 +109,15 @@ static void report_failed(
     bool is_ps_task = task_is_ps_task(job_task(core, job, slot));
     char sentence[LIMIT_TEXT_BYTES];
     struct text text = text_begin(sentence, sizeof(sentence));
-    bool says = report->text != NULL && report->text[0] != '\0';
+    bool has_text = report->text != NULL && report->text[0] != '\0';
     CADRE_ASSERT(report->reason == REPORT_FAILED);
     task_name(core, job, slot, &text);
     text_add(&text, is_ps_task ? " failed" : " failed in step ");
     if (!is_ps_task) {
         text_add_u64(&text, report->position);
     }
-    text_add(&text, says ? ": " : "");
-    text_add(&text, says ? report->text : "");
+    text_add(&text, has_text ? ": " : "");
+    text_add(&text, has_text ? report->text : "");
     job_fail(core, job, report->code == CADRE_OK ? CADRE_INTERNAL : report->code, 1, sentence);
 }
 

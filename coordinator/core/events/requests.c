@@ -119,7 +119,7 @@ void checkpoint_now(struct core *core, const struct core_checkpoint_now *asked)
             asked->job, 0, sentence);
         return;
     }
-    if (job->phase == PHASE_RUN && job->unconfirmed == 0) {
+    if (job->phase == PHASE_RUN && job->unconfirmed == 0) { /* Rule 4. */
         job->checkpoint_asked |= job->checkpoint_at == POSITION_NONE;
         preempt_control(core, job);
     }

@@ -134,7 +134,7 @@ void task_relayed(struct core *core, uint32_t worker, const struct agent_relay_u
     if (task->state == TASK_EXITED) {
         return; /* its last messages came after its exit */
     }
-    if (task->dismissed != DISMISSED_NOT) {
+    if (task->dismissed != DISMISSED_NOT) { /* Rule 7. */
         resend_to_dismissed(core, job, slot, relay_up->up.type);
         return;
     }

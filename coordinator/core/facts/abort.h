@@ -9,7 +9,7 @@
 
 /* Why the generation ends: the text of abort. */
 void abort_set_reason(struct job *job, const char *sentence, bool guess);
-/* A report does not count any more: asks again. */
+/* A report does not count any more: the member is to report again. */
 void abort_ask_again(struct core *core, struct job *job);
 /* The generation lacks a member: the others freeze and report. `guess`: the sentence says what was
  * noticed, not what happened. */

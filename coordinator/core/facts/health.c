@@ -119,6 +119,7 @@ static void hang_reported(
 void health_stall(struct core *core, struct job *job, uint32_t slot, const struct task_stall *stall)
 {
     struct task *task = job_task(core, job, slot);
+    /* Rule 13. */
     if (job->phase != PHASE_RUN || job->outcome != 0 || task->rank == NONE ||
         !generation_equal(stall->generation, job->generation) || stall->slot >= job->tasks) {
         return;
@@ -192,7 +193,7 @@ static uint32_t holds_release(const struct core *core, const struct job *job)
 }
 
 /* A member that reports no wait, in a released step where others wait in a collective of their GPUs
- * and cannot tell for which task. */
+ * so that it is not known for which task. */
 static uint32_t holds_step(const struct core *core, const struct job *job)
 {
     uint32_t found = NONE;

@@ -13,7 +13,7 @@ void preempt_note(struct job *job);
 void preempt_ends_by(struct core *core, struct job *job, uint64_t due_us);
 /* Ends its tasks without saving. `why` may be "". */
 void preempt_unsaved(struct core *core, struct job *job, const char *why);
-/* A task reports that its machine is taken away, or asks for a checkpoint. */
+/* A task reports that its machine is taken away, or requests a checkpoint. */
 void preempt_notice(
     struct core *core, struct job *job, uint32_t slot, const struct task_preempt *notice);
 /* The job cannot go on without a worker that drains. */

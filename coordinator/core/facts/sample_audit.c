@@ -178,6 +178,7 @@ void sample_audit_record(struct core *core, struct job *job, bool all, uint64_t 
  * report the sums without it. After a restart from a checkpoint nothing is known. */
 void sample_audit_cut(struct job *job)
 {
+    /* Section 1.3: the plan truncates the ledger at its first position. */
     if (job->restarted) {
         memset(job->streams, 0, sizeof(job->streams));
     }

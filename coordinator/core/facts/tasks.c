@@ -161,7 +161,7 @@ void task_report_again(struct job *job, struct task *task)
 
 /* Rule 9: dirty is never a source. Members of a generation are one step apart at most, so a member
  * that was to receive its first position, and did not, is one before it with all of its state. No
- * member is behind a published checkpoint: a report that says so has no state that counts. */
+ * member is behind a published checkpoint: such a report counts as without a state. */
 bool task_holds_state(const struct job *job, const struct task *task)
 {
     return task->clean && task->position + 1 >= job->resume &&

@@ -38,7 +38,7 @@ static void text_timeline_position(struct text *text, const struct core *core,
     }
 }
 
-/* Two claims for the same position: the job fails with both. */
+/* Rule 25: one position is one step of one epoch. Two claims for it fail the job. */
 static void timeline_conflict(struct core *core, struct job *job,
     const struct step_range *step_range, uint32_t other, uint32_t task_group,
     const struct cursor *cursor, uint64_t position)
@@ -72,8 +72,8 @@ static struct step_range *timeline_insert(
     return &job->step_ranges[at];
 }
 
-/* Rule 23: an epoch's length is recorded as soon as a task that knows it has begun the epoch. Steps
- * without a batch (stream 0) have no data that could end. */
+/* Rule 23: an epoch's length is recorded as soon as a task with that length has begun the epoch.
+ * Steps without a batch (stream 0) have no data that could end. */
 static void timeline_end(struct core *core, struct job *job, const struct cursor *cursor)
 {
     struct ended *ended = &job->ends[cursor->stream % ENDS_MAX];

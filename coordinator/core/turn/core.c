@@ -159,7 +159,7 @@ static void agent_up(struct core *core, struct link_id link, const struct agent_
     }
     uint32_t worker = worker_by_link(core, link);
     if (worker == NONE) {
-        return; /* refused, or lost meanwhile: the engine is ending this stream */
+        return; /* Rule 12: refused, or lost meanwhile; the engine is ending this stream */
     }
     worker_seen(core, worker);
     switch (up->type) {

@@ -27,7 +27,7 @@ static const char *barrier_holds(const struct job *job)
     HOLDS(!runs || job->arrived.least <= job->released + LIMIT_WINDOW_STEPS,
         "the window is too wide");
     HOLDS(job->wanted <= job->released + 1, "a step is wanted that is out of reach");
-    /* A program that was stopped has not finished: it may want more steps. */
+    /* A program that was stopped has not finished: it may have more steps. */
     HOLDS(job->finished == 0 || job->wanted <= job->finished_position || job->outcome != 0 ||
               job->preempt == PREEMPT_SAVED,
         "a program waits for a step that another has finished without");

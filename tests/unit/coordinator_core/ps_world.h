@@ -78,13 +78,13 @@ struct ps_world {
     enum job_state end;
     unsigned restarts; /* of the coordinator */
     unsigned notified;
-    unsigned taken_over; /* lives of servers that found their memory */
+    unsigned taken_over; /* incarnations of servers that found their memory */
     struct ps_server servers[INCARNATIONS];
     struct ps_answered answered[TASKS];
     uint64_t memory_last;
     unsigned answers;
     unsigned promoted; /* copies that were taken */
-    unsigned empty;    /* lives that found neither */
+    unsigned empty;    /* incarnations that found neither */
 };
 
 static const struct job_id job = {1};
@@ -101,7 +101,7 @@ void attempt_end(struct attempt *attempt, int32_t code, int32_t signal);
 /* The core takes the event; its actions are stored, then received, until it has nothing to do. */
 void ps_world_step(struct ps_world *world, struct core_event event);
 
-/* What daemon `w` says, or what it passes on for a task; lost without a link. */
+/* A message of daemon `w`, or one that it relays for a task; lost without a link. */
 void ps_world_up(struct ps_world *world, uint32_t w, const struct agent_up *message);
 /* A message of a task, which its daemon relays. */
 void ps_world_relay(

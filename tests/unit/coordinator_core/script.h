@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A coordinator's core on a stage: short functions that feed it one event each, and a transcript of
- * what it said, so that a test reads like the protocol. After every step the whole core's
+ * its actions, so that a test reads like the protocol. After every step the whole core's
  * invariants are checked. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_SCRIPT_H
 #define CADRE_TESTS_COORDINATOR_CORE_SCRIPT_H
@@ -11,7 +11,7 @@
 #define SECOND UINT64_C(1000000)
 
 struct script {
-    uint32_t gpus; /* of each worker that says hello from now on */
+    uint32_t gpus; /* of each worker that joins from now on */
     void *memory;
     struct core *core;
     uint64_t now_us;
@@ -30,20 +30,20 @@ struct script *script_open(const struct core_limits *limits);
 /* Frees the script; the transcript may be unread. */
 void script_close(struct script *s);
 
-/* Fails the test when what was said since the last call differs; every line ends with a newline. */
+/* Fails the test when the transcript since the last call differs; each row ends with a newline. */
 #define expect_output(s, expected) script_expect((s), (expected), __FILE__, __LINE__)
 /* What expect_output() calls. */
 void script_expect(struct script *s, const char *expected, const char *file, int line);
 /* Adds an action to the transcript. */
 void script_show(struct script *s, const struct core_action *action);
-/* Forgets what was said. */
+/* Empties the transcript. */
 void script_skip(struct script *s);
 
 /* The core takes the event, and ticks until nothing is left over. */
 void step(struct script *s, const struct core_event *event);
 /* What is left over is not done yet. */
 void step_once(struct script *s, const struct core_event *event);
-/* Time passes; ticks as the core asks for them. */
+/* Time passes; with a tick at each core_wake_us(). */
 void wait_us(struct script *s, uint64_t for_us);
 /* A client submits a job of so many tasks, all of which it needs. */
 void submit(struct script *s, uint64_t call, uint32_t tasks, int32_t priority);
@@ -88,7 +88,7 @@ void relay_up(
 void finished(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
 /* A report: the member lost its peers. */
 void peer_error(struct script *s, uint64_t link, uint64_t job, uint32_t slot, uint64_t position);
-/* Of the job's generation, whatever it says. */
+/* A report, sent as of the job's generation. */
 void report(
     struct script *s, uint64_t link, uint64_t job, uint32_t slot, const struct task_report *report);
 /* After an abort, or a halt: clean, and the program has begun the step of this stream. */
@@ -146,8 +146,8 @@ uint64_t link_of(const struct script *s, uint32_t slot);
 
 /* Two workers "a" (link 1) and "b" (link 2) with one slot each, job 1 with two tasks, as far as
  * named; the transcript is empty afterwards. */
-struct script *stage_started(void); /* placed, start was said */
-struct script *stage_joined(void);  /* both said hello, the plan was said */
+struct script *stage_started(void); /* placed, start was sent */
+struct script *stage_joined(void);  /* both said hello, the plan was sent */
 struct script *stage_released(uint64_t up_to);
 /* So many workers "a", "b" ... with one slot each, and job 1 with a task on each as far as it wants
  * them: planned, and released. */

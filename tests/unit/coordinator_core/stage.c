@@ -208,7 +208,7 @@ static struct task_report report_of(const struct stage *stage, const struct core
         .text = "x"};
 }
 
-/* What the task's worker says about it; nothing when the task is not placed or its worker is away.
+/* A message of the task's worker about it; none when the task is not placed or its worker is away.
  */
 void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum task_event what)
 {

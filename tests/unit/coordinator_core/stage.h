@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One core with its watch, and what a careless cluster of WORKERS workers might say to it. */
+ * One core with its watch, and what a faulty cluster of WORKERS workers might send. */
 #ifndef CADRE_TESTS_COORDINATOR_CORE_STAGE_H
 #define CADRE_TESTS_COORDINATOR_CORE_STAGE_H
 
@@ -8,7 +8,7 @@
 #define SECOND  UINT64_C(1000000)
 #define WORKERS 3
 
-/* One core with its watch and what a careless cluster might say to it. */
+/* One core with its watch and what a faulty cluster might send. */
 struct stage {
     void *memory;
     struct core *core;
@@ -34,7 +34,7 @@ enum task_event {
     HELLO,
     FINISHED,
     WANTS,
-    FREEZES, /* halted when that is asked for, else as after an abort */
+    FREEZES, /* halted when a halt is pending, else as after an abort */
     DIRTY,
     PEER_ERROR,
     DIVERGES,
@@ -75,7 +75,7 @@ void stage_submit(struct stage *stage, const struct core_job_spec *spec);
 void stage_cancel(struct stage *stage, uint64_t job);
 /* A client drains the worker. */
 void stage_drain(struct stage *stage, const char *worker);
-/* What the task's worker says about it; nothing when the task is not placed or its worker is away.
+/* A message of the task's worker about it; none when the task is not placed or its worker is away.
  */
 void stage_task_event(struct stage *stage, uint64_t job, uint32_t slot, enum task_event what);
 /* The i-th worker of the job arrives `ahead` beyond the release. */

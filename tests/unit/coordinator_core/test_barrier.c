@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The step barrier and the line of positions: who holds a release back, and whose claims do not fit
+ * The step barrier and the timeline: which task holds a release back, and which claims do not fit
  * together. */
 #include <string.h>
 

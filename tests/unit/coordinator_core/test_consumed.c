@@ -224,7 +224,7 @@ static void parts_of_an_older_plan_are_dropped(void **state)
     frozen(s, 3, 1, 2, 2, 1);
     expect_output(s, "record! job 1: plan g2 from 3 of 0 2, source rank 0\n"
                      "tell job 1: plan g2\n");
-    /* The chief says it again in the new one; it waits until all have the state. */
+    /* The chief sends it again in the new one; it waits until all have the state. */
     part(s, 1, 1, 0, 3, "checkpoint-3.json");
     expect_output(s, "");
     arrived(s, 1, 1, 1, 4, 3);

@@ -32,7 +32,7 @@ static void a_job_grows_by_a_halt(void **state)
     expect_output(s, "tell task 1/2#3 on link 3: warm\n");
     arrived(s, 1, 1, 1, 6, 4);
     joins(s, 3, 1, 2, 1);
-    /* S is the watermark (rule 3); it is durable before it is said. */
+    /* S is the watermark (rule 3); it is durable before it is sent. */
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
                      "tell job 1: release g1 to 4, halt\n");
     arrived(s, 2, 1, 1, 6, 4);
@@ -55,7 +55,7 @@ static void a_halt_is_lifted_when_another_stream_comes(void **state)
     joins(s, 3, 1, 2, 1);
     expect_output(s, "record! job 1: halt at 4 of stream 1\n"
                      "tell job 1: release g1 to 4, halt\n");
-    /* The epoch ends there, and an evaluation begins: it is to be done by those who are here. */
+    /* The epoch ends there, and an evaluation begins: the members take its steps. */
     struct cursor evaluation = {.stream = 2, .first = 4, .begin = 4};
     arrived_at(s, 2, 1, 1, 6, 4, evaluation);
     expect_output(s, "record! job 1: no halt\n"
@@ -365,7 +365,7 @@ static void a_worker_that_comes_back_stays(void **state)
     script_close(s);
 }
 
-/* One that has nothing whole, or that stands there for another reason than this step, cannot go on
+/* One that has nothing whole, or that is there for another reason than this step, cannot go on
  * in the generation that the halt is for. */
 static void only_who_can_go_on_meets_a_halt(void **state)
 {
@@ -411,7 +411,7 @@ static void no_task_halts_for_one_who_comes_at_the_end(void **state)
     struct script *s = stage_joining();
     finished(s, 1, 1, 0, 4);
     joins(s, 3, 1, 2, 1);
-    expect_output(s, ""); /* who is done will not come to the halt */
+    expect_output(s, ""); /* a finished member does not reach the halt */
     finished(s, 2, 1, 1, 4);
     expect_output(s,
         "record! job 1: done at 4\n"
@@ -421,8 +421,8 @@ static void no_task_halts_for_one_who_comes_at_the_end(void **state)
     script_close(s);
 }
 
-/* A halt is set when the watermark is known: a hello that tells of more is wrong, and is not taken.
- * What a task then says to have applied beyond the halt fails the job. */
+/* A halt is set when the watermark is known: a hello with a higher one is wrong, and dropped.
+ * An arrival that applied steps beyond the halt fails the job. */
 static void nothing_is_released_beyond_a_halt(void **state)
 {
     (void)state;

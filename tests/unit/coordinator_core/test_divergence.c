@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Replicas at one position that do not hold the same state: who finds it, who is named, and that
+ * Replicas at one position with different states: which task finds it, which is named, and that
  * all begin again, once; what comes again is the program's fault. */
 #include <string.h>
 
@@ -52,7 +52,7 @@ static void begin_again(struct script *s, uint64_t up_to)
 static const struct divergence at_6 = {
     .position = 6, .verified = 4, .culprits = {1}, .culprit_count = 1};
 
-/* The others lost their peers; all say where they stand. */
+/* The others lost their peers; all report. */
 static void all_freeze(struct script *s, uint64_t position)
 {
     for (uint32_t slot = 0; slot < 3; slot++) {
@@ -90,7 +90,7 @@ static void all_begin_again_from_the_checkpoint(void **state)
     script_close(s);
 }
 
-/* Its collective failed for who noticed nothing. */
+/* Its collective failed on a member that had found nothing. */
 static void what_is_reported_after_lost_peers_counts(void **state)
 {
     (void)state;
@@ -288,7 +288,7 @@ static void what_differed_before_a_start_counts(void **state)
     script_close(s);
 }
 
-/* Members say to each coordinator what they found: that is the first time still. */
+/* Members report to each coordinator what they found: it counts once. */
 static void what_is_resent_is_the_same(void **state)
 {
     (void)state;
@@ -519,7 +519,7 @@ static void what_a_lost_task_gave_was_not_compared(void **state)
     (void)state;
     static const struct {
         uint64_t trusts;   /* 4 is verified; of the others' next arrivals some are on their way */
-        uint64_t position; /* of the one; the other one stands at 6 */
+        uint64_t position; /* of the one; the other one is at 6 */
         bool restarts;
     } cases[] = {{0, 6, false}, {5, 6, true}, {1, 6, true}, {7, 6, false}, {7, 5, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drains that a client asked for: over a start of the coordinator, at their limit, and when a task
+ * Drains of clients: over a start of the coordinator, at their limit, and when a task
  * does not come to the edge of a step. */
 #include "tests/unit/coordinator_core/script.h"
 
@@ -39,7 +39,7 @@ static void a_job_leaves_a_drained_worker_after_a_start(void **state)
     script_close(s);
 }
 
-/* As many as workers may join; who is drained already may be so again, of another reason. */
+/* As many as workers may join; a drained one may be drained again, for another reason. */
 static void drains_are_limited(void **state)
 {
     (void)state;

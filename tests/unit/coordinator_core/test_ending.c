@@ -176,7 +176,7 @@ static void a_peer_error_waits_for_the_culprit(void **state)
         "fault)\n"
         "stop job 1\n");
     script_close(s);
-    /* The one that noticed gives up, and its end overtakes that of the one that died. */
+    /* The one that noticed exits, and its end overtakes that of the one that died. */
     s = stage_released(4);
     peer_error(s, 1, 1, 0, 3);
     script_skip(s);

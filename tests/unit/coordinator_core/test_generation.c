@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From hello to plan, reports, checkpoint parts and bye; who comes late or back. */
+ * From hello to plan, reports, checkpoint parts and bye; tasks that come late or return. */
 #include <string.h>
 
 #include "tests/unit/coordinator_core/script.h"
@@ -94,7 +94,7 @@ static void a_hello_of_another_version_is_refused(void **state)
     script_close(s);
 }
 
-/* What a member knows: of the job's own generation, and no more than can be. */
+/* The watermark of a member: of the job's own generation, and no more than can be. */
 static struct task_up member_hello(const struct script *s)
 {
     return (struct task_up){.type = TASK_UP_HELLO,
@@ -129,7 +129,7 @@ static void a_watermark_that_cannot_be_is_not_taken(void **state)
     script_close(s);
 }
 
-/* Of a member that lost its peers the hello tells that already; one that stands at a halt goes on
+/* Of a member that lost its peers the hello shows that already; one at a halt goes on
  * by a plan. */
 static void a_hello_reports_lost_peers(void **state)
 {
@@ -233,7 +233,7 @@ static void all_finish_at_one_position(void **state)
     (void)state;
     struct script *s = stage_released(4);
     part(s, 1, 1, 0, 4, "checkpoint/4");
-    part(s, 1, 1, 0, 4, "checkpoint/4"); /* said twice */
+    part(s, 1, 1, 0, 4, "checkpoint/4"); /* sent twice */
     part(s, 2, 1, 1, 4, "checkpoint/4"); /* not the chief's */
     expect_output(s, "");
     arrived(s, 1, 1, 1, 4, 4);
@@ -289,7 +289,7 @@ static void finishing_at_different_positions_fails(void **state)
     script_close(s);
 }
 
-/* It stands inside of a step that others may have applied. */
+/* It is inside of a step that others may have applied. */
 static void no_task_finishes_inside_a_step(void **state)
 {
     (void)state;

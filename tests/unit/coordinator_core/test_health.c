@@ -40,7 +40,7 @@ static struct script *stage_stalled(void)
     }
     pass(s, 1);
     stalls(s, 1, 0, 2);
-    stalls(s, 3, 2, 1); /* who is waited for waits itself */
+    stalls(s, 3, 2, 1); /* the task that is waited for waits itself */
     script_skip(s);
     return s;
 }
@@ -66,7 +66,7 @@ static void a_slow_step_is_reported(void **state)
     script_close(s);
 }
 
-/* A task that takes no step tells the steps before a second or two after it was waited for: that
+/* The steps before a task's missing step arrive a second or two after it was waited for: that
  * ends no wait. */
 static void steps_that_are_reported_late_end_no_wait(void **state)
 {
@@ -170,7 +170,7 @@ static void a_replica_that_hangs_is_named(void **state)
 
 static const struct task_hang second_of_b = {.at = HANG_COLLECTIVE, .collective = 2, .replica = 3};
 
-/* The task that all wait for says which of its replicas it is, and another says so of itself. */
+/* The task that all wait for reports which of its replicas it is, and another reports itself. */
 static void a_task_whose_replica_hangs_is_replaced(void **state)
 {
     (void)state;
@@ -295,7 +295,7 @@ static void gpus_that_wait_for_one_another_are_reported(void **state)
     script_close(s);
 }
 
-/* Two are done. The chief says that it waits for its last checkpoint, or it says nothing. */
+/* Two have finished. The chief reports that it waits for its last checkpoint, or nothing. */
 static void the_last_checkpoint_may_take_long(void **state)
 {
     (void)state;

@@ -73,7 +73,7 @@ static void who_does_not_come_back_behind_the_others_is_lost(void **state)
     script_close(s);
 }
 
-/* Its host died, as far as anybody can know. */
+/* Its host died, as far as is known. */
 static void a_job_waits_no_longer_than_the_patience(void **state)
 {
     (void)state;
@@ -167,7 +167,7 @@ static void each_job_decides_for_itself(void **state)
     script_close(s);
 }
 
-/* Who reported lies half a step behind, and the one that may have the state is silent. */
+/* The one that reported has half a step applied, and the one that may have the state is silent. */
 static void the_last_that_may_have_the_state_is_waited_for(void **state)
 {
     (void)state;
@@ -313,7 +313,7 @@ static void who_is_away_carries_nothing(void **state)
     script_close(s);
 }
 
-/* Who joined and has not arrived has no state of the job yet; the silent one has. */
+/* A joiner that has not arrived has no state of the job yet; the silent one has. */
 static void a_joiner_carries_nothing_before_it_arrives(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a broken program or daemon may say: messages that are well formed, of the generation that
- * runs, from tasks that are there, and untrue. Whatever they say, the core's invariants and the
+ * What a faulty program or daemon may send: messages that are well formed, of the generation that
+ * runs, from tasks that are there, and untrue. Whatever they send, the core's invariants and the
  * rules of watch.h hold: it refuses what cannot be, or the job fails with a sentence. Half of the
  * runs begin as after a start of the coordinator, when no watermark is known yet. */
 #include <string.h>

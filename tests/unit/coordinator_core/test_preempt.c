@@ -107,7 +107,7 @@ static void it_ends_when_it_may_not_start_again(void **state)
     script_close(s);
 }
 
-/* The chief dies while it saves: the other saves where it stands, alone. */
+/* The chief dies while it saves: the other saves at its position, alone. */
 static void a_death_while_it_saves(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void a_checkpoint_on_request(void **state)
                      "tell job 1: release g1 to 4\n");
     assert_int_equal(job_view(s, 1).checkpoint_at, 5);
     notice(s, 1, 0, false, 0);
-    expect_output(s, ""); /* it is asked for already */
+    expect_output(s, ""); /* it is pending already */
     arrived(s, 1, 1, 1, 6, 4);
     arrived(s, 2, 1, 1, 6, 4);
     part(s, 1, 1, 0, 5, "checkpoint-5.json");

@@ -25,7 +25,7 @@ static void whose_copy_counts_is_recorded_and_reported(void **state)
     assert_int_equal(task_view(s, 3).backed.by, 5);
     sends_backed(s, 2, 4, 1, 5); /* the answer did not come */
     expect_output(s, "tell job 1 task 3 on link 2: members g1\n");
-    sends_backed(s, 2, 4, 2, 6); /* who is no server behind it */
+    sends_backed(s, 2, 4, 2, 6); /* it is not the server behind it */
     expect_output(s, "");
     sends_backed(s, 2, 4, 3, 0);
     expect_output(s, "record! job 1: task 3#4 backed by #0\n"
@@ -69,7 +69,7 @@ static void of_who_went_on_alone_nothing_is_taken(void **state)
     script_close(s);
 }
 
-/* The server behind it is lost: what it says then is not what it counts on. */
+/* The server behind it is lost: its message then does not count. */
 static void a_copy_that_is_gone_is_not_recorded(void **state)
 {
     (void)state;

@@ -314,7 +314,7 @@ static void ps_tasks_are_in_no_ledger(void **state)
             &(struct task_up){
                 .type = TASK_UP_STREAM, .stream = {.stream = 1, .name = "d", .samples = 4}});
     }
-    /* "a" has the chief, which has said so: the arrival is its own. */
+    /* "a" has the chief, which has arrived: the arrival is its own. */
     assert_int_equal(job_view(s, 1).state, JOB_RUNNING);
     assert_int_equal(job_view(s, 1).roster, 1);
     assert_int_equal(job_view(s, 1).generation.number, 1);

@@ -178,7 +178,7 @@ static void act(struct ps_world *world, struct attempt *attempt)
     }
 }
 
-/* Meanwhile: each of them changes what it holds, and looks for who is to have a copy. */
+/* Meanwhile: each of them changes what it holds, and chooses the server that is to have a copy. */
 static void servers_act(struct ps_world *world)
 {
     for (size_t i = 0; i < 8 * ATTEMPTS; i++) {
@@ -247,7 +247,7 @@ static bool all_here(const struct ps_world *world)
     return true;
 }
 
-/* Everybody knows what is true. */
+/* All tasks have the current members. */
 static void check_quiet(struct ps_world *world)
 {
     for (uint32_t slot = 0; slot < TASKS; slot++) {

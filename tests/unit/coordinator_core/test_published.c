@@ -52,7 +52,7 @@ static void all_receive_what_one_has_received(void **state)
     peer_error(s, 1, 1, 0, 4);
     peer_error(s, 5, 1, 1, 4);
     assert_int_equal(job_view(s, 1).generation.number, 2);
-    assert_reported(s, 4); /* who survives may wait there yet */
+    assert_reported(s, 4); /* a survivor may still wait there */
     script_close(s);
 }
 
@@ -103,7 +103,7 @@ static struct script *stage_restored(
     return s;
 }
 
-/* With the generation, so that a start of the coordinator knows whether it is of its line. */
+/* With the generation, so that a restarted coordinator can check that it is on its timeline. */
 static void what_was_reported_is_recorded_when_it_is_lost(void **state)
 {
     (void)state;

@@ -225,7 +225,7 @@ static void random_hello(struct stage *stage, struct prng *prng, uint32_t w)
     stage_hello(stage, w, 1 + (uint32_t)prng_uniform(prng, 3), held, count);
 }
 
-/* Nonsense of the kind that a broken or older peer might say. */
+/* Messages of the kind that a faulty or older peer might send. */
 static void random_garbage(struct stage *stage, struct prng *prng, uint64_t link)
 {
     /* One draw after the other: the order of evaluation within an expression is the compiler's. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A member is gone: who reports, who forms the next generation, where it begins, what is waited
- * for, and when it is too much. */
+ * A member is lost: which tasks report and form the next generation, where it begins, what is
+ * waited for, and when it is too much. */
 #include "tests/unit/coordinator_core/script.h"
 
 static const struct core_job_spec elastic = {.tasks = 3, .tasks_min = 1, .max_restarts = 3};
@@ -95,7 +95,7 @@ static void who_stood_still_has_to_answer_again(void **state)
     hello(s, 9, "a", 1001, 1, &held, 1);
     joins(s, 4, 1, 1, 1);
     script_skip(s);
-    /* Its process is stopped and says nothing any more. */
+    /* Its process is stopped and sends nothing any more. */
     for (int i = 0; i < 13; i++) {
         wait_us(s, SECOND);
         heartbeat(s, 9);
@@ -133,7 +133,7 @@ static void a_fixed_job_waits_for_a_slot(void **state)
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "tell task 1/1#3 on link 2: warm\n");
     joins(s, 2, 1, 1, 1);
-    /* The chief is one who has the state. */
+    /* The chief is one that has the state. */
     expect_output(s, "record! job 1: plan g2 from 3 of 0 1, source rank 0\n"
                      "tell job 1: plan g2\n");
     script_close(s);
@@ -216,7 +216,7 @@ static void a_second_death_while_they_sync(void **state)
     script_close(s);
 }
 
-/* Who was let in for the step that is undone has no state, and stands at another step. */
+/* A joiner of the step that is undone has no state, and is at another step. */
 static void a_joiner_is_not_taken_back(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void a_joiner_is_not_taken_back(void **state)
     script_close(s);
 }
 
-/* One who claims an older state than any can have is none that has it. */
+/* A report of an older state than any can have counts as without a state. */
 static void only_the_last_step_is_undone(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A generation ends: for how long who is waited for, who is left out of the next one, and what is
+ * A generation ends: how long members are waited for, which are not in the next one, and what is
  * counted. */
 #include "tests/unit/coordinator_core/script.h"
 
@@ -102,7 +102,7 @@ static void who_reported_may_be_away_for_a_lease(void **state)
     script_close(s);
 }
 
-/* Joiners come in at the step of their stream only, and all who stand there have begun it. */
+/* Joiners come in at the step of their stream only, and all members there have begun it. */
 static void who_is_at_other_steps_takes_no_joiner(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void who_is_at_other_steps_takes_no_joiner(void **state)
     script_close(s);
 }
 
-/* The one that drains stands behind: it is left out all the same, since enough are there. */
+/* The one that drains is behind: it is left out all the same, since enough are there. */
 static void a_regroup_leaves_out_who_drains(void **state)
 {
     (void)state;
@@ -236,7 +236,7 @@ static void a_slot_ends_the_wait_for_it(void **state)
     script_close(s);
 }
 
-/* The first step is undone: who never had a state has none at the beginning either. */
+/* The first step is undone: a joiner without a state has none at the beginning either. */
 static void a_joiner_is_not_taken_back_to_the_beginning(void **state)
 {
     (void)state;

@@ -282,7 +282,7 @@ static void a_regroup_that_was_under_way_begins_again(void **state)
     script_close(s);
 }
 
-/* The abort was said, and nothing of it is durable: the frozen tell. */
+/* Abort was sent, and no record of it is durable: the frozen members report. */
 static void frozen_members_are_a_regroup(void **state)
 {
     (void)state;
@@ -325,7 +325,7 @@ static void a_job_that_restarts_does_so_again(void **state)
     task_hello(s, 2, 1, 1, 0);
     expect_output(s, "record! job 1: plan g3 from 15, restarted of 0 1\n"
                      "tell job 1: plan g3\n"
-                     "tell job 1: release g3 to 15\n"); /* it tells what is published */
+                     "tell job 1: release g3 to 15\n"); /* it carries what is published */
     script_close(s);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Places of jobs that were placed before: who gets those that come free, and who gives back what is
+ * Empty slots of placed jobs: which get those that are freed, and which free slots that is
  * of no use to it while others lack it. */
 #include "tests/unit/coordinator_core/script.h"
 
@@ -68,7 +68,7 @@ static void who_begins_gives_to_who_has_a_state(void **state)
     assert_string_equal(script_job_text(s, 1),
         "task 1 was lost with worker b, which was silent for 10 s; waits for 2 more tasks (0 of 2 "
         "slots are free) for 1 s of at most 60 s");
-    /* It is asked first, and gets nothing that a job with a state needs. */
+    /* It is filled first, and gets nothing that a job with a state needs. */
     leaves(s, 1, 1, 0);
     expect_output(s, "record job 1: task 0 lost 0/15\n"
                      "stop task 1/0#1 on link 1\n"

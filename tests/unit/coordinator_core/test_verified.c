@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The newest position whose states were found equal: who raises it, what it holds back, how it is
+ * The newest position whose states were found equal: what raises it, what it holds back, how it is
  * recorded and what is left of it after a plan or a start of the coordinator. */
 #include <string.h>
 
@@ -115,7 +115,7 @@ static void a_part_waits_for_it(void **state)
     expect_output(s, "record! job 1: checkpoint at 4 in four\n"
                      "tell job 1: release g1 to 8\n");
     assert_true(job_view(s, 1).checkpoint.digest == A);
-    /* Not all have applied it; not compared; what is published says it, too. */
+    /* Not all have applied it; not compared; a published checkpoint shows it, too. */
     part_of(s, 1, 1, 0, 6, "six", B);
     compared(s, 2, 1, 1, 8, 7, (struct verified){.position = 6, .digest = B});
     expect_output(s, "");
@@ -125,7 +125,7 @@ static void a_part_waits_for_it(void **state)
     script_close(s);
 }
 
-/* A bit of the copy flipped before it was hashed: no later comparison says anything of that. */
+/* A bit of the copy flipped before it was hashed: no later comparison shows that. */
 static void a_part_that_is_not_what_was_compared_is_not_published(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void a_part_whose_digest_was_compared_before_is_published(void **state)
     }
 }
 
-/* Who is left of many wrote it while there were others. */
+/* The only member left wrote it while there were others. */
 static void a_part_of_before_is_not_published_alone(void **state)
 {
     (void)state;
@@ -279,7 +279,7 @@ static void ends_that_are_not_known_are_not(void **state)
     script_close(s);
 }
 
-/* It says that it is done when that is published. */
+/* It finishes when that is published. */
 static void the_chief_waits_for_its_last_checkpoint(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void the_chief_waits_for_its_last_checkpoint(void **state)
     }
 }
 
-/* The part may be the last to come; or be of an earlier step, which arrivals tell of. */
+/* The part may be the last to come; or be of an earlier step, which arrivals report. */
 static void the_last_checkpoint_may_come_last(void **state)
 {
     (void)state;
@@ -385,7 +385,7 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     (void)state;
     struct script *s = stage_restored((struct verified){.position = 15, .digest = A}, 10);
     assert_verified(s, 15, A);
-    /* All is said again. */
+    /* All is sent again. */
     part_of(s, 1, 1, 0, 18, "eighteen", A);
     arrived(s, 1, 1, 1, 22, 20);
     arrived(s, 2, 1, 1, 22, 20);
@@ -403,7 +403,7 @@ static void a_start_of_the_coordinator_knows_it(void **state)
     script_close(s);
 }
 
-/* Reports are said again, also where one of them was said before. */
+/* Reports are sent again, also one that was sent before. */
 static void all_that_finished_is_compared_after_a_start(void **state)
 {
     (void)state;

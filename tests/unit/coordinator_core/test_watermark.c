@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where the watermark stands after a start of the coordinator: the tail of the record may be lost,
- * and what arrivals say proves that so many steps were released, and not one more. */
+ * The watermark after a start of the coordinator: the tail of the record may be lost,
+ * and arrivals prove that so many steps were released, and not one more. */
 #include "common/model/limits.h"
 #include "tests/unit/coordinator_core/script.h"
 

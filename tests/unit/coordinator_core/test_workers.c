@@ -158,7 +158,7 @@ static void who_was_paused_itself_loses_no_task(void **state)
 }
 
 /* The same when its deadlines come up in time, or hardly late, and when one of two is read first:
- * what the other one said lies there as well. */
+ * the other one's messages are unread, too. */
 static void no_task_is_given_up_unread(void **state)
 {
     (void)state;
@@ -262,7 +262,7 @@ static void unknown_tasks_are_ended(void **state)
     expect_output(s, "welcome link 1: worker 1\n"
                      "stop task 5/0#1 on link 1\n"
                      "stop task 5/3#4 on link 1\n");
-    /* Whatever it says about them is answered, so that it can forget them. */
+    /* Each message about them is answered, so that it can remove them. */
     started(s, 1, 5, 0);
     gone(s, 1, 5, 0, 0, 15, "");
     collected(s, 1, 5, 0);

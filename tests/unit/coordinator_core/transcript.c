@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the core said, one line each. */
+ * The actions of the core, one line each. */
 #include "common/pure/assert.h"
 #include "tests/unit/coordinator_core/script.h"
 

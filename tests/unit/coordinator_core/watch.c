@@ -184,7 +184,7 @@ static void on_relay_down(
     assert_true(action->notify_job.one == (action->notify_job.link.n != 0));
     if (action->notify_job.message == CORE_MESSAGE_RELEASE &&
         core_job(core, action->notify_job.job, &view)) {
-        /* Recorded in the same turn, before anything of it is said. */
+        /* Recorded in the same turn, before any message of it is sent. */
         job->relay_up = view.released;
     }
     if (action->notify_job.message == CORE_MESSAGE_GOODBYE) {

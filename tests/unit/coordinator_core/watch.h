@@ -19,7 +19,7 @@ struct watched_job {
     bool done;
     bool ending;  /* recorded */
     bool ended;   /* recorded */
-    bool gone;    /* JOB_ENDED was said */
+    bool gone;    /* JOB_ENDED was sent */
     bool failing; /* a task died once too often, or it was cancelled: it cannot succeed */
     uint32_t max_restarts;
     uint64_t halt_at;
@@ -41,7 +41,7 @@ struct watch {
 
 /* Before the step: what the event obliges the core to. */
 void watch_event(struct watch *watch, const struct core *core, const struct core_event *event);
-/* After it: what it said. */
+/* After it: its actions. */
 void watch_actions(struct watch *watch, const struct core *core, const struct core_event *event,
     const struct core_actions *actions);
 

@@ -66,7 +66,7 @@ void process_exits(struct process *process, int32_t code, int32_t signal)
     }
 }
 
-/* Whether all of its generation take, or took, the step where it stands. */
+/* Whether all of its generation take, or took, the step that it is at. */
 static bool peers_are_there(const struct world *world, const struct process *process)
 {
     struct core_job_view view;
@@ -171,7 +171,7 @@ void process_act(struct world *world, struct process *process)
     }
 }
 
-/* ---- what the coordinator says ---- */
+/* ---- what the coordinator sends ---- */
 
 static void on_task_start(struct world *world, struct job_id job, uint64_t link)
 {

@@ -12,7 +12,7 @@
 #define SLOTS   3
 #define STEPS   40
 
-enum attempt { /* of a process, as its daemon knows it */
+enum attempt { /* of a process, as its daemon has it */
     NOT_THERE = 0,
     STARTED,
     SENT_HELLO,
@@ -69,7 +69,7 @@ void world_step(struct world *world, struct core_event event);
 void world_up(struct world *world, uint32_t worker, const struct agent_up *message);
 /* A record, into what the store has. */
 void world_keep(struct world *world, const struct core_record *record);
-/* Everything that the core says. */
+/* An action of the core. */
 void world_receive(struct world *world, const struct core_action *action);
 
 /* One thing that the task, or its daemon for it, does next. */

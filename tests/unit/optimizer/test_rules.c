@@ -405,7 +405,7 @@ static void numbers_out_of_range_are_refused(void **state)
     rule.schedule.warmup_target = 1;
     assert_int_equal(optimizer_check(&rule, &error), CADRE_OK);
     rule.beta2 = 1;
-    refused(rule, "the optimizer's beta2 is 1; give one from 0 to below 1");
+    refused(rule, "the optimizer's beta2 is 1; give one from 0 to less than 1");
     rule = keras_adam;
     rule.weight_decay = -1;
     refused(rule, "the optimizer's weight_decay is -1; give one of 0 or more");

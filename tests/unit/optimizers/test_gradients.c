@@ -317,7 +317,7 @@ static void test_variables_that_do_not_fit_are_refused(void **state)
     assert_public_error(cadre_optimizer_build(model.optimizer, &counted, 1), CADRE_INVALID_ARGUMENT,
         "'n' is combined when read");
     assert_public_error(cadre_optimizer_build(model.optimizer, (cadre_variable *[]){NULL}, 1),
-        CADRE_INVALID_ARGUMENT, "no variable at place 0");
+        CADRE_INVALID_ARGUMENT, "no variable at index 0");
     assert_public_error(cadre_optimizer_slot(model.optimizer, model.table, "momentum", &slot),
         CADRE_NOT_FOUND, "there are 'm', 'v', 'updates'");
     assert_public_error(cadre_optimizer_slot(model.optimizer, whole, "m", &slot), CADRE_NOT_FOUND,

@@ -428,7 +428,7 @@ static void a_step_that_waits_is_begun_anew(void **state)
     struct request begin = {
         .kind = REQUEST_SETTLE, .server = pushes[0].server, .shard = pushes[0].shard, .trust = 1};
     assert_error(client_call(rig.client, &begin, 1, 0, &error), CADRE_FAILED_PRECONDITION, &error,
-        "step 0 is told the ratio 1 of LAMB's norms, and it does not wait for one");
+        "step 0 was given the ratio 1 of LAMB's norms, and does not wait for one");
     for (size_t i = 0; i < PARTS; i++) {
         pushes[i].push.closure = 1000;
         rig_call(&rig, &pushes[i]);

@@ -215,12 +215,13 @@ static void patience_loses_nothing(void **state)
     struct frame frame;
     assert_error(
         link_receive(there, SHORT_US, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "worker 0");
-    assert_error(link_receive(there, 0, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "word");
+    assert_error(link_receive(there, 0, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error,
+        "sent nothing in time");
     /* Half a header, then the rest. */
     unsigned char header[FRAME_BYTES] = {9};
     assert_int_equal(send(link_fd(here), header, 30, 0), 30);
     assert_error(
-        link_receive(there, SHORT_US, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "word");
+        link_receive(there, SHORT_US, &frame, &error), CADRE_DEADLINE_EXCEEDED, &error, "in time");
     assert_int_equal(send(link_fd(here), header + 30, 34, 0), 34);
     assert_ok(link_receive(there, UINT64_MAX, &frame, &error), &error);
     assert_int_equal(frame.kind, 9);

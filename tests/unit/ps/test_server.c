@@ -176,7 +176,7 @@ static void shards_are_given_their_optimizers_later(void **state)
         "ps 0: shard 0 of `late` has an optimizer already");
     rule.beta1 = 1;
     assert_error(client_call(rig.client, &train, 1, 0, &error), CADRE_INVALID_ARGUMENT, &error,
-        "ps 0: `late`: the optimizer's beta1 is 1; give one from 0 to below 1");
+        "ps 0: `late`: the optimizer's beta1 is 1; give one from 0 to less than 1");
     train.shard = 77;
     assert_error(client_call(rig.client, &train, 1, 0, &error), CADRE_NOT_FOUND, &error,
         "shard 77 does not exist");

@@ -99,7 +99,7 @@ static void slots_need_room(void **state)
         fixture_store_create(small, "wide", CADRE_F32, 1 << 18, 1, OPTIMIZER_NONE); /* 1 MiB */
     struct optimizer_rule rule = fixture_store_rule(OPTIMIZER_ADAM);
     assert_error(store_train(small, shard, &rule, &error), CADRE_RESOURCE_EXHAUSTED, &error,
-        "ps has no room for what the optimizer of shard 0 of `wide` remembers: 2.0 MiB");
+        "ps has no room for the slots of the optimizer of shard 0 of `wide`: 2.0 MiB");
     assert_int_equal(store_rule(small, shard)->kind, OPTIMIZER_NONE);
     rule = fixture_store_rule(OPTIMIZER_MOMENTUM);
     assert_ok(store_train(small, shard, &rule, &error), &error);

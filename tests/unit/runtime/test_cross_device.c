@@ -210,7 +210,7 @@ static void destinations_are_of_this_task(void **state)
     strategy = training_strategy(2);
     assert_public_error(
         cadre_broadcast_to(strategy, tensor, &(cadre_destinations){.variable = variable}, &result),
-        CADRE_FAILED_PRECONDITION, "is gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     cadre_tensor_release(tensor);
     cadre_strategy_release(strategy);
 }

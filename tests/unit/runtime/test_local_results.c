@@ -185,7 +185,7 @@ static void results_are_refused_where_others_write(void **state)
         cadre_variable_local_results(model.mirrored, NULL), CADRE_INVALID_ARGUMENT, "'ret_values'");
     cadre_variable_release(model.regular);
     cadre_strategy_release(strategy);
-    assert_public_error(cadre_variable_local_results(model.mirrored, &results), early, "is gone");
+    assert_public_error(cadre_variable_local_results(model.mirrored, &results), early, "has ended");
 }
 
 /* --- single values --- */

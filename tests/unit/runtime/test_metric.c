@@ -385,7 +385,7 @@ static void contexts_are_kept_apart(void **state)
     cadre_strategy_release(strategy);
     assert_public_error(
         cadre_metric_result(NULL, metric, &result), CADRE_FAILED_PRECONDITION, "has ended");
-    assert_public_error(cadre_metric_reset(metric), CADRE_FAILED_PRECONDITION, "gone");
+    assert_public_error(cadre_metric_reset(metric), CADRE_FAILED_PRECONDITION, "has ended");
     cadre_metric_release(metric);
     cadre_tensor_release(one);
 }

@@ -183,7 +183,7 @@ static void nothing_is_known_of_an_ended_variable(void **state)
     assert_int_equal(cadre_variable_count(variable), 0);
     assert_int_equal(cadre_variable_components(variable), 0);
     assert_null(cadre_variable_read(NULL, variable));
-    assert_non_null(strstr(cadre_error_message(), "is gone"));
+    assert_non_null(strstr(cadre_error_message(), "has ended"));
 }
 
 /* By hand the end waits for nothing after a step that failed, and returns its error; one that was

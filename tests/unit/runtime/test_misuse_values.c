@@ -33,9 +33,9 @@ static void a_batch_of_an_older_step_is_refused(void **state)
         }
         if (i >= 2) {
             assert_public_error(cadre_run(strategy, training_nothing, NULL, old[i - 2], 0, NULL),
-                CADRE_INVALID_ARGUMENT, "lives until the next cadre_next of its dataset");
+                CADRE_INVALID_ARGUMENT, "stays until the next cadre_next of its dataset");
             assert_public_error(cadre_run(strategy, training_nothing, NULL, old[0], 0, NULL),
-                CADRE_INVALID_ARGUMENT, "cadre_run was given a value as 'input' that is gone");
+                CADRE_INVALID_ARGUMENT, "cadre_run was given a value as 'input' that has ended");
         }
         assert_public_ok(cadre_run(strategy, make_one, NULL, old[i], 1, &output));
     }
@@ -44,7 +44,7 @@ static void a_batch_of_an_older_step_is_refused(void **state)
     assert_null(cadre_local_results(old[3], 0));
     assert_null(cadre_per_replica_retain(old[3]));
     assert_public_error(cadre_reduce(strategy, CADRE_SUM, old[3], CADRE_AXIS_NONE, &sum),
-        CADRE_INVALID_ARGUMENT, "'value' that is gone");
+        CADRE_INVALID_ARGUMENT, "'value' that has ended");
     /* One that is kept may be run again. */
     assert_non_null(cadre_per_replica_retain(output));
     assert_public_ok(cadre_run(strategy, training_nothing, NULL, output, 0, NULL));

@@ -117,7 +117,7 @@ static void variables_have_components(void **state)
     check_variable(words, "<cadre_variable 'words:0' shape=() dtype=string, numpy=b''>\n");
     assert_public_ok(cadre_run(strategy, print_own, v, NULL, 0, NULL));
     cadre_strategy_release(strategy);
-    assert_public_error(cadre_variable_print(v, stdout), CADRE_FAILED_PRECONDITION, "gone");
+    assert_public_error(cadre_variable_print(v, stdout), CADRE_FAILED_PRECONDITION, "has ended");
     cadre_variable *regular;
     assert_public_ok(cadre_variable_create(NULL, "r", CADRE_I32, 0, NULL, NULL, &regular));
     check_variable(regular, "<cadre_variable 'r:0' shape=() dtype=int32, numpy=0>\n");

@@ -200,12 +200,12 @@ static void a_variable_that_has_ended_is_reported(void **state)
     cadre_variable *variable = plain(strategy, "v");
     cadre_strategy_release(strategy);
     assert_public_error(cadre_variable_assign_literal(NULL, variable, CADRE_ASSIGN, 1),
-        CADRE_FAILED_PRECONDITION, "gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     strategy = training_strategy(1);
     const cadre_variable_options options = {.colocate_with = variable};
     cadre_variable *other;
     assert_public_error(cadre_variable_create(strategy, "w", CADRE_F32, 0, NULL, &options, &other),
-        CADRE_FAILED_PRECONDITION, "one that is gone");
+        CADRE_FAILED_PRECONDITION, "one whose strategy has ended");
     cadre_strategy_release(strategy);
     cadre_variable_release(variable);
 }

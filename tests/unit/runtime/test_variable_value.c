@@ -194,7 +194,7 @@ static void what_is_wrong_is_named(void **state)
         CADRE_FAILED_PRECONDITION, "its strategy has no parameter servers");
     cadre_strategy_release(strategy);
     assert_public_error(
-        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "gone");
+        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "has ended");
     assert_public_error(
         cadre_variable_find(strategy, "v", &scalar), CADRE_FAILED_PRECONDITION, "has ended");
     assert_public_error(

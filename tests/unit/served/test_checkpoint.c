@@ -380,7 +380,7 @@ static void what_it_does_not_hold_is_told(void **state)
         cadre_variable_create(strategy, "more", CADRE_F64, 2, dims, NULL, &variable),
         CADRE_NOT_FOUND, "it holds no 'more'");
     assert_public_error(cadre_variable_create(strategy, "w", CADRE_F64, 2, other, NULL, &variable),
-        CADRE_INVALID_ARGUMENT, "as f64 [10, 2], and the program wants f64 [2, 10]");
+        CADRE_INVALID_ARGUMENT, "as f64 [10, 2], and the program creates it as f64 [2, 10]");
     fake_end(strategy);
     strategy = begin(1, 1, test_temp_dir());
     go_on(strategy, &environment, folder, "checkpoint-1.json");

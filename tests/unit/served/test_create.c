@@ -323,7 +323,7 @@ static void a_closure_finds_what_it_would_create(void **state)
     assert_ptr_equal(found, same);
     assert_int_equal(cadre_variable_kind(found), CADRE_VARIABLE_SERVED);
     assert_public_error(cadre_variable_create(NULL, "w", CADRE_F64, 2, dims, NULL, &same),
-        CADRE_INVALID_ARGUMENT, "as f32 [4, 2], and this closure wants f64 [4, 2]");
+        CADRE_INVALID_ARGUMENT, "as f32 [4, 2], and this closure creates it as f64 [4, 2]");
     assert_public_error(cadre_variable_create(NULL, "v", CADRE_F32, 2, dims, NULL, &same),
         CADRE_FAILED_PRECONDITION, "create it on the chief");
     same = create(
@@ -342,11 +342,11 @@ static void what_has_ended_is_told(void **state)
     cadre_tensor *value;
     fake_end(strategy);
     assert_public_error(
-        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "gone");
+        cadre_variable_value(NULL, variable, NULL, &value), CADRE_FAILED_PRECONDITION, "has ended");
     assert_public_error(
         cadre_variable_value(NULL, NULL, NULL, &value), CADRE_INVALID_ARGUMENT, "NULL");
     assert_public_error(cadre_variable_push(NULL, variable, CADRE_ASSIGN, NULL, NULL, NULL),
-        CADRE_FAILED_PRECONDITION, "gone");
+        CADRE_FAILED_PRECONDITION, "has ended");
     assert_string_equal(cadre_variable_name(variable), "");
     assert_int_equal(cadre_variable_components(NULL), 0);
     cadre_variable_release(variable);

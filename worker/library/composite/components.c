@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What both kinds do with a part. */
+ * Checks and joins that both kinds share. */
 #include "worker/library/composite/components.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ void components_release(cadre_tensor *tensors[], uint32_t count)
     }
 }
 
-cadre_status components_concat(const cadre_element parts[], size_t count, uint32_t component,
+cadre_status components_concat(const cadre_element elements[], size_t count, uint32_t component,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT cadre_tensor **tensors = calloc(count, sizeof tensors[0]);
@@ -41,7 +41,7 @@ cadre_status components_concat(const cadre_element parts[], size_t count, uint32
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to join %zu pieces", count);
     }
     for (size_t i = 0; i < count; i++) {
-        tensors[i] = parts[i].tensors[component];
+        tensors[i] = elements[i].tensors[component];
     }
     return tensor_concat_rows(tensors, count, ret_tensor, error);
 }

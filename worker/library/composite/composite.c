@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See composite.h: what all kinds have in common, and the way to the one that it is. */
+ * See composite.h: the functions of all kinds, which call those of one kind. Called by input/ and
+ * runtime/. */
 #include "worker/library/composite/composite.h"
 
 #include <inttypes.h>
@@ -58,7 +59,7 @@ const char *composite_text(const struct composite *composite, char text[COMPOSIT
     return text;
 }
 
-/* --- what is known of it --- */
+/* --- facts about a value --- */
 
 cadre_status composite_check(
     cadre_composite kind, cadre_tensor *const tensors[], struct cadre_error *error)
@@ -131,13 +132,13 @@ cadre_status composite_spec_check(
 
 int64_t composite_spec_rows(const cadre_element_spec *spec, const struct composite *composite)
 {
-    const cadre_tensor_spec *parts = spec->tensors + composite->first;
+    const cadre_tensor_spec *specs = spec->tensors + composite->first;
     int64_t rows = CADRE_DIMENSION_ANY;
     if (composite->kind == CADRE_COMPOSITE_RAGGED) {
-        const int64_t entries = parts[RAGGED_SPLITS].dims[0];
+        const int64_t entries = specs[RAGGED_SPLITS].dims[0];
         rows = entries > 0 ? entries - 1 : CADRE_DIMENSION_ANY;
-    } else if (composite->kind == CADRE_COMPOSITE_NONE && parts[0].rank > 0) {
-        rows = parts[0].dims[0];
+    } else if (composite->kind == CADRE_COMPOSITE_NONE && specs[0].rank > 0) {
+        rows = specs[0].dims[0];
     }
     return rows;
 }
@@ -145,16 +146,16 @@ int64_t composite_spec_rows(const cadre_element_spec *spec, const struct composi
 void composite_spec_set_rows(
     cadre_element_spec *spec, const struct composite *composite, int64_t rows)
 {
-    cadre_tensor_spec *parts = spec->tensors + composite->first;
+    cadre_tensor_spec *specs = spec->tensors + composite->first;
     const bool known = rows != CADRE_DIMENSION_ANY && rows < INT64_MAX;
     if (composite->kind == CADRE_COMPOSITE_RAGGED) {
-        parts[RAGGED_VALUES].dims[0] = CADRE_DIMENSION_ANY;
-        parts[RAGGED_SPLITS].dims[0] = known ? rows + 1 : CADRE_DIMENSION_ANY;
+        specs[RAGGED_VALUES].dims[0] = CADRE_DIMENSION_ANY;
+        specs[RAGGED_SPLITS].dims[0] = known ? rows + 1 : CADRE_DIMENSION_ANY;
     } else if (composite->kind == CADRE_COMPOSITE_SPARSE) {
-        parts[SPARSE_INDICES].dims[0] = CADRE_DIMENSION_ANY;
-        parts[SPARSE_VALUES].dims[0] = CADRE_DIMENSION_ANY;
-    } else if (parts[0].rank > 0) {
-        parts[0].dims[0] = rows;
+        specs[SPARSE_INDICES].dims[0] = CADRE_DIMENSION_ANY;
+        specs[SPARSE_VALUES].dims[0] = CADRE_DIMENSION_ANY;
+    } else if (specs[0].rank > 0) {
+        specs[0].dims[0] = rows;
     }
 }
 
@@ -186,22 +187,22 @@ cadre_status composite_slice(cadre_composite kind, cadre_tensor *const tensors[]
                                           : sparse_slice(tensors, first, count, ret_tensors, error);
 }
 
-cadre_status composite_concat(const struct composite *composite, const cadre_element parts[],
+cadre_status composite_concat(const struct composite *composite, const cadre_element elements[],
     size_t count, cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     CADRE_ASSERT(count >= 1);
     if (composite->kind == CADRE_COMPOSITE_NONE) {
-        return components_concat(parts, count, composite->first, ret_tensors, error);
+        return components_concat(elements, count, composite->first, ret_tensors, error);
     }
     for (size_t i = 0; i < count; i++) {
-        CADRE_TRY(composite_check(composite->kind, parts[i].tensors + composite->first, error));
+        CADRE_TRY(composite_check(composite->kind, elements[i].tensors + composite->first, error));
     }
     return composite->kind == CADRE_COMPOSITE_RAGGED
-               ? ragged_concat(composite->first, parts, count, ret_tensors, error)
-               : sparse_concat(composite->first, parts, count, ret_tensors, error);
+               ? ragged_concat(composite->first, elements, count, ret_tensors, error)
+               : sparse_concat(composite->first, elements, count, ret_tensors, error);
 }
 
-/* Of one part, whose first dimension is `rows`. */
+/* One component, whose first dimension is `rows`. */
 static cadre_status empty_part(const cadre_tensor_spec *spec, int64_t rows,
     cadre_tensor **ret_tensor, struct cadre_error *error)
 {
@@ -217,15 +218,15 @@ static cadre_status empty_part(const cadre_tensor_spec *spec, int64_t rows,
 cadre_status composite_empty(const cadre_element_spec *spec, const struct composite *composite,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
-    const cadre_tensor_spec *parts = spec->tensors + composite->first;
+    const cadre_tensor_spec *specs = spec->tensors + composite->first;
     cadre_status status = CADRE_OK;
     for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
-        cadre_tensor_spec part = parts[i];
+        cadre_tensor_spec part = specs[i];
         int64_t rows = 0;
         if (composite->kind == CADRE_COMPOSITE_RAGGED && i == RAGGED_SPLITS) {
             rows = 1;
         } else if (composite->kind == CADRE_COMPOSITE_SPARSE) {
-            const int64_t rank = parts[SPARSE_INDICES].dims[1];
+            const int64_t rank = specs[SPARSE_INDICES].dims[1];
             part.dims[1] = rank == CADRE_DIMENSION_ANY ? 1 : rank;
             rows = i == SPARSE_SHAPE ? part.dims[1] : 0;
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Composite values as TensorFlow prints them. Ragged rows are numpy's arrays of arrays there: rows
- * of one length an array with a dimension more, others words in lines of 75 characters, each of
- * which may have several lines; numbers stand as they do alone, and not in columns. */
+ * of one length are an array with a dimension more, other items are broken into text lines of 75
+ * characters; an item may have several lines; numbers are printed as they are alone, not in
+ * columns. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,17 @@
 #define SUMMARY_OVER 1000 /* elements */
 #define EDGE         3
 
-/* --- words in lines --- */
+/* --- items in text lines --- */
 
 struct lines {
     FILE *to;
-    size_t indent; /* of all lines but the first */
+    size_t indent; /* of all text lines but the first */
     size_t width;
     size_t column;
-    size_t blanks; /* at the end of the line so far, which are left out where it ends there */
+    size_t blanks; /* at the end of the text line so far; left out where the line ends there */
 };
 
-static void begin_line(struct lines *lines, size_t indent)
+static void begin_text_line(struct lines *lines, size_t indent)
 {
     fputc('\n', lines->to);
     lines->blanks = indent;
@@ -39,29 +40,29 @@ static void composite_print_put(struct lines *lines, const char *text, size_t co
     lines->column += columns;
 }
 
-static size_t longest_line(const char *text, size_t bytes)
+static size_t longest_text_line(const char *text, size_t bytes)
 {
     size_t longest = 0;
-    size_t line = 0;
+    size_t text_line = 0;
     for (size_t i = 0; i < bytes; i++) {
-        line = text[i] == '\n' ? 0 : line + 1;
-        longest = line > longest ? line : longest;
+        text_line = text[i] == '\n' ? 0 : text_line + 1;
+        longest = text_line > longest ? text_line : longest;
     }
     return longest;
 }
 
-/* A word that has several lines stands as a block. */
+/* An item of several text lines is printed as a block. */
 static void put_word(struct lines *lines, const char *text, size_t bytes)
 {
-    const size_t columns = longest_line(text, bytes);
+    const size_t columns = longest_text_line(text, bytes);
     if (lines->column + columns > lines->width && lines->column > lines->indent) {
-        begin_line(lines, lines->indent);
+        begin_text_line(lines, lines->indent);
     }
     const size_t left = lines->column;
     const char *end = memchr(text, '\n', bytes);
     while (end != NULL) {
         composite_print_put(lines, text, (size_t)(end - text));
-        begin_line(lines, left);
+        begin_text_line(lines, left);
         bytes -= (size_t)(end - text) + 1;
         text = end + 1;
         end = memchr(text, '\n', bytes);
@@ -71,7 +72,7 @@ static void put_word(struct lines *lines, const char *text, size_t bytes)
     lines->column = left + columns;
 }
 
-/* Of a list with `count` words: whether word i is left out, and whether `...` stands for it. */
+/* Of a list with `count` items: whether item i is printed, or `...` instead. */
 static bool is_shown(bool summary, int64_t count, int64_t i)
 {
     return !summary || count <= 2 * EDGE || i < EDGE || i >= count - EDGE;
@@ -79,7 +80,7 @@ static bool is_shown(bool summary, int64_t count, int64_t i)
 
 typedef void (*word_writer)(const void *user, int64_t i, FILE *to);
 
-/* [word, word, ...], with `indent` columns in front, the bracket among them. */
+/* [item, item, ...], with `indent` columns in front, the bracket among them. */
 static void put_list(
     const void *user, word_writer write, int64_t count, bool summary, size_t indent, FILE *to)
 {
@@ -177,7 +178,7 @@ static void put_array(const struct array *array, size_t indent, FILE *to)
     fputc(']', to);
 }
 
-/* Without an element: [[], []], as Python's lists. */
+/* An array without elements: [[], []], as Python's lists. */
 static void put_nothing(const struct array *array, FILE *to)
 {
     const int64_t count = array->rank > 1 ? array->dims[0] : 0;

@@ -12,7 +12,7 @@ static cadre_status composite_public_published(cadre_status status, struct cadre
     return status == CADRE_OK ? CADRE_OK : cadre_error_publish(error);
 }
 
-/* A place for a result, and what all functions of ragged values are given. */
+/* Checks the result's pointer and the arguments that all functions of ragged values have. */
 static cadre_status require_ragged(const char *function, const cadre_tensor *values,
     const cadre_tensor *row_splits, cadre_tensor **ret, const char *ret_name,
     struct cadre_error *error)

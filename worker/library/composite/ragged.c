@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Ragged values: the row splits say where in the values each row begins. */
+ * Ragged values: the row splits are the indices in the values where each row begins. Called by
+ * composite.c and composite_public.c. */
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
@@ -76,7 +77,7 @@ cadre_status ragged_row(
     return tensor_view_rows(values, first, end - first, ret_row, error);
 }
 
-/* Unset row splits. */
+/* Row splits without contents. */
 static cadre_status splits_create(
     int64_t entries, cadre_tensor **ret_row_splits, struct cadre_error *error)
 {
@@ -117,10 +118,10 @@ cadre_status ragged_slice(cadre_tensor *const tensors[], int64_t first, int64_t 
     return CADRE_OK;
 }
 
-/* Entries are added up by the caller's sum of all values, which fit into memory. */
+/* The entries cannot overflow, because their sum is a count of values in memory. */
 struct splits_writer {
     int64_t *to;
-    int64_t entries; /* so far, the first 0 among them */
+    int64_t entries; /* so far, with the first 0 */
 };
 
 static cadre_status splits_add(
@@ -130,7 +131,7 @@ static cadre_status splits_add(
     for (int64_t i = 1; i < count; i++) {
         if (__builtin_add_overflow(before, splits[i], &writer->to[writer->entries++])) {
             return cadre_error_set(
-                error, CADRE_INVALID_ARGUMENT, "ragged parts have more values than can be counted");
+                error, CADRE_INVALID_ARGUMENT, "ragged values have more rows than can be counted");
         }
     }
     return CADRE_OK;
@@ -165,14 +166,14 @@ cadre_status ragged_splits_concat(const cadre_tensor *row_splits, const int64_t 
     return status;
 }
 
-cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status ragged_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     int64_t entries = 1;
     for (size_t i = 0; i < count; i++) {
-        entries += cadre_tensor_count(parts[i].tensors[component + RAGGED_SPLITS]) - 1;
+        entries += cadre_tensor_count(elements[i].tensors[component + RAGGED_SPLITS]) - 1;
     }
-    CADRE_TRY(components_concat(parts, count, component, &ret_tensors[RAGGED_VALUES], error));
+    CADRE_TRY(components_concat(elements, count, component, &ret_tensors[RAGGED_VALUES], error));
     cadre_status status = splits_create(entries, &ret_tensors[RAGGED_SPLITS], error);
     struct splits_writer writer = {.entries = 1};
     if (status == CADRE_OK) {
@@ -180,7 +181,7 @@ cadre_status ragged_concat(uint32_t component, const cadre_element parts[], size
         writer.to[0] = 0;
     }
     for (size_t i = 0; i < count && status == CADRE_OK; i++) {
-        const cadre_tensor *own = parts[i].tensors[component + RAGGED_SPLITS];
+        const cadre_tensor *own = elements[i].tensors[component + RAGGED_SPLITS];
         status = splits_add(&writer, splits_of(own), cadre_tensor_count(own), error);
     }
     if (status != CADRE_OK) {

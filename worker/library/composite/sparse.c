@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sparse values: each with the index where it stands. The rows of a piece are those whose first
- * index is in it, wherever they are among the values, in the order that they have there. */
+ * Sparse values: each with its index. The rows of a piece are the values whose first index is in
+ * it, in the order that they have among the values. Called by composite.c and
+ * composite_public.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,8 +90,8 @@ static bool is_wanted(const struct rows_wanted *rows, int64_t row)
     return row >= rows->first && row - rows->first < rows->count;
 }
 
-/* Values that stand one behind the other in `tensors` and are wanted: from *at on, of which it goes
- * behind them. 0: there are no more. */
+/* A run of adjacent values in `tensors` whose rows are wanted: from *at on, which is moved behind
+ * them. 0: there are no more. */
 static int64_t next_run(cadre_tensor *const tensors[], const struct rows_wanted *rows, int64_t *at)
 {
     const int64_t rank = cadre_tensor_dim(tensors[SPARSE_INDICES], 1);
@@ -182,7 +183,7 @@ cadre_status sparse_slice(cadre_tensor *const tensors[], int64_t first, int64_t 
 
 /* --- joining --- */
 
-/* The shape of all that came so far and the part of this shape behind it. */
+/* The shape of the values so far with a value of this shape behind them. */
 static cadre_status add_shape(
     int64_t all[], const int64_t part[], uint32_t rank, struct cadre_error *error)
 {
@@ -196,7 +197,7 @@ static cadre_status add_shape(
     return CADRE_OK;
 }
 
-/* Writes the indices of `count` parts, from `indices` on, where their rows are among all rows. */
+/* Writes the indices of `count` values, from `indices` on, with their rows among all rows. */
 static cadre_status number_rows(int64_t *indices, const int64_t *const shapes[],
     const int64_t sizes[], size_t count, uint32_t rank, int64_t all[], struct cadre_error *error)
 {
@@ -242,7 +243,7 @@ cadre_status sparse_indices_concat(cadre_tensor *indices, const cadre_tensor *de
 }
 
 /* All have dense shapes of as many dimensions. */
-static cadre_status join_indices(uint32_t component, const cadre_element parts[], size_t count,
+static cadre_status join_indices(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
     CADRE_FREE_AT_EXIT int64_t *sizes = calloc(count, sizeof sizes[0]);
@@ -252,24 +253,24 @@ static cadre_status join_indices(uint32_t component, const cadre_element parts[]
             error, CADRE_RESOURCE_EXHAUSTED, "no memory to join %zu sparse pieces", count);
     }
     for (size_t i = 0; i < count; i++) {
-        sizes[i] = cadre_tensor_rows(parts[i].tensors[component + SPARSE_INDICES]);
-        shapes[i] = numbers_of(parts[i].tensors[component + SPARSE_SHAPE]);
+        sizes[i] = cadre_tensor_rows(elements[i].tensors[component + SPARSE_INDICES]);
+        shapes[i] = numbers_of(elements[i].tensors[component + SPARSE_SHAPE]);
     }
     cadre_tensor **indices = &ret_tensors[SPARSE_INDICES];
     int64_t all[CADRE_RANK_MAX];
-    CADRE_TRY(components_concat(parts, count, component + SPARSE_INDICES, indices, error));
+    CADRE_TRY(components_concat(elements, count, component + SPARSE_INDICES, indices, error));
     const uint32_t rank = (uint32_t)cadre_tensor_dim(*indices, 1);
     CADRE_TRY(number_rows(cadre_tensor_data(*indices), shapes, sizes, count, rank, all, error));
     return sparse_shape_of(all, rank, &ret_tensors[SPARSE_SHAPE], error);
 }
 
-cadre_status sparse_concat(uint32_t component, const cadre_element parts[], size_t count,
+cadre_status sparse_concat(uint32_t component, const cadre_element elements[], size_t count,
     cadre_tensor *ret_tensors[], struct cadre_error *error)
 {
-    cadre_status status = join_indices(component, parts, count, ret_tensors, error);
+    cadre_status status = join_indices(component, elements, count, ret_tensors, error);
     if (status == CADRE_OK) {
         status = components_concat(
-            parts, count, component + SPARSE_VALUES, &ret_tensors[SPARSE_VALUES], error);
+            elements, count, component + SPARSE_VALUES, &ret_tensors[SPARSE_VALUES], error);
     }
     if (status != CADRE_OK) {
         components_release(ret_tensors, SPARSE_COMPONENTS);

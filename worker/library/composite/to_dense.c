@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Composite values as dense tensors. */
+ * Composite values as dense tensors. Called by composite_public.c. */
 #include "worker/library/composite/to_dense.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ static cadre_status check_default(
     return CADRE_OK;
 }
 
-/* The elements of a dense tensor while they are put in; strings point into `values` and the default
- * until a copy takes their bytes along. */
+/* The elements of a dense tensor while they are filled; strings point into `values` and the default
+ * until a copy owns their bytes. */
 struct dense_filler {
     cadre_tensor *dense;
     char *to;
@@ -68,7 +68,7 @@ static void filler_copy(struct dense_filler *filler, int64_t first, int64_t coun
     filler->to += bytes;
 }
 
-/* Strings of its own. */
+/* Makes strings that own their bytes. */
 static cadre_status filler_close(
     struct dense_filler *filler, cadre_tensor **ret_dense, struct cadre_error *error)
 {
@@ -111,7 +111,7 @@ cadre_status ragged_densify(cadre_tensor *const tensors[], int64_t width,
     }
     struct dense_filler filler;
     CADRE_TRY(filler_open(values, default_value, rank + 1, dims, &filler, error));
-    const int64_t count = cadre_tensor_count(filler.dense); /* 0: nothing to put in */
+    const int64_t count = cadre_tensor_count(filler.dense); /* 0: nothing to fill */
     const int64_t inner = count == 0 ? 0 : count / dims[0] / dims[1];
     for (int64_t i = 0; i < dims[0]; i++) {
         const int64_t length = splits[i + 1] - splits[i];
@@ -124,7 +124,7 @@ cadre_status ragged_densify(cadre_tensor *const tensors[], int64_t width,
 
 /* --- sparse --- */
 
-/* Where an index stands in the dense tensor, which is small enough for it. */
+/* The index of the element in the dense tensor; its size was checked. */
 static int64_t offset_of(const int64_t *index, const int64_t *dims, int64_t rank)
 {
     int64_t offset = 0;

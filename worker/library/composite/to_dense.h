@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Composite values as dense tensors; the public functions with a struct cadre_error, and the parts
- * side by side. */
+ * Composite values as dense tensors: the public functions with a struct cadre_error, and with the
+ * components as an array. */
 #ifndef CADRE_WORKER_COMPOSITE_TO_DENSE_H
 #define CADRE_WORKER_COMPOSITE_TO_DENSE_H
 

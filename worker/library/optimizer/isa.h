@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is done with elements: pure loops, once for each instruction set (update_loops.h), chosen
- * when the program runs. The bits do not depend on the set: no product and sum are fused. */
+ * Loops over elements: pure, once for each instruction set (update_loops.h), chosen when the
+ * program runs. The bits do not depend on the set, because no product and sum are fused. */
 #ifndef CADRE_OPTIMIZER_ISA_H
 #define CADRE_OPTIMIZER_ISA_H
 
@@ -27,7 +27,7 @@ extern const struct optimizer_isa optimizer_isa_baseline;
 extern const struct optimizer_isa optimizer_isa_avx2;
 #endif
 
-/* The best one that this processor has. */
+/* The best set that this processor has. */
 const struct optimizer_isa *optimizer_isa(void);
 
 #endif

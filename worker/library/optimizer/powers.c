@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See powers.h. Additions, products and quotients only, and what is exact of libm. */
+ * See powers.h. Uses additions, products and quotients only, and the exact functions of libm. */
 #include "worker/library/optimizer/powers.h"
 
 #include <math.h>
@@ -20,11 +20,11 @@ double power_integer(double base, uint64_t exponent)
     return result;
 }
 
-/* ln(1 + ...) by the series of artanh, which ends soon: |s| < 0.172. x > 0. */
+/* ln(1 + ...) by the series of artanh, which is short because |s| < 0.172. x > 0. */
 static double powers_logarithm(double x)
 {
     int exponent = 0;
-    double mantissa = frexp(x, &exponent); /* from 0.5 to below 1 */
+    double mantissa = frexp(x, &exponent); /* from 0.5 to less than 1 */
     if (mantissa < ROOT_2) {
         mantissa *= 2;
         exponent--;
@@ -39,7 +39,7 @@ static double powers_logarithm(double x)
 
 static double powers_exponential(double x)
 {
-    if (!(x > -1400 && x < 1400)) { /* nothing is left of it, or it is more than a double holds */
+    if (!(x > -1400 && x < 1400)) { /* 0, or more than a double holds */
         return x < 0 ? 0 : x > 0 ? (double)INFINITY : x;
     }
     double whole = floor(x / LN_2 + 0.5);
@@ -60,7 +60,7 @@ double power_real(double base, double exponent)
         return 0;
     }
     double whole = floor(exponent);
-    if (whole > 1e9) { /* nothing but 0, 1 or infinity is left of it, or nearly so */
+    if (whole > 1e9) { /* the result is 0, 1 or infinity, or nearly so */
         return powers_exponential(exponent * powers_logarithm(base));
     }
     double rest = exponent - whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See rule.h: what a rule remembers, and which numbers it may have. */
+ * See rule.h: the slots of a rule, and which numbers it may have. */
 #include "worker/library/optimizer/rule.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ bool optimizer_counts(const struct optimizer_rule *rule)
 
 /* ---- checks ---- */
 
-/* A number that is out of its range, NaN too. */
+/* A number that is out of its range, or NaN. */
 static cadre_status rule_refuse(
     const char *field, double value, const char *wanted, struct cadre_error *error)
 {
@@ -64,10 +64,10 @@ static cadre_status at_least_0(const char *field, double value, struct cadre_err
                                          : rule_refuse(field, value, "of 0 or more", error);
 }
 
-static cadre_status below_1(const char *field, double value, struct cadre_error *error)
+static cadre_status check_fraction(const char *field, double value, struct cadre_error *error)
 {
     return value >= 0 && value < 1 ? CADRE_OK
-                                   : rule_refuse(field, value, "from 0 to below 1", error);
+                                   : rule_refuse(field, value, "from 0 to less than 1", error);
 }
 
 cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_error *error)
@@ -90,8 +90,8 @@ cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_err
         return rule_refuse("rho", rule->rho, "from 0 to 1", error);
     }
     CADRE_TRY(at_least_0("initial_accumulator", rule->initial_accumulator, error));
-    CADRE_TRY(below_1("beta1", rule->beta1, error));
-    CADRE_TRY(below_1("beta2", rule->beta2, error));
+    CADRE_TRY(check_fraction("beta1", rule->beta1, error));
+    CADRE_TRY(check_fraction("beta2", rule->beta2, error));
     CADRE_TRY(at_least_0("epsilon", rule->epsilon, error));
     CADRE_TRY(at_least_0("weight_decay", rule->weight_decay, error));
     return schedule_check(&rule->schedule, error);

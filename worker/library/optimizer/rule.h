@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Optimizers as numbers: what makes of a gradient a change of the values, and what it remembers
- * beside them. As tf.keras.optimizers has them, LAMB as its paper (arXiv:1904.00962). g is the
- * gradient, t which update it is, from 1; with weight_decay first v -= v * weight_decay * rate
- * (decoupled, as Keras does for all kinds), but for LAMB.
+ * Optimizers as numbers: how a gradient changes the values, and which slots are kept beside them.
+ * As tf.keras.optimizers has them, LAMB as its paper (arXiv:1904.00962). g is the
+ * gradient, t the number of the update, from 1; with weight_decay first v -= v * weight_decay *
+ * rate (decoupled, as Keras does for all kinds), but for LAMB.
  *
  *     SGD        v -= rate * g
  *     MOMENTUM   a = momentum * a - rate * g;   v += a, or by Nesterov v += momentum * a - rate * g
@@ -54,16 +54,17 @@ struct optimizer_rule {
     struct schedule schedule;
 };
 
-/* How many tensors of the variable's shape and type it remembers, and what they are called: as
- * Keras does, "momentum", "accumulator", "velocity", "average_gradient", or "m" and "v". */
+/* How many slots, tensors of the variable's shape and type, the rule has. */
 uint32_t optimizer_slots(const struct optimizer_rule *rule);
+/* Their names as in Keras: "momentum", "accumulator", "velocity", "average_gradient", or "m" and
+ * "v". */
 const char *optimizer_slot_name(const struct optimizer_rule *rule, uint32_t slot);
-/* What each of its elements begins with. */
+/* The initial value of each of its elements. */
 double optimizer_slot_initial(const struct optimizer_rule *rule, uint32_t slot);
-/* Whether the same update does something else when more came before: they are counted then. */
+/* Whether an update depends on the number of updates before it: they are counted then. */
 bool optimizer_counts(const struct optimizer_rule *rule);
 
-/* INVALID_ARGUMENT names the field, the value and what it has to be. */
+/* INVALID_ARGUMENT names the field, the value and its range. */
 cadre_status optimizer_check(const struct optimizer_rule *rule, struct cadre_error *error);
 
 #endif

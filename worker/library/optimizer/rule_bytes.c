@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See rule_bytes.h: little-endian words of 4 and 8 bytes, one behind the other. */
+ * See rule_bytes.h: little-endian numbers of 4 and 8 bytes, without gaps. */
 #include "worker/library/optimizer/rule_bytes.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The rate of a step: tf.keras.optimizers.schedules. A step is how many updates came before. The
+ * The rate of a step: tf.keras.optimizers.schedules. The step is the number of updates before. The
  * same bits on every machine. */
 #ifndef CADRE_OPTIMIZER_SCHEDULE_H
 #define CADRE_OPTIMIZER_SCHEDULE_H
@@ -24,14 +24,15 @@ enum schedule_kind {
 struct schedule {
     enum schedule_kind kind;
     bool staircase;       /* EXPONENTIAL, INVERSE_TIME: step / decay_steps is rounded down */
-    bool cycle;           /* POLYNOMIAL: behind decay_steps it begins anew, as long again */
+    bool cycle;           /* POLYNOMIAL: behind decay_steps it begins again, for as many more
+                           * steps */
     uint32_t boundaries;  /* PIECEWISE: how many */
     uint64_t decay_steps; /* all but CONSTANT and PIECEWISE */
     double decay_rate;    /* EXPONENTIAL, INVERSE_TIME */
     double end_rate;      /* POLYNOMIAL */
     double power;         /* POLYNOMIAL */
     double alpha;         /* COSINE */
-    /* Of any kind: for so many steps the rate goes straight from `rate` to `warmup_target`; then
+    /* Of any kind: for so many steps the rate rises linearly from `rate` to `warmup_target`; then
      * the kind's formula begins with step 0, and with `warmup_target` as its rate. 0: none. */
     uint64_t warmup_steps;
     double warmup_target;
@@ -39,8 +40,9 @@ struct schedule {
     double values[SCHEDULE_BOUNDARIES];   /* behind the bound of the same index */
 };
 
+/* The rate after `step` updates; `rate` is the rule's. */
 double schedule_rate(const struct schedule *schedule, double rate, uint64_t step);
-/* INVALID_ARGUMENT names the field, the value and what it has to be. */
+/* INVALID_ARGUMENT names the field, the value and its range. */
 cadre_status schedule_check(const struct schedule *schedule, struct cadre_error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An update as the numbers that all its elements share: what loops and kernels are given. */
+ * An update as the numbers that all its elements share: the arguments of loops and kernels. */
 #ifndef CADRE_OPTIMIZER_TERMS_H
 #define CADRE_OPTIMIZER_TERMS_H
 
@@ -35,9 +35,10 @@ enum update_kind {
 
 struct optimizer_rule;
 
-/* The same as of optimizer_apply. */
+/* The arguments of optimizer_apply. */
 struct update_terms optimizer_terms(
     const struct optimizer_rule *rule, double rate, uint64_t updates, double trust);
+/* Which loop updates by the rule. */
 enum update_kind optimizer_update_kind(const struct optimizer_rule *rule);
 
 #endif

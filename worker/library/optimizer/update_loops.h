@@ -9,12 +9,12 @@
 
 #include "worker/library/optimizer/isa.h"
 
-/* Values come from the network and lie anywhere. */
+/* Values come from the network and have any alignment. */
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 typedef double any_f64 UNALIGNED;
 typedef float any_f32 UNALIGNED;
 
-/* `BODY` for each i, with value[i] without what decays of it as `kept`; it gives the new value. */
+/* `BODY` for each i, with value[i] after its decay as `kept`; BODY writes the new value. */
 #define UPDATE_LOOP(name, type, any, BEFORE, BODY)                                                 \
     static void name(const struct update_terms *terms, void *v, void *slot_a, void *slot_b,        \
         void *slot_c, const void *g, size_t count)                                                 \
@@ -36,7 +36,7 @@ typedef float any_f32 UNALIGNED;
         }                                                                                          \
     }
 
-/* ---- of RMSPROP: which slots there are is known when it is compiled ---- */
+/* ---- RMSPROP: which slots there are is a constant when it is compiled ---- */
 
 #define RMSPROP_LOOP(name, type, any, root, CENTERED, MOVES)                                       \
     static void name(const struct update_terms *terms, void *v, void *slot_a, void *slot_b,        \
@@ -63,7 +63,7 @@ typedef float any_f32 UNALIGNED;
                 const type middle = rho * average[i] + rest * by;                                  \
                 average[i] = middle;                                                               \
                 spread = mean - middle * middle;                                                   \
-                spread = spread < 0 ? 0 : spread; /* it is rounded there */                        \
+                spread = spread < 0 ? 0 : spread; /* because of rounding */                        \
             }                                                                                      \
             type step = rate * by / root(spread + epsilon);                                        \
             if (MOVES) {                                                                           \
@@ -76,7 +76,7 @@ typedef float any_f32 UNALIGNED;
 
 /* ---- LAMB ---- */
 
-/* What the value changes by, but for the rate and the trust ratio. */
+/* The change of the value, without the rate and the trust ratio. */
 #define LAMB_CHANGE(root, m, w, value)                                                             \
     ((m)*correct1 / (root((w)*correct2) + epsilon) + (value)*decay)
 #define LAMB_TERMS(type)                                                                           \
@@ -87,12 +87,12 @@ typedef float any_f32 UNALIGNED;
     const type epsilon = (type)terms->epsilon;                                                     \
     const type decay = (type)terms->decay;
 
-/* What a loop only reads, it is asked for so far ahead: with roots and divisions between them the
- * processor keeps too few reads under way by itself. Behind the end nothing is touched. */
+/* Memory that a loop only reads is prefetched this far ahead: with roots and divisions between them
+ * the processor keeps too few reads in flight by itself. Behind the end nothing is read. */
 #define AHEAD_BYTES 384
 #define AHEAD(at)   __builtin_prefetch((const char *)(at) + AHEAD_BYTES)
 
-/* Eight elements at a time, each in its lane; those before and behind them one by one. */
+/* Eight elements at a time, each in its lane; the rest one by one. */
 #define NORMS_LOOP(name, type, any, root)                                                          \
     static void name(const struct update_terms *terms, uint64_t first, const void *v,              \
         const void *slot_a, const void *slot_b, const void *g, size_t count,                       \
@@ -139,7 +139,7 @@ typedef float any_f32 UNALIGNED;
         }                                                                                          \
     }
 
-/* ---- all of a type ---- */
+/* ---- all loops of a type ---- */
 
 #define ALL_LOOPS(name, type, any, root)                                                           \
     UPDATE_LOOP(sgd_##name, type, any, , { value[i] = kept - rate * by; })                         \

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See directory.h. Called by ps_job/ of the runtime (updates) and by links, clients and servers
+ * (lookups). */
 #include "worker/library/ps/directory.h"
 
 #include <inttypes.h>
@@ -79,7 +81,7 @@ const struct directory_self *directory_self(const struct directory *directory)
     return &directory->self;
 }
 
-/* --- what is told --- */
+/* --- updates from the coordinator --- */
 
 static void keep_member(struct directory *directory, const struct task_member *entry)
 {
@@ -124,9 +126,9 @@ void directory_end(struct directory *directory, const struct cadre_error *error)
     pthread_mutex_unlock(&directory->lock);
 }
 
-/* --- what is asked --- */
+/* --- lookups --- */
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static cadre_status ps_directory_ended(const struct directory *directory, struct cadre_error *error)
 {
     return directory->over
@@ -149,7 +151,7 @@ static uint64_t deadline_of(uint64_t wait_timeout_us)
                                                        : now_us + wait_timeout_us;
 }
 
-/* Under the lock. False: it is past the deadline. */
+/* The caller holds the lock. False: it is past the deadline. */
 static bool wait_until(struct directory *directory, uint64_t until_us)
 {
     if (until_us == CADRE_TIME_NEVER) {
@@ -175,7 +177,7 @@ cadre_status directory_await_key(struct directory *directory, uint64_t wait_time
     while ((status = ps_directory_ended(directory, error)) == CADRE_OK && !directory->spoken) {
         if (!wait_until(directory, until_us)) {
             status = cadre_error_set(error, CADRE_DEADLINE_EXCEEDED,
-                "the coordinator did not say within %.1f s who is in the job; did the chief start?",
+                "the coordinator sent no list of tasks within %.1f s; did the chief start?",
                 (double)wait_timeout_us / CADRE_US_PER_S);
             break;
         }
@@ -206,7 +208,7 @@ static void name_member(enum role role, uint32_t index, char ret_who[WHO_BYTES])
     }
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static cadre_status ps_directory_missing(const struct directory *directory, enum role role,
     uint32_t index, uint64_t wait_timeout_us, struct cadre_error *error)
 {

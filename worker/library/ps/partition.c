@@ -23,7 +23,7 @@ cadre_status partition_rule_check(const struct partition_rule *rule, struct cadr
     return CADRE_OK;
 }
 
-/* Saturates: more than there can be is as good as all of it. */
+/* Saturates: a larger product is as good as UINT64_MAX. */
 static uint64_t partition_times(uint64_t a, uint64_t b)
 {
     uint64_t product;
@@ -40,7 +40,7 @@ static uint64_t partition_least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Of everything that has one index along the axis. */
+/* Bytes of everything that has one index along the axis. */
 static uint64_t slice_bytes(
     const int64_t *dims, uint32_t rank, uint32_t axis, uint64_t element_bytes)
 {

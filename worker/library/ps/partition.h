@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a variable is cut into shards along its first axis, and which parameter server has which.
- * Pure: a function of shapes and counts, so all tasks find the same.
+ * Pure: a function of shapes and counts, so all tasks compute the same.
  *
  *     11 rows in 4 shards, 3 servers, 2 variables before it
  *
@@ -23,21 +23,21 @@ enum partition_kind {
 
 struct partition_rule {
     enum partition_kind kind;
-    uint64_t shards; /* MIN_SIZE, MAX_SIZE: at most so many; 0 for MAX_SIZE: any number */
+    uint64_t shards; /* MIN_SIZE, MAX_SIZE: at most so many; 0 for MAX_SIZE: no limit */
     uint64_t bytes;
 };
 
 /* INVALID_ARGUMENT names what is 0, or no kind. */
 cadre_status partition_rule_check(const struct partition_rule *rule, struct cadre_error *error);
 
-/* Into how many pieces the rule cuts that axis of a tensor: from 1 to the axis' length (1 where
- * that is 0). A row that is larger than `bytes` is a shard by itself. `dims` has `rank` lengths, of
- * 0 or more; a scalar is never cut. The rule was checked, axis < rank unless rank is 0. */
+/* The number of pieces into which the rule cuts that axis of a tensor: from 1 to the axis' length
+ * (1 where that is 0). A row larger than `bytes` is a shard by itself. `dims` has `rank` lengths,
+ * of 0 or more; a scalar is never cut. The rule was checked, axis < rank unless rank is 0. */
 uint64_t partition_count(const struct partition_rule *rule, const int64_t *dims, uint32_t rank,
     uint32_t axis, uint64_t element_bytes);
 
-/* `count` pieces for each axis, as a function of the program gave them. INVALID_ARGUMENT when they
- * are not one for each axis, 1 or more for axis 0 and 1 for the others. *ret_shards: at most
+/* `count` numbers of pieces, as a function of the program returned them. INVALID_ARGUMENT unless
+ * they are one for each axis, 1 or more for axis 0 and 1 for the others. *ret_shards: at most
  * dims[0]. */
 cadre_status partition_from_counts(const int64_t *pieces, uint32_t count, const int64_t *dims,
     uint32_t rank, uint64_t *ret_shards, struct cadre_error *error);
@@ -48,12 +48,14 @@ struct partition_layout {
     uint64_t shards;
 };
 
-uint64_t partition_first(struct partition_layout layout, uint64_t shard); /* of the next: its end */
+/* The first row of a shard; of the next shard it is this one's end. */
+/* How many rows the shard has. */
+uint64_t partition_first(struct partition_layout layout, uint64_t shard);
 uint64_t partition_rows(struct partition_layout layout, uint64_t shard);
-/* Which shard has the row; row < rows. */
+/* The shard that has the row; row < rows. */
 uint64_t partition_owner(struct partition_layout layout, uint64_t row);
 
-/* Round robin: the server of the next variable or shard, and on. */
+/* Round robin: the server of the next variable or shard; moves the counter. */
 uint32_t partition_next_server(uint64_t *counter, uint32_t servers);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Calls: connections are leased, requests sent to all servers, answers taken. */
+ * client_call: takes a connection from the free list for each server, sends the requests, receives
+ * the answers. Owns the list of connections. Callers: the runtime's served/, closures/ and
+ * ps_job/. */
 #include "worker/library/ps/client/client.h"
 
 #include <errno.h>
@@ -75,10 +77,10 @@ cadre_status client_check(struct client *client, struct cadre_error *error)
     return status;
 }
 
-/* ---- leases ---- */
+/* ---- free connections ---- */
 
-/* NULL: no memory. Under the lock. */
-static struct exchange *client_client_lease(struct client *client, uint32_t server)
+/* NULL: no memory. The caller holds the lock. */
+static struct exchange *client_call_lease(struct client *client, uint32_t server)
 {
     struct exchange *exchange = client->servers[server].free;
     if (exchange != NULL) {
@@ -115,7 +117,7 @@ static cadre_status lease_all(struct call *call, struct cadre_error *error)
                 client->server_count);
         }
         if (exchange_of(call, server) == NULL) {
-            struct exchange *exchange = client_client_lease(client, server);
+            struct exchange *exchange = client_call_lease(client, server);
             if (exchange == NULL) {
                 return cadre_error_set(
                     error, CADRE_RESOURCE_EXHAUSTED, "no memory for a connection");
@@ -128,7 +130,7 @@ static cadre_status lease_all(struct call *call, struct cadre_error *error)
     return CADRE_OK;
 }
 
-static cadre_status client_client_enter(struct call *call, struct cadre_error *error)
+static cadre_status client_call_enter(struct call *call, struct cadre_error *error)
 {
     struct client *client = call->client;
     cadre_status status = CADRE_OK;
@@ -146,7 +148,7 @@ static cadre_status client_client_enter(struct call *call, struct cadre_error *e
     return status;
 }
 
-static void client_client_leave(struct call *call)
+static void client_call_leave(struct call *call)
 {
     struct client *client = call->client;
     pthread_mutex_lock(&client->lock);
@@ -186,8 +188,9 @@ void client_drop_link(struct exchange *exchange)
     link_free(link);
 }
 
-/* Its connection is gone, or was not there yet: what has no answer is sent by a new one. */
-static void client_client_restart(struct exchange *exchange)
+/* Its connection was lost or is not there yet: a new connection sends all requests without an
+ * answer. */
+static void client_call_restart(struct exchange *exchange)
 {
     struct cadre_error error = {0};
     client_drop_link(exchange);
@@ -198,12 +201,12 @@ static void client_client_restart(struct exchange *exchange)
     }
 }
 
-static void client_client_settle(struct exchange *exchange, enum exchange_step received)
+static void client_call_settle(struct exchange *exchange, enum exchange_step received)
 {
     if (received == EXCHANGE_DONE) {
         exchange->over = true;
     } else if (received == EXCHANGE_LOST) {
-        client_client_restart(exchange);
+        client_call_restart(exchange);
     }
 }
 
@@ -217,19 +220,19 @@ static cadre_status check_call(const struct call *call, struct cadre_error *erro
                : CADRE_OK;
 }
 
-/* Nothing moved for a while: is there something to wait for? */
-static void client_client_look(struct exchange *exchange)
+/* Nothing moved for a while: checks whether the call still has to wait. */
+static void client_call_look(struct exchange *exchange)
 {
     struct cadre_error error = {0};
     if (check_call(exchange->call, &error) != CADRE_OK) {
         exchange_fail(exchange, &error);
-        client_drop_link(exchange); /* its answer may still come: to nobody */
+        client_drop_link(exchange); /* with an answer that may still arrive */
     } else if (!client_is_reachable(exchange)) {
-        client_client_restart(exchange);
+        client_call_restart(exchange);
     }
 }
 
-/* Sends what is left. True: to all servers everything is on its way. */
+/* Sends what the sockets take now. True: all requests were sent. */
 static bool send_all(struct call *call)
 {
     bool all = true;
@@ -240,7 +243,7 @@ static bool send_all(struct call *call)
                 all = all && step == EXCHANGE_DONE;
                 break;
             }
-            client_client_restart(each);
+            client_call_restart(each);
         }
     }
     return all;
@@ -248,7 +251,8 @@ static bool send_all(struct call *call)
 
 #define POLLED_MAX 64
 
-/* Some server does not take all of it now: it may wait for its answers to be taken. */
+/* A server's socket is full: receives its answers meanwhile, because a server whose answers are not
+ * received does not read. */
 static void exchange_both_ways(struct call *call)
 {
     struct pollfd pollers[POLLED_MAX];
@@ -266,19 +270,19 @@ static void exchange_both_ways(struct call *call)
     int ready = poll(pollers, count, (int)(CLIENT_POLL_US / CADRE_US_PER_MS));
     for (nfds_t i = 0; i < count; i++) {
         if (ready == 0) {
-            client_client_look(polled[i]);
+            client_call_look(polled[i]);
         } else if ((pollers[i].revents & ~POLLOUT) != 0) {
-            client_client_settle(polled[i], exchange_receive(polled[i], false));
+            client_call_settle(polled[i], exchange_receive(polled[i], false));
         }
     }
 }
 
-static void client_client_run(struct call *call)
+static void client_call_run(struct call *call)
 {
     for (struct exchange *each = call->exchanges; each != NULL; each = each->next) {
         each->over = false;
         if (each->link == NULL) {
-            client_client_restart(each);
+            client_call_restart(each);
         } else {
             client_exchange_begin(each);
         }
@@ -294,9 +298,9 @@ static void client_client_run(struct call *call)
         }
         enum exchange_step step = exchange_receive(each, true);
         if (step == EXCHANGE_WAITS) {
-            client_client_look(each);
+            client_call_look(each);
         } else {
-            client_client_settle(each, step);
+            client_call_settle(each, step);
         }
     }
 }
@@ -322,15 +326,15 @@ cadre_status client_call(struct client *client, struct request *requests, size_t
         requests[i].ret_text = NULL;
         requests[i].ret_text_bytes = 0;
     }
-    cadre_status status = client_client_enter(&call, call.error);
+    cadre_status status = client_call_enter(&call, call.error);
     if (status == CADRE_OK) {
-        client_client_run(&call);
+        client_call_run(&call);
         status = call.failed < count ? requests[call.failed].code : CADRE_OK;
     } else {
         for (size_t i = 0; i < count; i++) {
             requests[i].code = status;
         }
     }
-    client_client_leave(&call);
+    client_call_leave(&call);
     return status;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Requests out and answers in, over one connection, neither waiting for the other. */
+ * Sends requests and receives answers over one connection, neither waiting for the other. Called by
+ * client.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,9 +10,9 @@
 #include "worker/library/ps/client/client_internal.h"
 #include "worker/library/ps/link/frame.h"
 
-#define BATCH_MAX 16 /* requests of one call of the system */
+#define BATCH_MAX 16 /* requests of one sendmsg */
 
-/* The next one of this server without an answer, from i on; count: none. */
+/* The next request to this server without an answer, from i on; count: none. */
 static size_t next_open(const struct exchange *exchange, size_t i)
 {
     const struct call *call = exchange->call;
@@ -47,12 +48,12 @@ void exchange_fail(struct exchange *exchange, const struct cadre_error *error)
 struct batch {
     uint8_t heads[BATCH_MAX][FRAME_BYTES + REQUEST_HEADER_BYTES];
     struct iovec pieces[3 * BATCH_MAX];
-    uint64_t sizes[BATCH_MAX]; /* of requests, all of their bytes */
+    uint64_t sizes[BATCH_MAX]; /* of requests, in bytes */
     size_t count;
     size_t piece_count;
 };
 
-/* `skip`: bytes of the request that went already. */
+/* `skip`: bytes of the request that were sent before. */
 static void add_piece(struct batch *batch, const void *bytes, uint64_t count, uint64_t *skip)
 {
     uint64_t skipped = *skip < count ? *skip : count;
@@ -134,8 +135,8 @@ static bool is_good(const struct exchange *exchange)
     return answer->code == CADRE_OK && (wanted == UINT64_MAX || wanted == answer->bytes);
 }
 
-/* Where the body goes. False: there is no memory for it. */
-static bool place_body(struct exchange *exchange)
+/* Chooses where the body of the answer is written. False: no memory. */
+static bool choose_body(struct exchange *exchange)
 {
     struct request *request = &exchange->call->requests[exchange->in];
     const struct frame *answer = &exchange->answer;
@@ -200,7 +201,7 @@ static enum exchange_step protocol_broken(struct exchange *exchange)
     return EXCHANGE_DONE;
 }
 
-/* WAITS, LOST, or DONE: the header is there. */
+/* WAITS, LOST, or DONE: the header was received. */
 static enum exchange_step receive_header(struct exchange *exchange, bool wait)
 {
     struct link *link = exchange->link;
@@ -236,13 +237,13 @@ enum exchange_step exchange_receive(struct exchange *exchange, bool wait)
 {
     while (exchange->in < exchange->call->count) {
         if (!exchange->in_body) {
-            /* What was not sent yet is not waited for. */
+            /* Answers of requests that were not sent yet are not waited for. */
             enum exchange_step step = receive_header(exchange, wait);
             if (step != EXCHANGE_DONE) {
                 return step;
             }
             if (exchange->answer.kind != FRAME_ANSWER || exchange->answer.id != exchange->in ||
-                !place_body(exchange)) {
+                !choose_body(exchange)) {
                 return protocol_broken(exchange);
             }
         }

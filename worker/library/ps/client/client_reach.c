@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding a server: where the directory says that it is, in whatever incarnation, as long as its
- * memory is the one that was known. */
+ * Finds and connects to a server: at the address in the directory, in any incarnation, as long as
+ * its memory has the nonce that was seen first. Called by client.c. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "worker/library/ps/client/client_internal.h"
 
-#define CONNECT_US     CADRE_US_PER_S /* until it is looked up again */
+#define CONNECT_US     CADRE_US_PER_S /* then the directory is looked up again */
 #define PAUSE_FIRST_US (2 * CADRE_US_PER_MS)
 
 bool client_is_reachable(const struct exchange *exchange)
@@ -29,7 +29,8 @@ static cadre_status make_terms(
         client->options.directory, CLIENT_POLL_US, &ret_terms->generation, ret_terms->key, error);
 }
 
-/* The server's nonce is the first one that was seen of it, or its variables are gone. */
+/* The server's nonce must be the first one that was seen of it; another one means that its
+ * variables are lost. */
 static cadre_status check_nonce(struct exchange *exchange, const struct link *link, uint64_t nonce)
 {
     struct client *client = exchange->client;
@@ -42,7 +43,7 @@ static cadre_status check_nonce(struct exchange *exchange, const struct link *li
     } else if (server->nonce != nonce && client->lost.code == CADRE_OK) {
         (void)cadre_error_set(&client->lost, CADRE_DATA_LOSS,
             "%s was started again and lost its memory, and no backup had it: its variables are "
-            "gone; start again from the newest checkpoint",
+            "lost; start again from the newest checkpoint",
             link_peer_name(link));
         atomic_store(&client->look, true);
     }
@@ -112,7 +113,7 @@ cadre_status client_reach(struct exchange *exchange, struct cadre_error *error)
     struct directory_member member;
     for (;;) {
         CADRE_TRY(client_check(exchange->client, error));
-        /* Asked before it is looked up: what changes then is not waited for. */
+        /* Read before the directory is looked up: a change after this ends the wait. */
         uint64_t seen = directory_await_change(options->directory, UINT64_MAX, 0);
         directory_lookup(options->directory, ROLE_SERVER, exchange->server, &member);
         if (member.here) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See client_push_shards: three exchanges, with which whoever makes the push again begins anew.
+ * client_push_shards: three exchanges. A client that makes the push again begins with the first
+ * one.
  *
- *     norms of all parts ──▶ ratio ──▶ the first part keeps it, or has one ──▶ all others keep that
+ *     norms of all shards ──▶ ratio ──▶ the first shard keeps it, or has one ──▶ all keep that
  *
- * Who dies in between has changed the first part, and others behind it, with a ratio that the first
- * one has kept: whoever makes the push again is told that, whatever norms the parts have by now.
- * Two who make it at a time agree on it in the same way. */
+ * A client that dies in between has changed the first shard, and maybe others, with a ratio that
+ * the first shard has kept: a client that makes the push again receives that ratio, whatever the
+ * norms are by now. Two clients that make the push at the same time agree on the ratio in the same
+ * way. */
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"
@@ -61,13 +63,13 @@ static cadre_status push_at_once(struct client *client, struct request *pushes, 
 
 /* ---- synchronous ---- */
 
-/* Whether all parts have all of the step, and one of them is not applied yet. */
+/* True: all shards have all contributions of the step, and one of them has not applied it. */
 static bool is_to_be_settled(const struct request *requests, size_t count)
 {
     bool waits = false;
     for (size_t i = 0; i < count; i++) {
         if (requests[i].ret_steps == STEP_INCOMPLETE) {
-            return false; /* whoever contributes last finds it complete */
+            return false; /* the client with the last contribution finds the step complete */
         }
         waits = waits || requests[i].ret_steps == STEP_WAITS;
     }

@@ -5,7 +5,9 @@
 
 #include "worker/library/ps/link/link.h"
 
+/* Writes all FRAME_BYTES. */
 void frame_write(const struct frame *frame, uint8_t ret_bytes[FRAME_BYTES]);
+/* Reads any bytes; does not check them. */
 void frame_read(const uint8_t bytes[FRAME_BYTES], struct frame *ret_frame);
 
 #endif

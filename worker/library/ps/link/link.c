@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Frames over a connection that was admitted. */
+ * Frames over a connection that was admitted: sending, receiving, deadlines. Called by client/,
+ * server/ and the runtime's closures/. */
 #include "worker/library/ps/link/link.h"
 
 #include <errno.h>
@@ -20,13 +21,13 @@
 #include "worker/library/ps/link/link_internal.h"
 
 #define PIECES_MAX 64
-#define POLL_US    (100 * CADRE_US_PER_MS) /* so often what waits is asked whether it is to */
+#define POLL_US    (100 * CADRE_US_PER_MS) /* so often a waiting call asks goes_on() */
 
-/* Over loopback, more in flight than this falls out of the cache: a fifth more CPU for the same
- * bytes. Between machines the kernel finds its own size. */
+/* Over loopback, more bytes in flight fall out of the cache: a fifth more CPU for the same bytes.
+ * Between machines the kernel's own size is used. */
 #define LOOPBACK_SEND_BYTES (512 << 10)
 
-/* A machine that is gone is noticed after 5 + 3 * 2 seconds, when nothing is on its way to it. */
+/* A machine that vanished is noticed after 5 + 3 * 2 seconds when nothing is in flight to it. */
 #define KEEP_IDLE_S     5
 #define KEEP_INTERVAL_S 2
 #define KEEP_COUNT      3
@@ -95,7 +96,7 @@ int link_fd(const struct link *link)
     return link->fd;
 }
 
-/* What -1 of them means, as an error. */
+/* The error for a return value of -1. */
 static cadre_status link_error(const struct link *link, int errnum, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_UNAVAILABLE, "the connection with %s is lost: %s",
@@ -104,8 +105,8 @@ static cadre_status link_error(const struct link *link, int errnum, struct cadre
 
 /* ---- sending ---- */
 
-/* Skips what was sent; returns the first piece that is left. */
-static struct iovec *link_link_skip(struct iovec *piece, const struct iovec *end, size_t sent)
+/* Skips `sent` bytes; returns the first piece that is left. */
+static struct iovec *skip_sent(struct iovec *piece, const struct iovec *end, size_t sent)
 {
     while (piece < end && sent >= piece->iov_len) {
         sent -= piece->iov_len;
@@ -118,7 +119,7 @@ static struct iovec *link_link_skip(struct iovec *piece, const struct iovec *end
     return piece;
 }
 
-/* There is no room: false when it is not to be waited for any more. */
+/* Waits for room in the socket; false when goes_on() ended the wait. */
 static bool await_room(int fd, const struct link_wait *wait, uint64_t since_us)
 {
     struct pollfd poller = {.fd = fd, .events = POLLOUT};
@@ -126,13 +127,13 @@ static bool await_room(int fd, const struct link_wait *wait, uint64_t since_us)
            wait->goes_on(wait->user, clock_monotonic_us() - since_us);
 }
 
-/* `wait` NULL: as long as it takes. 0, or what errno says. */
+/* `wait` NULL: blocks until all is sent. Returns 0 or errno. */
 static int send_all(int fd, struct iovec *pieces, size_t count, const struct link_wait *wait)
 {
     const struct iovec *end = pieces + count;
     int flags = MSG_NOSIGNAL | (wait == NULL ? 0 : MSG_DONTWAIT);
-    uint64_t since_us = 0; /* nothing was sent; 0: it was */
-    for (struct iovec *piece = link_link_skip(pieces, end, 0); piece < end;) {
+    uint64_t since_us = 0; /* since when nothing was sent; 0: bytes were sent */
+    for (struct iovec *piece = skip_sent(pieces, end, 0); piece < end;) {
         struct msghdr message = {.msg_iov = piece, .msg_iovlen = (size_t)(end - piece)};
         ssize_t sent = sendmsg(fd, &message, flags);
         if (sent < 0 && errno == EAGAIN && wait != NULL) {
@@ -146,7 +147,7 @@ static int send_all(int fd, struct iovec *pieces, size_t count, const struct lin
             return errno;
         }
         since_us = 0;
-        piece = link_link_skip(piece, end, sent < 0 ? 0 : (size_t)sent);
+        piece = skip_sent(piece, end, sent < 0 ? 0 : (size_t)sent);
     }
     return 0;
 }
@@ -260,10 +261,11 @@ cadre_status link_receive(
             link->begin += FRAME_BYTES;
             return CADRE_OK;
         }
-        /* The clock is asked only now: a frame that comes in time costs one call of the system. */
+        /* The clock is read only here: a frame that arrives in time costs one system call. */
         uint64_t waited_us = endless || wait_timeout_us == 0 ? 0 : clock_monotonic_us() - began_us;
         if (!endless && waited_us >= wait_timeout_us) {
-            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "no word from %s", link->who);
+            return cadre_error_set(
+                error, CADRE_DEADLINE_EXCEEDED, "%s sent nothing in time", link->who);
         }
         left_us = endless ? wait_timeout_us : wait_timeout_us - waited_us;
     }
@@ -301,7 +303,8 @@ cadre_status link_receive_bytes_while(struct link *link, void *bytes, size_t cou
         }
         silent_us = got > 0 ? 0 : silent_us + POLL_US;
         if (got == 0 && wait != NULL && !wait->goes_on(wait->user, silent_us)) {
-            return cadre_error_set(error, CADRE_DEADLINE_EXCEEDED, "no word from %s", link->who);
+            return cadre_error_set(
+                error, CADRE_DEADLINE_EXCEEDED, "%s sent nothing in time", link->who);
         }
         done += (size_t)got;
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The connector's side: an address, the proofs, the greeting; all of it before one deadline. */
+ * The connector's side: an address, the proofs, the greeting, all before one deadline. Called by
+ * client/, server_backup.c and the runtime's closures/. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,14 +16,14 @@
 #include "worker/library/ps/link/link_internal.h"
 
 struct dialing {
-    int fd; /* does not block */
+    int fd; /* non-blocking */
     uint64_t deadline_us;
     uint64_t wait_timeout_us;
     char who[LINK_NAME_BYTES]; /* "ps 1 on 10.0.0.2:4000" */
     struct cadre_error *error;
 };
 
-static cadre_status link_connect_gone(const struct dialing *dialing, int errnum)
+static cadre_status link_connect_lost(const struct dialing *dialing, int errnum)
 {
     if (errnum == 0) {
         return cadre_error_set(dialing->error, CADRE_UNAVAILABLE,
@@ -48,7 +49,7 @@ static cadre_status link_connect_await(const struct dialing *dialing, short even
             return CADRE_OK;
         }
         if (ready < 0 && errno != EINTR) {
-            return link_connect_gone(dialing, errno);
+            return link_connect_lost(dialing, errno);
         }
     }
 }
@@ -61,7 +62,7 @@ static cadre_status link_connect_say(
         if (sent > 0) {
             done += (size_t)sent;
         } else if (errno != EAGAIN && errno != EINTR) {
-            return link_connect_gone(dialing, errno);
+            return link_connect_lost(dialing, errno);
         } else {
             CADRE_TRY(link_connect_await(dialing, POLLOUT));
         }
@@ -77,7 +78,7 @@ static cadre_status link_connect_receive(
         if (got > 0) {
             done += (size_t)got;
         } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-            return link_connect_gone(dialing, got == 0 ? 0 : errno);
+            return link_connect_lost(dialing, got == 0 ? 0 : errno);
         } else {
             CADRE_TRY(link_connect_await(dialing, POLLIN));
         }
@@ -90,7 +91,7 @@ static cadre_status link_connect_dial(
 {
     int on_way = connect(dialing->fd, (const struct sockaddr *)&address->storage, address->bytes);
     if (on_way != 0 && errno != EINPROGRESS) {
-        return link_connect_gone(dialing, errno);
+        return link_connect_lost(dialing, errno);
     }
     if (on_way != 0) {
         CADRE_TRY(link_connect_await(dialing, POLLOUT));
@@ -98,7 +99,7 @@ static cadre_status link_connect_dial(
     int errnum = 0;
     socklen_t size = sizeof errnum;
     getsockopt(dialing->fd, SOL_SOCKET, SO_ERROR, &errnum, &size);
-    return errnum == 0 ? CADRE_OK : link_connect_gone(dialing, errnum);
+    return errnum == 0 ? CADRE_OK : link_connect_lost(dialing, errnum);
 }
 
 static cadre_status link_connect_unproved(const struct dialing *dialing)
@@ -109,7 +110,7 @@ static cadre_status link_connect_unproved(const struct dialing *dialing)
         dialing->who);
 }
 
-/* It knows the generation and lets nobody of another one in: so it says by a reply of zeros. */
+/* The acceptor knows no task of this generation and answers with zeros instead of a proof. */
 static bool is_refusal(const uint8_t reply[HANDSHAKE_REPLY_BYTES])
 {
     uint8_t any = 0;

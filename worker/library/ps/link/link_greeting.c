@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks say of themselves behind the proofs: incarnation and program. */
+ * What tasks send behind the proofs: incarnation and program. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The acceptor's side: a thread, and strangers that have not proved the key yet. Each is taken as
- * far as its bytes go; none is waited for. */
+ * The acceptor's side: a thread, and connections that have not proved the key yet. Each is read as
+ * far as its bytes go; the thread waits for none. Called by the runtime's ps_job/ and server.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,10 +26,10 @@
 enum stage { STAGE_HELLO, STAGE_MAC, STAGE_GREETING };
 
 struct pending_connection {
-    int fd; /* does not block */
+    int fd; /* non-blocking */
     enum stage stage;
     uint64_t since_us;
-    size_t got; /* of the stage's bytes */
+    size_t got; /* bytes of this stage that were received */
     uint8_t hello[HANDSHAKE_HELLO_BYTES];
     uint8_t challenge[HANDSHAKE_CHALLENGE_BYTES];
     uint8_t bytes[GREETING_BYTES]; /* of proof, then greeting */
@@ -48,7 +48,7 @@ struct link_listener {
     struct pending_connection pending[LINK_PENDING_MAX];
 };
 
-/* ---- one stranger ---- */
+/* ---- one connection without a proof ---- */
 
 enum fate { FATE_WAITS, FATE_DROPPED, FATE_TAKEN };
 
@@ -160,7 +160,7 @@ static enum fate link_listener_advance(
 
 /* ---- all of them ---- */
 
-/* The last one takes the place of one that is gone. */
+/* The last one moves to the index of the removed one. */
 static void link_listener_forget(struct link_listener *listener, size_t i, enum fate fate)
 {
     if (fate == FATE_DROPPED) {
@@ -169,7 +169,7 @@ static void link_listener_forget(struct link_listener *listener, size_t i, enum 
     listener->pending[i] = listener->pending[--listener->count];
 }
 
-/* Whoever has been there longest gives way: an honest task connects again. */
+/* The oldest connection is closed: an honest task connects again. */
 static void make_room(struct link_listener *listener)
 {
     size_t oldest = 0;
@@ -217,7 +217,7 @@ static int wait_ms(const struct link_listener *listener, uint64_t now_us)
 static void serve_pending(
     struct link_listener *listener, const struct pollfd *pollers, uint64_t now_us)
 {
-    /* Backwards: those that take a place were served already. */
+    /* Backwards, because a removal moves the last one to its index, which was served already. */
     for (size_t i = listener->count; i-- > 0;) {
         struct pending_connection *pending_connection = &listener->pending[i];
         enum fate fate = pollers[i].revents != 0
@@ -269,16 +269,16 @@ static cadre_status open_socket(struct link_listener *listener, struct mesh_sock
     listener->fd =
         socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (listener->fd < 0 || listener->wake_fd < 0) {
-        return cadre_error_errno(error, errno, "open a socket for the crew on %s", host);
+        return cadre_error_errno(error, errno, "open a socket for the ps job on %s", host);
     }
     if (bind(listener->fd, (const struct sockaddr *)&address->storage, address->bytes) != 0 ||
         listen(listener->fd, SOMAXCONN) != 0) {
         return cadre_error_errno(
-            error, errno, "listen for the crew on %s (it must be an address of this host)", host);
+            error, errno, "listen for the ps job on %s (it must be an address of this host)", host);
     }
     address->bytes = sizeof address->storage;
     if (getsockname(listener->fd, (struct sockaddr *)&address->storage, &address->bytes) != 0) {
-        return cadre_error_errno(error, errno, "ask for the crew's port on %s", host);
+        return cadre_error_errno(error, errno, "read the port of the ps job's socket on %s", host);
     }
     return CADRE_OK;
 }

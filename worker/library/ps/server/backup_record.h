@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a parameter server with a backup may answer. The coordinator has recorded from whose copy
- * the server's variables may be taken by another one in its place; what it records next the server
- * says. Between the two either may be true, so what is answered has to be in the copies of both.
+ * a replacement may take the server's variables; the server reports what is to be recorded next.
+ * Until that is confirmed either may be recorded, so an answer has to be in the copies of both.
  *
- *     recorded: nobody ── the copy of b is whole ──▶ said: b ── ─ ─ ─ ──▶ recorded: b
- *         ▲                                          only with b's answer, from here on
- *         └──── ─ ─ ─ ◀── said: nobody ◀── b is lost ────────────────────────┘
+ *     recorded: none ─── the copy of b is whole ──▶ reported: b ── ─ ─ ──▶ recorded: b
+ *         ▲                                         only with b's answer, from here on
+ *         └──── ─ ─ ─ ◀── reported: none ◀── b is lost ──────────────────────┘
  *              nothing is answered meanwhile, unless b is back
  *
  * Pure; the caller has a lock. */
@@ -18,24 +18,26 @@
 #include "common/model/task_message.h"
 
 struct backup_record {
-    struct task_backed sent; /* the newest statement; number 0: as recorded for the life before */
-    uint64_t counted;        /* whose copy may be recorded now; 0: surely nobody's */
-    bool recorded;           /* the newest statement is */
+    struct task_backed sent; /* the newest report; number 0: as recorded for the incarnation
+                              * before */
+    uint64_t counted;        /* whose copy may be recorded now; 0: surely none */
+    bool recorded;           /* the newest report is recorded */
 };
 
-/* A life begins; what is recorded then holds for it. */
+/* An incarnation begins; `recorded` holds for it. */
 void backup_record_begin(struct backup_record *backup_record, const struct task_backed *recorded);
 
-/* The copy of `with` has all that is here; 0: nobody's has. True: `said` is another one, to be said
- * until it is recorded. Then call it again: between two copies nobody's is said first. */
+/* The copy of `with` has all that is here; 0: no copy has. True: `sent` has changed and is to be
+ * reported until it is recorded. Then call it again: between two copies "none" is reported
+ * first. */
 bool backup_record_update(struct backup_record *backup_record, uint64_t with);
 
-/* As the coordinator says it. */
+/* The coordinator's record arrived. */
 void backup_record_confirmed(
     struct backup_record *backup_record, const struct task_backed *recorded);
 
-/* Whether what is here may be answered, when the copy of `with` has all of it and that of `counted`
- * may be recorded. */
+/* Whether the state here may be answered, when the copy of `with` has all of it and that of
+ * `counted` may be recorded. */
 static inline bool backup_record_allows(uint64_t counted, uint64_t with)
 {
     return counted == 0 || counted == with;

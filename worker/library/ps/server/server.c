@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The life of a parameter server: key, memory, loops, listener; and back. */
+ * Starts and stops a parameter server: key, memory, loops, listener. Called by the runtime's
+ * ps_job/ps_task.c. */
 #include "worker/library/ps/server/server.h"
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@ static uint32_t thread_count(uint32_t wanted)
     return count > SERVER_THREADS_MAX ? SERVER_THREADS_MAX : count;
 }
 
-static void server_server_admit(void *user, struct link *link)
+static void admit_link(void *user, struct link *link)
 {
     struct server *server = user;
     uint32_t next = atomic_fetch_add(&server->next_loop, 1);
@@ -58,10 +59,10 @@ cadre_status server_open_store(struct server *server, struct cadre_error *error)
     return store_open(&server->memory, &server->store, &server->kept, error);
 }
 
-/* It comes without its memory, and the coordinator says whose copy of it may be taken. When that is
- * gone too it begins empty, and clients see that by its nonce. */
-static cadre_status server_server_restore(struct server *server,
-    const struct server_options *options, struct link **ret_link, struct cadre_error *error)
+/* The server starts without its memory, and the coordinator has recorded whose copy may be taken.
+ * When that copy is lost too the store begins empty, and clients notice it by its nonce. */
+static cadre_status restore_from_copy(struct server *server, const struct server_options *options,
+    struct link **ret_link, struct cadre_error *error)
 {
     *ret_link = NULL;
     if (server->kept || !server->memory.expects_copy) {
@@ -80,7 +81,7 @@ static cadre_status bring_up_backup(
 {
     struct link *link;
     CADRE_TRY(copy_open(server, error));
-    CADRE_TRY(server_server_restore(server, options, &link, error));
+    CADRE_TRY(restore_from_copy(server, options, &link, error));
     return backup_open(server, options, link, &server->backup, error);
 }
 
@@ -105,7 +106,7 @@ static cadre_status bring_up(
         CADRE_TRY(bring_up_backup(server, options, error));
     }
     CADRE_TRY(start_loops(server, options->threads, error));
-    const struct link_admission admission = {.admit = server_server_admit, .user = server};
+    const struct link_admission admission = {.admit = admit_link, .user = server};
     return link_listener_start(server->listener, &server->terms, &admission, error);
 }
 
@@ -131,7 +132,8 @@ cadre_status server_start(
     return CADRE_OK;
 }
 
-/* All threads end before anything that they wake. What a connection leaves wakes nobody then. */
+/* All threads end before the objects that they wake. A connection that is left then wakes no
+ * thread. */
 static void end_loops(struct server *server)
 {
     uint32_t count = server->loop_count;
@@ -144,8 +146,8 @@ static void end_loops(struct server *server)
     }
 }
 
-/* Nobody is served any more; once. The backup's threads wake loops, and loops that make a change
- * have the backup's lock and link: the threads end first, what they leave is freed last. */
+/* Serves no connection any more; called once. The backup's threads wake loops, and loops that make
+ * a change hold the backup's lock and link: the threads end first, their objects are freed last. */
 static void end_serving(struct server *server)
 {
     server->orderly = directory_ended(server->directory, NULL) == CADRE_CANCELLED;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A parameter server: serves a store to the tasks of its crew, and keeps the copy of another one's
- * store when the crew has backups.
+ * A parameter server: serves a store to the tasks of its ps job, and keeps the copy of another
+ * server's store when the ps job has backups.
  *
  *     client ── frame: pull, push, gather, ... ──▶ loop threads (epoll), one state machine for each
- *            ◀── answer ──────────────────────     connection: nobody's slowness holds up another
+ *            ◀── answer ──────────────────────     connection: a slow one does not delay another
  *
  *     push, with a backup:   applied here ── the same push ──▶ ps (k + 1) mod n ── ack ──▶ answer
  *
- * A push is answered when it is applied, and with a backup when that has applied it too. A server
- * whose backup is lost answers nothing before the coordinator has recorded that it goes on alone;
- * then it does, until that one is back and was given everything anew. */
+ * A push is answered when it is applied, and with a backup when the backup has applied it too. A
+ * server whose backup is lost answers nothing before the coordinator has recorded that it has no
+ * backup; then it answers alone, until the backup is back and was given the whole store again. */
 #ifndef CADRE_PS_SERVER_SERVER_H
 #define CADRE_PS_SERVER_SERVER_H
 
@@ -20,11 +20,11 @@ struct server_options {
     uint32_t index;
     int memory_fd; /* as in store_options */
     uint64_t limit_bytes;
-    uint32_t threads;               /* 0: by the machine, 1 to 4 */
-    struct link_listener *listener; /* taken over, also on error */
+    uint32_t threads;               /* 0: by the number of processors, 1 to 4 */
+    struct link_listener *listener; /* owned by the server, also on error */
     struct directory *directory;    /* borrowed */
-    /* Of a crew with backups: passes the statement on to the coordinator, and does not block. It is
-     * made again until the directory says that it is recorded. */
+    /* With backups: sends the report to the coordinator and does not block. It is called again
+     * until the directory has the report as recorded. */
     void (*send_backed)(void *user, const struct task_backed *backed);
     void *user;
 };

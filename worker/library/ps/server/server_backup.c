@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who tells its changes to ps (k + 1) mod n. One change at a time, here and there: both stores hold
- * the same after each. backup_record.h says what may be answered. */
+ * Replicates changes to ps (k + 1) mod n. One change at a time, here and there: both stores are
+ * equal after each. backup_record.h has the rule for what may be answered. Called by the loops of
+ * server_requests.c and server_push.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,10 +12,10 @@
 
 #define POLL_US    (100 * CADRE_US_PER_MS)
 #define CONNECT_US CADRE_US_PER_S
-/* A statement that is not recorded is made again. */
+/* A report that is not recorded is sent again. */
 #define REPORT_RETRY_US (500 * CADRE_US_PER_MS)
-/* Who takes nothing and answers nothing for so long, and for so many times what the change took
- * here, is as good as lost: it hangs, or its machine does. */
+/* A server that takes nothing and answers nothing for this long, and for this many times what the
+ * change took here, counts as lost: it or its machine hangs. */
 #define SILENCE_US    (10 * CADRE_US_PER_S)
 #define SILENCE_TIMES 4
 
@@ -23,14 +24,14 @@ struct backup {
     void (*send_backed)(void *user, const struct task_backed *backed);
     void *user;
     uint32_t index;   /* of the other server */
-    uint32_t started; /* of: */
+    uint32_t started; /* of its incarnations */
     pthread_t threads[2];
-    pthread_mutex_t lock;  /* a change here and there; over what follows */
-    struct link *link;     /* NULL: it is not here, changes are told to nobody */
-    uint64_t began_us;     /* the change */
+    pthread_mutex_t lock;  /* held during a change here and there; over what follows */
+    struct link *link;     /* NULL: it is not here, changes are sent to no server */
+    uint64_t began_us;     /* when the change began */
     _Atomic uint64_t with; /* the incarnation that has all that is here; 0: none */
     struct backup_record backup_record;
-    _Atomic uint64_t counted; /* backing.counted, for those without the lock */
+    _Atomic uint64_t counted; /* record.counted, for threads without the lock */
     uint64_t sent_us;
 };
 
@@ -59,7 +60,7 @@ struct patience {
     const struct server *server;
     uint32_t index;
     uint64_t incarnation;
-    uint64_t silence_us; /* UINT64_MAX: as long as it is there */
+    uint64_t silence_us; /* UINT64_MAX: as long as the directory has it */
 };
 
 static bool goes_on(void *user, uint64_t silent_us)
@@ -88,12 +89,12 @@ static cadre_status server_backup_receive(
     if (answer.kind != FRAME_ANSWER || answer.code != CADRE_OK) {
         return cadre_error_set(error,
             answer.code == CADRE_NOT_FOUND ? CADRE_NOT_FOUND : CADRE_INTERNAL,
-            "%s refused what a backup is told", link_peer_name(link));
+            "%s refused a change of the store whose copy it keeps", link_peer_name(link));
     }
     return CADRE_OK;
 }
 
-/* A connection with the copy that the other server keeps. */
+/* Connects to the copy that the other server keeps. */
 static cadre_status server_backup_reach(
     struct server *server, uint32_t index, struct link **ret_link, struct cadre_error *error)
 {
@@ -126,22 +127,22 @@ static cadre_status server_backup_reach(
     return CADRE_OK;
 }
 
-/* ---- what is said to the coordinator; under the lock ---- */
+/* ---- reports to the coordinator; under the lock ---- */
 
-static void server_backup_say(struct backup *backup)
+static void server_backup_report(struct backup *backup)
 {
     backup->sent_us = clock_monotonic_us();
     backup->send_backed(backup->user, &backup->backup_record.sent);
 }
 
-/* The other server has all that is here, or has no longer. What counts is changed before it is
- * said: no answer goes out between the two that the one to be recorded would not have. */
+/* The other server has all that is here, or has no longer. `counted` changes before the report is
+ * sent: in between no answer goes out that the copy to be recorded would not have. */
 static void server_backup_consider(struct backup *backup)
 {
-    bool stopping = atomic_load(&backup->server->stopping); /* nothing is told any more */
+    bool stopping = atomic_load(&backup->server->stopping); /* no report is sent any more */
     if (!stopping && backup_record_update(&backup->backup_record, atomic_load(&backup->with))) {
         atomic_store(&backup->counted, backup->backup_record.counted);
-        server_backup_say(backup);
+        server_backup_report(backup);
     }
 }
 
@@ -158,13 +159,13 @@ static void server_backup_heed(struct backup *backup)
     server_backup_consider(backup);
     if (!backup->backup_record.recorded &&
         clock_monotonic_us() - backup->sent_us >= REPORT_RETRY_US) {
-        server_backup_say(backup);
+        server_backup_report(backup);
     }
 }
 
-/* ---- giving, losing ---- */
+/* ---- a whole store to the copy; loss of the backup ---- */
 
-/* The whole store, while nothing changes; then its changes are told. */
+/* Sends the whole store while nothing changes; from then on each change is replicated. */
 static cadre_status give_all(struct backup *backup, struct link *link, struct cadre_error *error)
 {
     const struct frame load = {.kind = FRAME_LOAD};
@@ -200,7 +201,7 @@ static void try_once(struct backup *backup)
     }
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void server_backup_lose(struct backup *backup)
 {
     link_free(backup->link);
@@ -209,7 +210,8 @@ static void server_backup_lose(struct backup *backup)
     server_backup_consider(backup);
 }
 
-/* ---- two threads: to look for the other server takes longer than to hear the coordinator ---- */
+/* ---- two threads, because connecting to the other server takes longer than a message of the
+ * coordinator ---- */
 
 static void each_change(struct backup *backup, void (*look)(struct backup *backup))
 {
@@ -340,7 +342,7 @@ void backup_end(struct backup *backup)
     }
 }
 
-/* ---- the copy of what was lost ---- */
+/* ---- fetching the copy of a lost store ---- */
 
 static cadre_status fetch_over(
     struct server *server, struct link *link, uint32_t index, struct cadre_error *error)
@@ -370,7 +372,7 @@ static cadre_status fetch_once(struct server *server, uint32_t index, uint64_t b
     CADRE_TRY(server_backup_reach(server, index, &link, error));
     cadre_status status = link_peer(link)->incarnation == by
                               ? fetch_over(server, link, index, error)
-                              : cadre_error_set(error, CADRE_UNAVAILABLE, "it came anew");
+                              : cadre_error_set(error, CADRE_UNAVAILABLE, "it was started again");
     if (status != CADRE_OK) {
         link_free(link);
         return status;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A connection's bytes, in and out, without blocking. */
+ * A connection's bytes, in and out, without blocking; its state machine. Called by
+ * server_loop.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ void connection_free(struct connection *connection)
 {
     struct server *server = connection->loop->server;
     push_abandon(connection);
-    if (server->attached == connection) { /* of a copy, in its one loop */
+    if (server->attached == connection) { /* of a copy, in its only loop */
         server->attached = NULL;
     }
     link_free(connection->link);
@@ -72,13 +73,13 @@ void connection_refuse(struct connection *connection, const struct cadre_error *
     server_connection_answer(connection, &frame, connection->out.bytes);
 }
 
-/* Rows are sent from where others change them meanwhile, which is as it should be; the sanitizer
- * sees a call that reads them. */
+/* Rows are sent while other threads change them, which is allowed (store.h); the thread sanitizer
+ * reports the system call that reads them. */
 #ifdef __SANITIZE_THREAD__
-void AnnotateIgnoreReadsBegin(const char *file, int line);
-void AnnotateIgnoreReadsEnd(const char *file, int line);
-#define UNWATCHED_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, __LINE__)
-#define UNWATCHED_END()   AnnotateIgnoreReadsEnd(__FILE__, __LINE__)
+void AnnotateIgnoreReadsBegin(const char *file, int row);
+void AnnotateIgnoreReadsEnd(const char *file, int row);
+#define UNWATCHED_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, 0)
+#define UNWATCHED_END()   AnnotateIgnoreReadsEnd(__FILE__, 0)
 #else
 #define UNWATCHED_BEGIN() ((void)0)
 #define UNWATCHED_END()   ((void)0)
@@ -117,7 +118,7 @@ static enum next_step send_answer(struct connection *connection)
     return NEXT_CONTINUE;
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static enum next_step no_bytes(ssize_t got)
 {
@@ -139,7 +140,7 @@ static enum next_step read_header(struct connection *connection)
     return NEXT_CONTINUE;
 }
 
-/* Memory grows with what has come, not with what was announced. */
+/* Memory grows with the bytes that arrived, not with those that were announced. */
 static enum next_step server_connection_collect(struct connection *connection)
 {
     struct growing_buffer *room = &connection->collected;
@@ -201,8 +202,8 @@ static enum next_step take_values(struct connection *connection, size_t *turn)
     return NEXT_CONTINUE;
 }
 
-/* It waits for somebody's push. Once it is counted it is told of each; what came before it was
- * counted, nobody told it: it looks once more. */
+/* It waits for a push of another connection. After it is counted in `parked` each push wakes it. A
+ * push before that woke nothing, so the condition is checked once more. */
 static enum next_step wait_parked(struct connection *connection)
 {
     struct server *server = connection->loop->server;
@@ -215,7 +216,7 @@ static enum next_step wait_parked(struct connection *connection)
     return NEXT_CONTINUE;
 }
 
-/* A greeting promises nothing. What was begun is ended. */
+/* The answer to a hello shows no state. A push that was begun is ended. */
 static bool may_answer(const struct connection *connection)
 {
     return connection->frame.kind == FRAME_HELLO || connection->sent > 0 ||
@@ -246,7 +247,7 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
     case CONNECTION_COLLECT:
         step = server_connection_collect(connection);
         break;
-    case CONNECTION_PARKED: /* it was waiting: it is asked again */
+    case CONNECTION_PARKED: /* it waited: the condition is checked again */
         atomic_fetch_sub(&connection->loop->server->parked, 1);
         request_run(connection);
         break;
@@ -258,7 +259,7 @@ static enum next_step step_of(struct connection *connection, size_t *turn)
             connection->state = CONNECTION_ANSWER;
         }
         return step;
-    case CONNECTION_UNCONFIRMED: /* it was waiting: it is looked again */
+    case CONNECTION_UNCONFIRMED: /* it waited: backup_may_answer is called again */
         atomic_fetch_sub(&connection->loop->server->parked, 1);
         connection->state = CONNECTION_ANSWER;
         return NEXT_CONTINUE;
@@ -284,7 +285,7 @@ enum next_step connection_advance(struct connection *connection)
     size_t turn = 0;
     while (step == NEXT_CONTINUE) {
         step = step_of(connection, &turn);
-        /* What was read ahead wakes nobody: it is used up first. */
+        /* Bytes that were read ahead raise no event: they are used first. */
         if (step == NEXT_CONTINUE && turn >= SERVER_TURN_BYTES &&
             connection->state == CONNECTION_VALUES &&
             connection->link->begin == connection->link->end) {

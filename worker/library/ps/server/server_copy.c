@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The copy that a server keeps of another one's store: a server inside of it with one loop, whose
- * only client is that other server. It waits for none of this server's loops, so that servers that
- * keep each other's copies never wait in a ring. */
+ * only client is that other server. It waits for none of this server's loops, so servers that keep
+ * each other's copies never wait in a ring. Called by server.c and server_requests.c. */
 #include <stdlib.h>
 
 #include "worker/library/ps/server/server_internal.h"
@@ -49,7 +49,7 @@ void copy_close(struct server *copy)
     free(copy);
 }
 
-/* ---- whose copy it is ---- */
+/* ---- which incarnation owns the copy ---- */
 
 static bool is_of_server_before(const struct connection *connection)
 {
@@ -162,7 +162,7 @@ static cadre_status server_copy_give(struct connection *connection, struct cadre
     struct copy_writer writer = {.link = connection->link};
     CADRE_TRY(store_save(copy->store, copy_send_piece, &writer, error));
     CADRE_TRY(link_send(connection->link, &end, NULL, 0, error));
-    copy->attached = connection; /* both hold the same now */
+    copy->attached = connection; /* both stores are equal now */
     return CADRE_OK;
 }
 
@@ -181,8 +181,8 @@ enum next_step copy_serve(struct connection *connection)
 {
     struct cadre_error error = {0};
     bool loads = connection->frame.kind == FRAME_LOAD;
-    /* Where a newer life takes the copy, or fills it, an older one may live yet, and not know:
-     * nothing of it counts. */
+    /* When a newer incarnation takes or fills the copy, an older one may still run without having
+     * received that it was replaced: its changes are ignored. */
     server_loop_end_others(connection);
     connection->loop->server->attached = NULL;
     set_blocked(connection, connection->link);

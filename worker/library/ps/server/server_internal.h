@@ -2,12 +2,12 @@
  * Inside of a parameter server: loop threads, and a state machine for each connection.
  *
  *     HEADER ──▶ COLLECT ──▶ (run) ──▶ VALUES, block by block ──▶ ANSWER ──▶ HEADER
- *        │       part, ids     │                                    ▲
- *        │                     ├──▶ PARKED until a push is applied  ├── UNSURE: backup_may_answer
- *        └─────────────────────┴──▶ DROP what is not wanted ────────┘
+ *        │      header, ids    │                                    ▲
+ *        │                     ├──▶ PARKED until a push is applied  ├── UNCONFIRMED
+ *        └─────────────────────┴──▶ DISCARD after an error ─────────┘   until backup_may_answer
  *
- * A connection is its loop's; what loops share is the store, the pushes under way, and how many
- * connections are parked. */
+ * A connection belongs to its loop; loops share the store, the pushes in progress, and the number
+ * of parked connections. */
 #ifndef CADRE_PS_SERVER_SERVER_INTERNAL_H
 #define CADRE_PS_SERVER_SERVER_INTERNAL_H
 
@@ -20,9 +20,9 @@
 #include "worker/library/ps/store/store.h"
 
 #define SERVER_THREADS_MAX 4
-/* What a connection reads before others have their turn. */
+/* Bytes that a connection reads before the others have their turn. */
 #define SERVER_TURN_BYTES ((size_t)4 << 20)
-/* Values are received and applied in pieces of this size: they are still in the cache then. */
+/* Values are received and applied in blocks of this size, which are still in the cache then. */
 #define SERVER_BLOCK_BYTES ((size_t)128 << 10)
 
 enum connection_state {
@@ -32,10 +32,10 @@ enum connection_state {
     CONNECTION_VALUES,
     CONNECTION_DISCARD,
     CONNECTION_ANSWER,
-    CONNECTION_UNCONFIRMED, /* its answer waits until the server knows that no other has its place
-                             */
+    CONNECTION_UNCONFIRMED, /* the answer waits until backup_may_answer */
     CONNECTION_MOVE,        /* to the loop that keeps another server's copy */
-    CONNECTION_COPY         /* a whole copy is taken or given, blocking: it is alone there */
+    CONNECTION_COPY         /* a whole copy is received or sent, blocking: the connection is alone
+                             * in that loop */
 };
 
 /* Memory of a connection that grows and is kept. */
@@ -51,23 +51,23 @@ struct push_key {
 };
 
 struct connection {
-    struct connection *next; /* of its loop, or on the way there */
+    struct connection *next; /* of its loop, or of the loop that it moves to */
     struct connection **back;
-    struct connection *next_push; /* of the server's pushes under way */
+    struct connection *next_push; /* of the server's pushes in progress */
     struct server_loop *loop;
     struct link *link;
     enum connection_state state;
-    bool dead;        /* nothing of it is heard any more */
-    uint32_t watched; /* what epoll looks for */
+    bool dead;        /* it is not read any more */
+    uint32_t watched; /* the events that epoll reports */
     struct frame frame;
     uint64_t left; /* bytes of the frame that were not read yet */
     /* COLLECT */
     struct growing_buffer collected;
     size_t got;
     uint64_t wanted;
-    /* VALUES: of a push, or into an optimizer's memory */
+    /* VALUES: of a push, or into an optimizer's slot */
     bool pushes;
-    bool listed;         /* among the pushes under way */
+    bool listed;         /* among the pushes in progress */
     struct push_key key; /* under the server's lock */
     struct pushing pushing;
     uint64_t row_bytes;
@@ -94,7 +94,7 @@ struct server_loop {
     struct connection *connections;
     pthread_mutex_t lock; /* over what follows */
     struct connection *incoming;
-    uint8_t scratch[64 << 10]; /* what is dropped */
+    uint8_t scratch[64 << 10]; /* for bytes that are discarded */
 };
 
 struct server {
@@ -109,37 +109,39 @@ struct server {
     atomic_uint next_loop;
     struct server_loop *loops;
     atomic_uint parked;
-    _Atomic uint64_t forgotten; /* closures below are */
-    pthread_mutex_t lock;       /* over the pushes under way */
+    _Atomic uint64_t forgotten; /* closures with smaller numbers were forgotten */
+    pthread_mutex_t lock;       /* over the pushes in progress */
     struct connection *pushes;
-    struct backup *backup;       /* whom changes are told; NULL: nobody */
-    struct link *blocked;        /* of a copy, under its lock: its loop waits for it */
-    bool is_copy;                /* this one is, of another server's store */
+    struct backup *backup;       /* the backup that receives changes; NULL: none */
+    struct link *blocked;        /* of a copy, under its lock: the link on which its loop blocks */
+    bool is_copy;                /* this server is a copy of another server's store */
     bool orderly;                /* it ends because the job is over */
     struct server *copy;         /* of another server: one loop, without a listener; NULL: none */
-    uint64_t of_incarnation;     /* of a copy: the newest life of that other server that came */
-    struct connection *attached; /* of a copy: the one that changes it; NULL: none */
-    pthread_mutex_t notes;       /* a text is read as long as nobody notes another one */
+    uint64_t of_incarnation;     /* of a copy: the newest incarnation of that other server that
+                                  * connected */
+    struct connection *attached; /* of a copy: the connection that may change it; NULL: none */
+    pthread_mutex_t notes;       /* held while a text is read or replaced */
 };
 
 /* ---- server.c ---- */
 
-/* Opens its store, empty, once more: what a copy had begun to fill is nothing. */
+/* Opens the store once more, empty: a copy that was half loaded is dropped. */
 cadre_status server_open_store(struct server *server, struct cadre_error *error);
 
 /* ---- server_loop.c ---- */
 
+/* Starts the loop's thread with its epoll and event descriptors. */
 cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *error);
-/* Its thread ends, since its server stops; of one that was not started too. */
+/* Waits until its thread has ended, which it does when its server stops; of a loop that was not
+ * started too. */
 void server_loop_join(struct server_loop *loop);
-/* Ends its connections, behind the threads of all loops of its server. */
+/* Ends its connections; the threads of all loops of its server have ended. */
 void server_loop_end(struct server_loop *loop);
-/* Takes the link over. Any thread. */
+/* Owns the link. Any thread. */
 void server_loop_add(struct server_loop *loop, struct link *link);
-/* Of another loop, which has forgotten it. */
 /* The other connections of this one's loop end, with what they have not done. */
 void server_loop_end_others(struct connection *connection);
-/* Something changed that a parked connection may wait for. */
+/* Called after a change for which a parked connection may wait. */
 void server_wake_parked(struct server *server);
 
 /* ---- server_connection.c ---- */
@@ -149,95 +151,107 @@ enum next_step {
     NEXT_READ,     /* wait for bytes */
     NEXT_WRITE,    /* wait for room */
     NEXT_PARK,     /* wait for a version */
-    NEXT_YIELD,    /* others are to have a turn */
+    NEXT_YIELD,    /* the others have their turn */
     NEXT_MOVE,     /* to the copy's loop */
     NEXT_CLOSE
 };
 
+/* Runs the connection's state machine until it has to wait. */
 enum next_step connection_advance(struct connection *connection);
-/* Leaves its push, if any, and frees it. */
+/* Abandons its push, if any, and frees it. */
 void connection_free(struct connection *connection);
+/* At least `size` bytes; false: no memory. */
 bool growing_buffer_reserve(struct growing_buffer *room, size_t size);
 
-/* The answer in order: the words, and `bytes` bytes at `answer`, which stay until they are sent. */
+/* Answers with these arguments and the `bytes` bytes at `answer`, which stay until they are
+ * sent. */
 void connection_answer(struct connection *connection, uint64_t version, uint64_t number,
     const void *answer, uint64_t bytes);
-/* The answer is an error; what is left of the question is read and dropped first. */
+/* Answers with an error; the rest of the request is read and discarded first. */
 void connection_refuse(struct connection *connection, const struct cadre_error *error);
 
 /* ---- server_requests.c ---- */
 
-/* The header is there: how much is to be collected before it can run, or a refusal. */
+/* The header was read: sets how much is to be collected, or refuses the request. */
 void request_begin(struct connection *connection);
-/* Sets the next state. */
+/* Runs the collected request and sets the next state. */
 void request_run(struct connection *connection);
 
 /* ---- server_push.c ---- */
 
+/* The header and ids of a push were collected: begins it in the store. */
 void push_run(struct connection *connection);
-/* A block of values is there. */
+/* A block of values was received: applies it. */
 void push_block(struct connection *connection);
+/* The connection ends in the middle of its push, if any: the store keeps what was done of it. */
 void push_abandon(struct connection *connection);
-/* Ends the connections that push to the shard: who lives sends again. */
+/* Ends the connections that push to the shard: a client that still runs sends again. */
 void push_disconnect_all(struct server *server, uint32_t shard);
 
-/* Synchronous steps of parts of what LAMB updates: what one adds to the norms, and the ratio that
- * it is told. */
+/* REQUEST_STEP_NORMS: what the shard's synchronous step adds to the norms of LAMB. */
 void step_norms_run(struct connection *connection);
+/* REQUEST_SETTLE: the ratio for the shard's synchronous step. */
 void settle_run(struct connection *connection);
 
 /* ---- server_backup.c: the same changes, in the same order, in another server's memory ---- */
 
-/* Connects in a thread of its own, whenever the other server is here, and gives it the whole store
- * first. `link`: taken over; its copy has all that is here. NULL: nobody's has. */
+/* Connects in a thread of its own whenever the other server is here, and sends it the whole store
+ * first. `link`: owned, its copy has all that is here; NULL: no copy has. */
 cadre_status backup_open(struct server *server, const struct server_options *options,
     struct link *link, struct backup **ret_backup, struct cadre_error *error);
-/* Its threads end, since the server stops: they wait for the lock of a change, which waits for the
- * other server no longer then. NULL: nothing. */
+/* Waits for its threads, which end when the server stops: a change then waits no longer for the
+ * other server. NULL: nothing. */
 void backup_join(struct backup *backup);
-/* Behind backup_join, and all loops. */
+/* Frees it, after backup_join and the end of all loops. */
 void backup_close(struct backup *backup);
-/* It has all that is here. False: it is lost, or NULL. */
+/* The backup has all that is here. False: it is lost, or NULL. */
 bool backup_in_sync(const struct backup *backup);
-/* Whether what is here may be told: whatever may come in this server's place has it too. Without
- * that nothing is answered. server_wake_parked when it becomes true. Also of NULL. */
+/* Whether the state here may be sent to a client: whatever replaces this server has it too.
+ * Otherwise nothing is answered; server_wake_parked is called when it becomes true. NULL: true. */
 bool backup_may_answer(const struct backup *backup);
-/* A change is made between the two. Any loop; they follow each other. */
+/* Takes the lock of a change; loops follow each other. backup_end releases it. */
 void backup_begin(struct backup *backup);
-/* `connection` has changed the store, all of its question was collected: it is told, and heard to
- * be there too, or the backup is lost, and the coordinator is told that. */
+/* `connection` has changed the store, and all of its request was collected: sends the change to the
+ * backup and waits for its answer. Without an answer the backup counts as lost, and that is
+ * reported to the coordinator. */
 void backup_replicate(struct backup *backup, const struct connection *connection);
+/* Ends the change. */
 void backup_end(struct backup *backup);
 
-/* Loads the copy that the coordinator says may be taken, however long it takes to get it.
- * *ret_link: its holder goes on keeping it. NOT_FOUND: it is gone, with its holder. */
+/* Loads the copy that the coordinator has recorded, however long it takes to get it. *ret_link: the
+ * connection over which the server continues to replicate. NOT_FOUND: the copy was lost with its
+ * server. */
 cadre_status backup_fetch(
     struct server *server, uint32_t index, struct link **ret_link, struct cadre_error *error);
 
 /* ---- server_copy.c: the other side ---- */
 
+/* Opens the copy that `server` keeps of another one: a server with one loop. */
 cadre_status copy_open(struct server *server, struct cadre_error *error);
+/* Ends its loop and frees it. */
 void copy_close(struct server *copy);
-/* CONNECTION_COPY: blocking. */
+/* CONNECTION_COPY: receives or sends a whole store, blocking. */
 enum next_step copy_serve(struct connection *connection);
-/* A life of the other server comes: an older one that is being waited for is cut off. Any loop. */
+/* An incarnation of the other server connected: cuts off an older one on which the loop blocks. Any
+ * loop. */
 void copy_expect_newer(struct server *copy, const struct link *link);
-/* It is in the copy's loop: no older one fills the copy from now on. */
+/* The connection is in the copy's loop: no older incarnation changes the copy from now on. */
 void copy_admit_connection(struct connection *connection);
-/* Whether the question may be asked: not by an older life, nor changes over a connection that
- * neither filled the copy nor took it. */
+/* Whether a request is accepted: not from an older incarnation, and changes only over the
+ * connection that filled the copy or received it. */
 bool copy_admits(const struct connection *connection);
-/* A struct copy_writer. */
+/* Sends a piece; `user` is a struct copy_writer. */
 store_sink copy_send_piece;
 struct copy_writer {
     struct link *link;
-    const struct link_wait *wait; /* NULL: as long as it takes */
+    const struct link_wait *wait; /* NULL: no limit */
 };
+/* Receives from pieces; `user` is a struct copy_reader. */
 store_source copy_receive_piece;
 struct copy_reader {
     struct link *link;
     const struct link_wait *wait; /* as of a writer */
-    uint64_t left;                /* of the piece */
+    uint64_t left;                /* bytes of the piece */
     bool ended;
 };
 

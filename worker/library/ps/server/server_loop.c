@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A thread that serves some of the connections. */
+ * A thread that serves some of the connections with epoll. Started by server.c and server_copy.c;
+ * runs server_connection.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -40,7 +41,7 @@ static void server_loop_drop(struct connection *connection)
         atomic_fetch_sub(&connection->loop->server->parked, 1);
     }
     server_loop_unlist(connection);
-    connection_free(connection); /* closing it takes it out of epoll */
+    connection_free(connection); /* close takes it out of epoll */
 }
 
 static void server_loop_watch(struct connection *connection, uint32_t events)
@@ -82,14 +83,14 @@ static void server_loop_serve(struct connection *connection)
         server_loop_unlist(connection);
         server_loop_adopt(&connection->loop->server->copy->loops[0], connection);
     } else {
-        /* One that is parked is looked at only for whether it is still there. */
+        /* A parked connection is watched only for its end. */
         server_loop_watch(connection, step == NEXT_WRITE  ? EPOLLOUT
                                       : step == NEXT_PARK ? EPOLLRDHUP
                                                           : EPOLLIN);
     }
 }
 
-/* What they wait for may be there. */
+/* Runs parked connections again, whose condition may hold now. */
 static void retry_parked(struct server_loop *loop)
 {
     struct connection *next = NULL;
@@ -116,7 +117,7 @@ static void take_incoming(struct server_loop *loop)
         if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0) {
             server_loop_drop(connection);
         } else if (connection->state != CONNECTION_HEADER) {
-            server_loop_serve(connection); /* it comes from another loop, with a question */
+            server_loop_serve(connection); /* it comes from another loop, with a request */
         }
         connection = next;
     }
@@ -140,7 +141,7 @@ static void *serve_loop(void *argument)
                 server_loop_serve(connection);
             }
         }
-        /* Behind the others: it may free connections of theirs. */
+        /* After the events, because it may free connections that they name. */
         if (woken) {
             eventfd_t unused;
             (void)eventfd_read(loop->wake_fd, &unused);
@@ -171,8 +172,8 @@ cadre_status server_loop_start(struct server_loop *loop, struct cadre_error *err
 
 void server_wake_parked(struct server *server)
 {
-    /* A write, so that it comes before or after that of wait_parked: who counts itself later sees
-     * what changed. */
+    /* A read-modify-write, so that it is ordered with that of wait_parked: a connection that is
+     * counted after it sees the change. */
     if (atomic_fetch_add(&server->parked, 0) > 0) {
         for (uint32_t i = 0; i < server->loop_count; i++) {
             server_loop_wake(&server->loops[i]);
@@ -202,13 +203,13 @@ void server_loop_end_others(struct connection *connection)
     }
 }
 
-/* Only when the job is over: else who waits finds the server that is in this one's place. */
-static void say_goodbye(struct connection *connection)
+/* Only when the job is over: otherwise clients look for the server's replacement. */
+static void send_end(struct connection *connection)
 {
     if (connection->state == CONNECTION_PARKED && connection->loop->server->orderly) {
         struct cadre_error error = {0};
         (void)cadre_error_set(&error, CADRE_CANCELLED, "the parameter server is ending");
-        connection->left = 0; /* what was not read goes with the connection */
+        connection->left = 0; /* unread bytes are dropped with the connection */
         atomic_fetch_sub(&connection->loop->server->parked, 1);
         connection_refuse(connection, &error);
         (void)connection_advance(connection);
@@ -227,7 +228,7 @@ void server_loop_end(struct server_loop *loop)
 {
     take_incoming(loop);
     while (loop->connections != NULL) {
-        say_goodbye(loop->connections);
+        send_end(loop->connections);
         server_loop_drop(loop->connections);
     }
     if (loop->epoll_fd >= 0) {

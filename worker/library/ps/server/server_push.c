@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pushes: each is one connection's at a time. Whoever sends one again, because its connection broke
- * or its worker was lost, takes it over from the connection that was before it. */
+ * Pushes: each belongs to one connection at a time. When a client sends one again, because its
+ * connection broke or its worker was lost, the new connection takes the push over. Called by
+ * server_requests.c and server_connection.c. */
 #include <inttypes.h>
 #include <sys/socket.h>
 
 #include "common/pure/assert.h"
 #include "worker/library/ps/server/server_internal.h"
 
-/* ---- those under way ---- */
+/* ---- pushes in progress ---- */
 
 static bool is_same(const struct push_key *a, const struct push_key *b)
 {
     return a->shard == b->shard && a->closure == b->closure && a->ordinal == b->ordinal;
 }
 
-/* False: another connection has it. That one is cut off, and tells when it has left it. What is of
- * no closure is never the same. */
+/* False: another connection has the same push. That connection is shut down, and wakes the parked
+ * ones when it has abandoned the push. Pushes without a closure are never the same. */
 static bool list_push(struct connection *connection, const struct push *push)
 {
     struct server *server = connection->loop->server;
@@ -72,7 +73,7 @@ void push_disconnect_all(struct server *server, uint32_t shard)
     pthread_mutex_unlock(&server->lock);
 }
 
-/* ---- from the part to the first value ---- */
+/* ---- from the header to the first value ---- */
 
 static bool check_bytes(struct connection *connection, const struct push *push)
 {
@@ -91,7 +92,7 @@ static bool check_bytes(struct connection *connection, const struct push *push)
         connection_refuse(connection, &error);
         return false;
     }
-    /* Also of one that was applied before, which the store does not look at again. */
+    /* Also of a push that was applied before, which the store does not check again. */
     if (!push->sparse &&
         (push->first_row > spec->rows || push->rows > spec->rows - push->first_row)) {
         (void)cadre_error_set(&error, CADRE_OUT_OF_RANGE,
@@ -110,7 +111,7 @@ static bool check_bytes(struct connection *connection, const struct push *push)
     return true;
 }
 
-/* So many rows are received and applied at a time. */
+/* The number of rows that are received and applied at a time. */
 static uint64_t block_rows(const struct connection *connection)
 {
     const struct store *store = connection->loop->server->store;
@@ -127,7 +128,7 @@ static uint64_t next_rows(const struct connection *connection)
     return left < most ? left : most;
 }
 
-/* The next block is waited for, or there is none any more. */
+/* Waits for the next block, or ends the push when there is none. */
 static void next_block(struct connection *connection)
 {
     connection->block_got = 0;
@@ -202,7 +203,7 @@ void push_block(struct connection *connection)
     }
 }
 
-/* Its ids and values were collected: it is applied in one go. */
+/* Its ids and values were collected: applies all at once. */
 static void apply_sparse(struct connection *connection)
 {
     struct pushing *pushing = &connection->pushing;
@@ -218,7 +219,7 @@ static void apply_sparse(struct connection *connection)
     server_push_finish(connection);
 }
 
-/* One that is told to a backup, or that is applied as one: all of it is there. */
+/* A push that is replicated, or that LAMB applies: all of it was collected. */
 static void apply_dense(struct connection *connection)
 {
     struct store *store = connection->loop->server->store;
@@ -253,7 +254,8 @@ static void server_push_begin(struct connection *connection, const struct push *
     } else if (status == CADRE_OK && connection->got == connection->frame.bytes) {
         apply_dense(connection);
     } else if (status == CADRE_OK && store_push_is_one(server->store, push)) {
-        push_abandon(connection); /* its shard had another optimizer, none, a moment ago */
+        push_abandon(connection); /* its shard had another optimizer, or none, when the push
+                                   * began */
         collect_values(connection);
     } else if (status == CADRE_OK) {
         begin_values(connection);
@@ -267,7 +269,7 @@ static void server_push_begin(struct connection *connection, const struct push *
     }
 }
 
-/* A question: nothing changes, and no backup is told. */
+/* Changes nothing, so the backup does not receive it. */
 static void answer_norms(struct connection *connection, const struct push *push)
 {
     struct store *store = connection->loop->server->store;
@@ -297,8 +299,8 @@ void push_run(struct connection *connection)
     if (connection->got == PUSH_HEADER_BYTES && !check_bytes(connection, &push)) {
         return;
     }
-    /* Several dense pushes are under way in a loop, block by block; a sparse one is one block to
-     * it, and so is one of LAMB. */
+    /* Several dense pushes progress in a loop at a time, block by block; a sparse one is a single
+     * block, and so is one of LAMB. */
     struct backup *backup = connection->loop->server->backup;
     bool asks = connection->frame.kind == REQUEST_NORMS;
     bool is_one = push.sparse || asks || backup != NULL ||
@@ -319,7 +321,7 @@ void push_run(struct connection *connection)
     backup_end(backup);
 }
 
-/* ---- synchronous steps of parts of what LAMB updates ---- */
+/* ---- synchronous steps of shards of what LAMB updates ---- */
 
 void step_norms_run(struct connection *connection)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is asked of a server: checked against the shard before a byte of it is kept. */
+ * Requests to a server: each is checked against the shard before a byte of it is kept, then run.
+ * Called by server_connection.c; pushes go on in server_push.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -42,7 +43,7 @@ static bool has_shard(uint32_t kind)
            kind == REQUEST_TRAIN || kind == REQUEST_RULE || is_settled(kind);
 }
 
-/* Collects `part` bytes, and no others follow. */
+/* Collects `part` bytes; no others follow. */
 static void collect_all(struct connection *connection, uint64_t part)
 {
     if (connection->frame.bytes != part) {
@@ -69,7 +70,7 @@ static void begin_push(struct connection *connection)
         refuse_bytes(connection, PUSH_HEADER_BYTES);
         return;
     }
-    connection->wanted = PUSH_HEADER_BYTES; /* then its ids, as the part tells */
+    connection->wanted = PUSH_HEADER_BYTES; /* then its ids, as many as the header has */
     connection->state = CONNECTION_COLLECT;
 }
 
@@ -148,7 +149,7 @@ static void forget_done(struct server *server, uint64_t closure)
     }
 }
 
-/* The copy of another server is kept by a loop of its own: its store is another one. */
+/* The copy of another server has its own store and its own loop: moves the connection there. */
 static void begin_copy(struct connection *connection)
 {
     const struct server *server = connection->loop->server;
@@ -210,7 +211,7 @@ void request_begin(struct connection *connection)
     }
 }
 
-/* ---- once everything is there ---- */
+/* ---- requests that were collected ---- */
 
 static void run_create(struct connection *connection)
 {
@@ -268,7 +269,7 @@ static void run_rule(struct connection *connection)
         connection, store_version(store, shard), 0, connection->out.bytes, RULE_BYTES);
 }
 
-/* Its step was not applied yet. */
+/* The step that the request waits for was not applied yet. */
 static bool is_early(const struct connection *connection, uint64_t steps)
 {
     return steps < connection->frame.args[ARG_MIN_STEPS];
@@ -338,7 +339,7 @@ static void run_gather(struct connection *connection)
     connection_answer(connection, version, 0, connection->out.bytes, bytes);
 }
 
-/* False: it was refused. Where the rows of the question are; without any, anywhere. */
+/* False: it was refused. *ret_rows: where the requested rows are; of no rows, any address. */
 static bool read_ahead_slot_rows(struct connection *connection, uint8_t **ret_rows)
 {
     const struct frame *frame = &connection->frame;
@@ -346,7 +347,7 @@ static bool read_ahead_slot_rows(struct connection *connection, uint8_t **ret_ro
     const struct store_spec *spec = store_spec(store, shard_of(frame));
     uint8_t *slot = store_slot(store, shard_of(frame), slot_of(frame));
     *ret_rows = NULL;
-    if (frame->args[ARG_ROWS] == 0) { /* the count of updates, which each shard has */
+    if (frame->args[ARG_ROWS] == 0) { /* only the count of updates, which each shard has */
         return true;
     }
     if (slot == NULL) {
@@ -372,7 +373,7 @@ static void run_slot(struct connection *connection)
     }
 }
 
-/* Straight into its place: until all of it is there it is neither the old nor the new. */
+/* Straight into the slot: until all of it was received it is neither the old nor the new one. */
 static void run_set_slot(struct connection *connection)
 {
     struct server *server = connection->loop->server;
@@ -400,8 +401,8 @@ static void run_set_slot(struct connection *connection)
     }
 }
 
-/* Who sends a contribution still is dead, for no closure runs: its connection is cut off. What is
- * not begun yet counts as applied, for its closure is below those that are not done. */
+/* No closure runs, so a client that still sends a contribution is dead: its connection is cut off.
+ * A contribution that has not begun counts as applied, because its closure is done. */
 static void run_begin_step(struct connection *connection)
 {
     struct server *server = connection->loop->server;

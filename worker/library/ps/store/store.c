@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See store.h: opening and reading. */
+ * See store.h: opening, memory, reading. Called by server/ and by the other files of the store. */
 #include "worker/library/ps/store/store.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ uint64_t store_head_sum(const struct image_head *head)
     return image_checksum(IMAGE_MAGIC, &head->version, 4 * sizeof(uint64_t));
 }
 
-static cadre_status begin_anew(
+static cadre_status begin_empty(
     struct store *store, const struct store_options *options, struct cadre_error *error)
 {
     uint64_t left = 0;
@@ -98,14 +98,14 @@ static cadre_status open_memory(struct store *store, const struct store_options 
     struct image_head *head = store_at(store, 0);
     *ret_existing = false;
     if (store->memory.mapped == 0 && !store->memory.cut) {
-        return begin_anew(store, options, error);
+        return begin_empty(store, options, error);
     }
     if (store->memory.mapped < IMAGE_HEAD_BYTES) {
         return cadre_error_set(error, CADRE_DATA_LOSS, "%s", lost);
     }
     uint64_t magic = atomic_load_explicit(&head->magic, memory_order_acquire);
-    if (magic == 0) { /* somebody was about to begin */
-        return begin_anew(store, options, error);
+    if (magic == 0) { /* a process died before it wrote the head */
+        return begin_empty(store, options, error);
     }
     if (magic != IMAGE_MAGIC || head->sum != store_head_sum(head) ||
         head->version != IMAGE_VERSION) {
@@ -114,7 +114,7 @@ static cadre_status open_memory(struct store *store, const struct store_options 
     store->head = head;
     struct generation kept = {.number = head->generation, .nonce = head->generation_nonce};
     if (!generation_equal(kept, options->generation) || atomic_load(&head->loading) != 0) {
-        return begin_anew(store, options, error);
+        return begin_empty(store, options, error);
     }
     *ret_existing = true;
     return store_open_existing(store, error);

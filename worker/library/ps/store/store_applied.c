@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which pushes were applied, and how far: a table of open addressing. A place is free, or has a
- * push, or is gone: it had one that is forgotten, which another one may take. When more than three
- * quarters of the places are not free, those that count move to another table, large enough that
- * as many pushes come before the next time: so each costs constant time, forgetting included. */
+ * Which pushes were applied, and how far: a table of open addressing. An entry is free, has a push,
+ * or is removed: its push was forgotten, and another one may take it. When more than three quarters
+ * of the entries are not free, those in use move to another table, large enough that as many pushes
+ * come before the next time: so each costs constant time, forgetting included. Called by
+ * store_push.c, store_sparse.c, store_step.c and store_recover.c. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 
 #define APPLIED_CAPACITY_MIN 1024
 
-static uint64_t first_place(const struct image_table *table, struct push_key key)
+static uint64_t first_entry(const struct image_table *table, struct push_key key)
 {
     uint64_t both = ((uint64_t)key.shard << 32) | key.ordinal;
     return prng_mix(prng_mix(key.closure) ^ both) & (table->capacity - 1);
@@ -36,7 +37,7 @@ static struct image_push *store_applied_find(struct store *store, struct push_ke
     if (table == NULL) {
         return NULL;
     }
-    uint64_t at = first_place(table, key);
+    uint64_t at = first_entry(table, key);
     for (uint64_t tried = 0; tried < table->capacity; tried++) {
         struct image_push *entry = &table->entries[(at + tried) & (table->capacity - 1)];
         uint64_t closure = closure_of(entry);
@@ -50,11 +51,11 @@ static struct image_push *store_applied_find(struct store *store, struct push_ke
     return NULL;
 }
 
-/* The key is not there, and a place is free. */
+/* The key is not there, and an entry is free. */
 static struct image_push *store_applied_insert(struct store *store, struct image_table *table,
     struct push_key key, const struct push_progress *progress, uint64_t *used)
 {
-    uint64_t at = first_place(table, key);
+    uint64_t at = first_entry(table, key);
     struct image_push *entry = &table->entries[at];
     while (closure_of(entry) != 0 && !store_applied_forgotten(store, entry)) {
         at = (at + 1) & (table->capacity - 1);
@@ -112,7 +113,7 @@ static uint64_t wanted_capacity(const struct store *store)
         live += closure_of(entry) != 0 && !store_applied_forgotten(store, entry);
     }
     uint64_t capacity = store->table != NULL ? store->table->capacity : APPLIED_CAPACITY_MIN;
-    while (capacity / 2 <= live) { /* a quarter of it at least is to come */
+    while (capacity / 2 <= live) { /* at least a quarter of it for pushes to come */
         capacity *= 2;
     }
     return capacity;
@@ -144,8 +145,6 @@ static cadre_status store_applied_move(struct store *store, struct cadre_error *
     return CADRE_OK;
 }
 
-/* ---- */
-
 enum push_state applied_find(
     struct store *store, struct push_key key, struct push_progress *ret_progress)
 {
@@ -163,7 +162,7 @@ enum push_state applied_find(
                 : ret_progress->done == IMAGE_PUSH_WHOLE ? PUSH_WHOLE
                                                          : PUSH_BEGUN;
     }
-    /* Its place may have been given to another one. */
+    /* Another push may have taken its entry. */
     if (state != PUSH_ACTIVE && key.closure < atomic_load(&store->head->forgotten)) {
         state = PUSH_WHOLE;
     }

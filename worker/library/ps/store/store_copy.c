@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A store as a stream: head, then each shard with its rows, slots and step, each push that is not
- * forgotten, each note. Behind each part comes the sum of all that was before, so that nothing is
- * believed, and no memory taken, for a part that did not arrive as it was sent. */
+ * forgotten, each note. Behind each section comes the sum of all bytes before it: no byte is used,
+ * and no memory taken, for a section that did not arrive as it was sent. Called by server_copy.c
+ * and server_backup.c. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,8 +37,8 @@ struct copy_shard {
     uint64_t rate;
     uint64_t dense;
     uint64_t part;
-    uint64_t told;
-    uint64_t told_for;
+    uint64_t settled_trust;
+    uint64_t settled_step;
     uint64_t count;
 };
 
@@ -118,8 +119,8 @@ static cadre_status save_shard(
         copy.rate = atomic_load(&step->rate);
         copy.dense = atomic_load(&step->dense);
         copy.part = atomic_load(&step->part);
-        copy.told = atomic_load(&step->told);
-        copy.told_for = atomic_load(&step->told_for);
+        copy.settled_trust = atomic_load(&step->settled_trust);
+        copy.settled_step = atomic_load(&step->settled_step);
         copy.count = atomic_load(&step->count);
     }
     uint64_t elements = element_count(shard);
@@ -227,7 +228,7 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
     const struct copy_shard *copy, struct cadre_error *error)
 {
     bool waits = copy->part != 0 && copy->count == copy->contributions &&
-                 copy->told_for != copy->steps + 1; /* for the ratio of other parts */
+                 copy->settled_step != copy->steps + 1; /* for the ratio of all shards */
     if (shard->spec.dtype == CADRE_BOOL || copy->kind > PUSH_SUB ||
         (copy->contributions != 0 && copy->count >= copy->contributions && !waits)) {
         return store_copy_lost(error, "a step");
@@ -238,8 +239,8 @@ static cadre_status load_step(struct store *store, struct reader *reader, struct
     atomic_store(&shard->step->rate, copy->rate);
     atomic_store(&shard->step->dense, copy->dense);
     atomic_store(&shard->step->part, copy->part);
-    atomic_store(&shard->step->told, copy->told);
-    atomic_store(&shard->step->told_for, copy->told_for);
+    atomic_store(&shard->step->settled_trust, copy->settled_trust);
+    atomic_store(&shard->step->settled_step, copy->settled_step);
     atomic_store(&shard->step->count, copy->count);
     CADRE_TRY(store_copy_take(
         reader, shard->sums, element_count(shard) * shard->sum_bytes, "a sum", error));

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The least of: what the machine has available, and what the process's control groups (cgroup v2
- * and v1, those around it included) have left. Pages that only cache files count as free. */
+/* The smaller of: what the machine has available, and what the process's control groups (cgroup v2
+ * and v1, with all groups around it) have left. Pages that only cache files count as free. */
 uint64_t store_free_memory(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What lies in a store's memory, byte for byte. Everything is found from the head by offsets from
- * the memory's first byte; records are appended and never move, so that each chain of them only
- * goes up. What never changes has a sum beside it. What changes while a record is in use is atomic:
- * a process may end between any two stores, and the next one reads what it left.
+ * The layout of a store's memory, byte for byte. All records are found from the head by offsets
+ * from the memory's first byte; records are appended and never move, so the offsets in each chain
+ * only rise. A field that never changes has a sum beside it. A field that changes while its record
+ * is in use is atomic: a process may end between any two stores, and the next one reads what it
+ * left.
  *
  *     head ──▶ shard ──▶ shard ──▶ ...      each: rows;  ──▶ rule: slots;  ──▶ step: sums | touched
  *       │ ├──▶ note ──▶ note ──▶ ...        each: ──▶ text
@@ -24,7 +25,8 @@
 #define IMAGE_ALIGN      64
 #define IMAGE_HEAD_BYTES 4096
 
-/* What is changed at a time, with one copy of its old values: small enough to stay in a cache. */
+/* How many bytes are changed at a time, with one copy of their old values: small enough for a
+ * cache. */
 #define JOURNAL_BYTES    ((size_t)64 << 10)
 #define JOURNAL_SEGMENTS 2048
 #define JOURNAL_ARRAYS   (1 + OPTIMIZER_SLOTS)
@@ -32,18 +34,19 @@
 typedef _Atomic uint64_t image_atomic;
 
 struct image_head {
-    image_atomic magic; /* the last thing to be written, the first to go */
-    uint64_t sum;       /* of the next four */
+    image_atomic magic; /* written last, cleared first */
+    uint64_t sum;       /* of the next four fields */
     uint64_t version;
     uint64_t generation;
     uint64_t generation_nonce;
     uint64_t nonce;
-    image_atomic loading; /* it is being filled from a copy: worth nothing until that is done */
-    image_atomic end;     /* what lies behind is free, and zero */
+    image_atomic loading; /* it is being filled from a copy, and counts as nothing until that is
+                           * done */
+    image_atomic end;     /* bytes from here on are free, and zero */
     image_atomic shards;
     image_atomic notes;
     image_atomic table;
-    image_atomic forgotten; /* closures below are done for good */
+    image_atomic forgotten; /* closures with smaller numbers are done */
     image_atomic journals[STORE_THREADS];
 };
 _Static_assert(sizeof(struct image_head) <= IMAGE_HEAD_BYTES, "the head is one page");
@@ -58,7 +61,7 @@ struct image_spec {
 };
 
 struct image_rule {
-    uint64_t sum;                       /* of the next two */
+    uint64_t sum;                       /* of the next two fields */
     uint64_t slots_at[OPTIMIZER_SLOTS]; /* 0: none */
     uint8_t bytes[RULE_BYTES];
 };
@@ -72,25 +75,27 @@ struct image_shard {
     image_atomic steps;
     image_atomic rule;   /* its image_rule; 0: none yet */
     image_atomic step;   /* of its image_step; 0: none yet */
-    image_atomic passed; /* pushes of the step before this one are passed over; 0: of none */
+    image_atomic passed; /* pushes of the step before this one are ignored; 0: none */
 };
 
-/* Synchronous pushes to a shard. `count` == `contributions`: the sums are being applied, and are
- * below `progress`. */
+/* Synchronous pushes to a shard. `count` == `contributions`: the sums are being applied, up to
+ * `progress`. */
 struct image_step {
-    uint64_t sum; /* of the next two */
+    uint64_t sum; /* of the next two fields */
     uint64_t sums_at;
-    uint64_t touched_at; /* a bit for each row */
+    uint64_t touched_at; /* a bitmap of rows */
     image_atomic contributions;
     image_atomic kind;
-    image_atomic rate;  /* the bits of a double; as of the push */
-    image_atomic dense; /* a contribution was: all rows are touched */
+    image_atomic rate;  /* the bits of a double, as of the push */
+    image_atomic dense; /* a contribution was dense: all rows are touched */
     image_atomic count; /* of contributions that are whole */
     image_atomic progress;
-    image_atomic trust; /* the bits of a double: of LAMB, before the first of its rows is changed */
-    image_atomic part;  /* 1: of LAMB of a part: once it is complete the sums wait for the ratio */
-    image_atomic told;  /* the ratio of the last step that was told one, likewise */
-    image_atomic told_for; /* which step that is, from 1; 0: none. Written last */
+    image_atomic trust; /* the bits of a double: of LAMB, written before the first of its rows is
+                         * changed */
+    image_atomic part;  /* 1: one of several shards that LAMB updates: once it is complete the sums
+                         * wait for the ratio */
+    image_atomic settled_trust; /* the bits of the ratio of the last step that was settled */
+    image_atomic settled_step;  /* the number of that step, from 1; 0: none. Written last */
 };
 
 struct image_note {
@@ -98,7 +103,7 @@ struct image_note {
     uint64_t sum; /* of name */
     char name[STORE_NAME_BYTES];
     image_atomic text;
-    image_atomic spare; /* the text before, whose place the next one may take */
+    image_atomic spare; /* the text before; the next one may take its bytes */
 };
 
 struct image_text {
@@ -109,7 +114,7 @@ struct image_text {
 };
 
 #define IMAGE_PUSH_WHOLE   UINT64_MAX
-#define IMAGE_PUSH_REMOVED UINT64_MAX /* as a closure: the place was used once, and is free */
+#define IMAGE_PUSH_REMOVED UINT64_MAX /* as a closure: the entry had a push, and is free */
 
 struct image_push {
     image_atomic closure; /* 0: free. Written last */
@@ -117,8 +122,8 @@ struct image_push {
     uint32_t shard;
     image_atomic progress; /* elements that are done, or IMAGE_PUSH_WHOLE */
     uint64_t count;        /* as in struct pushing */
-    image_atomic trust;    /* likewise, its bits */
-    uint32_t active;       /* a thread of this process has it */
+    image_atomic trust;    /* likewise, the bits */
+    uint32_t active;       /* a thread of this process applies it */
     uint32_t synchronous;
 };
 
@@ -131,9 +136,9 @@ struct image_table {
 
 enum image_mark {
     MARK_NONE = 0,
-    MARK_PIECE,      /* of a push: its entry's progress tells whether it is done */
-    MARK_STEP_PIECE, /* of a step that is applied: the step's progress tells */
-    MARK_END,        /* of a push: redone, whatever was done of it */
+    MARK_PIECE,      /* of a push: its entry's progress shows whether it is done */
+    MARK_STEP_PIECE, /* of a step that is applied: the step's progress shows it */
+    MARK_END,        /* of a push: redone from the start */
     MARK_STEP_END    /* likewise */
 };
 
@@ -146,7 +151,7 @@ struct image_journal {
     uint64_t sums;     /* 1: the step's sums are changed; 0: rows and slots */
     uint64_t segments; /* each `length` elements from starts[i] on */
     uint64_t length;
-    uint64_t version; /* MARK_END, MARK_STEP_END: what they will be */
+    uint64_t version; /* MARK_END, MARK_STEP_END: the values after it */
     uint64_t updates;
     uint64_t steps;
     uint64_t count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is done with elements: pure loops, once for each instruction set (store_loops.h), chosen
- * when the program runs. What optimizers do is worker/library/optimizer's. The bits do not depend
- * on the set: no product and sum are fused. */
+ * Loops over elements: pure, once for each instruction set (store_loops.h), chosen when the program
+ * runs. The loops of optimizers are in worker/library/optimizer. The bits do not depend on the set,
+ * because no product and sum are fused. */
 #ifndef CADRE_PS_STORE_STORE_ISA_H
 #define CADRE_PS_STORE_STORE_ISA_H
 
@@ -13,7 +13,7 @@
 
 #define STORE_DTYPES (CADRE_BOOL + 1)
 
-/* into[i] = into[i] + from[i], and so on; of places that do not overlap, and may lie anywhere. */
+/* into[i] = into[i] + from[i], and so on; of memory that does not overlap, of any alignment. */
 typedef void element_loop(void *into, const void *from, size_t count);
 typedef void mean_loop(void *into, const void *sums, double contributions, size_t count);
 struct store_isa {
@@ -32,7 +32,7 @@ extern const struct store_isa store_isa_baseline;
 extern const struct store_isa store_isa_avx2;
 #endif
 
-/* The best one that this processor has. */
+/* The best set that this processor has. */
 const struct store_isa *store_isa(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A change that survives: the old values go to the thread's journal, a mark says so, the elements
- * change, the progress of the push says that they did, the mark goes. Whoever finds a mark and no
- * progress puts the old values back. The journal stays in the processor's cache, so that a piece
- * costs little more than reading and writing its elements. */
+ * A change that survives: the old values go to the thread's journal, a mark is set, the elements
+ * change, the progress of the push is written, the mark is cleared. A process that finds a mark
+ * without the progress puts the old values back. The journal stays in the processor's cache, so a
+ * piece costs little more than reading and writing its elements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +43,8 @@ cadre_status journal_ready(struct store *store, uint32_t thread, struct cadre_er
     return CADRE_OK;
 }
 
-/* Where part 0 (rows or sums), or one behind it (slots), has element `start`; NULL: there is no
- * such part. */
+/* The address of element `start` in array 0 (rows or sums) or one behind it (slots); NULL: there is
+ * no such array. */
 static char *part_at(const struct shard *shard, bool sums, unsigned part, uint64_t start)
 {
     if (sums) {

@@ -9,7 +9,7 @@
 #include "common/pure/half.h"
 #include "worker/library/ps/store/store_isa.h"
 
-/* Values come from the network and lie anywhere. */
+/* Values come from the network and have any alignment. */
 #define UNALIGNED __attribute__((aligned(1), may_alias))
 typedef double any_f64 UNALIGNED;
 typedef float any_f32 UNALIGNED;
@@ -20,7 +20,7 @@ typedef uint8_t any_u8 UNALIGNED;
 
 #define IDENTITY(x) (x)
 
-/* into and from in their types, widened to be computed with, narrowed to be written. */
+/* into and from in their types, widened for the computation, narrowed for the result. */
 #define ELEMENT_LOOP(name, into_type, from_type, WIDEN, operator, FROM, NARROW)                    \
     static void name(void *into, const void *from, size_t count)                                   \
     {                                                                                              \

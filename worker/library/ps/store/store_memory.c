@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See store_memory.h. */
+ * See store_memory.h. Called by store.c. */
 #include "worker/library/ps/store/store_memory.h"
 
 #include <errno.h>
@@ -39,7 +39,8 @@ static bool store_memory_reserve(struct store_memory *memory, uint64_t size)
     wanted = up_to((wanted > size ? wanted : size) + ADDRESSES, PAGE);
     void *base = reserve_addresses(wanted);
     if (base == MAP_FAILED && errno == ENOMEM) {
-        /* The process is limited (ulimit -v): half of what it can have, for it needs more. */
+        /* The process is limited (ulimit -v): takes half of what it can have, because other memory
+         * has to fit too. */
         while (base == MAP_FAILED && wanted / 2 > least) {
             wanted = up_to(wanted / 2, PAGE);
             base = reserve_addresses(wanted);
@@ -58,7 +59,7 @@ static bool store_memory_reserve(struct store_memory *memory, uint64_t size)
     return true;
 }
 
-/* The file has these pages. */
+/* Maps pages [from, to) of the file. */
 static bool store_memory_map(struct store_memory *memory, uint64_t from, uint64_t to)
 {
     if (from == to) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LAMB of a variable that is cut into shards: the norms go over all of them, so whoever pushes asks
- * each for its part first, and pushes with the ratio, which each shard keeps as its own. */
+ * LAMB of a variable that is cut into shards: the norms go over all shards, so the client first
+ * gets each shard's norms, and pushes with the ratio, which each shard keeps. */
 #include "common/pure/assert.h"
 #include "worker/library/ps/store/store_internal.h"
 
@@ -12,7 +12,7 @@ static cadre_status store_norms_check(
     CADRE_TRY(push_check_kind(shard, &known, error));
     if (!trust_is_wanted(shard, push->kind) || push->contributions != 0) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            SHARD_TEXT " is asked for the norms that LAMB needs, and this push is no update by "
+            SHARD_TEXT " has norms for LAMB only, and this push is no update by "
                        "LAMB, or one of a synchronous step; the optimizer may have come just now: "
                        "push it again",
             SHARD_ARGS(shard));

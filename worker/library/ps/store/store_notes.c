@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Texts by name. A text that replaces another one takes the place of the one before that, where it
- * has room: what was noted last stays whole until the new one is. */
+ * Texts by name. A text that replaces another one reuses the memory of the one before that, where
+ * it has room: the current text stays whole until the new one is. */
 #include <string.h>
 
 #include "worker/library/ps/store/store_internal.h"

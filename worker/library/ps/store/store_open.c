@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that another process left is believed only where it can be true: offsets go up and stay
- * inside, sums are right, numbers are in range. Whatever else its bytes say costs no more than
- * wrong values. */
+ * Checks memory that another process left: offsets rise and are inside, sums are right, numbers are
+ * in range. Any other wrong bytes only give wrong values. Called by store.c. */
 #include <inttypes.h>
 #include <string.h>
 

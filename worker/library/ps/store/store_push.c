@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pushes: what is admitted, dense blocks, the end. */
+ * Pushes: what is admitted, dense blocks, the end. Called by server_push.c. */
 #include <inttypes.h>
 #include <math.h>
 
@@ -82,7 +82,7 @@ static cadre_status check_staleness(
         SHARD_ARGS(shard), version, version - push->based_on, push->based_on, push->staleness);
 }
 
-/* One that was begun before goes on. */
+/* A push that was begun before goes on. */
 static cadre_status store_push_resume(struct store *store, struct shard *shard,
     const struct push_progress *progress, struct pushing *pushing, struct cadre_error *error)
 {
@@ -99,7 +99,7 @@ static cadre_status store_push_resume(struct store *store, struct shard *shard,
     pushing->count = progress->count;
     pushing->trust = progress->trust;
     if (progress->done != 0 && progress->trust == 0) {
-        pushing->trust = 1; /* not LAMB's, whose is kept first; or the memory is wrong */
+        pushing->trust = 1; /* not LAMB's ratio, which is kept first; or the memory is wrong */
     } else if (progress->trust == 0 && push->trust > 0) {
         trust_keep(store, pushing, push->trust);
     }
@@ -189,7 +189,7 @@ static void dense_piece(struct store *store, struct shard *shard, struct pushing
         .segments = 1,
         .length = length};
     pthread_mutex_lock(&shard->lock);
-    if (push->kind == PUSH_ASSIGN) { /* done again it is the same: nothing to put back */
+    if (push->kind == PUSH_ASSIGN) { /* the same when done again: no old values to put back */
         change_run(store, shard, change, start, values, length);
         store_order_point();
         if (push->closure != 0) {
@@ -271,7 +271,7 @@ void store_push_block(
 
 /* ---- the end ---- */
 
-/* All of it is done at once, or again by whoever finds the mark. */
+/* Done whole, or again by a process that finds the mark. */
 static bool store_push_record(
     struct store *store, struct shard *shard, const struct pushing *pushing)
 {

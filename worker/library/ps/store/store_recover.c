@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Settles what a process left when it died: pieces that were changed in part get their old values
- * back, ends are brought to their end, steps are applied. Whoever dies in here is followed by one
- * that does the same once more. */
+ * Recovers what a process left when it died: pieces that were changed in part get their old values
+ * back, marked ends are completed, steps are applied. A process that dies in here is followed by
+ * one that does the same again. */
 #include <string.h>
 
 #include "worker/library/ps/store/store_internal.h"
@@ -58,7 +58,7 @@ static cadre_status store_recover_settle(
     return CADRE_OK;
 }
 
-/* Pushes that were begun count: as contributions, and as updates. */
+/* Pushes that were begun count as contributions and as updates. */
 static void count_begun(struct store *store)
 {
     for (uint64_t i = 0; store->table != NULL && i < store->table->capacity; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synchronous steps of a shard that is a part of what LAMB updates. Which ratio a step has is kept
- * until the next one is told: by then all parts have applied it, for none admits a contribution to
- * the next step before that. */
+ * Synchronous steps of shards of a variable that LAMB updates. The ratio of a step is kept until
+ * that of the next step is given: by then all shards have applied the step, because none admits a
+ * contribution to the next one before. */
 #include <inttypes.h>
 
 #include "common/pure/assert.h"
@@ -34,31 +34,31 @@ cadre_status store_step_norms(struct store *store, uint32_t thread, uint32_t sha
     return CADRE_OK;
 }
 
-/* Under the lock. CADRE_OK: it is to be applied, or *ret_over. */
-static cadre_status store_settle_tell(struct shard *shard, uint64_t step, double trust,
+/* The caller holds the lock. CADRE_OK: the step is to be applied, or *ret_over. */
+static cadre_status store_settle_admit(struct shard *shard, uint64_t step, double trust,
     double *ret_trust, bool *ret_over, struct cadre_error *error)
 {
     struct image_step *kept = shard->step;
     uint64_t steps = atomic_load(&shard->kept->steps);
-    bool told = kept != NULL && atomic_load(&kept->told_for) == step + 1;
+    bool settled = kept != NULL && atomic_load(&kept->settled_step) == step + 1;
     *ret_over = steps > step;
-    *ret_trust = told ? store_double(atomic_load(&kept->told)) : 0;
+    *ret_trust = settled ? store_double(atomic_load(&kept->settled_trust)) : 0;
     if (*ret_over) {
         return CADRE_OK;
     }
     if (steps != step || !is_complete(shard) || !(trust > 0)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            SHARD_TEXT ": step %" PRIu64 " is told the ratio %g of LAMB's norms, and it does not "
-                       "wait for one; it was begun anew, or has not all contributions",
+            SHARD_TEXT ": step %" PRIu64 " was given the ratio %g of LAMB's norms, and does not "
+                       "wait for one; it was begun again, or has not all contributions",
             SHARD_ARGS(shard), step, trust);
     }
     if (shard->settling) {
         return CADRE_PENDING;
     }
-    if (!told) {
-        atomic_store(&kept->told, store_bits(trust));
+    if (!settled) {
+        atomic_store(&kept->settled_trust, store_bits(trust));
         store_order_point();
-        atomic_store(&kept->told_for, step + 1);
+        atomic_store(&kept->settled_step, step + 1);
         store_order_point();
         *ret_trust = trust;
     }
@@ -74,7 +74,7 @@ cadre_status store_step_settle(struct store *store, uint32_t thread, uint32_t sh
     CADRE_ASSERT(shard < store_count(store));
     CADRE_TRY(journal_ready(store, thread, error));
     pthread_mutex_lock(&one->lock);
-    cadre_status status = store_settle_tell(one, step, trust, ret_trust, &over, error);
+    cadre_status status = store_settle_admit(one, step, trust, ret_trust, &over, error);
     pthread_mutex_unlock(&one->lock);
     if (status != CADRE_OK || over) {
         return status;

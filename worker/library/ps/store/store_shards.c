@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shards: what may be one, and making them. */
+ * Shards: checks of their specs, and making them. Called by store.h's users and store_open.c. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pushes of rows by number: sorted, so that each row is changed once, in one order however often
- * the push is sent. Its progress counts elements of these rows. */
+ * Pushes of rows by number: sorted, so that each row is changed once, in the same order each time
+ * that the push is sent. The progress counts elements of these rows. Called by store_push.c. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool scratch_ready(struct thread_scratch *scratch, size_t rows)
     return scratch->room != 0;
 }
 
-/* By one digit; those that are equal stay in their order. */
+/* By one digit; equal ones stay in their order. */
 static void sort_by(
     const struct sparse_row *from, struct sparse_row *to, size_t count, unsigned shift)
 {
@@ -69,17 +69,17 @@ struct sparse_push {
     struct change change;
     const char *values;
     size_t count; /* of rows in scratch */
-    size_t at;    /* of the next */
+    size_t at;    /* index of the next row */
 };
 
-/* Where the values of the i-th row in order have element `offset` of the row. */
+/* The values from element `offset` of the i-th row in order. */
 static const void *values_at(const struct sparse_push *sparse, size_t i, uint64_t offset)
 {
     uint64_t element = sparse->scratch->rows[i].at * sparse->shard->row_elements + offset;
     return sparse->values + (size_t)element * sparse->shard->element_bytes;
 }
 
-/* Behind all places of the row that begins at `i`. */
+/* The index behind all entries of the row that begins at `i`. */
 static size_t group_end(const struct sparse_push *sparse, size_t i)
 {
     uint64_t id = sparse->scratch->rows[i].id;
@@ -89,7 +89,7 @@ static size_t group_end(const struct sparse_push *sparse, size_t i)
     return i;
 }
 
-/* Of a row that comes several times, places [i, end): the sum. */
+/* The sum over entries [i, end) of a row that comes several times. */
 static const void *gradient_of(
     const struct sparse_push *sparse, size_t i, size_t end, uint64_t offset, size_t length)
 {
@@ -162,7 +162,7 @@ static void change_piece(
     sparse->pushing->done = after;
 }
 
-/* Whole rows, as many as a piece has, or a part of a row that has more. */
+/* Whole rows, as many as a piece has, or a part of a larger row. */
 static void next_piece(struct sparse_push *sparse)
 {
     struct thread_scratch *scratch = sparse->scratch;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synchronous pushes. The contributions of a step are added up beside the shard; the last one
- * applies the sums, piece by piece, and makes each zero behind it.
- *
+ * Synchronous pushes, called by store_push.c, store_settle.c and store_recover.c. The contributions
+ * of a step are added up beside the shard; the last one applies the sums, piece by piece, and sets
+ * each piece of them to zero.
  *     contribution ──▶ sums      contributions == count: sums ──▶ rows, slots ──▶ next step
  *                      touched                           ^ progress
  *
- * A step that a dead process was applying goes on at its progress: the sums are what is left to do,
- * and below it they are made zero once more. */
+ * A step that a dead process was applying goes on at its progress: the sums behind it are left to
+ * do, and those before it are set to zero again. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/ps/store/store_internal.h"
 
-static uint64_t touched_words(const struct shard *shard)
+static uint64_t touched_size(const struct shard *shard)
 {
     return shard->spec.rows / 64 + 1;
 }
@@ -27,7 +27,7 @@ cadre_status step_ready(struct store *store, struct shard *shard, struct cadre_e
     uint64_t at = 0;
     uint64_t sums = shard->spec.rows * shard->row_elements * shard->sum_bytes;
     uint64_t head = store_aligned(sizeof(struct image_step));
-    uint64_t bits = store_aligned(touched_words(shard) * sizeof(uint64_t));
+    uint64_t bits = store_aligned(touched_size(shard) * sizeof(uint64_t));
     CADRE_TRY(store_alloc(
         store, head + bits + sums, &at, error, "the sums of " SHARD_TEXT, SHARD_ARGS(shard)));
     struct image_step *step = store_at(store, at);
@@ -58,7 +58,7 @@ static cadre_status store_step_agree(
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
             SHARD_TEXT ": step %" PRIu64 " has its %" PRIu64
                        " contributions already; closure %" PRIu64
-                       " is one too many (after a batch that failed a step is begun anew with "
+                       " is one too many (after a batch that failed a step is begun again with "
                        "cadre_variable_begin_step)",
             SHARD_ARGS(shard), push->step, contributions, push->closure);
     }
@@ -118,9 +118,9 @@ void step_sum(const struct store *store, struct shard *shard, uint64_t start, co
     store->isa->sum[shard->spec.dtype](shard->sums + start * shard->sum_bytes, values, length);
 }
 
-/* ---- begun anew ---- */
+/* ---- a step that is begun again ---- */
 
-/* `contributions` goes last: until then there is something to drop. */
+/* `contributions` is cleared last: until then there is something to drop. */
 static void drop_sums(struct shard *shard)
 {
     struct image_step *step = shard->step;
@@ -131,7 +131,7 @@ static void drop_sums(struct shard *shard)
     store_order_point();
     memset(shard->sums, 0, (size_t)(shard->spec.rows * shard->row_elements) * shard->sum_bytes);
     store_order_point();
-    memset(shard->touched, 0, (size_t)touched_words(shard) * sizeof(uint64_t));
+    memset(shard->touched, 0, (size_t)touched_size(shard) * sizeof(uint64_t));
     store_order_point();
     atomic_store(&step->dense, 0);
     store_order_point();
@@ -159,7 +159,7 @@ cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step
     store_order_point();
     if (!ahead) {
         if (one->step != NULL) {
-            atomic_store(&one->step->told_for, 0);
+            atomic_store(&one->step->settled_step, 0);
             store_order_point();
         }
         atomic_store_explicit(&one->kept->steps, step, memory_order_release);
@@ -170,7 +170,7 @@ cadre_status store_begin_step(struct store *store, uint32_t shard, uint64_t step
 
 /* ---- applying ---- */
 
-/* The first row from `row` on that is touched, or the end. */
+/* The first touched row from `row` on, or the end. */
 static uint64_t next_touched(const struct shard *shard, uint64_t row)
 {
     uint64_t rows = shard->spec.rows;
@@ -188,7 +188,7 @@ static uint64_t next_touched(const struct shard *shard, uint64_t row)
     return rows;
 }
 
-/* What comes behind `done`: a run of elements when all rows are touched, else rows, or a part of a
+/* The piece behind `done`: a run of elements when all rows are touched, else rows, or a part of a
  * row. No segments: nothing is left. */
 static void choose_piece(
     const struct shard *shard, uint64_t done, uint64_t *starts, struct journal_piece *piece)
@@ -256,7 +256,7 @@ void step_redo_end(struct shard *shard, const struct image_journal *journal)
     struct image_step *step = shard->step;
     atomic_store(&shard->kept->updates, journal->updates);
     store_order_point();
-    memset(shard->touched, 0, (size_t)touched_words(shard) * sizeof(uint64_t));
+    memset(shard->touched, 0, (size_t)touched_size(shard) * sizeof(uint64_t));
     store_order_point();
     atomic_store(&step->dense, 0);
     store_order_point();
@@ -321,7 +321,7 @@ bool step_waits(const struct shard *shard)
     uint64_t count = step == NULL ? 0 : atomic_load(&step->count);
     return count != 0 && count == atomic_load(&step->contributions) &&
            atomic_load(&step->part) != 0 &&
-           atomic_load(&step->told_for) != atomic_load(&shard->kept->steps) + 1;
+           atomic_load(&step->settled_step) != atomic_load(&shard->kept->steps) + 1;
 }
 
 void step_norms(struct store *store, uint32_t thread, struct shard *shard, struct trust *trust)
@@ -340,13 +340,14 @@ void step_norms(struct store *store, uint32_t thread, struct shard *shard, struc
     }
 }
 
-/* Under the lock but between pieces. Of one that was begun it is known. */
+/* The caller holds the lock, which is released between pieces. A step that was begun has its
+ * ratio. */
 static double step_trust(struct store *store, uint32_t thread, struct shard *shard)
 {
     struct image_step *step = shard->step;
     if (atomic_load(&step->part) != 0) {
-        CADRE_ASSERT(atomic_load(&step->told_for) == atomic_load(&shard->kept->steps) + 1);
-        return store_double(atomic_load(&step->told));
+        CADRE_ASSERT(atomic_load(&step->settled_step) == atomic_load(&shard->kept->steps) + 1);
+        return store_double(atomic_load(&step->settled_trust));
     }
     double kept = store_double(atomic_load(&step->trust));
     if (kept != 0 || atomic_load(&step->progress) != 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Optimizers of shards: given once, at any time after a shard was made. Rule and slots are whole
- * before the shard has them, so that one who died on the way has done nothing but taken room. */
+ * before the shard has them: a process that dies before that has only used memory. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -43,7 +43,7 @@ static cadre_status make_rule(struct store *store, struct shard *shard,
     uint64_t record = store_aligned(sizeof(struct image_rule));
     uint64_t at = 0;
     CADRE_TRY(store_alloc(store, record + slots * bytes, &at, error,
-        "what the optimizer of " SHARD_TEXT " remembers", SHARD_ARGS(shard)));
+        "the slots of the optimizer of " SHARD_TEXT, SHARD_ARGS(shard)));
     struct image_rule *kept = store_at(store, at);
     rule_write(rule, kept->bytes);
     for (uint32_t i = 0; i < slots; i++) {

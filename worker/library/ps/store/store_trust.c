@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * LAMB's ratio of two norms: of the values that an update changes and of what it would change them
- * by. It is found in one pass that changes nothing, kept, and only then the first piece is changed;
- * who goes on after a kill goes on with the same ratio.
+ * LAMB's ratio of two norms: of the values that an update changes and of its changes. It is
+ * computed in one pass that changes nothing, kept, and only then the first piece is changed; after
+ * a kill the push goes on with the same ratio.
  *
  *     all values ──▶ norms ──▶ ratio ─▶ kept ──▶ piece ──▶ piece ──▶ ...
  *                               killed before: from the beginning; behind: with this ratio */

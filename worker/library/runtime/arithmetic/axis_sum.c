@@ -6,40 +6,40 @@
 #include "common/pure/half.h"
 
 /* `count` elements along the axis, `stride` apart. Integers wrap around, as sums of the mesh do. */
-struct line {
+struct run {
     size_t count;
     size_t stride;
 };
 
-#define INTEGER_LINE(type, wide)                                                                   \
+#define INTEGER_RUN(type, wide)                                                                    \
     do {                                                                                           \
         const type *from = (const type *)values + first;                                           \
         wide sum = 0;                                                                              \
-        for (size_t i = 0; i < line.count; i++) {                                                  \
-            sum = (wide)(sum + (wide)from[i * line.stride]);                                       \
+        for (size_t i = 0; i < run.count; i++) {                                                   \
+            sum = (wide)(sum + (wide)from[i * run.stride]);                                        \
         }                                                                                          \
         ((type *)sums)[at] = (type)sum;                                                            \
     } while (0)
 
-static float half_line(const uint16_t *from, struct line line, cadre_dtype dtype)
+static float half_run(const uint16_t *from, struct run run, cadre_dtype dtype)
 {
     float sum = 0;
-    for (size_t i = 0; i < line.count; i++) {
-        uint16_t half = from[i * line.stride];
+    for (size_t i = 0; i < run.count; i++) {
+        uint16_t half = from[i * run.stride];
         sum += dtype == CADRE_F16 ? half_from_f16(half) : half_from_bf16(half);
     }
     return sum;
 }
 
-static void sum_line(
-    const void *values, size_t first, struct line line, cadre_dtype dtype, void *sums, size_t at)
+static void sum_run(
+    const void *values, size_t first, struct run run, cadre_dtype dtype, void *sums, size_t at)
 {
     switch (dtype) {
     case CADRE_F64: {
         const double *from = (const double *)values + first;
         double sum = 0;
-        for (size_t i = 0; i < line.count; i++) {
-            sum += from[i * line.stride];
+        for (size_t i = 0; i < run.count; i++) {
+            sum += from[i * run.stride];
         }
         ((double *)sums)[at] = sum;
         break;
@@ -47,40 +47,40 @@ static void sum_line(
     case CADRE_F32: {
         const float *from = (const float *)values + first;
         float sum = 0;
-        for (size_t i = 0; i < line.count; i++) {
-            sum += from[i * line.stride];
+        for (size_t i = 0; i < run.count; i++) {
+            sum += from[i * run.stride];
         }
         ((float *)sums)[at] = sum;
         break;
     }
     case CADRE_F16:
         ((uint16_t *)sums)[at] =
-            half_to_f16(half_line((const uint16_t *)values + first, line, dtype));
+            half_to_f16(half_run((const uint16_t *)values + first, run, dtype));
         break;
     case CADRE_BF16:
         ((uint16_t *)sums)[at] =
-            half_to_bf16(half_line((const uint16_t *)values + first, line, dtype));
+            half_to_bf16(half_run((const uint16_t *)values + first, run, dtype));
         break;
     case CADRE_I64:
-        INTEGER_LINE(int64_t, uint64_t);
+        INTEGER_RUN(int64_t, uint64_t);
         break;
     case CADRE_I32:
-        INTEGER_LINE(int32_t, uint32_t);
+        INTEGER_RUN(int32_t, uint32_t);
         break;
     case CADRE_I16:
-        INTEGER_LINE(int16_t, uint16_t);
+        INTEGER_RUN(int16_t, uint16_t);
         break;
     case CADRE_I8:
-        INTEGER_LINE(int8_t, uint8_t);
+        INTEGER_RUN(int8_t, uint8_t);
         break;
     case CADRE_U32:
-        INTEGER_LINE(uint32_t, uint32_t);
+        INTEGER_RUN(uint32_t, uint32_t);
         break;
     case CADRE_U16:
-        INTEGER_LINE(uint16_t, uint16_t);
+        INTEGER_RUN(uint16_t, uint16_t);
         break;
     default:
-        INTEGER_LINE(uint8_t, uint8_t);
+        INTEGER_RUN(uint8_t, uint8_t);
         break;
     }
 }
@@ -110,12 +110,12 @@ cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **r
     if (status != CADRE_OK) {
         return status;
     }
-    struct line line = {.count = (size_t)dims[axis], .stride = inner};
+    struct run run = {.count = (size_t)dims[axis], .stride = inner};
     CADRE_ASSERT(outer * inner == (size_t)cadre_tensor_count(*ret_sum));
-    outer = inner == 0 ? 0 : outer; /* it may be any number, with nothing to be summed */
+    outer = inner == 0 ? 0 : outer; /* it may be any number when nothing is summed */
     for (size_t o = 0; o < outer; o++) {
         for (size_t i = 0; i < inner; i++) {
-            sum_line(cadre_tensor_const_data(tensor), o * line.count * inner + i, line, dtype,
+            sum_run(cadre_tensor_const_data(tensor), o * run.count * inner + i, run, dtype,
                 cadre_tensor_data(*ret_sum), o * inner + i);
         }
     }

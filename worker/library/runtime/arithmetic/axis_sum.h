@@ -15,7 +15,7 @@
 cadre_status axis_sum(const cadre_tensor *tensor, int32_t axis, cadre_tensor **ret_sum,
     int64_t *ret_entries, struct cadre_error *error);
 
-/* Divides floating values by a count; 0 / 0 is NaN, as everywhere. */
+/* Divides floating values by a count; 0 / 0 is NaN. */
 void axis_divide(void *values, size_t count, cadre_dtype dtype, int64_t entries);
 
 #endif

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Losses that add up over the replicas, and their checks. Called by programs. */
 #include "cadre/loss.h"
 
 #include "common/pure/assert.h"
@@ -20,7 +21,7 @@ static bool is_floating(const cadre_tensor *tensor)
     return dtype >= CADRE_F64 && dtype <= CADRE_BF16;
 }
 
-/* The sum of all elements, each times its weight. `weights` may be NULL; else `run` neighbouring
+/* The sum of all elements, each times its weight. `weights` may be NULL; else `run` adjacent
  * elements share one (0: all of them). */
 static double weighted_sum(const cadre_tensor *values, const cadre_tensor *weights, int64_t run)
 {
@@ -62,7 +63,7 @@ static cadre_status require_floating(
     return CADRE_OK;
 }
 
-/* How many neighbouring losses a weight is for; 0: it is for all. */
+/* How many adjacent losses have one weight; 0: all have the same. */
 static cadre_status weight_run(const cadre_tensor *losses, const cadre_tensor *weights,
     int64_t *ret_run, struct cadre_error *error)
 {
@@ -111,7 +112,7 @@ static cadre_status batch_size(const cadre_replica *replica, const cadre_tensor 
     reals_double(given, 0, 1, ret_size);
     if (*ret_size < 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "global_batch_size is %.0f; a batch has no fewer than 0 rows", *ret_size);
+            "global_batch_size is %.0f; a batch has 0 rows or more", *ret_size);
     }
     return CADRE_OK;
 }

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See numbers.h. Called by variables/, reductions/ and loss.c. */
 #include "worker/library/runtime/arithmetic/numbers.h"
 
 #include <math.h>
@@ -77,7 +78,7 @@ void numbers_take_from(void *to, const void *from, int64_t count, cadre_dtype dt
 #undef WHOLE
 }
 
-/* Stores for each of the `count` values what `expression` makes of it, which is `value` there. */
+/* Stores `expression` for each of the `count` values, which is `value` in it. */
 #define REPLACE(type, wide, expression)                                                            \
     for (int64_t i = 0; i < count; i++) {                                                          \
         wide value = (wide)((const type *)values)[i];                                              \
@@ -101,7 +102,7 @@ void numbers_multiply(void *values, int64_t count, cadre_dtype dtype, uint32_t t
 #undef WHOLE
 }
 
-/* Rounded towards zero; what remains goes to the first shares, one each. */
+/* Rounded towards zero; the rest is given to the first shares, one each. */
 static int64_t share_of(int64_t value, uint32_t shares, uint32_t index)
 {
     int64_t whole = value / (int64_t)shares;
@@ -141,7 +142,7 @@ bool numbers_fit(double value, cadre_dtype dtype)
 {
     static const struct {
         double low;
-        double high; /* first one that does not fit */
+        double high; /* the first number that does not fit */
     } ranges[] = {
         [CADRE_I64] = {-0x1p63, 0x1p63},
         [CADRE_I32] = {-0x1p31, 0x1p31},

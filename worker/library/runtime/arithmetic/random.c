@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The streams of steps, and tensors of random numbers. */
+ * The random streams of steps, and tensors of random numbers. */
 #include "cadre/random.h"
 
 #include <math.h>

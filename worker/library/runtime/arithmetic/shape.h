@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Shapes of tensors that are computed with. */
+ * Shapes of tensors in computations. */
 #ifndef CADRE_RUNTIME_SHAPE_H
 #define CADRE_RUNTIME_SHAPE_H
 
@@ -9,7 +9,7 @@
 #include "cadre/tensor.h"
 #include "common/base/error.h"
 
-/* Whether they have the same dimensions, of whatever types. */
+/* Whether they have the same dimensions; types may differ. */
 bool shape_same(const cadre_tensor *a, const cadre_tensor *b);
 
 /* INVALID_ARGUMENT for an axis outside of [-rank, rank) of `what`. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a closure's function may ask: its arguments, its worker, whether it is still wanted. */
+ * What a closure's function may call: arguments, worker index, cancellation. Called by the program;
+ * closure_run.c sets the thread's closure. */
 #include "worker/library/runtime/closures/closure.h"
 
 #include "common/pure/assert.h"
@@ -12,13 +13,13 @@ static _Thread_local cadre_closure *current;
 
 void closure_worker_enter(uint32_t index)
 {
-    CADRE_ASSERT(current == NULL); /* no closure of the one before runs */
+    CADRE_ASSERT(current == NULL); /* the closure before has ended */
     worker_index = index;
 }
 
 void closure_enter(cadre_closure *closure)
 {
-    CADRE_ASSERT(current == NULL); /* a worker runs one after the other */
+    CADRE_ASSERT(current == NULL); /* a worker runs one closure at a time */
     CADRE_ASSERT(closure->number != 0);
     CADRE_ASSERT(closure->worker == worker_index);
     current = closure;
@@ -62,7 +63,8 @@ cadre_status cadre_worker_index(uint32_t *ret_index)
     return api_return(status, &error);
 }
 
-/* An argument of the closure that this thread runs. Never looks into another one: it is gone. */
+/* An argument of the closure that this thread runs. Never reads another closure, which may be
+ * freed. */
 static cadre_status closure_find(const cadre_closure *closure, const char *function,
     uint32_t argument, const struct closure_argument **ret_argument, struct cadre_error *error)
 {
@@ -161,8 +163,8 @@ static cadre_status refuse_other_way(const struct worker_object *object, const c
         function, object->name, other);
 }
 
-/* The dataset that is argument `argument`, for what takes the next of it. Replicas would take turns
- * in no order. */
+/* The dataset in argument `argument`, for functions that take its next element. Refused in other
+ * threads of replicas, which would take elements in no fixed order. */
 static cadre_status find_dataset(const cadre_closure *closure, const char *function,
     uint32_t argument, struct worker_object **ret_worker_object, struct cadre_error *error)
 {
@@ -176,7 +178,7 @@ static cadre_status find_dataset(const cadre_closure *closure, const char *funct
     return CADRE_OK;
 }
 
-/* The components become the caller's. */
+/* The caller owns the components. */
 static cadre_status closure_next(struct worker_object *object, cadre_tensor *ret_components[],
     uint32_t capacity, uint32_t *ret_count, struct cadre_error *error)
 {
@@ -192,8 +194,8 @@ static cadre_status closure_next(struct worker_object *object, cadre_tensor *ret
     }
     if (element.count > capacity) {
         cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "an element of the dataset `%s` has %u components, and there are places for %u; this "
-            "element is passed over",
+            "an element of the dataset `%s` has %u components, and there is room for %u; this "
+            "element is skipped",
             object->name, element.count, capacity);
         cadre_element_release(&element);
         return error->code;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See closure_inbox.h. Called by closure_worker.c. */
 #include "worker/library/runtime/closures/closure_inbox.h"
 
 #include <signal.h>
@@ -33,7 +34,7 @@ static cadre_status closure_inbox_receive(
     return CADRE_OK;
 }
 
-/* With the lock. False: it is the last. */
+/* The caller holds the lock. False: it is the last message. */
 static bool closure_inbox_keep(struct closure_inbox *inbox, struct message *message)
 {
     CADRE_ASSERT(!inbox->over); /* after the last nothing is received */
@@ -94,7 +95,7 @@ cadre_status closure_inbox_open(
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&inbox->changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Signals are the program's: they are taken by its own threads. */
+    /* Signals are the program's: its own threads receive them. */
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -104,7 +105,7 @@ cadre_status closure_inbox_open(
     if (failed != 0) {
         pthread_cond_destroy(&inbox->changed);
         pthread_mutex_destroy(&inbox->lock);
-        return cadre_error_errno(error, failed, "start the thread that listens to the chief");
+        return cadre_error_errno(error, failed, "start the thread that receives from the chief");
     }
     return CADRE_OK;
 }

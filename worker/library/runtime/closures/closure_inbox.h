@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the chief has sent and the worker has not done yet: a thread receives it, so that CANCEL is
- * heard while a closure runs. One for each connection. */
+ * Messages from the chief that the worker has not handled yet: a thread receives them, so that
+ * CANCEL is received while a closure runs. One for each connection. */
 #ifndef CADRE_RUNTIME_CLOSURES_CLOSURE_INBOX_H
 #define CADRE_RUNTIME_CLOSURES_CLOSURE_INBOX_H
 
@@ -10,7 +10,7 @@
 
 #include "worker/library/ps/link/link.h"
 
-/* More than a chief sends ahead: things to make, and two closures. */
+/* More than a chief sends ahead: objects to make, and two closures. */
 #define INBOX_MESSAGES_MAX 8192
 
 struct message {
@@ -27,21 +27,21 @@ struct closure_inbox {
     struct message *first;
     struct message **last;
     uint32_t count;
-    bool over;    /* the link is gone; `error` says why */
+    bool over;    /* the link is lost; `error` has the cause */
     bool goodbye; /* the chief is done */
     struct cadre_error error;
-    _Atomic uint64_t cancelled; /* closures up to this number are not wanted any more */
+    _Atomic uint64_t cancelled; /* closures up to this number are cancelled */
 };
 
-/* The link is lent. */
+/* Starts the receiving thread. The link stays the caller's. */
 cadre_status closure_inbox_open(
     struct closure_inbox *inbox, struct link *link, struct cadre_error *error);
-/* Shuts the link first. */
+/* Shuts the link down, then joins the thread. */
 void closure_inbox_close(struct closure_inbox *inbox);
 
 enum closure_inbox_event { INBOX_MESSAGE, INBOX_NOTHING, INBOX_CLOSED };
 
-/* The next one, to be freed; waits for a second at most. */
+/* The next message, which the caller frees; waits for at most a second. */
 enum closure_inbox_event closure_inbox_take(
     struct closure_inbox *inbox, struct message **ret_message);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See closure_registry.h. The process has one; called by the program, schedule.c and the
+ * workers. */
 #include "worker/library/runtime/closures/closure_registry.h"
 
 #include <pthread.h>
@@ -10,7 +12,7 @@
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 
-#define LISTED_BYTES 320 /* of the names in a sentence */
+#define LISTED_BYTES 320 /* of the names in a message */
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct registration *entries[REGISTRY_MAX];

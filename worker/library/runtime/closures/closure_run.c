@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One closure on its worker: from the bytes of its arguments to those of its outputs. Called by
+ * closure_worker.c. */
 #include "worker/library/runtime/closures/closure_run.h"
 
 #include <stdlib.h>
@@ -29,14 +31,14 @@ static cadre_status read_name(const struct message *start, struct wire_reader *r
     return CADRE_OK;
 }
 
-/* What it uses was to be made before; why it was not is its error. */
+/* The dataset or resource was to be made before; the error has why it was not. */
 static cadre_status check_object(const struct worker_object *object, uint32_t argument,
     const char *name, uint32_t worker, struct cadre_error *error)
 {
     if (object == NULL) {
         return cadre_error_set(error, CADRE_INTERNAL,
-            "argument %u of `%s` is something that worker %u was not told to make", argument, name,
-            worker);
+            "argument %u of `%s` is a dataset or resource that the chief did not send to worker %u",
+            argument, name, worker);
     }
     if (object->failed.code == CADRE_OK) {
         return CADRE_OK;
@@ -152,7 +154,7 @@ static cadre_status closure_run_perform(struct worker_strategy *worker, cadre_cl
     CADRE_TRY(read_name(start, &reader, name, error));
     if (cadre_closure_cancelled(closure)) {
         return cadre_error_set(error, CADRE_CANCELLED,
-            "closure %llu (`%s`) was cancelled before it ran, for another one had failed",
+            "closure %llu (`%s`) was cancelled before it ran, because another one had failed",
             (unsigned long long)closure->number, name);
     }
     if (closure_registry_find(REGISTERED_FUNCTION, name, &function, error) != CADRE_OK) {

@@ -7,8 +7,8 @@
 #include "worker/library/runtime/closures/worker_strategy.h"
 #include "worker/library/runtime/closures/worker_objects.h"
 
-/* Runs what START says and sends the result. An error is the connection's: the closure's own goes
- * to the chief. */
+/* Runs the closure of a START and sends the result. Returns errors of the connection; the closure's
+ * own error is sent to the chief. */
 cadre_status closure_run(struct worker_strategy *worker, struct closure_inbox *inbox,
     const struct worker_objects *objects, const struct message *start, struct cadre_error *error);
 

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See closure_wire.h. Called by worker_connection.c, worker_connection_results.c and
+ * closure_run.c. */
 #include "worker/library/runtime/closures/closure_wire.h"
 
 #include <string.h>
@@ -19,7 +21,7 @@ struct head {
     uint64_t bytes;
 };
 _Static_assert(sizeof(struct head) == HEAD_BYTES, "no padding");
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "it travels as it lies in memory");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "it is sent as it lies in memory");
 
 static size_t text_bytes(const cadre_tensor *tensor)
 {
@@ -85,7 +87,7 @@ uint8_t *wire_item_write(const struct wire_item *item, uint8_t *at)
         return closure_wire_put(at, &object, sizeof object);
     }
     size_t bytes = data_bytes(tensor);
-    CADRE_ASSERT(bytes <= CLOSURE_BYTES_MAX); /* wire_item_bytes was asked */
+    CADRE_ASSERT(bytes <= CLOSURE_BYTES_MAX); /* wire_item_bytes was called before */
     struct head head = {.tag = ITEM_TENSOR,
         .dtype = (uint32_t)cadre_tensor_dtype(tensor),
         .rank = cadre_tensor_rank(tensor),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the chief and a worker say to each other, as frames of a link; the words of each kind, and
+ * Frames between the chief and a worker over a link: the arguments of each kind, and closures'
  * arguments and outputs as bytes.
  *
  *     item = tag u32, dtype u32, rank u32, 0 u32, bytes u64, dims i64[rank], bytes, up to 8 zeros
  *            a string tensor's bytes are its sizes (u64 each), then the strings; a per-worker
- *            thing has its number for `bytes`, and nothing behind it
+ *            object has its number for `bytes`, and nothing behind it
  *
- * Little-endian. All that a peer sends is bounded and checked. */
+ * Little-endian. Everything that is received is bounded and checked. */
 #ifndef CADRE_RUNTIME_CLOSURES_CLOSURE_WIRE_H
 #define CADRE_RUNTIME_CLOSURES_CLOSURE_WIRE_H
 
@@ -17,19 +17,19 @@
 #include "common/base/error.h"
 #include "worker/library/ps/link/link.h"
 
-/* Of one frame: the arguments of a closure together, or its outputs. */
+/* The limit for one frame: the arguments of a closure together, or its outputs. */
 #define CLOSURE_BYTES_MAX (UINT64_C(1) << 30)
 
 enum closure_frame {
-    /* chief: id is the closure's number; words: those below are done for good, count of arguments,
-     * bytes of the function's name; then the name, padded to 8, and the arguments */
+    /* chief: id is the closure's number; args: the done watermark, count of arguments, bytes of the
+     * function's name; then the name, padded to 8, and the arguments */
     CLOSURE_START = 1,
-    /* worker: id is the number; words: count of outputs, microseconds that it ran; then the
-     * outputs, or (code) the sentence */
+    /* worker: id is the number; args: count of outputs, microseconds that it ran; then the outputs,
+     * or (code) the message */
     CLOSURE_RESULT,
-    /* chief: id is the thing's number; words: enum registration_kind; then the name */
+    /* chief: id is the object's number; args: enum registration_kind; then the name */
     CLOSURE_MAKE,
-    CLOSURE_CANCEL, /* chief: words: closures up to this number are not wanted any more */
+    CLOSURE_CANCEL, /* chief: args: all closures up to this number are cancelled */
     CLOSURE_GOODBYE /* chief: it is done */
 };
 
@@ -38,9 +38,9 @@ struct wire_reader {
     size_t left;
 };
 
-/* One item: a tensor, or (tensor NULL) the number of a per-worker thing. */
+/* One item: a tensor, or (tensor NULL) the number of a per-worker object. */
 struct wire_item {
-    cadre_tensor *tensor; /* owned by whoever read it */
+    cadre_tensor *tensor; /* the reader's, one reference */
     uint64_t object;
 };
 

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * A worker's loop; see closure_worker.h. Called by the runtime's roles/. */
 #include "worker/library/runtime/closures/closure_worker.h"
 
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "worker/library/runtime/closures/closure_wire.h"
 
 #define DIAL_TIMEOUT_US (UINT64_C(10) * CADRE_US_PER_S)
-#define LOOK_US         CADRE_US_PER_S /* how often it looks whether the job goes on */
+#define LOOK_US         CADRE_US_PER_S /* how often it checks whether the job goes on */
 #define AGAIN_US        (50 * CADRE_US_PER_MS)
 
 struct worker {
@@ -47,7 +48,8 @@ static cadre_status closure_worker_obey(
     }
 }
 
-/* Until the connection is gone, or the job is over. Whether the chief said that it is done. */
+/* Handles messages until the connection is lost or the job is over. True: the chief has sent that
+ * it is done. */
 static bool closure_worker_serve(struct worker *worker, struct link *link)
 {
     struct cadre_error error = {0};
@@ -72,7 +74,8 @@ static bool closure_worker_serve(struct worker *worker, struct link *link)
     return worker->inbox.goodbye;
 }
 
-/* Dials the chief where it is now. CADRE_OK also without a link: it is to be tried again. */
+/* Connects to the chief at its address of now. CADRE_OK also without a link: the caller tries
+ * again. */
 static cadre_status closure_worker_dial(
     struct ps_job_state *ps_job, struct link **ret_link, struct cadre_error *error)
 {
@@ -85,7 +88,7 @@ static cadre_status closure_worker_dial(
         link_connect(&ps_job->terms, "the chief", chief.address, chief.slot, DIAL_TIMEOUT_US,
             ret_link, &refused) != CADRE_OK &&
         refused.code == CADRE_FAILED_PRECONDITION) {
-        *error = refused; /* another program: it will not change */
+        *error = refused; /* another program: trying again does not help */
         status = error->code;
     }
     return status == CADRE_DEADLINE_EXCEEDED ? CADRE_OK : status;

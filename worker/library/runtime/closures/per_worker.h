@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Datasets and resources that each worker has its own of, as the chief knows them: by number. A
- * worker that comes is told to make all of them, in order, before its first closure; what fails in
- * it the worker keeps, and says when a closure uses it. */
+ * Datasets and resources that each worker has of its own, on the chief: by number. A worker that
+ * connects receives all of them, in order, before its first closure; a failure stays with the
+ * worker and is reported by a closure that uses the object. */
 #ifndef CADRE_RUNTIME_CLOSURES_PER_WORKER_H
 #define CADRE_RUNTIME_CLOSURES_PER_WORKER_H
 
@@ -11,7 +11,7 @@
 #include "worker/library/runtime/closures/closure_registry.h"
 
 struct cadre_per_worker {
-    uint64_t number; /* from 1; also its place in the scheduler's list */
+    uint64_t number; /* from 1; its index in the scheduler's list, plus 1 */
     const struct registration *made_of;
 };
 

@@ -9,8 +9,7 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/closures/per_worker.h"
 
-/* One lock for all: who waits for a value is the program's thread, and values outlive schedulers.
- */
+/* One lock for all, because values outlive schedulers, and only the program's thread waits. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ready = PTHREAD_COND_INITIALIZER;
 
@@ -62,7 +61,7 @@ void remote_value_release(cadre_remote_value *value)
         atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    CADRE_ASSERT(value->waiting == 0); /* who waits has a reference */
+    CADRE_ASSERT(value->waiting == 0); /* a waiting thread has a reference */
     drop_arguments(value);
     for (uint32_t i = 0; i < value->output_count; i++) {
         cadre_tensor_release(value->outputs[i]);

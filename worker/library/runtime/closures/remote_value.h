@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A closure on the chief, from its schedule to what became of it: one object is both what the queue
- * holds and what the program fetches. References: the scheduler's until it is done, the program's
- * until it is released, also after the strategy's end. */
+ * A closure on the chief, from its schedule to its result: one object is both what the queue holds
+ * and what the program fetches. References: the scheduler's until it is done, the program's until
+ * it is released, also after the strategy's end. */
 #ifndef CADRE_RUNTIME_CLOSURES_REMOTE_VALUE_H
 #define CADRE_RUNTIME_CLOSURES_REMOTE_VALUE_H
 
@@ -21,7 +21,7 @@ struct cadre_remote_value {
     atomic_uint references;
     uint64_t number;
     const struct registration *function;
-    const struct scheduler *scheduler; /* never looked into: which one it is of */
+    const struct scheduler *scheduler; /* only compared: the scheduler it belongs to */
     struct wire_item *arguments;       /* [argument_count], tensors retained; NULL once done */
     uint32_t argument_count;
     /* Written once, before `ready`. */
@@ -38,21 +38,24 @@ static inline cadre_remote_value *remote_value_of(struct closure *closure)
     return (cadre_remote_value *)closure;
 }
 
-/* One reference; `arguments` are checked already, and their tensors are retained. */
+/* One reference; `arguments` were checked, and their tensors are retained. */
 cadre_status remote_value_new(const struct registration *function,
     const cadre_closure_argument *arguments, uint32_t argument_count,
     cadre_remote_value **ret_value, struct cadre_error *error);
+/* Adds a reference. */
 void remote_value_retain(cadre_remote_value *value);
+/* Drops a reference; the last one frees the value. */
 void remote_value_release(cadre_remote_value *value);
 
-/* What became of it, once. The outputs are taken over, also the array. */
+/* Sets its result, once. The value owns the outputs and their array afterwards. */
 void remote_value_succeed(cadre_remote_value *value, cadre_tensor **outputs, uint32_t output_count);
+/* Sets its failure, once; the message is copied. */
 void remote_value_fail(cadre_remote_value *value, const struct cadre_error *error);
 
-/* Its failure, again; remote_value_fail was called. */
+/* Returns its failure again, after remote_value_fail. */
 cadre_status remote_value_error(const cadre_remote_value *value, struct cadre_error *error);
 
-/* Waits until it is ready, for a second at most. */
+/* Waits at most a second; true: it is ready. */
 bool remote_value_wait(cadre_remote_value *value);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the chief's program calls: schedule, join, done, fetch, and what workers have their own of.
- */
+ * What the chief's program calls: schedule, join, done, fetch, per-worker datasets and resources.
+ * Checks the calls; scheduler.c does the rest. */
 #include <stdlib.h>
 
 #include "cadre/cluster_coordinator.h"
@@ -27,7 +27,7 @@ static cadre_status require_between_steps(const char *function, struct cadre_err
     return CADRE_OK;
 }
 
-/* The scheduler of a strategy that lives; NULL: it is of another kind. */
+/* The scheduler of a strategy that has not ended; NULL: it is of another kind. */
 static struct scheduler *scheduler_of(const cadre_strategy *strategy)
 {
     struct ps_job_state *ps_job = ps_job_current();
@@ -50,8 +50,8 @@ static cadre_status closures_schedule_enter(const cadre_strategy *strategy, cons
     return CADRE_OK;
 }
 
-/* The same for what needs the chief's own state: of a job that goes on it is loaded now, before
- * the first closures depend on it and not with the step behind them. */
+/* The same for functions that depend on the chief's own state: the state of a resumed job is loaded
+ * now, before the first closures depend on it. */
 static cadre_status enter_state(cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct scheduler **ret_scheduler, struct cadre_error *error)
 {
@@ -210,7 +210,7 @@ uint32_t cadre_workers_connected(const cadre_strategy *strategy)
 static cadre_status await_value(cadre_remote_value *value, struct cadre_error *error)
 {
     while (!cadre_remote_value_ready(value) && !remote_value_wait(value)) {
-        /* A scheduler that ended has made it ready: this one lives. */
+        /* An ended scheduler makes it ready, so this one has not ended. */
         const struct ps_job_state *ps_job = ps_job_current();
         if (ps_job != NULL && ps_job->scheduler == value->scheduler) {
             CADRE_TRY(directory_ended(ps_job->directory, error));
@@ -232,7 +232,7 @@ static cadre_status closures_schedule_fetch(cadre_remote_value *value, cadre_ten
     CADRE_ASSERT(cadre_remote_value_ready(value));
     if (capacity > 0 && value->output_count > capacity) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "closure %llu (`%s`) returned %u outputs, and cadre_fetch was given places for %u",
+            "closure %llu (`%s`) returned %u outputs, and cadre_fetch was given room for %u",
             (unsigned long long)value->number, value->function->name, value->output_count,
             capacity);
     }
@@ -266,7 +266,7 @@ void cadre_remote_value_release(cadre_remote_value *value)
     remote_value_release(value);
 }
 
-/* --- what each worker has its own of --- */
+/* --- per-worker datasets and resources --- */
 
 static cadre_status closures_schedule_create(cadre_strategy *strategy, const char *function,
     enum registration_kind kind, const char *name, cadre_per_worker **ret_per_worker)

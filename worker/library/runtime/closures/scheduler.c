@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One queue for all workers: put, join, done, beginning and end. Called by schedule.c;
+ * worker_connection.c takes closures from it. */
 #include "worker/library/runtime/closures/scheduler.h"
 
 #include <stdlib.h>
@@ -12,7 +14,7 @@
 
 /* --- waiting --- */
 
-/* For a second at most; false: nothing happened in it. */
+/* Waits at most a second; false: nothing changed in it. */
 static bool wait_a_second(struct scheduler *scheduler)
 {
     struct timespec until;
@@ -24,7 +26,8 @@ static bool wait_a_second(struct scheduler *scheduler)
     return late == 0;
 }
 
-/* The program waits: until something has changed, or for ever if the job ended here meanwhile. */
+/* The program waits until something has changed; an error when the job has ended in this
+ * process. */
 static cadre_status scheduler_await(struct scheduler *scheduler, struct cadre_error *error)
 {
     if (wait_a_second(scheduler)) {
@@ -36,7 +39,7 @@ static cadre_status scheduler_await(struct scheduler *scheduler, struct cadre_er
 
 /* --- the program --- */
 
-/* An error that is pending: waits until nothing runs, then it. */
+/* Waits until nothing runs, then returns the pending error. */
 static cadre_status scheduler_settle(struct scheduler *scheduler, struct cadre_error *error)
 {
     bool wait = false;
@@ -138,7 +141,7 @@ bool scheduler_drop(struct ps_job_state *ps_job, uint32_t worker)
     return worker_connection != NULL;
 }
 
-/* --- per-worker things --- */
+/* --- per-worker datasets and resources --- */
 
 cadre_status scheduler_add_per_worker(
     struct scheduler *scheduler, struct cadre_per_worker *per_worker, struct cadre_error *error)
@@ -233,7 +236,7 @@ cadre_status scheduler_begin(
     cadre_status status = link_listener_start(ps_job->listener, &ps_job->terms, &admission, error);
     if (status != CADRE_OK) {
         scheduler_destroy(scheduler);
-        return cadre_error_wrap(error, status, "let workers come to the chief");
+        return cadre_error_wrap(error, status, "start to admit workers");
     }
     scheduler->listener = ps_job->listener;
     ps_job->listener = NULL;
@@ -241,7 +244,8 @@ cadre_status scheduler_begin(
     return CADRE_OK;
 }
 
-/* All threads of connections end: by themselves, or after the grace with their links. */
+/* All threads of connections end: by themselves, or after the grace when their links are shut
+ * down. */
 static void end_threads(struct scheduler *scheduler)
 {
     uint64_t until = clock_monotonic_us() + SCHEDULER_END_GRACE_US;
@@ -269,7 +273,7 @@ void scheduler_end(struct ps_job_state *ps_job)
     pthread_mutex_lock(&scheduler->lock);
     scheduler->ending = true;
     pthread_mutex_unlock(&scheduler->lock);
-    link_listener_close(scheduler->listener); /* nobody comes any more */
+    link_listener_close(scheduler->listener); /* no more connections */
     pthread_mutex_lock(&scheduler->lock);
     end_threads(scheduler);
     CADRE_ASSERT(scheduler->queue.running == 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What becomes of closures: done, failed, cancelled with those of a batch, or lost with a worker.
- */
+ * Results of closures: done, failed, cancelled with those of a batch, or lost with a worker. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/closures/worker_connection_idle.h"
 #include "worker/library/runtime/closures/scheduler.h"
@@ -22,7 +21,7 @@ static void scheduler_outcome_finish(struct scheduler *scheduler, cadre_remote_v
     }
 }
 
-/* Not run, or not to the end, and never will be. */
+/* A closure that did not run to its end, and will not. */
 static void scheduler_outcome_cancel(struct scheduler *scheduler, cadre_remote_value *value)
 {
     struct cadre_error error;
@@ -32,7 +31,7 @@ static void scheduler_outcome_cancel(struct scheduler *scheduler, cadre_remote_v
             (unsigned long long)value->number, value->function->name);
     } else {
         cadre_error_set(&error, CADRE_CANCELLED,
-            "closure %llu (`%s`) was cancelled, for another one had failed; schedule it again",
+            "closure %llu (`%s`) was cancelled, because another one had failed; schedule it again",
             (unsigned long long)value->number, value->function->name);
     }
     remote_value_fail(value, &error);
@@ -63,7 +62,7 @@ void scheduler_failed(
     closure_queue_fail(&scheduler->queue, &value->closure);
     remote_value_fail(value, error);
     if (first) {
-        remote_value_retain(value); /* the queue's, until it is raised */
+        remote_value_retain(value); /* the queue's, until the program receives it */
         scheduler->failed = value;
         closure_queue_cancel(&scheduler->queue, scheduler_cancelled, scheduler);
         for (uint32_t i = 0; i < scheduler->workers; i++) {

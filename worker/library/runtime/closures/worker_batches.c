@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See worker_batches.h. Called by closure.c. */
 #include "worker/library/runtime/closures/worker_batches.h"
 
 #include <inttypes.h>
@@ -8,7 +9,7 @@
 #include "worker/library/runtime/api/show.h"
 #include "worker/library/runtime/values/values.h"
 
-/* The way the first call says is that of all. */
+/* The way of the first call is that of all. */
 static cadre_status open_input(struct worker_batches *batches, cadre_dataset *data,
     const char *name, cadre_feed consumption, uint32_t replicas, struct cadre_error *error)
 {
@@ -60,7 +61,7 @@ static cadre_status make_value(const struct worker_batches *batches,
     if (value == NULL) {
         return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "there is no memory for a batch");
     }
-    CADRE_ASSERT(batch->staged == NULL); /* nothing has begun to copy it elsewhere */
+    CADRE_ASSERT(batch->staged == NULL); /* no copy of it was begun */
     value->names = distributed_input_spec(batches->input)->names;
     value->source.global_rows = (int64_t)batch->global_rows;
     for (uint32_t replica = 0; replica < batch->replicas; replica++) {

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One connected worker: its thread sends closures and receives results. Started by the listener of
+ * scheduler.c. */
 #include "worker/library/runtime/closures/worker_connection.h"
 
 #include <errno.h>
@@ -14,7 +16,7 @@
 #include "worker/library/runtime/closures/worker_connection_idle.h"
 #include "worker/library/runtime/closures/per_worker.h"
 
-/* --- what is sent --- */
+/* --- frames to the worker --- */
 
 static cadre_status send_bare(struct worker_connection *worker_connection, enum closure_frame kind,
     uint64_t word, struct cadre_error *error)
@@ -38,7 +40,7 @@ static cadre_status send_make(struct worker_connection *worker_connection,
     return link_send(worker_connection->link, &frame, &piece, 1, error);
 }
 
-/* The name and the arguments, to be freed; NULL: no memory. */
+/* The name and the arguments, which the caller frees; NULL: no memory. */
 static uint8_t *write_start(const cadre_remote_value *value, size_t *ret_bytes)
 {
     const char *name = value->function->name;
@@ -125,7 +127,7 @@ static struct order worker_connection_choose(struct worker_connection *worker_co
 
 /* --- the thread --- */
 
-/* Whether the coordinator knows a later life of the worker. */
+/* Whether the directory has a later incarnation of the worker. */
 static bool is_of_old(
     const struct worker_connection *worker_connection, struct directory_member *ret_member)
 {
@@ -134,7 +136,7 @@ static bool is_of_old(
     return ret_member->incarnation > link_peer(worker_connection->link)->incarnation;
 }
 
-/* What the coordinator says of the worker: that this life of it is over. */
+/* Whether this incarnation of the worker is over, by the directory. */
 static bool is_gone(const struct worker_connection *worker_connection)
 {
     struct directory_member member;
@@ -152,7 +154,7 @@ void worker_connections_check(struct scheduler *scheduler)
     }
 }
 
-/* Until the worker has sent something, or there is something to do. */
+/* Waits until the worker has sent something, or there is something to do. */
 static cadre_status wait_for_news(
     struct worker_connection *worker_connection, struct cadre_error *error)
 {
@@ -166,7 +168,7 @@ static cadre_status wait_for_news(
     }
     if (ready == 0 && is_gone(worker_connection)) {
         return cadre_error_set(
-            error, CADRE_UNAVAILABLE, "%s is gone", link_peer_name(worker_connection->link));
+            error, CADRE_UNAVAILABLE, "%s was lost", link_peer_name(worker_connection->link));
     }
     if (ready > 0 && fds[1].revents != 0) {
         ssize_t count = read(worker_connection->wake, &wakes, sizeof wakes);
@@ -176,8 +178,8 @@ static cadre_status wait_for_news(
                                             : CADRE_OK;
 }
 
-/* A closure that cannot be sent for want of memory fails; a link that breaks is the worker's loss.
- */
+/* A closure that cannot be sent for lack of memory fails; when the link breaks the worker is
+ * lost. */
 static cadre_status worker_connection_start(struct worker_connection *worker_connection,
     cadre_remote_value *value, struct cadre_error *error)
 {
@@ -208,7 +210,7 @@ static cadre_status worker_connection_obey(struct worker_connection *worker_conn
     }
 }
 
-/* Its closures go back to the queue, and nobody waits for it. */
+/* Its closures go back to the queue, and closures wait for it no longer. */
 static void worker_connection_leave(struct worker_connection *worker_connection)
 {
     struct scheduler *scheduler = worker_connection->scheduler;
@@ -250,7 +252,7 @@ static void *worker_connection_serve(void *user)
     return NULL;
 }
 
-/* --- coming and going --- */
+/* --- connecting and leaving --- */
 
 static void worker_connection_destroy(struct worker_connection *worker_connection)
 {
@@ -273,7 +275,7 @@ void worker_connections_reap(struct scheduler *scheduler)
     }
 }
 
-/* Signals are the program's: they are taken by its own threads. */
+/* Signals are the program's: its own threads receive them. */
 static bool start_thread(struct worker_connection *worker_connection)
 {
     sigset_t all;
@@ -286,7 +288,7 @@ static bool start_thread(struct worker_connection *worker_connection)
     return failed == 0;
 }
 
-/* With the lock: a worker that comes again replaces itself. False: it is refused. */
+/* The caller holds the lock: a worker that connects again replaces itself. False: it is refused. */
 static bool worker_connection_enter(struct worker_connection *worker_connection)
 {
     struct scheduler *scheduler = worker_connection->scheduler;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a worker sends to the chief: results of the closures that it has. */
+ * Results that a worker sends to the chief, of the closures that it has. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static cadre_status read_outputs(struct worker_connection *worker_connection,
     return status;
 }
 
-/* Of those that it has; NULL: none of this number. */
+/* One of the closures that it has; NULL: none has this number. */
 static cadre_remote_value *take_running(
     struct worker_connection *worker_connection, uint64_t number)
 {
@@ -90,7 +90,7 @@ static cadre_status take_result(struct worker_connection *worker_connection,
     cadre_tensor **outputs = NULL;
     struct cadre_error failure = {0};
     uint8_t *bytes = frame->bytes > CLOSURE_BYTES_MAX ? NULL : malloc((size_t)frame->bytes + 1);
-    if (bytes == NULL) { /* done again it would be as long */
+    if (bytes == NULL) { /* a second run would give as many bytes */
         cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for %llu bytes of %s",
             (unsigned long long)frame->bytes, link_peer_name(worker_connection->link));
         (void)worker_connection_end_closure(worker_connection, frame, error->code, NULL, error);
@@ -116,7 +116,8 @@ static cadre_status take_result(struct worker_connection *worker_connection,
             cadre_tensor_release(outputs[i]);
         }
         free(outputs);
-        return cadre_error_set(error, CADRE_INTERNAL, "%s sent a result that nobody waits for",
+        return cadre_error_set(error, CADRE_INTERNAL,
+            "%s sent a result of a closure that it does not have",
             link_peer_name(worker_connection->link));
     }
     return CADRE_OK;

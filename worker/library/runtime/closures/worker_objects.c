@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See worker_objects.h. Called by closure_worker.c and closure_run.c. */
 #include "worker/library/runtime/closures/worker_objects.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ static cadre_status make_resource(struct worker_object *object, struct cadre_err
     return CADRE_OK;
 }
 
-/* The places for things are few, the things lie still. */
+/* The array grows; the objects do not move. */
 static cadre_status worker_objects_add(struct worker_objects *objects,
     struct worker_object **ret_worker_object, struct cadre_error *error)
 {
@@ -73,7 +74,7 @@ cadre_status worker_objects_make(struct worker_objects *objects, uint32_t replic
     if (number != objects->count + 1 ||
         (kind != REGISTERED_DATASET && kind != REGISTERED_RESOURCE)) {
         return cadre_error_set(error, CADRE_INTERNAL,
-            "the chief wants thing %llu of kind %llu made, and there are %llu",
+            "the chief sent object %llu of kind %llu to make, and there are %llu",
             (unsigned long long)number, (unsigned long long)kind,
             (unsigned long long)objects->count);
     }

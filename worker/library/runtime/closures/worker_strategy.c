@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See worker_strategy.h. Called by closure_worker.c and closure_run.c. */
 #include "worker/library/runtime/closures/worker_strategy.h"
 
 #include <sched.h>
@@ -19,12 +20,12 @@
 #include "worker/library/runtime/strategy_lifecycle/strategy_lifecycle.h"
 #include "worker/library/runtime/variables/variables_hooks.h"
 
-/* Bits of a step's number below that of its closure, in what random streams are drawn by. */
+/* The bits of a step's number below its closure's, in the seed of random streams. */
 #define RUN_BITS 20
 
-/* --- closures, as a part of the strategy --- */
+/* --- hooks for closures --- */
 
-/* The numbers that are drawn in a closure are the same when it is run again, wherever that is. */
+/* The numbers that are drawn in a closure are the same when it runs again, on any worker. */
 static void draw_by_closure(const struct worker_strategy *worker)
 {
     uint64_t closure = worker->closure == NULL ? 0 : worker->closure->number;
@@ -65,9 +66,8 @@ static const struct strategy_hooks closure_participant = {
     .returned = worker_strategy_returned,
 };
 
-/* As a program's, without what is about several tasks: it compares no states with others, and has
- * no crew. */
-static const struct strategy_hooks *const parts[] = {
+/* As a program's, without the parts for several tasks: it compares no states, and has no ps job. */
+static const struct strategy_hooks *const hooks[] = {
     &preemption_hooks,
     &input_hooks,
     &state_hooks,
@@ -79,7 +79,7 @@ static const struct strategy_hooks *const parts[] = {
     &devices_hooks,
 };
 
-/* --- its life --- */
+/* --- beginning and end --- */
 
 uint32_t worker_strategy_replicas(void)
 {
@@ -105,8 +105,8 @@ cadre_status worker_strategy_open(
     struct strategy_config shape = {.kind = STRATEGY_MIRRORED,
         .origin = STRATEGY_OF_WORKER,
         .environment = &worker->environment,
-        .hook_tables = parts,
-        .hook_table_count = sizeof parts / sizeof parts[0],
+        .hook_tables = hooks,
+        .hook_table_count = sizeof hooks / sizeof hooks[0],
         .worker = worker};
     CADRE_TRY(choose_devices(ps_job, &shape.devices, error));
     environment_alone(program_environment(), shape.devices.count, &worker->environment);
@@ -128,7 +128,7 @@ void worker_strategy_close(struct worker_strategy *worker)
     }
     CADRE_ASSERT(worker->closure == NULL);
     scope_set_worker(NULL);
-    /* A thread of the program that calls with it is refused, and is out at once. */
+    /* A thread of the program that calls with this strategy is refused and returns at once. */
     while (!strategy_registry_acquire(worker->strategy, "the end of a worker", &call, &under_way)) {
         sched_yield();
     }
@@ -141,7 +141,7 @@ void worker_strategy_close(struct worker_strategy *worker)
 void worker_strategy_enter(struct worker_strategy *worker, cadre_closure *closure)
 {
     CADRE_ASSERT(worker->strategy != NULL);
-    CADRE_ASSERT(worker->closure == NULL); /* one after the other */
+    CADRE_ASSERT(worker->closure == NULL); /* one closure at a time */
     closure_enter(closure);
     ps_job_enter_closure(closure->number);
     worker->closure = closure;

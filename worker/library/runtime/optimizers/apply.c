@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cadre_optimizer_apply, in each context. */
+ * cadre_optimizer_apply, in each context: a replica function, an update, regular variables. */
 #include "worker/library/device/argument.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/optimizers/gradients.h"
@@ -19,7 +19,7 @@ static cadre_status optimizer_prepare(cadre_replica *replica, cadre_optimizer *o
     struct pending_update *turn, struct cadre_error *error)
 {
     bool reduced = options->gradients == CADRE_GRADIENTS_REDUCED;
-    if (replica->strategy->worker == NULL) { /* what a closure runs creates nothing */
+    if (replica->strategy->worker == NULL) { /* a closure creates no variables */
         CADRE_TRY(gradients_build(optimizer, gradients, error));
     }
     CADRE_TRY(gradients_list(optimizer, gradients, turn, error));
@@ -51,7 +51,8 @@ static cadre_status apply_in_replica(cadre_replica *replica, cadre_optimizer *op
 
 /* --- at once --- */
 
-/* One local component of each variable, by gradients that are reduced. `keep`: it may be undone. */
+/* Updates one local component of each variable, by gradients that are reduced. `keep`: old values
+ * are kept, because the update may be undone. */
 static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients *gradients,
     uint32_t local, bool keep, struct cadre_error *error)
 {
@@ -69,10 +70,10 @@ static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients
         status = gradients_move(&turn, local, error);
     }
     for (size_t i = 0; keep && status == CADRE_OK && i < turn.count; i++) {
-        status = update_save_old(turn.parts[i].of, local, error);
+        status = update_save_old(turn.variables[i].of, local, error);
     }
     for (size_t i = 0; status == CADRE_OK && i < turn.count; i++) {
-        status = update_component(optimizer, &turn.parts[i], local, error);
+        status = update_component(optimizer, &turn.variables[i], local, error);
     }
     pending_update_close(&turn);
     return status;
@@ -81,7 +82,7 @@ static cadre_status apply_now(cadre_optimizer *optimizer, const struct gradients
 static cadre_status apply_plain(
     cadre_optimizer *optimizer, const struct gradients *gradients, struct cadre_error *error)
 {
-    for (size_t i = 0; i < gradients->count; i++) { /* which nobody ends but the program */
+    for (size_t i = 0; i < gradients->count; i++) { /* only the program releases them */
         CADRE_TRY(variable_require_registered(gradients->variables[i], function, error));
     }
     if (context_replica() == NULL && !context_update(&(uint32_t){0})) {

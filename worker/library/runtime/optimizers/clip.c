@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Clipping, of gradients that are reduced: the same bits on every replica. (tf.clip_by_norm,
- * tf.clip_by_value, tf.clip_by_global_norm.) */
+ * Clipping of reduced gradients: the same bits on every replica. (tf.clip_by_norm,
+ * tf.clip_by_value, tf.clip_by_global_norm.) Called by gradients.c. */
 #include <math.h>
 
 #include "common/pure/assert.h"
@@ -11,7 +11,7 @@
 
 #define LANES 8
 
-/* Of the sum of squares, in float64: in lanes, whose order is that of the elements. */
+/* The sum of squares in float64, in lanes whose order is that of the elements. */
 #define SQUARES(type)                                                                              \
     static double squares_##type(const type *values, size_t count)                                 \
     {                                                                                              \
@@ -51,7 +51,7 @@ SQUARES(double)
 EACH(float)
 EACH(double)
 
-/* --- wherever they are --- */
+/* --- on the host or a device --- */
 
 static cadre_status sum_of_squares(
     const cadre_tensor *gradient, double *ret_sum, struct cadre_error *error)
@@ -103,7 +103,7 @@ static cadre_status clip_limit(cadre_tensor *gradient, double value, struct cadr
     return status;
 }
 
-/* What makes a vector of that norm no longer than `clip`; nothing where it is none. */
+/* Scales a gradient of norm `norm` to at most `clip`; a shorter one stays. */
 static cadre_status clip_shorten(
     cadre_tensor *gradient, double norm, double clip, struct cadre_error *error)
 {
@@ -111,7 +111,7 @@ static cadre_status clip_shorten(
     if (norm <= clip) {
         return CADRE_OK;
     }
-    /* Of a norm that is infinite, or no number, nothing is left that could be shortened. */
+    /* A norm that is infinite or NaN cannot be shortened: the gradient becomes NaN. */
     return clip_scale(gradient, isfinite(norm) ? clip / norm : (double)NAN, error);
 }
 
@@ -120,7 +120,7 @@ cadre_status gradients_clip(
 {
     double all = 0;
     for (size_t i = 0; i < turn->count; i++) {
-        cadre_tensor *gradient = turn->parts[i].gradient;
+        cadre_tensor *gradient = turn->variables[i].gradient;
         double sum = 0;
         if (optimizer->clip_value > 0) {
             CADRE_TRY(clip_limit(gradient, optimizer->clip_value, error));
@@ -134,8 +134,8 @@ cadre_status gradients_clip(
         all += sum;
     }
     for (size_t i = 0; optimizer->clip_global_norm > 0 && i < turn->count; i++) {
-        CADRE_TRY(
-            clip_shorten(turn->parts[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
+        CADRE_TRY(clip_shorten(
+            turn->variables[i].gradient, sqrt(all), optimizer->clip_global_norm, error));
     }
     return CADRE_OK;
 }

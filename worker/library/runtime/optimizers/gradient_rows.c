@@ -9,13 +9,13 @@
 #include "worker/library/runtime/arithmetic/numbers.h"
 #include "worker/library/runtime/optimizers/gradients.h"
 
-/* Where a row came. */
+/* A row and its index in the gradient. */
 struct row {
     int64_t number;
     int64_t at;
 };
 
-/* By number; those that are equal in the order in which they came. */
+/* By row number; equal ones by their order in the gradient. */
 static int gradient_rows_compare(const void *a, const void *b)
 {
     const struct row *x = a;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See gradients.h. Called by apply.c and push_gradients.c. */
 #include "worker/library/runtime/optimizers/gradients.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* --- what was given --- */
+/* --- checks of the arguments --- */
 
 static const cadre_sparse *sparse_of(const struct gradients *gradients, size_t i)
 {
@@ -114,7 +115,7 @@ cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradi
         const struct optimized *of = NULL;
         CADRE_TRY(check_one(optimizer, gradients, i, attempt, &of, error));
         if (of != NULL) {
-            turn->parts[turn->count++] = (struct pending_update_part){.of = of, .given = i};
+            turn->variables[turn->count++] = (struct pending_update_part){.of = of, .given = i};
         }
     }
     return turn->count > 0
@@ -133,9 +134,9 @@ static cadre_status reduce_dense(cadre_replica *replica, const struct gradients 
     size_t count = 0;
     size_t bytes = 0;
     for (size_t i = 0; i < turn->count; i++) {
-        cadre_tensor *dense = dense_of(gradients, turn->parts[i].given);
+        cadre_tensor *dense = dense_of(gradients, turn->variables[i].given);
         if (dense != NULL) {
-            turn->parts[i].gradient = cadre_tensor_retain(dense);
+            turn->variables[i].gradient = cadre_tensor_retain(dense);
             turn->tensors[count++] = dense;
             bytes += cadre_tensor_bytes(dense);
         }
@@ -145,7 +146,7 @@ static cadre_status reduce_dense(cadre_replica *replica, const struct gradients 
     }
     cadre_reduce_op op = options->gradients == CADRE_GRADIENTS_MEAN ? CADRE_MEAN : CADRE_SUM;
     size_t first = options->buckets.first_bytes;
-    /* What would fit into the first bucket is quicker without a thread of its own. */
+    /* Gradients that fit into the first bucket are reduced faster without a thread of their own. */
     if (bytes <= (first > 0 ? first : CADRE_BUCKET_FIRST_BYTES) &&
         count <= COLLECTIVE_TENSORS_MAX) {
         return collective_all_reduce(
@@ -188,14 +189,14 @@ cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gr
 {
     CADRE_TRY(reduce_dense(replica, gradients, options, turn, error));
     for (size_t i = 0; i < turn->count; i++) {
-        if (turn->parts[i].gradient == NULL) {
-            CADRE_TRY(reduce_sparse(replica, gradients, options, &turn->parts[i], error));
+        if (turn->variables[i].gradient == NULL) {
+            CADRE_TRY(reduce_sparse(replica, gradients, options, &turn->variables[i], error));
         }
     }
     return CADRE_OK;
 }
 
-/* --- to where they are used --- */
+/* --- to the components' devices --- */
 
 static cadre_status gradients_bring(
     struct device *device, cadre_tensor **gradient, struct cadre_error *error)
@@ -214,8 +215,8 @@ static cadre_status gradients_bring(
 cadre_status gradients_move(struct pending_update *turn, uint32_t local, struct cadre_error *error)
 {
     for (size_t i = 0; i < turn->count; i++) {
-        struct device *device = variable_component(turn->parts[i].of->variable, local)->device;
-        CADRE_TRY(gradients_bring(device, &turn->parts[i].gradient, error));
+        struct device *device = variable_component(turn->variables[i].of->variable, local)->device;
+        CADRE_TRY(gradients_bring(device, &turn->variables[i].gradient, error));
     }
     return CADRE_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gradients of one call: looked at, reduced over the replicas, clipped; each is then where the
- * component is that it is for. */
+ * The gradients of one call: checked, reduced over the replicas, clipped; each is then in the
+ * memory of its component. */
 #ifndef CADRE_RUNTIME_GRADIENTS_H
 #define CADRE_RUNTIME_GRADIENTS_H
 
@@ -14,29 +14,30 @@ struct gradients {
     size_t count;
 };
 
-/* Makes the slots of variables that have a gradient and none yet. */
+/* Makes the slots of variables that have a gradient and no slots yet. */
 cadre_status gradients_build(
     cadre_optimizer *optimizer, const struct gradients *gradients, struct cadre_error *error);
 
-/* INVALID_ARGUMENT: types or shapes that do not fit, or no gradient at all; FAILED_PRECONDITION: a
- * variable that was not built. The turn's parts are then those that have a gradient, in order. */
+/* Adds an entry to the turn for each variable with a gradient, in order. INVALID_ARGUMENT: types or
+ * shapes that do not fit, or no gradient at all; FAILED_PRECONDITION: a variable that was not
+ * built. */
 cadre_status gradients_list(const cadre_optimizer *optimizer, const struct gradients *gradients,
     struct pending_update *turn, struct cadre_error *error);
 
-/* Reduces what was listed over all replicas, and puts it into the turn's parts. `replica` NULL:
- * reduced already. */
+/* Reduces the turn's gradients over all replicas and keeps them in its entries. `replica` NULL:
+ * they are reduced already. */
 cadre_status gradients_reduce(cadre_replica *replica, const struct gradients *gradients,
     const cadre_apply_options *options, struct pending_update *turn, struct cadre_error *error);
 
-/* As the optimizer says. */
+/* Clips by the optimizer's options. */
 cadre_status gradients_clip(
     const cadre_optimizer *optimizer, struct pending_update *turn, struct cadre_error *error);
 
-/* Brings each to where the component of a local replica is. */
+/* Copies each gradient to the device of the local replica's component. */
 cadre_status gradients_move(struct pending_update *turn, uint32_t local, struct cadre_error *error);
 
-/* The rows of a sparse gradient in growing order, each once: what came several times is summed, in
- * the order in which it came. Both are the caller's to release. In memory of the host. */
+/* The rows of a sparse gradient in ascending order, each once: rows that came several times are
+ * summed, in the order in which they came. Both tensors are the caller's. In memory of the host. */
 cadre_status gradient_rows(const cadre_sparse *sparse, cadre_tensor **ret_values,
     cadre_tensor **ret_rows, struct cadre_error *error);
 

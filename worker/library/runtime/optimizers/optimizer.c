@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Optimizers: made, asked, released. */
+ * Optimizers: create, look up, release. The public functions but cadre_optimizer_apply. */
 #include "worker/library/runtime/optimizers/optimizer.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 
 #define LEARNING_RATE "learning_rate"
 
-/* --- its life --- */
+/* --- create and release --- */
 
 static cadre_status check_options(const cadre_optimizer_options *options, struct cadre_error *error)
 {
@@ -47,7 +47,7 @@ static cadre_status learning_rate_make(cadre_optimizer *optimizer, struct cadre_
 {
     const struct schedule *schedule = &optimizer->rule.schedule;
     char name[LIMIT_NAME_BYTES + sizeof "/" LEARNING_RATE];
-    /* On servers it is the rule's: no task sees what another one would assign. */
+    /* On servers the rate is the rule's, because no task receives what another one assigns. */
     if (schedule->kind != SCHEDULE_CONSTANT || schedule->warmup_steps > 0 ||
         variable_scope_has_servers(optimizer->strategy)) {
         return CADRE_OK;
@@ -135,7 +135,7 @@ void cadre_optimizer_release(cadre_optimizer *optimizer)
     }
     struct cadre_error ended;
     pending_updates_free(optimizer);
-    if (optimizer->strategy == NULL) { /* else they are the strategy's */
+    if (optimizer->strategy == NULL) { /* else the strategy owns them */
         cadre_variable_release(optimizer->learning_rate);
     }
     optimizer_list_free(optimizer, optimizer_require(optimizer, __func__, &ended) == CADRE_OK);
@@ -170,7 +170,7 @@ cadre_status cadre_optimizer_build(
     return api_return(optimizer_build(optimizer, variables, count, &error), &error);
 }
 
-/* --- what it is asked --- */
+/* --- lookups --- */
 
 static cadre_status find_slot(const cadre_optimizer *optimizer, const cadre_variable *variable,
     const char *name, cadre_variable **ret_slot, struct cadre_error *error)

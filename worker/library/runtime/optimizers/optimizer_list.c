@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The variables that an optimizer has slots of. Replicas of one task add to the list while others
- * look into it; each makes the same slots, and the first puts them in. */
+ * The list of variables that an optimizer has slots of. Replicas of one task add to it while others
+ * read it; each makes the same slots, and the first one adds them. */
 #include <stdlib.h>
 
 #include "common/base/fault.h"
@@ -26,7 +26,7 @@ static bool is_there(const cadre_optimizer *optimizer, const struct optimized *o
            strategy_position(optimizer->strategy) > of->position;
 }
 
-/* --- looking: the lock is held --- */
+/* --- lookups: the lock is held --- */
 
 static struct optimized *optimizer_list_look(
     const struct optimizer_list *list, const cadre_variable *variable, size_t likely)
@@ -99,7 +99,7 @@ cadre_status optimizer_list_room(cadre_optimizer *optimizer, size_t more, struct
     return status;
 }
 
-/* Slots and the count of updates. NULL: there is none at that place. */
+/* Slots, then the count of updates. NULL: there is none at that index. */
 static cadre_variable *read_ahead_slot_at(const struct optimized *of, uint32_t i)
 {
     CADRE_ASSERT(i <= OPTIMIZER_SLOTS);
@@ -169,7 +169,7 @@ cadre_status optimizer_put(cadre_optimizer *optimizer, const struct optimized *m
     return status;
 }
 
-/* --- its life --- */
+/* --- new and free --- */
 
 cadre_status optimizer_list_make(cadre_optimizer *optimizer, struct cadre_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What programs say of an optimizer, as the rule that it is. */
+ * The options of a program as a rule. */
 #include <math.h>
 
 #include "worker/library/runtime/optimizers/optimizer.h"

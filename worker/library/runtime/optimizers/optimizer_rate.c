@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How far an optimizer is, and its rate there. */
+ * An optimizer's count of updates, and its rate. */
 #include <math.h>
 
 #include "common/pure/assert.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What an optimizer remembers of a variable: variables beside it. */
+ * The slots of a variable: which variables can be updated, making slots, looking them up. Called by
+ * optimizer.c, gradients.c and apply.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,11 +42,11 @@ cadre_status optimizer_check_variable(const cadre_optimizer *optimizer,
 {
     if (variable == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s was given no variable at place %zu; give a list without gaps", function, index);
+            "%s was given no variable at index %zu; give a list without gaps", function, index);
     }
     CADRE_TRY(variable_require_registered(variable, function, error));
-    /* One on servers is the chief's, and is looked up in closures, whose strategy is the worker's.
-     */
+    /* A variable on servers belongs to the chief's strategy, and is looked up in closures, whose
+     * strategy is the worker's. */
     bool found = variable->served != NULL &&
                  (optimizer->strategy == NULL || optimizer->strategy->worker != NULL);
     if (!found && variable->strategy != optimizer->strategy) {
@@ -138,7 +139,7 @@ cadre_status optimizer_slots_make(cadre_optimizer *optimizer, cadre_variable *va
 
 /* --- finding them --- */
 
-/* Of a variable on servers it is there, with it. */
+/* Of a variable on servers it is looked up there. */
 static cadre_status slot_give(const struct optimized *of, cadre_variable *slot, const char *name,
     cadre_variable **ret_slot, struct cadre_error *error)
 {

@@ -18,8 +18,8 @@ void pending_update_release(struct pending_update *turn)
 {
     CADRE_ASSERT(turn->count <= turn->capacity);
     for (size_t i = 0; i < turn->count; i++) {
-        cadre_tensor_release(turn->parts[i].gradient);
-        cadre_tensor_release(turn->parts[i].rows);
+        cadre_tensor_release(turn->variables[i].gradient);
+        cadre_tensor_release(turn->variables[i].rows);
     }
     turn->count = 0;
     turn->attempt = 0;
@@ -32,12 +32,12 @@ cadre_status pending_update_open(
     if (count <= turn->capacity) {
         return CADRE_OK;
     }
-    free(turn->parts);
+    free(turn->variables);
     free(turn->tensors);
-    turn->parts = calloc(count, sizeof turn->parts[0]);
+    turn->variables = calloc(count, sizeof turn->variables[0]);
     turn->tensors = fault_point("optimizer.turn") ? NULL : calloc(count, sizeof(cadre_tensor *));
     turn->capacity = count;
-    if (turn->parts == NULL || turn->tensors == NULL) {
+    if (turn->variables == NULL || turn->tensors == NULL) {
         turn->capacity = 0;
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %zu gradients", count);
@@ -48,9 +48,9 @@ cadre_status pending_update_open(
 void pending_update_close(struct pending_update *turn)
 {
     pending_update_release(turn);
-    free(turn->parts);
+    free(turn->variables);
     free(turn->tensors);
-    turn->parts = NULL;
+    turn->variables = NULL;
     turn->tensors = NULL;
     turn->capacity = 0;
 }
@@ -89,9 +89,9 @@ static void pending_update_apply(cadre_replica *replica, void *user)
     struct pending_update *turn = user;
     CADRE_ASSERT(replica->apply.running);
     for (size_t i = 0; i < turn->count; i++) {
-        const struct pending_update_part *part = &turn->parts[i];
+        const struct pending_update_part *part = &turn->variables[i];
         if (component_is_updated_by(part->of->variable, replica->local)) {
-            struct cadre_error ignored; /* what cannot be launched comes out of the next step */
+            struct cadre_error ignored; /* a failed launch is returned by the next step */
             update_component(turn->optimizer, part, replica->local, &ignored);
         }
     }

@@ -24,7 +24,7 @@ cadre_status gradients_are_served(
                      served, gradients->count - served);
 }
 
-/* The rate that its variable has now, unless that is what the servers were told. */
+/* The current value of the rate's variable, or NaN when it is the rate of the servers' rule. */
 static double rate_of(const cadre_optimizer *optimizer)
 {
     if (optimizer->learning_rate == NULL) {
@@ -72,7 +72,7 @@ static cadre_status push_all(cadre_replica *replica, cadre_optimizer *optimizer,
     }
     push.rate = push.rate == 0 ? rate_of(optimizer) : push.rate;
     for (size_t i = 0; i < turn->count; i++) {
-        CADRE_TRY(push_part(&turn->parts[i], &push, error));
+        CADRE_TRY(push_part(&turn->variables[i], &push, error));
     }
     return CADRE_OK;
 }

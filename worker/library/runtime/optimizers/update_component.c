@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See update_component.h. Called by apply.c and pending_update.c. */
 #include "worker/library/runtime/optimizers/update_component.h"
 
 #include "common/pure/assert.h"
@@ -24,7 +25,7 @@ cadre_status update_save_old(const struct optimized *of, uint32_t local, struct 
 
 /* --- elements --- */
 
-/* What an update works on: values and slots, all in one memory, and what it is by. */
+/* What an update changes: values and slots, all in one memory, and the gradient. */
 struct operands {
     struct device *device; /* whose memory it is; NULL: the host's */
     const struct optimizer_rule *rule;
@@ -37,7 +38,7 @@ struct operands {
     double trust; /* of LAMB */
 };
 
-/* Elements that follow each other in the variable, and in the gradient. */
+/* Elements that are adjacent in the variable and in the gradient. */
 struct run {
     size_t first;
     size_t count;
@@ -60,7 +61,7 @@ static cadre_status run_on_device(const struct operands *operands, const struct 
     return operands->device->ops->update(&update, operands->device->compute, error);
 }
 
-/* Either the sums that LAMB needs (`norms`), or the update. Fails on devices alone. */
+/* Adds to the sums of LAMB (`norms`), or updates. Fails on devices alone. */
 static cadre_status do_run(const struct operands *operands, const struct run *run,
     struct optimizer_norms *norms, struct cadre_error *error)
 {
@@ -82,7 +83,7 @@ static cadre_status do_run(const struct operands *operands, const struct run *ru
     return CADRE_OK;
 }
 
-/* Rows that follow each other are one run. */
+/* Adjacent rows are one run. */
 static cadre_status do_rows(const struct operands *operands, const cadre_variable *variable,
     const struct pending_update_part *part, struct optimizer_norms *norms,
     struct cadre_error *error)
@@ -133,18 +134,18 @@ static cadre_status update_places(struct operands *operands, const cadre_variabl
     return do_all(operands, variable, part, NULL, error);
 }
 
-/* --- where they are --- */
+/* --- memory of the components --- */
 
-/* The components of the variable and of its slots, each with where it is worked on. */
+/* The components of the variable and of its slots, each open for editing. */
 struct edits {
     cadre_variable *variables[1 + OPTIMIZER_SLOTS];
     struct variable_component *components[1 + OPTIMIZER_SLOTS];
     void *values[1 + OPTIMIZER_SLOTS];
     uint32_t count;
-    struct device *device; /* that they are worked on in; NULL: the host */
+    struct device *device; /* where they are edited; NULL: the host */
 };
 
-/* The norms of LAMB are sums over all of a variable, in one order: its updates are the host's. */
+/* LAMB's norms are sums over the whole variable in one order: the host updates it. */
 static bool is_for_host(
     const cadre_optimizer *optimizer, const struct variable_component *component)
 {

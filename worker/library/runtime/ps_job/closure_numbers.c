@@ -13,11 +13,11 @@
 
 struct closure_numbers {
     pthread_mutex_t lock;
-    uint64_t least;    /* all below are done */
-    uint64_t next;     /* given out next */
+    uint64_t least;    /* all smaller numbers are done */
+    uint64_t next;     /* the next new number */
     uint64_t capacity; /* of the ring, in bits: a power of two */
     uint64_t *done;    /* bit (number mod capacity), of least .. next - 1; the others are 0 */
-    bool blind;        /* there was no memory for more: nothing is forgotten any more */
+    bool blind;        /* there was no memory to grow: the watermark rises no more */
 };
 
 cadre_status closure_numbers_new(struct closure_numbers **ret_numbers, struct cadre_error *error)
@@ -61,7 +61,7 @@ static void closure_numbers_flip(uint64_t *done, uint64_t capacity, uint64_t num
     done[at / BITS] ^= UINT64_C(1) << (at % BITS);
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static void closure_numbers_grow(struct closure_numbers *numbers)
 {
     CADRE_ASSERT(numbers->next - numbers->least == numbers->capacity);

@@ -15,7 +15,7 @@ cadre_status ps_job_publish_step(uint64_t step, struct cadre_error *error)
     uint8_t bytes[NOTE_BYTES];
     if (ps_job == NULL) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "there is no crew whose evaluator could be told of step %" PRIu64, step);
+            "there is no ps job whose evaluator could read step %" PRIu64, step);
     }
     atomic_store(&ps_job->step, step);
     for (size_t i = 0; i < NOTE_BYTES; i++) {
@@ -49,7 +49,7 @@ static cadre_status read_step(
     return status == CADRE_NOT_FOUND ? CADRE_OK : status;
 }
 
-/* Asked for shard by shard, for none of the rows: there is no shard behind the last. */
+/* Shards are read one by one without rows until one is not found: the shard behind the last. */
 static bool is_behind(cadre_status code)
 {
     return code == CADRE_NOT_FOUND || code == CADRE_INVALID_ARGUMENT || code == CADRE_OUT_OF_RANGE;

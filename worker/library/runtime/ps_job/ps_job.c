@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task of a crew: its beginning and end. */
+ * A task of a ps job: makes and ends its session, directory, listener and client. Called by the
+ * runtime's roles/ and lifecycle/. */
 #include "worker/library/runtime/ps_job/ps_job.h"
 
 #include <inttypes.h>
@@ -67,7 +68,8 @@ cadre_status ps_job_new(const struct directory_self *self, const char *host,
     return CADRE_OK;
 }
 
-/* A program of a cluster is one task for good; another place in the crew is no use to it. */
+/* A program of a TF_CONFIG cluster is one task for all its time; it cannot take another one's
+ * position. */
 static cadre_status check_pointer(
     const struct environment *environment, uint32_t slot, struct cadre_error *error)
 {
@@ -86,7 +88,7 @@ static cadre_status check_pointer(
 cadre_status ps_job_begin(struct ps_job_state **ret_ps_job, struct cadre_error *error)
 {
     const struct environment *environment = program_environment();
-    CADRE_ASSERT(environment != NULL); /* cadre_init was asked for first */
+    CADRE_ASSERT(environment != NULL); /* cadre_init was called before */
     struct session *session;
     bool listens = environment->role != ROLE_WORKER && environment->role != ROLE_EVALUATOR;
     *ret_ps_job = NULL;
@@ -145,7 +147,7 @@ void ps_job_end(struct ps_job_state *ps_job)
         return;
     }
     const struct cadre_error over = {.code = CADRE_CANCELLED, .text = "the job is over"};
-    CADRE_ASSERT(ps_job->scheduler == NULL); /* who began them has ended them */
+    CADRE_ASSERT(ps_job->scheduler == NULL); /* the functions that began them have ended them */
     CADRE_ASSERT(ps_job->served == NULL);
     if (ps_job->directory != NULL) {
         directory_end(ps_job->directory, &over);

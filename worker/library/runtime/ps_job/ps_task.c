@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See ps_task.h. Its functions run in the session's thread; called by ps_job.c. */
 #include "worker/library/runtime/ps_job/ps_task.h"
 
 #include <pthread.h>
@@ -12,13 +13,13 @@ struct ps_task {
     struct session *session;
     struct directory *directory;
     char address[LIMIT_ADDRESS_BYTES];
-    pthread_mutex_t lock; /* what is sent is sent one after the other */
+    pthread_mutex_t lock; /* one message is sent at a time */
     bool connected;
-    struct generation generation; /* as the members were told last; number 0: never */
-    struct cadre_error failed;    /* said again after each hello */
+    struct generation generation; /* of the last list of members; number 0: none came */
+    struct cadre_error failed;    /* sent again after each hello */
 };
 
-/* --- what it says, under the lock --- */
+/* --- messages to the coordinator, under the lock --- */
 
 static void send_failed(struct ps_task *ps_task)
 {
@@ -108,7 +109,7 @@ static void on_down(const struct task_down *down, void *user)
     case TASK_DOWN_RELEASE:
     case TASK_DOWN_ABORT:
     case TASK_DOWN_WARM:
-        break; /* of the ledger, in which it has no part */
+        break; /* the ledger's messages are for tasks with ranks */
     }
 }
 
@@ -141,7 +142,7 @@ cadre_status ps_task_open(
         .down = on_down,
         .lost = on_lost,
         .user = ps_task};
-    on_connected(ps_task); /* before the thread may find the connection gone */
+    on_connected(ps_task); /* before the session's thread may report a lost connection */
     cadre_status status = session->ops->start(session, &events, error);
     if (status != CADRE_OK) {
         ps_task_close(ps_task);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task of a crew that has no part in the ledger: a worker, a ps, the evaluator. It says hello,
- * hears who the others are and when it is over, and tells why it failed. (A chief is a task.h.)
+ * A task of a ps job that has no rank: a worker, a ps, the evaluator. It sends hello, receives the
+ * list of tasks and the end of the job, and reports why it failed. (A chief is a task.h.)
  *
  *     session ── members ──▶ directory_update
  *             ── bye ──────▶ directory_end: CANCELLED, in order
@@ -15,25 +15,26 @@
 struct ps_task;
 
 struct ps_task_options {
-    struct session *session;     /* taken over, also on error */
-    struct directory *directory; /* borrowed until the attendant is closed */
+    struct session *session;     /* owned, also on error */
+    struct directory *directory; /* borrowed until ps_task_close */
     const char *address;         /* where it listens; "": nowhere; copied */
 };
 
-/* Says hello, now and on each new connection. */
+/* Sends hello, now and on each new connection. */
 cadre_status ps_task_open(
     const struct ps_task_options *options, struct ps_task **ret_ps_task, struct cadre_error *error);
 
-/* Its own program failed, for good: the job ends with it. */
+/* Reports that its own program failed: the job ends with it. */
 void ps_task_failed(struct ps_task *ps_task, const struct cadre_error *error);
 
-/* Shown to people; dropped when there is no connection. */
+/* Sends progress, for display; dropped when there is no connection. */
 void ps_task_progress(struct ps_task *ps_task, const struct progress *progress);
 
-/* Of a server: whose copy of its variables it counts on; dropped when there is no connection. */
+/* Of a server: reports whose copy of its variables may be taken; dropped when there is no
+ * connection. */
 void ps_task_backed(struct ps_task *ps_task, const struct task_backed *backed);
 
-/* Ends the session; NULL is allowed. */
+/* Ends the session. NULL is allowed. */
 void ps_task_close(struct ps_task *ps_task);
 
 #endif

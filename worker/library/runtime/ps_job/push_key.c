@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By what servers tell pushes apart: the closure of the thread that pushes, and which push of it.
- */
+ * Keys of pushes: the closure of the thread that pushes, and the ordinal of the push in it. */
 #include "common/pure/assert.h"
 #include "worker/library/runtime/ps_job/closure_numbers.h"
 #include "worker/library/runtime/ps_job/ps_job.h"
@@ -13,7 +12,7 @@ static _Thread_local struct {
 
 void ps_job_enter_closure(uint64_t closure)
 {
-    CADRE_ASSERT(closure == 0 || running.closure == 0); /* one after the other */
+    CADRE_ASSERT(closure == 0 || running.closure == 0); /* a thread runs one closure at a time */
     running.closure = closure;
     running.ordinal = 0;
 }
@@ -38,13 +37,13 @@ uint64_t ps_job_done_watermark(void)
                                      : atomic_load(&ps_job->done_watermark);
 }
 
-void ps_job_raise_watermark(uint64_t below)
+void ps_job_raise_watermark(uint64_t watermark)
 {
     struct ps_job_state *ps_job = ps_job_current();
     if (ps_job != NULL) {
         uint64_t known = atomic_load(&ps_job->done_watermark);
-        while (known < below &&
-               !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, below)) {
+        while (known < watermark &&
+               !atomic_compare_exchange_weak(&ps_job->done_watermark, &known, watermark)) {
         }
     }
 }

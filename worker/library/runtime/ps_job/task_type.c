@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a program is told of the task that it is. */
+ * The program's own task type and index: cadre_task_type and its like. */
 #include "worker/library/runtime/ps_job/ps_job.h"
 #include "worker/library/runtime/program/program.h"
 
-/* By hand a program is of no crew until it makes one; threads that stand for others are those. */
+/* By hand the process has no task type before its strategy exists; threads that act for other tasks
+ * have theirs. */
 static enum role role_now(uint32_t *ret_index)
 {
     const struct ps_job_state *ps_job = ps_job_current();

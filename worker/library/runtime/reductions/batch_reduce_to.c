@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * batch_reduce_to: many values at once, put into packs. */
+ * cadre_batch_reduce_to: many values at once, in packs; each pack is one collective. */
 #include <stdlib.h>
 
 #include "cadre/cross_device.h"
@@ -14,7 +14,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/values/values.h"
 
-/* Joined, so many values are one, whose components go in one collective. */
+/* The values of a pack are joined to one, whose components go in one collective. */
 static cadre_status reduce_pack(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], size_t count, cadre_tensor *results[],
     struct cadre_error *error)
@@ -42,7 +42,7 @@ static size_t bytes_of(const cadre_per_replica *value)
     return bytes;
 }
 
-/* The size of a pack when so many are asked for. */
+/* The size of a pack by the options. */
 static size_t pack_bytes(
     const cadre_cross_device_ops *ops, const cadre_per_replica *const values[], uint32_t count)
 {
@@ -57,7 +57,7 @@ static size_t pack_bytes(
     return each == 0 ? 1 : each;
 }
 
-/* How many of the next values fit into one: by size, by components, of one kind. */
+/* How many of the next values fit into one pack: by size, by components, of one kind. */
 static size_t next_pack(const cadre_per_replica *const values[], size_t count, size_t most_bytes)
 {
     size_t length = 0;
@@ -101,10 +101,10 @@ static cadre_status reduce_batch(cadre_strategy *strategy, cadre_reduce_op op,
     return CADRE_OK;
 }
 
-/* The values of a batch that functions of the program's own take. */
+/* The values of a batch for which the program's own functions are called. */
 struct own_batch {
     uint32_t taken;
-    uint32_t *from; /* which ones of the batch */
+    uint32_t *from; /* their indices in the batch */
     const cadre_per_replica **values;
     cadre_destinations *destinations;
     cadre_per_replica **results;
@@ -132,7 +132,7 @@ static void own_batch_close(struct own_batch *batch)
     free(batch->results);
 }
 
-/* Functions of the program's own get all that they take at once; the others go one by one. */
+/* The program's own functions get all their values at once; the others go one by one. */
 static cadre_status reduce_batch_own(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *const values[], const cadre_destinations destinations[],
     const uint32_t targets[], uint32_t count, cadre_per_replica *ret_values[],

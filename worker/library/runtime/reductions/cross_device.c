@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See cross_device.h. Called by reduce_to.c and by the strategy's options. */
 #include "worker/library/runtime/reductions/cross_device.h"
 
 #include <stdio.h>
@@ -102,7 +103,8 @@ cadre_status cadre_strategy_set_cross_device_ops(
     }
     if (status == CADRE_OK) {
         strategy->reductions->cross_device = *ops;
-        if (ops->reduce_to_device != NULL) { /* perhaps what cadre_strategy_cross_device_ops gave */
+        if (ops->reduce_to_device != NULL) { /* the options may have come from
+                                              * cadre_strategy_cross_device_ops */
             size_t bytes = strlen(ops->reduce_to_device) + 1;
             memmove(strategy->reductions->reduce_to_device, ops->reduce_to_device, bytes);
             strategy->reductions->cross_device.reduce_to_device =
@@ -127,7 +129,7 @@ cadre_status cadre_strategy_cross_device_ops(
     return api_return(status, &error);
 }
 
-/* --- sums that are made here --- */
+/* --- sums without a collective --- */
 
 /* The sum of `count` tensors in order. */
 static cadre_status sum_in_order(cadre_tensor *const tensors[], uint32_t count,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the values of this task's replicas become one, as a strategy chose it. */
+ * How the values of this task's replicas are combined, by the strategy's options. */
 #ifndef CADRE_RUNTIME_CROSS_DEVICE_H
 #define CADRE_RUNTIME_CROSS_DEVICE_H
 
@@ -7,7 +7,7 @@
 #include "common/base/error.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* What AUTO means for these devices, of which so many GPUs are real: a pure function.
+/* What AUTO means for these devices, of which `physical_gpus` are real GPUs: a pure function.
  * INVALID_ARGUMENT: no devices, or a name that is none. */
 cadre_status cross_device_default(const char *const devices[], uint32_t count,
     uint32_t physical_gpus, cadre_dtype dtype, cadre_cross_device_ops *ret_ops,

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See custom_ops.h: prepares the calls of the program's functions and checks their results. Called
+ * by reduce_to.c and batch_reduce_to.c. */
 #include "worker/library/runtime/reductions/custom_ops.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 #include "worker/library/runtime/reductions/reductions.h"
 #include "worker/library/runtime/values/values.h"
 
-/* --- whether they are for it --- */
+/* --- which values --- */
 
 cadre_status custom_ops_check(const cadre_cross_device_ops *ops, struct cadre_error *error)
 {
@@ -66,17 +68,17 @@ cadre_status custom_ops_require_idle(
                      function);
 }
 
-/* --- what a call is given, and leaves --- */
+/* --- arguments and results of a call --- */
 
 struct custom_call {
     cadre_strategy *strategy;
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     cadre_reduce_op op;
     uint32_t count;                   /* of components of values, each a value for the program */
     cadre_cross_device_value *values; /* [count] */
     uint32_t target_count;
     cadre_tensor **targets;             /* all results, in order of the values */
-    struct tensor_return_slots *frames; /* over them, so many each */
+    struct tensor_return_slots *frames; /* over them, as many each */
 };
 
 static uint32_t frames_of(const struct custom_call *call)
@@ -108,7 +110,7 @@ static void call_close(struct custom_call *call)
     free(call->frames);
 }
 
-/* The program's function, or functions. */
+/* Calls the program's function, or functions. */
 static cadre_status call_functions(const struct custom_call *call, bool batch)
 {
     const cadre_cross_device_functions *functions = functions_of(call->strategy);
@@ -122,7 +124,7 @@ static cadre_status call_functions(const struct custom_call *call, bool batch)
     return status;
 }
 
-/* What stands in the places is watched meanwhile. */
+/* Notices a release of results by the program meanwhile. */
 static void call_begin(struct custom_call *call)
 {
     uint32_t frames = frames_of(call);
@@ -191,8 +193,7 @@ static cadre_status check_results(
     return CADRE_OK;
 }
 
-/* What stands in the places becomes the library's, in a value. NULL: no memory, and they are given
- * back. */
+/* Moves the results into a value, which owns them. NULL: no memory, and they are released. */
 static cadre_per_replica *take_results(
     cadre_tensor *const targets[], uint32_t target_count, uint32_t components)
 {
@@ -216,59 +217,59 @@ static cadre_per_replica *take_results(
 
 /* --- reduce --- */
 
-/* One value of the program's caller on its way: on the host, and where its results go. */
+/* One value of the program's caller: on the host, with the devices of its results. */
 struct custom_part {
     cadre_per_replica *here;
     struct device_list devices;
 };
 
-static void parts_close(struct custom_part *parts, uint32_t count)
+static void inputs_close(struct custom_part *inputs, uint32_t count)
 {
-    for (uint32_t i = 0; parts != NULL && i < count; i++) {
-        cadre_per_replica_release(parts[i].here);
-        device_list_clear(&parts[i].devices);
+    for (uint32_t i = 0; inputs != NULL && i < count; i++) {
+        cadre_per_replica_release(inputs[i].here);
+        device_list_clear(&inputs[i].devices);
     }
-    free(parts);
+    free(inputs);
 }
 
-static cadre_status parts_open(const cadre_strategy *strategy, const struct custom_values *values,
-    struct custom_part *parts, struct custom_call *call, struct cadre_error *error)
+static cadre_status inputs_open(const cadre_strategy *strategy, const struct custom_values *values,
+    struct custom_part *inputs, struct custom_call *call, struct cadre_error *error)
 {
     for (uint32_t i = 0; i < values->count; i++) {
         CADRE_TRY(destinations_list(strategy,
-            values->destinations == NULL ? NULL : &values->destinations[i], &parts[i].devices,
+            values->destinations == NULL ? NULL : &values->destinations[i], &inputs[i].devices,
             error));
-        CADRE_TRY(values_on_host(values->values[i], &parts[i].here, error));
-        per_replica_show(parts[i].here);
-        call->count += parts[i].here->components;
-        call->target_count += parts[i].here->components * parts[i].devices.count;
+        CADRE_TRY(values_on_host(values->values[i], &inputs[i].here, error));
+        per_replica_show(inputs[i].here);
+        call->count += inputs[i].here->components;
+        call->target_count += inputs[i].here->components * inputs[i].devices.count;
     }
     return call_open(call, error);
 }
 
 static void custom_ops_describe(
-    struct custom_call *call, const struct custom_part *parts, uint32_t count)
+    struct custom_call *call, const struct custom_part *inputs, uint32_t count)
 {
     cadre_cross_device_value *next = call->values;
     cadre_tensor **targets = call->targets;
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t c = 0; c < parts[i].here->components; c++) {
-            *next++ = (cadre_cross_device_value){.tensors = cadre_local_results(parts[i].here, c),
-                .tensor_count = parts[i].here->replicas,
-                .devices = parts[i].devices.pointers,
-                .device_count = parts[i].devices.count,
+        for (uint32_t c = 0; c < inputs[i].here->components; c++) {
+            *next++ = (cadre_cross_device_value){.tensors = cadre_local_results(inputs[i].here, c),
+                .tensor_count = inputs[i].here->replicas,
+                .devices = inputs[i].devices.pointers,
+                .device_count = inputs[i].devices.count,
                 .ret_tensors = targets};
-            targets += parts[i].devices.count;
+            targets += inputs[i].devices.count;
         }
     }
     CADRE_ASSERT(next == call->values + call->count);
     CADRE_ASSERT(targets == call->targets + call->target_count);
 }
 
-static cadre_status run_call(struct custom_call *call, const struct custom_part *parts,
+static cadre_status run_call(struct custom_call *call, const struct custom_part *inputs,
     const struct custom_values *values, cadre_per_replica *ret_values[], struct cadre_error *error)
 {
-    custom_ops_describe(call, parts, values->count);
+    custom_ops_describe(call, inputs, values->count);
     call_begin(call);
     cadre_status status =
         call_end(call, call_functions(call, values->batch || call->count > 1), error);
@@ -277,9 +278,9 @@ static cadre_status run_call(struct custom_call *call, const struct custom_part 
     }
     cadre_tensor **targets = call->targets;
     for (uint32_t i = 0; i < values->count; i++) {
-        uint32_t components = parts[i].here->components;
-        ret_values[i] = take_results(targets, parts[i].devices.count, components);
-        targets += (size_t)components * parts[i].devices.count;
+        uint32_t components = inputs[i].here->components;
+        ret_values[i] = take_results(targets, inputs[i].devices.count, components);
+        targets += (size_t)components * inputs[i].devices.count;
         if (ret_values[i] == NULL && status == CADRE_OK) {
             status = no_memory(error);
         }
@@ -296,14 +297,14 @@ cadre_status custom_ops_reduce(cadre_strategy *strategy, const char *function, c
 {
     struct custom_call call = {.strategy = strategy, .function = function, .op = op};
     CADRE_ASSERT(values->count > 0);
-    struct custom_part *parts = calloc(values->count, sizeof *parts);
+    struct custom_part *inputs = calloc(values->count, sizeof *inputs);
     cadre_status status =
-        parts == NULL ? no_memory(error) : parts_open(strategy, values, parts, &call, error);
+        inputs == NULL ? no_memory(error) : inputs_open(strategy, values, inputs, &call, error);
     if (status == CADRE_OK) {
-        status = run_call(&call, parts, values, ret_values, error);
+        status = run_call(&call, inputs, values, ret_values, error);
     }
     call_close(&call);
-    parts_close(parts, values->count);
+    inputs_close(inputs, values->count);
     return status;
 }
 

@@ -57,7 +57,8 @@ cadre_status destinations_count(const cadre_strategy *strategy,
     if (destinations->variable != NULL) {
         if (!variable_is_registered(destinations->variable)) {
             return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                "the variable that was given as a destination is gone, with its strategy; give one "
+                "the variable that was given as a destination has ended with its strategy; give "
+                "one "
                 "that lives");
         }
         CADRE_TRY(variable_require_local(destinations->variable, "cadre_destinations",
@@ -81,7 +82,7 @@ cadre_status destinations_count(const cadre_strategy *strategy,
     return CADRE_OK;
 }
 
-/* The canonical name of one of the places, which were counted. */
+/* The canonical name of one destination; they were counted. */
 static cadre_status name_destination(const cadre_strategy *strategy,
     const cadre_destinations *destinations, uint32_t target, char name[CADRE_DEVICE_NAME_BYTES],
     struct cadre_error *error)

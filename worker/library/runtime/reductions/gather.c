@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Strategy.gather: the replicas tell each other how long their tensors are along the axis, then
- * give their bytes; what came is put in order along the axis.
+ * Strategy.gather: the replicas exchange the sizes of their tensors along the axis, then their
+ * bytes; the received pieces are put in order along the axis.
  *
  * It may be played back to a task that was frozen in it, in a generation of another size
- * (between_steps.h): so how many replicas there are, and how long their parts, is only what the
- * collectives themselves have told. */
+ * (between_steps.h): so the number of replicas and their sizes come only from the results of the
+ * collectives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@
 #include "worker/library/runtime/values/values.h"
 
 struct gathering {
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     int32_t axis;
-    bool of_tasks; /* one value a task: replicas but the first add nothing to it */
+    bool of_tasks; /* one value a task: replicas but the first add nothing */
     cadre_per_replica *value;
     cadre_tensor **results; /* [component], of local replica 0 */
 };
@@ -58,7 +58,7 @@ static cadre_status exchange_sizes(cadre_strategy *strategy, uint32_t local, int
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for %lld sizes", (long long)count);
     }
     int64_t at = (int64_t)strategy->roster.rank * strategy->local_replicas + local;
-    if (at < count) { /* else the sizes are of another generation, and come as they are */
+    if (at < count) { /* else the sizes are of another generation and are used as received */
         sizes[at] = own;
     }
     const struct mesh_buffer all = {
@@ -73,7 +73,7 @@ static cadre_status exchange_sizes(cadre_strategy *strategy, uint32_t local, int
     return CADRE_OK;
 }
 
-/* All replicas' tensors of one component, and how long each is along the axis. */
+/* All replicas' tensors of one component, and their sizes along the axis. */
 struct gathered {
     cadre_tensor *tensor;
     int64_t *sizes; /* malloc'ed */
@@ -87,7 +87,7 @@ static void gathered_clear(struct gathered *gathered)
     *gathered = (struct gathered){0};
 }
 
-/* `adds`: its part is in what comes of it; else only the others' are. */
+/* `adds`: this replica's tensor is in the result; else only the others' are. */
 static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
     const cadre_tensor *own, bool adds, uint32_t axis, uint64_t key, struct gathered *ret_gathered,
     struct cadre_error *error)
@@ -118,20 +118,20 @@ static cadre_status gather_component(cadre_strategy *strategy, uint32_t local,
     return collective_explain(status, error);
 }
 
-/* What the parts of all replicas are together, whose components are one behind the other. */
-static cadre_status join_parts(
-    const struct composite *composite, struct gathered parts[], struct cadre_error *error)
+/* Joins the gathered components of a ragged or sparse value to one value. */
+static cadre_status join_components(
+    const struct composite *composite, struct gathered components[], struct cadre_error *error)
 {
     cadre_tensor *joined = NULL;
-    struct gathered *last = &parts[composite->count - 1];
+    struct gathered *last = &components[composite->count - 1];
     if (composite->kind == CADRE_COMPOSITE_NONE) {
         return CADRE_OK;
     }
     cadre_status status =
         composite->kind == CADRE_COMPOSITE_RAGGED
             ? ragged_splits_concat(last->tensor, last->sizes, last->count, &joined, error)
-            : sparse_indices_concat(
-                  parts[0].tensor, last->tensor, parts[0].sizes, parts[0].count, &joined, error);
+            : sparse_indices_concat(components[0].tensor, last->tensor, components[0].sizes,
+                  components[0].count, &joined, error);
     if (status == CADRE_OK) {
         cadre_tensor_release(last->tensor);
         last->tensor = joined;
@@ -139,28 +139,28 @@ static cadre_status join_parts(
     return status;
 }
 
-/* The components of one value, into the places of local replica 0. */
+/* The components of one value, into the results of local replica 0. */
 static cadre_status gather_value(cadre_strategy *strategy, uint32_t local,
     struct gathering *gathering, const struct composite *composite, struct cadre_error *error)
 {
-    struct gathered parts[COMPOSITE_COMPONENTS_MAX] = {{0}};
+    struct gathered components[COMPOSITE_COMPONENTS_MAX] = {{0}};
     cadre_status status = CADRE_OK;
     CADRE_ASSERT(composite->count <= COMPOSITE_COMPONENTS_MAX);
     for (uint32_t i = 0; i < composite->count && status == CADRE_OK; i++) {
         const uint32_t component = composite->first + i;
         status = gather_component(strategy, local,
             *per_replica_at(gathering->value, component, local), !gathering->of_tasks || local == 0,
-            (uint32_t)gathering->axis, component, &parts[i], error);
+            (uint32_t)gathering->axis, component, &components[i], error);
     }
     if (status == CADRE_OK && local == 0) {
-        status = join_parts(composite, parts, error);
+        status = join_components(composite, components, error);
     }
     for (uint32_t i = 0; i < composite->count; i++) {
         if (status == CADRE_OK && local == 0) {
-            gathering->results[composite->first + i] = parts[i].tensor;
-            parts[i].tensor = NULL;
+            gathering->results[composite->first + i] = components[i].tensor;
+            components[i].tensor = NULL;
         }
-        gathered_clear(&parts[i]);
+        gathered_clear(&components[i]);
     }
     return status;
 }
@@ -169,7 +169,7 @@ static cadre_status gather_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {
     struct gathering *gathering = user;
-    if (local == 0) { /* an attempt before this one may have got so far */
+    if (local == 0) { /* an attempt before this one may have set it */
         results_release(gathering);
     }
     const cadre_element own = per_replica_element(gathering->value, local);
@@ -199,7 +199,7 @@ static cadre_status check_axis(
     return CADRE_OK;
 }
 
-/* One that can be gathered along the axis. */
+/* Whether the component can be gathered along the axis. */
 static cadre_status check_component(
     const cadre_tensor *tensor, uint32_t component, int32_t axis, struct cadre_error *error)
 {
@@ -291,8 +291,8 @@ cadre_status cadre_gather(cadre_strategy *strategy, const cadre_per_replica *val
     return api_return(status, &error);
 }
 
-/* In a job of one task all replicas have it: it is what they would be joined of, once. Else each
- * task adds its own. */
+/* In a job of one task all replicas have the tensor: the result has it once. Else each task adds
+ * its own. */
 static cadre_status gather_tensor(cadre_strategy *strategy, const char *function,
     cadre_tensor *tensor, int32_t axis, cadre_tensor **ret_tensor, struct cadre_error *error)
 {

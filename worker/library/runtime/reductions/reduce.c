@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Strategy.reduce: each replica sums its own tensors along the axes, then all replicas add up. All
- * components go in one collective, each with the number of entries behind it. */
+ * components go in one collective, each with the number of entries behind it. Public functions, and
+ * reduce_elementwise for reduce_to.c. */
 #include "worker/library/runtime/reductions/reduce.h"
 
 #include <stdio.h>
@@ -20,27 +21,27 @@
 #include "worker/library/runtime/values/values.h"
 
 struct reduction {
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     cadre_reduce_op op;
-    bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* which axes, of each component */
-    bool of_tasks; /* one value a task: what replicas but the first have counts not */
+    bool along[CADRE_ELEMENT_TENSORS_MAX][CADRE_RANK_MAX]; /* the axes, of each component */
+    bool of_tasks; /* one value a task: those of replicas but the first do not count */
     const cadre_per_replica *value;
     cadre_tensor **results; /* [component], of local replica 0 */
 };
 
-/* What one replica brings: its components summed along the axes, and their entries. */
-struct parts {
+/* What one replica adds: its components summed along the axes, and their entries. */
+struct summands {
     uint32_t count;
     cadre_tensor *tensors[CADRE_ELEMENT_TENSORS_MAX];
     int64_t entries[CADRE_ELEMENT_TENSORS_MAX];
 };
 
-static void components_release(struct parts *parts)
+static void components_release(struct summands *summands)
 {
-    for (uint32_t i = 0; i < parts->count; i++) {
-        cadre_tensor_release(parts->tensors[i]);
+    for (uint32_t i = 0; i < summands->count; i++) {
+        cadre_tensor_release(summands->tensors[i]);
     }
-    parts->count = 0;
+    summands->count = 0;
 }
 
 /* Sums along all axes, the last one first, so that the others keep their numbers. */
@@ -76,11 +77,11 @@ static cadre_status sum_axes(const bool along[CADRE_RANK_MAX], const cadre_tenso
 }
 
 /* Types and shapes must be equal on all replicas; along the axes the sizes may differ. */
-static uint64_t reduction_key(const struct reduction *reduction, const struct parts *parts)
+static uint64_t reduction_key(const struct reduction *reduction, const struct summands *summands)
 {
     uint64_t key = collective_key(UINT64_MAX, (uint64_t)reduction->op);
-    for (uint32_t i = 0; i < parts->count; i++) {
-        const cadre_tensor *part = parts->tensors[i];
+    for (uint32_t i = 0; i < summands->count; i++) {
+        const cadre_tensor *part = summands->tensors[i];
         for (uint32_t axis = 0; axis < CADRE_RANK_MAX; axis++) {
             key = collective_key(key, reduction->along[i][axis]);
         }
@@ -118,42 +119,43 @@ static void results_release(struct reduction *reduction)
     }
 }
 
-static cadre_status make_parts(const struct reduction *reduction, uint32_t local,
-    struct parts *parts, struct cadre_error *error)
+static cadre_status make_summands(const struct reduction *reduction, uint32_t local,
+    struct summands *summands, struct cadre_error *error)
 {
     cadre_per_replica *value = (cadre_per_replica *)(uintptr_t)reduction->value;
-    CADRE_ASSERT(parts->count == 0);
+    CADRE_ASSERT(summands->count == 0);
     CADRE_ASSERT(value->components <= CADRE_ELEMENT_TENSORS_MAX);
     for (uint32_t i = 0; i < value->components; i++) {
         const cadre_tensor *own = *per_replica_at(value, i, local);
-        CADRE_TRY(
-            sum_axes(reduction->along[i], own, &parts->tensors[i], &parts->entries[i], error));
-        parts->count++;
+        CADRE_TRY(sum_axes(
+            reduction->along[i], own, &summands->tensors[i], &summands->entries[i], error));
+        summands->count++;
         if (reduction->of_tasks && local > 0) {
-            memset(cadre_tensor_data(parts->tensors[i]), 0, cadre_tensor_bytes(parts->tensors[i]));
-            parts->entries[i] = 0;
+            memset(cadre_tensor_data(summands->tensors[i]), 0,
+                cadre_tensor_bytes(summands->tensors[i]));
+            summands->entries[i] = 0;
         }
     }
     return CADRE_OK;
 }
 
-/* The sums of all replicas, in the parts of one. */
-static cadre_status sum_parts(cadre_strategy *strategy, uint32_t local,
-    const struct reduction *reduction, struct parts *parts, struct cadre_error *error)
+/* Replaces one replica's summands by the sums of all replicas. */
+static cadre_status all_reduce_summands(cadre_strategy *strategy, uint32_t local,
+    const struct reduction *reduction, struct summands *summands, struct cadre_error *error)
 {
     struct mesh_buffer buffers[CADRE_ELEMENT_TENSORS_MAX + 1] = {{0}};
-    CADRE_ASSERT(parts->count > 0);
-    for (uint32_t i = 0; i < parts->count; i++) {
+    CADRE_ASSERT(summands->count > 0);
+    for (uint32_t i = 0; i < summands->count; i++) {
         CADRE_TRY(
-            collective_dtype(cadre_tensor_dtype(parts->tensors[i]), &buffers[i].dtype, error));
-        buffers[i].data = cadre_tensor_data(parts->tensors[i]);
-        buffers[i].bytes = cadre_tensor_bytes(parts->tensors[i]);
+            collective_dtype(cadre_tensor_dtype(summands->tensors[i]), &buffers[i].dtype, error));
+        buffers[i].data = cadre_tensor_data(summands->tensors[i]);
+        buffers[i].bytes = cadre_tensor_bytes(summands->tensors[i]);
     }
-    buffers[parts->count] = (struct mesh_buffer){.data = parts->entries,
-        .bytes = parts->count * sizeof parts->entries[0],
+    buffers[summands->count] = (struct mesh_buffer){.data = summands->entries,
+        .bytes = summands->count * sizeof summands->entries[0],
         .dtype = MESH_I64};
     return collective_sum(
-        strategy, local, buffers, parts->count + 1, reduction_key(reduction, parts), error);
+        strategy, local, buffers, summands->count + 1, reduction_key(reduction, summands), error);
 }
 
 static cadre_status reduce_on_replica(
@@ -161,28 +163,28 @@ static cadre_status reduce_on_replica(
 {
     struct reduction *reduction = user;
     CADRE_ASSERT(local < strategy->local_replicas);
-    if (local == 0) { /* an attempt before this one may have got so far */
+    if (local == 0) { /* an attempt before this one may have set it */
         results_release(reduction);
     }
-    struct parts parts = {.count = 0};
-    cadre_status status = make_parts(reduction, local, &parts, error);
+    struct summands summands = {.count = 0};
+    cadre_status status = make_summands(reduction, local, &summands, error);
     if (status == CADRE_OK) {
-        status = sum_parts(strategy, local, reduction, &parts, error);
+        status = all_reduce_summands(strategy, local, reduction, &summands, error);
     }
-    for (uint32_t i = 0; status == CADRE_OK && local == 0 && i < parts.count; i++) {
-        cadre_tensor *sum = parts.tensors[i];
-        parts.tensors[i] = NULL;
+    for (uint32_t i = 0; status == CADRE_OK && local == 0 && i < summands.count; i++) {
+        cadre_tensor *sum = summands.tensors[i];
+        summands.tensors[i] = NULL;
         if (reduction->op == CADRE_MEAN) {
-            status = reduce_mean(sum, parts.entries[i], &reduction->results[i], error);
+            status = reduce_mean(sum, summands.entries[i], &reduction->results[i], error);
         } else {
             reduction->results[i] = sum;
         }
     }
-    components_release(&parts);
+    components_release(&summands);
     return status;
 }
 
-/* --- what is asked for --- */
+/* --- checks of the arguments --- */
 
 /* The tensor of a component must have the axes, and each be given once. */
 static cadre_status take_axes(const cadre_tensor *tensor, uint32_t component, const int32_t axes[],

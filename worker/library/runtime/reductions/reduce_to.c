@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * reduce_to and broadcast_to: results on devices that are named. */
+ * cadre_reduce_to and cadre_broadcast_to: results on named devices. */
 #include "worker/library/runtime/reductions/reduce_to.h"
 
 #include "common/pure/assert.h"
@@ -28,9 +28,9 @@ cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *functio
     return strategy_check(strategy, error);
 }
 
-/* --- what --- */
+/* --- reducing --- */
 
-/* A component that is the same tensor on all replicas is a mirrored one. */
+/* The same tensor on all replicas is a mirrored component. */
 static cadre_status take_mirrored(const cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, uint32_t component, cadre_tensor **ret_tensor,
     struct cadre_error *error)
@@ -47,7 +47,7 @@ static cadre_status take_mirrored(const cadre_strategy *strategy, cadre_reduce_o
     return CADRE_OK;
 }
 
-/* All components of one value, here, without a collective. */
+/* All components of one value, without a collective. */
 static cadre_status reduce_locally(const cadre_strategy *strategy, cadre_cross_device_kind kind,
     cadre_reduce_op op, const cadre_per_replica *value, cadre_tensor *ret_tensors[],
     struct cadre_error *error)
@@ -104,7 +104,7 @@ cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
     return CADRE_OK;
 }
 
-/* One value in the memory of the host: its results, one for each component. */
+/* The results of one value in the memory of the host, one for each component. */
 static cadre_status reduce_on_replica(cadre_strategy *strategy, const char *function,
     cadre_reduce_op op, const cadre_per_replica *value, cadre_tensor *ret_tensors[],
     struct cadre_error *error)
@@ -133,7 +133,7 @@ cadre_status reduce_to_one(cadre_strategy *strategy, const char *function, cadre
     return status;
 }
 
-/* By functions of the program's own, or as they were chosen of ours. */
+/* By the program's own functions, or by the chosen operation of the library. */
 static cadre_status reduce_to(cadre_strategy *strategy, cadre_reduce_op op,
     const cadre_per_replica *value, const cadre_destinations *destinations,
     cadre_per_replica **ret_value, struct cadre_error *error)

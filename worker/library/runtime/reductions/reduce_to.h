@@ -9,12 +9,12 @@
 
 struct strategy_call;
 
-/* What each public `function` asks first. Also in the function of a merge call: it speaks for this
- * task, which must be the only one; and `call` stays empty. */
+/* The first check of each public `function`. Also in the function of a merge call: there it reduces
+ * for this task, which must be the only one; and `call` stays empty. */
 cadre_status reduce_to_enter(const cadre_strategy *strategy, const char *function,
     struct strategy_call *call, struct cadre_error *error);
 
-/* INVALID_ARGUMENT: it cannot be reduced so. */
+/* INVALID_ARGUMENT: it cannot be reduced in this way. */
 cadre_status reduce_to_check(const cadre_strategy *strategy, cadre_reduce_op op,
     cadre_per_replica *value, struct cadre_error *error);
 

@@ -6,16 +6,16 @@
 
 #include "common/pure/assert.h"
 
-/* One for each thread that reads; of very many shards fewer are kept. */
+/* One for each thread that reads; of many shards fewer are kept. */
 #define VIEWS_KEPT    128
 #define VIEWS_LEAST   4
 #define VERSIONS_KEPT (UINT64_C(64) << 10)
 
 struct view {
     uint64_t closure;   /* 0: none */
-    pthread_t thread;   /* that has read last */
-    uint64_t used;      /* a count of all uses: the least is given up first */
-    uint64_t *versions; /* [shards]; NULL: nobody's yet */
+    pthread_t thread;   /* the last one that has read */
+    uint64_t used;      /* a count of all uses: the smallest is reused first */
+    uint64_t *versions; /* [shards]; NULL: not used yet */
 };
 
 struct read_versions {
@@ -58,8 +58,8 @@ static bool is_of_thread(const struct view *view)
     return view->versions != NULL && pthread_equal(view->thread, pthread_self()) != 0;
 }
 
-/* Under the lock. What the closure has read, by whichever thread; outside of closures what the
- * thread has. NULL: nothing. */
+/* The caller holds the lock. The view of the closure, by whichever thread; outside of closures the
+ * thread's. NULL: nothing was read. */
 static struct view *view_of(struct read_versions *views, uint64_t closure)
 {
     for (uint32_t i = 0; i < views->kept; i++) {
@@ -73,9 +73,9 @@ static struct view *view_of(struct read_versions *views, uint64_t closure)
     return NULL;
 }
 
-/* Under the lock. The place for a new one: the thread's last, which it will not ask for again; a
- * free one; that which was used longest ago. */
-static struct view *place_for(struct read_versions *views)
+/* The caller holds the lock. The view to reuse: the thread's last one, whose closure has ended; a
+ * free one; the least recently used one. */
+static struct view *view_for(struct read_versions *views)
 {
     struct view *oldest = &views->list[0];
     for (uint32_t i = 0; i < views->kept; i++) {
@@ -88,10 +88,10 @@ static struct view *place_for(struct read_versions *views)
     return oldest;
 }
 
-/* Under the lock. NULL: no memory. */
+/* The caller holds the lock. NULL: no memory. */
 static struct view *new_view(struct read_versions *views, uint64_t closure)
 {
-    struct view *view = place_for(views);
+    struct view *view = view_for(views);
     if (view->versions == NULL) {
         view->versions = malloc((size_t)views->shards * sizeof view->versions[0]);
     }

@@ -20,8 +20,8 @@ cadre_status row_groups_no_such_row(
         rows - 1);
 }
 
-/* How many of `ids` each shard has, at begins[shard + 1]; *ret_ordered: they stand shard by shard.
- */
+/* Counts at begins[shard + 1] how many of `ids` each shard has; *ret_ordered: they are grouped by
+ * shard already. */
 static cadre_status count_rows(const char *name, struct partition_layout layout,
     struct row_groups *groups, bool *ret_ordered, struct cadre_error *error)
 {
@@ -44,8 +44,8 @@ static cadre_status count_rows(const char *name, struct partition_layout layout,
     return CADRE_OK;
 }
 
-/* `ids`, as each shard numbers them, to `ret_sorted`, which is `ids` itself where they are ordered.
- * Moves begins on, and back. */
+/* Writes `ids`, as each shard numbers them, to `ret_sorted`, which is `ids` itself where they are
+ * ordered. Moves begins on, and back. */
 static void sort_rows(struct partition_layout layout, const int64_t *ids, struct row_groups *groups,
     int64_t *ret_sorted)
 {
@@ -70,7 +70,7 @@ static cadre_status no_memory(const char *name, size_t count, struct cadre_error
         "no memory for %zu row numbers of variable '%s'", count, name);
 }
 
-/* Of those that do not stand shard by shard. */
+/* For ids that are not grouped by shard. */
 static cadre_status sort_apart(const char *name, struct partition_layout layout,
     struct row_groups *groups, struct cadre_error *error)
 {
@@ -99,7 +99,7 @@ cadre_status row_groups_make(const char *name, struct partition_layout layout, c
     if (ret_groups->begins == NULL) {
         return no_memory(name, count, error);
     }
-    if (layout.shards == 1) { /* they are the shard's own numbers, which its server checks too */
+    if (layout.shards == 1) { /* the shard's own numbers, which its server checks too */
         return count_rows(name, layout, ret_groups, &ordered, error);
     }
     ret_groups->own_ids = malloc((count + 1) * sizeof *ret_groups->own_ids);

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The list of variables on servers, and one variable: made, added, ended. Called by the other files
+ * of this folder. */
 #include "worker/library/runtime/served/served.h"
 
 #include <inttypes.h>
@@ -26,7 +28,7 @@ void served_free(struct served *served)
     }
 }
 
-/* --- all of them --- */
+/* --- the list --- */
 
 void served_set_current(struct served_variables *all)
 {
@@ -44,7 +46,7 @@ enum role served_role(const struct served_variables *all)
     return thread != NULL ? thread->role : all->ps_job->role;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static cadre_variable *find_in(const struct served_variables *all, const char *name)
 {
     cadre_variable *found = NULL;
@@ -130,7 +132,7 @@ cadre_status served_add(
                       "no memory for %u variables on parameter servers", all->count + 1);
 }
 
-/* --- one --- */
+/* --- one variable --- */
 
 static struct served *new_served(struct served_variables *all, uint64_t shards)
 {
@@ -170,7 +172,7 @@ cadre_status served_new(struct served_variables *all, const struct variable_plan
         return cadre_error_set(
             error, CADRE_RESOURCE_EXHAUSTED, "no memory for variable '%s'", plan->name);
     }
-    CADRE_TRY(variable_new(&served, ret_variable, error)); /* which takes it over */
+    CADRE_TRY(variable_new(&served, ret_variable, error)); /* which owns it */
     set_layout(served.served, *ret_variable, shards);
     return CADRE_OK;
 }

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * One operation as requests to shards, sent in one client_call. Called by served_read.c,
+ * served_push.c, served_values.c and served_stream.c. */
 #include "worker/library/runtime/served/served_call.h"
 
 #include <math.h>
@@ -25,10 +27,11 @@ cadre_status served_send(const cadre_variable *variable, struct request *request
     struct cadre_error *error)
 {
     struct ps_job_state *ps_job = variable->served->all->ps_job;
-    bool parts = count > 0 && isnan(requests[0].push.trust);
+    bool sharded = count > 0 && isnan(requests[0].push.trust);
     cadre_status status =
-        parts ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
-              : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
+        sharded
+            ? client_push_shards(ps_job->client, requests, count, ps_job_done_watermark(), error)
+            : client_call(ps_job->client, requests, count, ps_job_done_watermark(), error);
     return status == CADRE_OK ? CADRE_OK
                               : cadre_error_wrap(error, status, "variable '%s'", variable->name);
 }
@@ -43,7 +46,7 @@ static cadre_status get_requests(const cadre_variable *variable, uint64_t count,
                                        (unsigned long long)count, variable->name);
 }
 
-/* A part of what `like` asks for, whose rows lie from row `at` on in the caller's memory. */
+/* A request with the kind of `like`, whose rows begin at row `at` of the caller's memory. */
 static struct request request_of(const cadre_variable *variable, const struct request *like,
     uint64_t shard, uint64_t rows, uint64_t at)
 {
@@ -91,7 +94,7 @@ cadre_status served_call_range(const cadre_variable *variable, struct row_range 
         uint64_t last = first + partition_rows(variable->served->layout, shard);
         uint64_t from = first > range.first ? first : range.first;
         uint64_t to = last < end ? last : end;
-        to = to < from ? from : to; /* of nothing */
+        to = to < from ? from : to; /* no rows */
         requests[count] = request_of(variable, like, shard, to - from, from - range.first);
         requests[count].first = from - first;
         requests[count].push.first_row = from - first;
@@ -118,15 +121,15 @@ cadre_status served_call_shards(const cadre_variable *variable, const struct req
 
 /* --- rows by number --- */
 
-/* The caller's rows, in the order of the groups; into: memory for them. `ret_memory` is to be
- * freed. */
+/* The caller's rows, in the order of the groups; into: memory for them. The caller frees
+ * `ret_memory`. */
 static cadre_status order_rows(const cadre_variable *variable, const struct row_groups *groups,
     struct request *like, char **ret_memory, struct cadre_error *error)
 {
     CADRE_ASSERT(like->values == NULL || like->into == NULL);
     size_t bytes = groups->count * variable->served->row_bytes;
     if (groups->positions == NULL) {
-        return CADRE_OK; /* they are: straight from where the caller has them */
+        return CADRE_OK; /* they are in order: no copy */
     }
     *ret_memory = malloc(bytes + 1);
     if (*ret_memory == NULL) {

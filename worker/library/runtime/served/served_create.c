@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Creating a variable, on the chief: checked, cut, placed, created on its servers, filled, and
- * only then noted, so that nobody finds one that is not whole. */
+ * Creates a variable, on the chief: checks, shards, servers, creation on them, values, and only
+ * then its note, so that no task finds an incomplete one. Called through the table of
+ * remote_variable.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@
 
 #define MIN_SIZE_BYTES ((uint64_t)256 << 10) /* TensorFlow's MinSizePartitioner's */
 
-/* What is to be made. */
+/* A variable in creation. */
 struct creation {
     struct served_variables *all;
     const struct variable_plan *plan;
@@ -28,7 +29,7 @@ struct creation {
 
 /* --- what may be created --- */
 
-/* A name was looked at already; not what else it would stand as in checkpoints. */
+/* The name itself was checked before; here the names that it would have in checkpoints. */
 static cadre_status check_name(const struct creation *creation, struct cadre_error *error)
 {
     const char *name = creation->plan->name;
@@ -38,7 +39,7 @@ static cadre_status check_name(const struct creation *creation, struct cadre_err
             "', which is kept for Cadre itself; give the variable another one",
             name);
     }
-    return served_parts_check(creation->plan->strategy, name, NULL, error);
+    return served_checkpoint_parts_check(creation->plan->strategy, name, NULL, error);
 }
 
 static cadre_status check_creation(struct creation *creation, struct cadre_error *error)
@@ -113,7 +114,7 @@ static cadre_status served_create_cut(const cadre_partitioner *partitioner,
     return CADRE_OK;
 }
 
-/* One that is colocated is whole. */
+/* A colocated variable has one shard. */
 static cadre_status choose_shards(struct creation *creation, struct cadre_error *error)
 {
     const cadre_variable_options *options = creation->plan->options;
@@ -134,11 +135,11 @@ static cadre_status choose_shards(struct creation *creation, struct cadre_error 
 
 /* --- on the servers --- */
 
-static void served_create_place(const struct creation *creation, cadre_variable *variable)
+static void served_create_assign_servers(const struct creation *creation, cadre_variable *variable)
 {
     const cadre_variable *with = creation->plan->options->colocate_with;
     uint32_t servers = directory_self(creation->all->ps_job->directory)->ps_job.servers;
-    CADRE_ASSERT(servers > 0); /* as in each crew */
+    CADRE_ASSERT(servers > 0); /* as in each ps job */
     for (uint64_t shard = 0; shard < creation->shards; shard++) {
         served_set_shard(variable->served, shard,
             with != NULL ? with->served->shards[0].server
@@ -209,27 +210,28 @@ static cadre_status served_create_create(
     }
     CADRE_ASSERT(creation->shards > 0);
     if (served_at(all, 0) == NULL && strategy->variables->count == 0) {
-        CADRE_TRY(checkpoint_probe(strategy, error)); /* better than after hours of training */
+        CADRE_TRY(checkpoint_probe(strategy, error)); /* fails now instead of after hours of
+                                                       * training */
     }
     CADRE_TRY(served_new(all, creation->plan, creation->shards, &variable, error));
-    served_create_place(creation, variable);
+    served_create_assign_servers(creation, variable);
     status = make_whole(creation, variable, error);
     if (status != CADRE_OK) {
-        /* Made again, it comes to the same servers; what they have of it is not zero perhaps. */
+        /* Created again, its shards go to the same servers, whose rows are maybe not zero. */
         all->placed = placed;
         all->unfinished = true;
         variable_free(variable);
         return status;
     }
     CADRE_TRY(served_add(all, &variable, error));
-    CADRE_TRY(served_parts_add(variable, false, error));
+    CADRE_TRY(served_checkpoint_parts_add(variable, false, error));
     all->streamed.ops = &served_streamed_ops;
     strategy->state_part->streamed = &all->streamed;
     *ret_variable = variable;
     return CADRE_OK;
 }
 
-/* In a closure: what the chief has created, if it is what the program says. */
+/* In a closure: returns the chief's variable, if it is as the program describes it. */
 static cadre_status take_over(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
@@ -250,7 +252,8 @@ static cadre_status take_over(
         (plan->rank > 0 &&
             memcmp(variable->dims, plan->dims, plan->rank * sizeof plan->dims[0]) != 0)) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "the chief has created variable '%s' as %s, and this closure wants %s; create the same",
+            "the chief has created variable '%s' as %s, and this closure creates "
+            "it as %s; create the same",
             plan->name, tensor_shape_text(variable->dtype, variable->rank, variable->dims, is),
             tensor_shape_text(plan->dtype, plan->rank, plan->dims, wanted));
     }
@@ -262,7 +265,7 @@ cadre_status served_create(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error)
 {
     struct creation creation = {.all = served_current(), .plan = plan};
-    CADRE_ASSERT(creation.all != NULL); /* it lies in such a strategy, or a closure runs */
+    CADRE_ASSERT(creation.all != NULL); /* the strategy has servers, or a closure runs */
     return served_role(creation.all) == ROLE_CHIEF
                ? served_create_create(&creation, ret_variable, error)
                : take_over(plan, ret_variable, error);

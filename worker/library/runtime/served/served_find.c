@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables on servers by name: server 0 knows those that the chief has created. */
+ * Variables on servers by name: server 0 has the notes of those that the chief has created. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "worker/library/runtime/served/served.h"
 #include "worker/library/runtime/served/served_note.h"
 
-#define NAMES_BYTES 320 /* of a sentence */
+#define NAMES_BYTES 320 /* of a message */
 
 static bool is_reserved(const char *name)
 {
@@ -21,7 +21,7 @@ static cadre_status served_find_ask(
     return client_call(all->ps_job->client, request, 1, ps_job_done_watermark(), error);
 }
 
-/* "'a', 'b', ...", those of programs. */
+/* "'a', 'b', ...": names that programs gave. */
 static void list_names(const char *names, size_t bytes, char text[NAMES_BYTES])
 {
     size_t used = 0;
@@ -46,7 +46,7 @@ static cadre_status list_served_names(
     char text[NAMES_BYTES];
     struct request request = {.kind = REQUEST_NOTE_NAMES};
     CADRE_TRY(served_find_ask(all, &request, error));
-    /* Each has its terminator: the last one too. */
+    /* Each name has its terminator, the last one too. */
     size_t bytes = request.ret_text == NULL ? 0 : request.ret_text_bytes;
     bool whole = bytes == 0 || request.ret_text[bytes - 1] == '\0';
     list_names(request.ret_text, whole ? bytes : 0, text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which pushes need the norms of all of a variable, though it is cut into shards. A rule is given
- * for good, so a process asks for it until it is there, and then never again. */
+ * Which pushes have to find the norms over all shards of a variable. A rule is given once, so a
+ * process reads it until it is there, and then never again. */
 #include <math.h>
 #include <stdatomic.h>
 
@@ -30,7 +30,7 @@ cadre_status served_set_trust(
         return CADRE_OK;
     }
     CADRE_TRY(find_kind(variable, &kind, error));
-    /* Without an optimizer it is refused by the servers, or has got one just now. */
+    /* Without an optimizer the servers refuse the push, unless it has got one just now. */
     push->trust = kind == OPTIMIZER_NONE || kind == OPTIMIZER_LAMB ? (double)NAN : 0;
     return CADRE_OK;
 }

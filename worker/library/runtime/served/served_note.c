@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Encodes and decodes the note of a variable. */
 #include "worker/library/runtime/served/served_note.h"
 
 #include <stdlib.h>
@@ -14,10 +15,10 @@
 /* --- numbers --- */
 
 struct note_cursor {
-    uint8_t *at; /* of what is written */
+    uint8_t *at; /* the next byte to write */
     const uint8_t *from;
     size_t left;
-    bool short_of; /* more was asked for than there is */
+    bool short_of; /* fewer bytes were left than were read */
 };
 
 static void served_note_put(struct note_cursor *cursor, uint64_t value, size_t bytes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A variable as server 0 notes it under its name: what others find. Little-endian numbers:
- *
+ * The note of a variable, which server 0 keeps under its name for other tasks. Little-endian
+ * numbers:
  *     "CDRP" | version 2 | dtype | rank | aggregation | rank lengths | optimizer | nesterov |
  *     6 numbers (f64 bits) | shards | of each shard: server, number there
  *
@@ -10,7 +10,7 @@
 
 #include "worker/library/runtime/served/served.h"
 
-/* *ret_bytes is the caller's to free. RESOURCE_EXHAUSTED. */
+/* The caller frees *ret_bytes. RESOURCE_EXHAUSTED. */
 cadre_status served_note_encode(
     const cadre_variable *variable, void **ret_bytes, size_t *ret_size, struct cadre_error *error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables on servers as a part of a crew, and as the others see them: the table by which public
- * functions reach them. */
+ * Beginning and end of the list of variables on servers, and the table by which public functions
+ * reach this folder. */
 #include <stdlib.h>
 
 #include "common/pure/assert.h"
@@ -41,7 +41,7 @@ static const struct remote_variable_ops on_servers = {.create = served_create,
     .in_closure = in_closure,
     .free = served_free};
 
-/* --- its beginning and end --- */
+/* --- beginning and end --- */
 
 cadre_status served_begin(struct ps_job_state *ps_job, struct cadre_error *error)
 {
@@ -73,7 +73,7 @@ void served_end(struct ps_job_state *ps_job)
     checkpoint_reader_close(all->reader);
     pthread_mutex_destroy(&all->lock);
     free(all->list);
-    free(all->parts);
+    free(all->checkpoint_parts);
     free(all);
     ps_job->served = NULL;
 }

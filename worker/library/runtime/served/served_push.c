@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Changing variables on servers: one call, and one key, for each push. */
+ * Changes variables on servers: one call, and one key, for each push. Called through the table of
+ * remote_variable.h and by the program. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "worker/library/runtime/served/read_versions.h"
 #include "worker/library/runtime/variables/variable_rows.h"
 
-/* --- the inside --- */
+/* --- checks and requests --- */
 
 static cadre_status check_kind(
     const cadre_variable *variable, cadre_assignment how, struct cadre_error *error)
@@ -70,7 +71,7 @@ static struct request request_of(const struct variable_push *push)
             .contributions = options->contributions}};
 }
 
-/* What each shard is asked: as it was when this closure, or thread, read it last. */
+/* For each shard the version that this closure, or thread, read last. */
 static cadre_status find_base(const cadre_variable *variable, const cadre_push_options *options,
     uint64_t **ret_based_on, struct cadre_error *error)
 {
@@ -95,7 +96,7 @@ static cadre_status served_push_send(const cadre_variable *variable,
     if (push->rows == NULL) {
         return served_call_range(variable, served_all(variable), like, based_on, versions, error);
     }
-    /* Of a step all shards wait for all contributions, also for those without rows. */
+    /* All shards of a step wait for all contributions, so those without rows get a request too. */
     const struct row_list rows = {.ids = push->rows->ids,
         .count = (size_t)push->rows->count,
         .all = push->options->contributions > 0};
@@ -131,7 +132,7 @@ cadre_status served_push(
 
 /* --- public --- */
 
-/* Of the whole: *values and, if it is asked for, what it is afterwards. */
+/* A push of all rows: *values and, with options->into, the memory for the rows afterwards. */
 static cadre_status check_whole(const cadre_variable *variable, const cadre_tensor *values,
     const cadre_push_options *options, struct cadre_error *error)
 {
@@ -143,7 +144,7 @@ static cadre_status check_whole(const cadre_variable *variable, const cadre_tens
     return CADRE_OK;
 }
 
-/* As a sparse value, whose rows are those of all replicas. */
+/* A push of a sparse value, whose rows are those of all replicas. */
 static cadre_status take_sparse(const cadre_variable *variable, const struct variable_push *push,
     cadre_sparse *ret_value, struct cadre_error *error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading variables from their servers; what the shards' versions were is kept for pushes. */
+ * Reads variables from their servers and keeps the shards' versions for pushes. */
 #include <stdlib.h>
 
 #include "common/base/cleanup.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the optimizer of a variable remembers on servers, as variables that are only read: "w/m" is
- * in the shards of "w", and "w/updates" is the most that one of them has counted. */
+ * The optimizer's slots of a variable on servers, as read-only variables: "w/m" is in the shards of
+ * "w", and "w/updates" is the largest count among them. Called through the table of
+ * remote_variable.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #define UPDATES      "updates"
 #define ROWS_AT_ONCE 4096 /* requests of one call */
 
-/* --- finding one, and making it --- */
+/* --- finding and making one --- */
 
 static cadre_status find_part(cadre_variable *variable, const char *name,
     struct served_part *ret_part, struct cadre_error *error)
@@ -40,7 +41,7 @@ static cadre_status find_part(cadre_variable *variable, const char *name,
                                     : "an optimizer of another kind, without that slot,");
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static cadre_variable *look(const struct served *served, const char *name)
 {
     for (uint32_t i = 0; i <= OPTIMIZER_SLOTS; i++) {
@@ -51,7 +52,8 @@ static cadre_variable *look(const struct served *served, const char *name)
     return NULL;
 }
 
-/* Likewise. Several replicas that write one are refused as one is: the first one's push. */
+/* The caller holds the lock. Several replicas that write a slot are refused by the check of the
+ * first one's push. */
 static cadre_status make(const struct served_part *part, const char *name,
     cadre_variable **ret_slot, struct cadre_error *error)
 {
@@ -117,7 +119,7 @@ cadre_status served_updates(
     return CADRE_OK;
 }
 
-/* Until so many synchronous steps were applied. */
+/* Waits until so many synchronous steps were applied. */
 static cadre_status wait_for_step(
     const cadre_variable *variable, uint64_t step, struct cadre_error *error)
 {
@@ -149,7 +151,7 @@ static cadre_status read_updates(const cadre_variable *slot, const struct variab
     return CADRE_OK;
 }
 
-/* Servers give slots by ranges, so each row is one. */
+/* Servers return slots by ranges, so each row is a request of its own. */
 static cadre_status read_some(const cadre_variable *slot, const int64_t *ids, size_t count,
     char *into, struct cadre_error *error)
 {

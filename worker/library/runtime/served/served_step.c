@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Synchronous steps, as the chief sees them: which one is next. */
+ * cadre_variable_begin_step: the chief sets the number of the next synchronous step. */
 #include "common/base/cleanup.h"
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/served/served_call.h"

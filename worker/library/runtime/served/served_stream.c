@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables on servers as checkpoints see them: each one logical tensor, whatever its shards; then
- * what its optimizer remembers, and how many updates and steps each shard has seen. Read piece by
- * piece, by the writer of checkpoints, while others push. */
+ * Variables on servers for the writer of checkpoints: each one logical tensor, whatever its shards;
+ * then its slots and each shard's counts of updates and steps. Read piece by piece, in the writer's
+ * thread, while other threads push. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +93,7 @@ static cadre_status read_rows(cadre_variable *variable, const struct request *li
     return CADRE_OK;
 }
 
-/* Of updates or of steps: answers without rows tell them. */
+/* The counts of updates or of steps, from answers without rows. */
 static cadre_status read_counts(cadre_variable *variable, bool steps, streamed_sink *sink,
     void *user, struct cadre_error *error)
 {
@@ -150,7 +150,7 @@ static bool stamp_of(const cadre_variable *variable, uint64_t *stamp)
 {
     CADRE_FREE_AT_EXIT struct request *requests = NULL;
     const struct request like = {.kind = REQUEST_PULL};
-    struct cadre_error ignored; /* then it cannot be told, and is written again */
+    struct cadre_error ignored; /* on an error it counts as changed */
     if (served_call_shards(variable, &like, &requests, &ignored) != CADRE_OK) {
         return false;
     }
@@ -164,7 +164,7 @@ static bool served_stream_stamp(struct streamed *streamed, uint64_t *ret_stamp)
 {
     const cadre_variable *variable;
     bool known = true;
-    *ret_stamp = served_stream_count(streamed); /* one that is trained has more */
+    *ret_stamp = served_stream_count(streamed); /* a trained one has more entries */
     for (uint32_t i = 0; known && (variable = served_at(served_stream_of(streamed), i)) != NULL;
          i++) {
         known = stamp_of(variable, ret_stamp);

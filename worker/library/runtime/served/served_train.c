@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Giving a variable on servers its optimizer, once it is there: its shards get the rule and their
- * slots, and those what a checkpoint has of them. Only then the chief has it. */
+ * Gives a variable on servers its optimizer, after its creation: its shards get the rule and zero
+ * slots, then the slots of a checkpoint. Only then the chief records the rule. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static cadre_status served_train_check(
             "numbers; build one optimizer for it",
             variable->name);
     }
-    return served_parts_check(variable->strategy, variable->name, rule, error);
+    return served_checkpoint_parts_check(variable->strategy, variable->name, rule, error);
 }
 
 cadre_status served_train(
@@ -64,7 +64,7 @@ cadre_status served_train(
     atomic_store(&served->kind, (int)rule->kind);
     CADRE_TRY(served_restore_slots(variable, rule, error));
     served->rule = *rule;
-    cadre_status status = served_parts_add(variable, true, error);
+    cadre_status status = served_checkpoint_parts_add(variable, true, error);
     if (status != CADRE_OK) {
         served->rule = (struct optimizer_rule){.kind = OPTIMIZER_NONE};
     }

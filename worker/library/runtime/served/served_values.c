@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The first values of variables and slots, sent in pieces of whole rows: initial values, or a
+ * checkpoint's. Called by served_create.c and served_train.c. */
 #include "worker/library/runtime/served/served_values.h"
 
 #include <stdio.h>
@@ -21,8 +23,7 @@
 
 /* --- pieces --- */
 
-/* Fills `values` with rows of the variable; they are zero before. Then they are sent as `like`
- * says. */
+/* Fills `values`, which are zero, with rows of the variable; then they are sent as `like`. */
 typedef cadre_status piece_function(void *user, const cadre_variable *variable,
     struct row_range piece, void *values, struct cadre_error *error);
 
@@ -50,7 +51,7 @@ static cadre_status send_pieces(cadre_variable *variable, const struct request *
     return CADRE_OK;
 }
 
-/* By closure 0: it is no push that counts, and may be sent again. */
+/* By closure 0: such a push is not counted and may be sent again. */
 static const struct request assigning = {
     .kind = REQUEST_PUSH, .push = {.kind = PUSH_ASSIGN, .based_on = PUSH_ANY_VERSION}};
 
@@ -71,7 +72,7 @@ cadre_status served_initialize(
 {
     cadre_initializer copy = *initializer;
     if (initializer->kind == CADRE_INITIALIZER_ZEROS && !variable->served->all->unfinished) {
-        return CADRE_OK; /* shards begin so */
+        return CADRE_OK; /* shards begin with zeros */
     }
     return send_pieces(variable, &assigning, fill_initial, &copy, error);
 }
@@ -106,12 +107,12 @@ static cadre_status find_entry(struct checkpoint_reader *reader, const cadre_var
     *ret_entry = entry;
     if (entry == NULL) {
         return cadre_error_set(
-            error, CADRE_NOT_FOUND, "it holds no '%s', which the program wants", name);
+            error, CADRE_NOT_FOUND, "it holds no '%s', which the program creates", name);
     }
     if (entry->dtype != variable->dtype || entry->rank != variable->rank ||
         memcmp(entry->dims, variable->dims, entry->rank * sizeof entry->dims[0]) != 0) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "it holds '%s' as %s, and the program wants %s", name,
+            "it holds '%s' as %s, and the program creates it as %s", name,
             tensor_shape_text(entry->dtype, entry->rank, entry->dims, is),
             tensor_shape_text(variable->dtype, variable->rank, variable->dims, wanted));
     }
@@ -125,8 +126,8 @@ static const struct safetensors_entry *part_of(struct checkpoint_reader *reader,
     return checkpoint_reader_find(reader, ret_name);
 }
 
-/* "<name>/updates" or "<name>/steps": what the shards that were had. *ret_counts, one for each, is
- * to be freed. */
+/* "<name>/updates" or "<name>/steps": the counts of the shards in the checkpoint. *ret_counts, one
+ * for each, is the caller's to free. */
 static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_variable *variable,
     const char *part, int64_t **ret_counts, uint64_t *ret_shards, struct cadre_error *error)
 {
@@ -145,7 +146,7 @@ static cadre_status read_counts(struct checkpoint_reader *reader, const cadre_va
                : cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory for '%s'", name);
 }
 
-/* Of a shard that is made of parts of others the most that one of those had. */
+/* The count of a new shard is the largest of the old shards whose rows it gets. */
 static uint64_t count_of(
     const cadre_variable *variable, uint64_t shard, const int64_t *counts, uint64_t shards)
 {
@@ -163,7 +164,7 @@ static uint64_t count_of(
     return most;
 }
 
-/* The counts alone, with no rows, after the slots themselves: STEPS or UPDATES. */
+/* Sends the counts alone, with no rows, after the slots themselves: STEPS or UPDATES. */
 static cadre_status restore_counts(struct checkpoint_reader *reader, cadre_variable *variable,
     const char *part, struct cadre_error *error)
 {
@@ -196,7 +197,7 @@ static cadre_status restore_value(
     return send_pieces(variable, &assigning, fill_saved, &saved, error);
 }
 
-/* Checkpoints that others wrote need not have counted steps: then they begin at 0. */
+/* Checkpoints from other programs need not have counts of steps: then they begin at 0. */
 static cadre_status restore_from(
     struct checkpoint_reader *reader, cadre_variable *variable, struct cadre_error *error)
 {
@@ -207,7 +208,7 @@ static cadre_status restore_from(
                : CADRE_OK;
 }
 
-/* What the program takes values from. */
+/* The checkpoint's value that the program gives the variable. */
 static cadre_status take_value(
     struct restoration *restoration, cadre_variable *variable, struct cadre_error *error)
 {
@@ -245,7 +246,7 @@ cadre_status served_restore(const struct cadre_strategy *strategy, cadre_variabl
     return status == CADRE_OK ? CADRE_OK : restore_failed(path, status, error);
 }
 
-/* --- what an optimizer remembers --- */
+/* --- slots --- */
 
 static cadre_status restore_slots(struct checkpoint_reader *reader, cadre_variable *variable,
     const struct optimizer_rule *rule, struct cadre_error *error)
@@ -283,7 +284,8 @@ cadre_status served_restore_slots(
         return status == CADRE_OK ? CADRE_OK : restore_failed(path, status, error);
     }
     struct checkpoint_reader *reader;
-    if (restoration_find(restoration, first) == NULL) { /* one that is not in it begins anew */
+    if (restoration_find(restoration, first) == NULL) { /* a slot that is not in the file begins
+                                                         * with zeros */
         return CADRE_OK;
     }
     CADRE_TRY(restoration_reader(restoration, &reader, error));

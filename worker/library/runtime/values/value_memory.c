@@ -14,7 +14,7 @@ enum tensor_memory_kind value_memory(const cadre_strategy *strategy)
     if (strategy == NULL || !has_peers(strategy)) {
         return TENSOR_MEMORY_HOST;
     }
-    /* A process need not be able to share. */
+    /* A process may be unable to share memory. */
     void *probe = tensor_memory_get(TENSOR_MEMORY_SHARED, CADRE_TENSOR_ALIGN);
     if (probe == NULL) {
         return TENSOR_MEMORY_HOST;

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Per-replica values: their memory and references, tensors, text; values made by functions. */
 #include "worker/library/runtime/values/values.h"
 
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #include "worker/library/runtime/replica/collective_key.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* Both counts are one word, so that they change together. */
+/* Both counts are in one integer, so that they change together. */
 #define ONE  ((uint64_t)1)
 #define KEPT ((uint64_t)1 << 32)
 
@@ -37,13 +38,13 @@ void consumed_samples_clear(struct consumed_samples *files)
     *files = (struct consumed_samples){0};
 }
 
-/* --- those that are gone --- */
+/* --- ended values --- */
 
 #define RESTING_LEAST 64
 
 static struct {
     pthread_mutex_t lock;
-    cadre_per_replica *first; /* gone for the longest time */
+    cadre_per_replica *first; /* the one that ended first */
     cadre_per_replica *last;
     size_t count;
 } resting = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -62,7 +63,7 @@ static cadre_per_replica *wake_oldest(void)
     return value;
 }
 
-static void values_values_rest(cadre_per_replica *value)
+static void value_rest(cadre_per_replica *value)
 {
     CADRE_ASSERT(atomic_load(&value->references) == 0);
     value->replicas = 0;
@@ -70,7 +71,7 @@ static void values_values_rest(cadre_per_replica *value)
     value->source = (struct batch_source){.dataset = NULL};
     value->names = NULL;
     value->part_count = 0;
-    value->parts = NULL;
+    value->sources = NULL;
     value->shown = false;
     value->tensors = NULL;
     value->next = NULL;
@@ -89,9 +90,9 @@ static cadre_status refuse_gone(
     const char *function, const char *argument, struct cadre_error *error)
 {
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%s was given a value as '%s' that is gone: a batch lives until the next cadre_next of its "
-        "dataset, an output until the next cadre_run; keep it with cadre_per_replica_retain to use "
-        "it later",
+        "%s was given a value as '%s' that has ended: a batch stays until the next cadre_next of "
+        "its dataset, an output until the next cadre_run; keep it with cadre_per_replica_retain "
+        "to use it later",
         function, argument);
 }
 
@@ -124,13 +125,13 @@ cadre_per_replica *per_replica_new(uint32_t replicas, uint32_t components)
     return value;
 }
 
-/* --- what they hold --- */
+/* --- tensors --- */
 
-/* Whose component it is, and which one there. */
+/* The source that has the component, and the component's index there. */
 static cadre_per_replica *owner_of(cadre_per_replica *value, uint32_t *component)
 {
     for (uint32_t i = 0; i < value->part_count; i++) {
-        const struct value_part *part = &value->parts[i];
+        const struct value_part *part = &value->sources[i];
         if (*component < part->count) {
             *component += part->first;
             return owner_of(part->value, component);
@@ -183,7 +184,7 @@ cadre_per_replica *per_replica_batch(cadre_per_replica *value)
     }
     cadre_per_replica *batch = NULL;
     for (uint32_t i = 0; i < value->part_count && batch == NULL; i++) {
-        batch = per_replica_batch(value->parts[i].value);
+        batch = per_replica_batch(value->sources[i].value);
     }
     return batch;
 }
@@ -192,12 +193,12 @@ int64_t per_replica_global_rows(const cadre_per_replica *value)
 {
     int64_t rows = value == NULL ? 0 : value->source.global_rows;
     for (uint32_t i = 0; value != NULL && i < value->part_count && rows == 0; i++) {
-        rows = per_replica_global_rows(value->parts[i].value);
+        rows = per_replica_global_rows(value->sources[i].value);
     }
     return rows;
 }
 
-static void values_values_end(cadre_per_replica *value)
+static void value_end(cadre_per_replica *value)
 {
     size_t own = value->part_count > 0 ? 0 : (size_t)value->replicas * value->components;
     for (size_t i = 0; i < own; i++) {
@@ -208,13 +209,13 @@ static void values_values_end(cadre_per_replica *value)
         }
     }
     for (uint32_t i = 0; i < value->part_count; i++) {
-        per_replica_drop(value->parts[i].value);
+        per_replica_drop(value->sources[i].value);
     }
-    free(value->parts);
+    free(value->sources);
     free(value->tensors);
     consumed_samples_clear(&value->source.files);
     consumed_samples_clear(&value->source.all);
-    values_values_rest(value);
+    value_rest(value);
 }
 
 cadre_per_replica *per_replica_keep(cadre_per_replica *value)
@@ -251,13 +252,13 @@ void per_replica_drop(cadre_per_replica *value)
             atomic_fetch_sub_explicit(&value->references, ONE + KEPT, memory_order_acq_rel);
         CADRE_ASSERT(image_of(before) > 0);
         if (all_of(before) == 1) {
-            values_values_end(value);
+            value_end(value);
         }
     }
 }
 
-/* One reference more for the program. False: it is gone, or goes meanwhile. */
-static bool values_values_take(cadre_per_replica *value)
+/* Adds a reference of the program. False: it has ended, or ends meanwhile. */
+static bool value_take(cadre_per_replica *value)
 {
     uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
     do {
@@ -269,7 +270,7 @@ static bool values_values_take(cadre_per_replica *value)
     return true;
 }
 
-/* False: all that there are are the library's. */
+/* False: all references are the library's. */
 static bool give_back(cadre_per_replica *value)
 {
     uint64_t before = atomic_load_explicit(&value->references, memory_order_relaxed);
@@ -280,7 +281,7 @@ static bool give_back(cadre_per_replica *value)
     } while (!atomic_compare_exchange_weak_explicit(
         &value->references, &before, before - ONE, memory_order_acq_rel, memory_order_relaxed));
     if (all_of(before) == 1) {
-        values_values_end(value);
+        value_end(value);
     }
     return true;
 }
@@ -288,7 +289,7 @@ static bool give_back(cadre_per_replica *value)
 cadre_per_replica *cadre_per_replica_retain(cadre_per_replica *value)
 {
     struct cadre_error error = {0};
-    if (value != NULL && !values_values_take(value)) {
+    if (value != NULL && !value_take(value)) {
         api_return(refuse_gone(__func__, "value", &error), &error);
         return NULL;
     }
@@ -328,7 +329,7 @@ cadre_tensor *const *cadre_local_results(const cadre_per_replica *value, uint32_
     return &value->tensors[(size_t)component * value->replicas];
 }
 
-/* --- from a function --- */
+/* --- values made by a function --- */
 
 /* One replica's value. */
 static cadre_status call_function(const cadre_strategy *strategy, uint32_t local,
@@ -351,7 +352,7 @@ static cadre_status call_function(const cadre_strategy *strategy, uint32_t local
     return status;
 }
 
-/* The names that the first replica's element has, or none; all have the same. */
+/* The names of the first replica's element, or none; all replicas have the same. */
 static cadre_status take_names(const cadre_element *element, uint32_t local,
     cadre_per_replica *value, struct cadre_error *error)
 {
@@ -371,7 +372,7 @@ static cadre_status take_names(const cadre_element *element, uint32_t local,
                      local);
 }
 
-/* Moves the tensors of `element` into the value, which is made by the first replica's. */
+/* Moves the tensors of `element` into the value, which the first replica's call makes. */
 static cadre_status put_value(const cadre_strategy *strategy, uint32_t local,
     cadre_element *element, cadre_per_replica **value, struct cadre_error *error)
 {

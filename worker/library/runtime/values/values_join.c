@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values made of values and of tensors. */
+ * Values made of other values and of tensors. Called by the program's joins and by cadre_run. */
 #include "cadre/values.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static cadre_status no_memory(struct cadre_error *error)
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the values of the replicas");
 }
 
-/* --- out of devices --- */
+/* --- copies from devices --- */
 
 static bool on_host(cadre_per_replica *value)
 {
@@ -33,24 +33,24 @@ static bool on_host(cadre_per_replica *value)
     return true;
 }
 
-/* One that replicas share stays one. */
+/* A tensor that replicas share is copied once. */
 static cadre_status copy_tensor(cadre_per_replica *from, cadre_per_replica *to, uint32_t component,
     uint32_t replica, struct cadre_error *error)
 {
     cadre_tensor *tensor = *per_replica_at(from, component, replica);
     CADRE_ASSERT(tensor != NULL);
-    cadre_tensor **place = per_replica_at(to, component, replica);
+    cadre_tensor **target = per_replica_at(to, component, replica);
     if (tensor_device(tensor) == NULL) {
-        *place = cadre_tensor_retain(tensor);
+        *target = cadre_tensor_retain(tensor);
         return CADRE_OK;
     }
     for (uint32_t i = 0; i < replica; i++) {
         if (*per_replica_at(from, component, i) == tensor) {
-            *place = cadre_tensor_retain(*per_replica_at(to, component, i));
+            *target = cadre_tensor_retain(*per_replica_at(to, component, i));
             return CADRE_OK;
         }
     }
-    return tensor_copy_to(NULL, tensor, place, error);
+    return tensor_copy_to(NULL, tensor, target, error);
 }
 
 cadre_status values_on_host(
@@ -87,14 +87,14 @@ cadre_status per_replica_new_of(uint32_t replicas, uint32_t part_count,
 {
     CADRE_ASSERT(part_count > 0);
     cadre_per_replica *value = per_replica_new(replicas, 0);
-    struct value_part *parts = calloc(part_count, sizeof *parts);
+    struct value_part *sources = calloc(part_count, sizeof *sources);
     *ret_value = NULL;
-    if (value == NULL || parts == NULL) {
-        free(parts);
+    if (value == NULL || sources == NULL) {
+        free(sources);
         cadre_per_replica_release(value);
         return no_memory(error);
     }
-    value->parts = parts;
+    value->sources = sources;
     *ret_value = value;
     return CADRE_OK;
 }
@@ -103,7 +103,7 @@ void per_replica_add_part(
     cadre_per_replica *whole, cadre_per_replica *value, uint32_t first, uint32_t count)
 {
     CADRE_ASSERT(first + count <= value->components);
-    whole->parts[whole->part_count++] =
+    whole->sources[whole->part_count++] =
         (struct value_part){.value = per_replica_keep(value), .first = first, .count = count};
     whole->components += count;
 }
@@ -139,7 +139,7 @@ static cadre_status take_argument(const cadre_strategy *strategy, const cadre_ar
     return CADRE_OK;
 }
 
-/* Under the argument's name, or as its own. */
+/* Under the argument's name, or its own names. */
 static void name_part(
     struct names_builder *made, const char *argument, const cadre_per_replica *part)
 {
@@ -147,7 +147,7 @@ static void name_part(
         char number[16] = "";
         const char *own = part->names == NULL ? NULL : part->names[i];
         if (argument == NULL) {
-            made->names[made->count++] = own; /* is kept */
+            made->names[made->count++] = own; /* kept */
             continue;
         }
         if (own == NULL && part->components > 1) {
@@ -157,7 +157,7 @@ static void name_part(
     }
 }
 
-/* The joined value with all parts so far; what is missing is the caller's fault. */
+/* The joined value of all arguments; an error is one of the caller's. */
 static cadre_status values_join_join(const cadre_strategy *strategy,
     const cadre_argument arguments[], uint32_t argument_count, cadre_per_replica *joined,
     struct cadre_error *error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Parts of values, found by their names. */
+ * Components of values, found by their names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,13 +8,13 @@
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/values/values.h"
 
-/* Among which values is looked, and what was found. */
+/* The values to search, and what was found. */
 struct search {
     cadre_per_replica *const *values;
     uint32_t value_count;
     const char *name;
-    uint32_t equal; /* components that are called so */
-    uint32_t below; /* that are parts of a structure that is */
+    uint32_t equal;  /* components with that name */
+    uint32_t nested; /* components inside a structure with that name */
 };
 
 static bool is_equal(const struct search *search, const char *own)
@@ -22,12 +22,12 @@ static bool is_equal(const struct search *search, const char *own)
     return own != NULL && strcmp(own, search->name) == 0;
 }
 
-/* What of a name is left below the structure; NULL: it is not in it. */
+/* The rest of a name inside the structure; NULL: it is not in it. */
 static const char *rest_of(const struct search *search, const char *own)
 {
     size_t bytes = strlen(search->name);
-    bool below = own != NULL && strncmp(own, search->name, bytes) == 0 && own[bytes] == '/';
-    return below ? own + bytes + 1 : NULL;
+    bool inside = own != NULL && strncmp(own, search->name, bytes) == 0 && own[bytes] == '/';
+    return inside ? own + bytes + 1 : NULL;
 }
 
 static void values_named_count(struct search *search)
@@ -36,7 +36,7 @@ static void values_named_count(struct search *search)
         const cadre_per_replica *value = search->values[v];
         for (uint32_t i = 0; value->names != NULL && i < value->components; i++) {
             search->equal += is_equal(search, value->names[i]) ? 1 : 0;
-            search->below += rest_of(search, value->names[i]) != NULL ? 1 : 0;
+            search->nested += rest_of(search, value->names[i]) != NULL ? 1 : 0;
         }
     }
 }
@@ -65,7 +65,7 @@ static cadre_status values_named_take(
     const bool whole = search->equal > 0;
     cadre_per_replica *taken = NULL;
     CADRE_TRY(
-        per_replica_new_of(search->values[0]->replicas, whole ? 1 : search->below, &taken, error));
+        per_replica_new_of(search->values[0]->replicas, whole ? 1 : search->nested, &taken, error));
     for (uint32_t v = 0; v < search->value_count; v++) {
         cadre_per_replica *value = search->values[v];
         for (uint32_t i = 0; value->names != NULL && i < value->components; i++) {
@@ -99,13 +99,13 @@ static cadre_status values_named_find(
         }
     }
     values_named_count(search);
-    if (search->below > CADRE_ELEMENT_TENSORS_MAX) {
+    if (search->nested > CADRE_ELEMENT_TENSORS_MAX) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "cadre_values_named: '%s' has %u components in these values; a value has at most %d",
-            search->name, search->below, CADRE_ELEMENT_TENSORS_MAX);
+            search->name, search->nested, CADRE_ELEMENT_TENSORS_MAX);
     }
-    /* None is called so, or several are. */
-    bool found = search->equal == 1 || (search->equal == 0 && search->below > 0);
+    /* No component has the name, or several have. */
+    bool found = search->equal == 1 || (search->equal == 0 && search->nested > 0);
     return found ? values_named_take(search, ret_values, error)
                  : values_named_missing(search, error);
 }

@@ -15,10 +15,10 @@ static cadre_status write_own(const cadre_per_replica *value, const struct compo
     uint32_t replica, enum tensor_form form, FILE *to, struct cadre_error *error)
 {
     const cadre_element element = per_replica_element(value, replica);
-    cadre_tensor *const *parts = element.tensors + composite->first;
+    cadre_tensor *const *tensors = element.tensors + composite->first;
     return composite->kind == CADRE_COMPOSITE_NONE
-               ? tensor_text(parts[0], form, to, error)
-               : composite_print(composite->kind, parts, to, error);
+               ? tensor_text(tensors[0], form, to, error)
+               : composite_print(composite->kind, tensors, to, error);
 }
 
 static cadre_status write_component(const cadre_per_replica *value,
@@ -40,9 +40,9 @@ static cadre_status write_component(const cadre_per_replica *value,
     return CADRE_OK;
 }
 
-/* --- structures: components that stand beside each other and whose names begin alike --- */
+/* --- structures: adjacent components whose names begin alike --- */
 
-/* Components first .. end - 1, and `rest` of the name of each: what is left of its path here. */
+/* Components first .. end - 1, and `rest` of the name of each: its path inside the structure. */
 struct structure {
     const cadre_per_replica *value;
     cadre_element element; /* of its first replica */
@@ -51,13 +51,13 @@ struct structure {
     uint32_t end;
 };
 
-/* The first word of a path. */
+/* The first name of a path. */
 static size_t word_bytes(const char *path)
 {
     return strcspn(path, "/");
 }
 
-/* The components after `at` whose paths begin with the same word. */
+/* The index behind the components after `at` whose paths begin with the same name. */
 static uint32_t end_of_word(const struct structure *structure, uint32_t at)
 {
     const char *path = structure->rest[at];
@@ -71,7 +71,7 @@ static uint32_t end_of_word(const struct structure *structure, uint32_t at)
     return end;
 }
 
-/* Its parts are called 0, 1, 2, ... */
+/* Its components are named 0, 1, 2, ... */
 static bool is_tuple(const struct structure *structure)
 {
     uint32_t number = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Assignments: the public functions, and what may be assigned to what. */
+ * Assignments: the public functions, their checks, and the choice by context. */
 #include "worker/library/runtime/variables/assign.h"
 
 #include <math.h>
@@ -16,13 +16,13 @@
 #include "worker/library/runtime/variables/variable_device.h"
 #include "worker/library/runtime/replica/step_admission.h"
 
-/* --- what may be assigned --- */
+/* --- checks --- */
 
 static cadre_status check_how(
     const cadre_variable *variable, cadre_assignment how, struct cadre_error *error)
 {
     if (variable->served != NULL && how == CADRE_ASSIGN_UPDATE) {
-        return CADRE_OK; /* as its optimizer says */
+        return CADRE_OK; /* the optimizer of the servers decides */
     }
     if (how < CADRE_ASSIGN || how > CADRE_ASSIGN_SUB) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
@@ -57,7 +57,8 @@ cadre_status variable_check_value(
                           cadre_tensor_dims(value), is));
 }
 
-/* Whether the value fits the variable and the variable can be changed so: INVALID_ARGUMENT. */
+/* Whether the value fits the variable and the variable can be changed in this way:
+ * INVALID_ARGUMENT. */
 static cadre_status check_value(
     const struct assignment *assignment, const cadre_tensor *value, struct cadre_error *error)
 {
@@ -101,7 +102,8 @@ static cadre_status check_context(cadre_replica *replica, const struct assignmen
     return variable_require_own(replica, assignment->variable, assignment->function, error);
 }
 
-/* On servers: each a push, in whichever context, which no step undoes; of several replicas one. */
+/* On servers: one push, in any context, which no step undoes; several replicas of a step make
+ * one. */
 static cadre_status assign_remote(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
@@ -146,8 +148,8 @@ static cadre_status assign_on_replica(cadre_replica *replica, const struct assig
                            : assign_cross_replica(assignment, error);
 }
 
-/* All tasks look at what is assigned in cross-replica context, and regular variables are the
- * host's: then a value on a device comes to the host first, once. */
+/* In cross-replica context all tasks compare what is assigned, and regular variables are in the
+ * host's memory: there a value on a device is copied to the host first, once. */
 static cadre_status assign_placed(cadre_replica *replica, const struct assignment *assignment,
     uint32_t *updates, struct cadre_error *error)
 {

@@ -18,14 +18,14 @@ static const cadre_tensor *value_for(const struct assignment *assignment, uint32
                                       : cadre_local_results(assignment->values, 0)[local];
 }
 
-/* A part of a total, which is one value, and on the host. */
+/* A part of a sum: a single value on the host. */
 static bool is_part(const struct assignment *assignment)
 {
     return assignment->variable->on_read && assignment->how == CADRE_ASSIGN &&
            assignment->values == NULL;
 }
 
-/* The value that a sum comes to is dealt out; everything else is done to each component. */
+/* The assigned sum is divided among the components; other values are written to each component. */
 static cadre_status write_component(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {

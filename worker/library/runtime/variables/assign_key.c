@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * By what replicas notice that they assign other values, and read which. */
+ * The key and text of an assigned value, by which replicas detect that they assign different
+ * ones. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,7 +29,7 @@ static uint64_t key_of(const cadre_tensor *value)
     return key;
 }
 
-/* As many digits as tell it from its neighbours. */
+/* The fewest digits that identify the number. */
 static void number_text(const cadre_tensor *value, char *text, size_t room)
 {
     cadre_dtype dtype = cadre_tensor_dtype(value);

@@ -12,7 +12,7 @@
 #include "worker/library/runtime/strategy/strategy.h"
 #include "worker/library/runtime/variables/variable_share.h"
 
-/* A host number is the same on all replicas, and they only see to it that it is. */
+/* A host number is the same on all replicas; the collective only checks it. */
 static cadre_status meet_with_literal(
     cadre_replica *replica, const struct assignment *assignment, struct cadre_error *error)
 {
@@ -31,7 +31,7 @@ static cadre_status meet_with_literal(
     return variables_sum_in_step(replica, text, key, NULL, 0, error);
 }
 
-/* *ret_combined is a tensor to release. */
+/* The caller releases *ret_combined. */
 static cadre_status assign_replica_combine(cadre_replica *replica, cadre_aggregation aggregation,
     const cadre_tensor *value, cadre_tensor **ret_combined, struct cadre_error *error)
 {
@@ -49,7 +49,7 @@ static cadre_status assign_replica_combine(cadre_replica *replica, cadre_aggrega
     return CADRE_OK;
 }
 
-/* Each replica its own component, without asking the others. */
+/* True: each replica writes its own component, without a collective. */
 static bool is_own(const cadre_variable *variable)
 {
     return variable->on_read || variable->aggregation == CADRE_AGGREGATION_NONE;
@@ -105,7 +105,7 @@ cadre_status variable_combine(cadre_replica *replica, const cadre_variable *vari
         return assign_replica_combine(replica, variable->aggregation, value, ret_combined, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%s: variable '%s' lies once on parameter servers, and %u replicas would change it in one "
+        "%s: variable '%s' is once on parameter servers, and %u replicas would change it in one "
         "step; create it with CADRE_AGGREGATION_SUM, _MEAN or _ONLY_FIRST_REPLICA, or change it "
         "behind cadre_run, or in the function of cadre_merge_call",
         function, variable->name, replica->strategy->replica_count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A value is written to a component, each wherever it is. */
+ * Writes a value to a component, each in its own memory. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -39,7 +39,7 @@ static cadre_status write_on_device(const cadre_variable *variable,
         variable->dtype, component->value, data, (size_t)variable->count, device->compute, error);
 }
 
-/* A copy on `device`; the host's memory that it is of may be changed when this returns. */
+/* A copy on `device`; the caller may change the host's memory of `from` afterwards. */
 static cadre_status assign_write_bring(struct device *device, const cadre_tensor *from,
     cadre_tensor **ret_here, struct cadre_error *error)
 {

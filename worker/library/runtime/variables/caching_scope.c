@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See caching_scope.h. Called by cadre_variable_read and by the public functions here. */
 #include "worker/library/runtime/variables/caching_scope.h"
 
 #include <pthread.h>
@@ -117,7 +118,7 @@ const void *caching_scope_read(const cadre_variable *variable)
     return value;
 }
 
-/* --- its end --- */
+/* --- the end of a scope --- */
 
 void caching_scope_end(void)
 {

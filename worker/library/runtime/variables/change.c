@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See change.h. Called by assign_cross_replica.c, update.c and scatter.c. */
 #include "worker/library/runtime/variables/change.h"
 
 #include "common/pure/assert.h"
@@ -15,7 +16,7 @@ static cadre_status no_memory(const struct change *change, struct cadre_error *e
         error, CADRE_RESOURCE_EXHAUSTED, "no memory for the outputs of %s", change->function);
 }
 
-/* With central storage variables have one component, and their one task never adopts a step. */
+/* With central storage variables have one component, and their only task never adopts a step. */
 static bool is_single(const struct change *change)
 {
     return change->strategy->kind == STRATEGY_CENTRAL_STORAGE;
@@ -26,7 +27,7 @@ static uint32_t change_pieces(const struct change *change)
     return is_single(change) ? 1 : change->strategy->local_replicas;
 }
 
-/* --- here and now --- */
+/* --- at once --- */
 
 /* Each local component in turn. */
 static cadre_status change_on_replica(
@@ -43,8 +44,8 @@ static cadre_status change_on_replica(
     return status;
 }
 
-/* What others may still ask for is kept before it is changed. What was restored counts again at the
- * first step. */
+/* Keeps the values that tasks may still get from this one, before they change. Restored values
+ * count as changed from the first step on. */
 static void change_settle(const struct change *change)
 {
     cadre_strategy *strategy = change->strategy;
@@ -59,8 +60,8 @@ static void change_settle(const struct change *change)
     }
 }
 
-/* The totals that follow from the components which were written. A function of the program may have
- * written to any variable, on any replica: all tasks fold the same ones. */
+/* Folds the totals of the components that were written. A function of the program may have written
+ * to any variable, on any replica: all tasks fold the same ones. */
 static cadre_status change_fold(const struct change *change, struct cadre_error *error)
 {
     cadre_strategy *strategy = change->strategy;
@@ -74,8 +75,8 @@ static cadre_status change_fold(const struct change *change, struct cadre_error 
     return CADRE_OK;
 }
 
-/* Before the first step the program sets its variables up, and a task that comes later does again
- * what the others did: neither is a step. */
+/* Before the first step the program initializes its variables, and a task that joins does the same
+ * again: neither is a step. */
 static cadre_status change_at_once(
     const struct change *change, cadre_per_replica *outputs, struct cadre_error *error)
 {
@@ -97,11 +98,11 @@ static cadre_status change_at_once(
 
 struct stepping {
     const struct change *change;
-    bool outputs;         /* are asked for */
-    cadre_tensor *single; /* that of the one component */
+    bool outputs;         /* the caller takes them */
+    cadre_tensor *single; /* that of the only component */
 };
 
-/* The function of the ledger step that a change between steps is. */
+/* The function of the ledger step for a change between steps. */
 static cadre_status change_step(
     cadre_replica *replica, cadre_tensor *const inputs[], cadre_tensor *outputs[], void *user)
 {
@@ -124,7 +125,7 @@ static cadre_status change_step(
     } else if (!is_single(change)) {
         outputs[0] = output;
     } else if (replica->local == 0) {
-        cadre_tensor_release(stepping->single); /* of a step that is done again */
+        cadre_tensor_release(stepping->single); /* of a step that runs again */
         stepping->single = output;
     }
     return api_return(status, &error);

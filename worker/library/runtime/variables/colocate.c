@@ -18,8 +18,8 @@ cadre_status colocate_with(const struct variable_plan *plan, const cadre_variabl
     }
     if (!variable_is_registered(with)) {
         return cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-            "variable '%s' cannot share the devices of one that is gone, with its strategy; "
-            "colocate with one that lives",
+            "variable '%s' cannot share the devices of one whose strategy has ended; "
+            "colocate with one that exists",
             plan->name);
     }
     if (with->strategy != plan->strategy) {
@@ -33,7 +33,8 @@ cadre_status colocate_with(const struct variable_plan *plan, const cadre_variabl
 
 /* --- public --- */
 
-/* A variable is where its replicas are; what is stored once is where the parameter device is. */
+/* A variable is on its replicas' devices; a value that is stored once is on the parameter
+ * device. */
 const char *cadre_variable_device(const cadre_variable *variable, uint32_t component)
 {
     if (component >= cadre_variable_components(variable)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Initial values. The draws are keyed by the seed and the variable's name, so that two variables
- * with one seed differ, and adding a variable does not change the others. */
+ * Initial values. The random numbers are keyed by the seed and the variable's name, so two
+ * variables with one seed differ, and a new variable does not change the others. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What this task has of a variable, as one value: all components at once. */
+ * The components of a variable on this task, as one value. */
 #include "worker/library/device/argument.h"
 #include "worker/library/device/local_device.h"
 #include "worker/library/device/tensor.h"
@@ -49,11 +49,11 @@ static cadre_status local_results_collect(
             "no memory for the components of variable '%s'", variable->name);
     }
     for (uint32_t i = 0; status == CADRE_OK && i < count; i++) {
-        cadre_tensor **place = per_replica_at(values, 0, i);
-        if (strings) { /* an assignment puts another tensor there */
-            *place = cadre_tensor_retain(variable->strings);
+        cadre_tensor **target = per_replica_at(values, 0, i);
+        if (strings) { /* an assignment replaces the tensor */
+            *target = cadre_tensor_retain(variable->strings);
         } else {
-            status = copy_component(variable, i, place, error);
+            status = copy_component(variable, i, target, error);
         }
     }
     if (status != CADRE_OK) {
@@ -65,7 +65,7 @@ static cadre_status local_results_collect(
     return CADRE_OK;
 }
 
-/* On servers: it is no replica's, so the whole is the one value of it. */
+/* On servers: it belongs to no replica, so the whole is the only value. */
 static cadre_status collect_remote(
     const cadre_variable *variable, cadre_per_replica **ret_values, struct cadre_error *error)
 {

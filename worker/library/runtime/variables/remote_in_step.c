@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables on servers that several replicas change in one step: one push of what their aggregation
- * makes of it. */
+ * Variables on servers that several replicas change in one step: one push of the values combined by
+ * their aggregation. */
 #include "worker/library/runtime/api/api.h"
 #include "worker/library/runtime/replica/step_admission.h"
 #include "worker/library/runtime/strategy/strategy.h"

@@ -33,7 +33,7 @@ cadre_status variable_is_remote(
     const struct variable_plan *plan, bool *ret_remote, struct cadre_error *error)
 {
     cadre_variable_placement placement = plan->options->placement;
-    const cadre_variable *with = plan->options->colocate_with; /* it lives */
+    const cadre_variable *with = plan->options->colocate_with; /* it exists */
     bool servers = variable_scope_has_servers(plan->strategy);
     const cadre_strategy *of = plan->strategy != NULL ? plan->strategy : strategy_current();
     bool worker = of != NULL && of->worker != NULL;
@@ -93,6 +93,6 @@ cadre_status variable_require_local(const cadre_variable *variable, const char *
     return variable->served == NULL
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                     "%s: variable '%s' lies on parameter servers, not in this process; use %s",
+                     "%s: variable '%s' is on parameter servers, not in this process; use %s",
                      function, variable->name, instead);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scatter: sparse values are combined over the replicas, then applied row by row. */
+ * Scatter: sparse values are combined over the replicas, then applied row by row. The public
+ * functions; scatter_rows.c applies. */
 #include "cadre/scatter.h"
 
 #include "common/pure/assert.h"
@@ -18,13 +19,13 @@
 #include "worker/library/runtime/variables/variable_share.h"
 
 struct scatter {
-    const char *function; /* that the program called */
+    const char *function; /* the public function, for messages */
     cadre_scatter how;
     cadre_variable *variable;
     const cadre_sparse *value;
 };
 
-/* Rows are changed on the host: a component on a device comes there and goes back, all of it. */
+/* Rows are changed on the host: a whole component on a device is copied there and back. */
 static cadre_status scatter_component(const struct scatter *scatter,
     struct variable_component *component, const cadre_sparse *value, struct cadre_error *error)
 {
@@ -36,7 +37,7 @@ static cadre_status scatter_component(const struct scatter *scatter,
     return component_edit_end(scatter->variable, component, to, CADRE_OK, error);
 }
 
-/* --- what may be scattered --- */
+/* --- checks --- */
 
 static cadre_status check_kind(const struct scatter *scatter, struct cadre_error *error)
 {
@@ -109,54 +110,55 @@ static cadre_status check_shapes(const struct scatter *scatter, struct cadre_err
 
 /* --- in replica context --- */
 
-/* What a replica gives to the others: its own value, or, of the first one's alone, nothing. */
+/* The tensors that a replica contributes: its own value, or nothing when only the first one's
+ * counts. */
 static cadre_status scatter_offer(const cadre_replica *replica, const struct scatter *scatter,
-    cadre_tensor *ret_parts[2], struct cadre_error *error)
+    cadre_tensor *ret_pair[2], struct cadre_error *error)
 {
     const cadre_sparse *value = scatter->value;
     int64_t dims[CADRE_RANK_MAX] = {0};
     if (scatter->variable->aggregation != CADRE_AGGREGATION_ONLY_FIRST_REPLICA ||
         replica->id == 0) {
-        ret_parts[0] = cadre_tensor_retain(value->values);
-        ret_parts[1] = cadre_tensor_retain(value->indices);
+        ret_pair[0] = cadre_tensor_retain(value->values);
+        ret_pair[1] = cadre_tensor_retain(value->indices);
         return CADRE_OK;
     }
     for (uint32_t axis = 1; axis < scatter->variable->rank; axis++) {
         dims[axis] = scatter->variable->dims[axis];
     }
     CADRE_TRY(tensor_create(
-        scatter->variable->dtype, scatter->variable->rank, dims, &ret_parts[0], error));
-    return tensor_create(CADRE_I64, 1, dims, &ret_parts[1], error);
+        scatter->variable->dtype, scatter->variable->rank, dims, &ret_pair[0], error));
+    return tensor_create(CADRE_I64, 1, dims, &ret_pair[1], error);
 }
 
 static cadre_status scatter_gather(cadre_replica *replica, const struct scatter *scatter,
-    cadre_tensor *const parts[2], cadre_tensor *ret_all[2], struct cadre_error *error)
+    cadre_tensor *const pair[2], cadre_tensor *ret_all[2], struct cadre_error *error)
 {
     const struct step_call call = {.function = scatter->function,
-        .key = collective_key_tensor(change_key(scatter->function, scatter->variable), parts[0], 0),
+        .key = collective_key_tensor(change_key(scatter->function, scatter->variable), pair[0], 0),
         .root = -1,
         .tensor_count = 1,
-        .first = parts[0]};
+        .first = pair[0]};
     struct step_note note;
     CADRE_TRY(collective_enter(replica, &call, &note, error));
     cadre_status status = collective_gather(
-        replica->strategy, replica->local, parts, 2, 0, &note.mesh, ret_all, error);
+        replica->strategy, replica->local, pair, 2, 0, &note.mesh, ret_all, error);
     return step_collective_end(replica, status, error);
 }
 
-/* The values of all replicas, or of the first; to be cleared. */
+/* The values of all replicas, or of the first; the caller clears them. */
 static cadre_status scatter_combine(cadre_replica *replica, const struct scatter *scatter,
     cadre_sparse *ret_combined, struct cadre_error *error)
 {
-    cadre_tensor *parts[2] = {NULL, NULL};
+    cadre_tensor *pair[2] = {NULL, NULL};
     CADRE_ASSERT(scatter->variable->aggregation != CADRE_AGGREGATION_NONE);
     cadre_tensor *all[2] = {NULL, NULL};
-    cadre_status status = scatter_offer(replica, scatter, parts, error);
+    cadre_status status = scatter_offer(replica, scatter, pair, error);
     if (status == CADRE_OK) {
-        status = scatter_gather(replica, scatter, parts, all, error);
+        status = scatter_gather(replica, scatter, pair, all, error);
     }
-    cadre_tensor_release(parts[0]);
-    cadre_tensor_release(parts[1]);
+    cadre_tensor_release(pair[0]);
+    cadre_tensor_release(pair[1]);
     if (status != CADRE_OK) {
         return status;
     }
@@ -192,13 +194,13 @@ static cadre_status scatter_in_replica(
     CADRE_TRY(scatter_combine(replica, scatter, &combined, error));
     cadre_status status = scatter_write(replica, scatter, &combined, error);
     if (status == CADRE_INVALID_ARGUMENT) {
-        step_collective_end(replica, status, error); /* all replicas come to it alike */
+        step_collective_end(replica, status, error); /* all replicas get the same result */
     }
     cadre_sparse_release(&combined);
     return status;
 }
 
-/* --- outside of one --- */
+/* --- in other contexts --- */
 
 static cadre_status write_local(
     const struct scatter *scatter, uint32_t local, struct cadre_error *error)
@@ -273,13 +275,13 @@ cadre_status variable_combine_rows(cadre_replica *replica, cadre_variable *varia
         return scatter_combine(replica, &scatter, ret_combined, error);
     }
     return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-        "%s: variable '%s' lies once on parameter servers, and %u replicas would change its rows "
+        "%s: variable '%s' is once on parameter servers, and %u replicas would change its rows "
         "in one step; create it with CADRE_AGGREGATION_SUM, _MEAN or _ONLY_FIRST_REPLICA, or "
         "change it behind cadre_run, or in the function of cadre_merge_call",
         function, variable->name, replica->strategy->replica_count);
 }
 
-/* What all replicas give, in place of what one gives. */
+/* Replaces the replica's value by that of all replicas. */
 static cadre_status combine_remote(cadre_replica *replica, const struct scatter *scatter,
     cadre_sparse *value, struct cadre_error *error)
 {
@@ -292,7 +294,7 @@ static cadre_status combine_remote(cadre_replica *replica, const struct scatter 
     return CADRE_OK;
 }
 
-/* A push, in whichever context, which no step undoes; of several replicas one. */
+/* One push, in any context, which no step undoes; several replicas of a step make one. */
 static cadre_status scatter_remote(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
@@ -347,7 +349,7 @@ static cadre_status scatter_check(const cadre_replica *replica, const struct sca
     return check_shapes(scatter, error);
 }
 
-/* A copy of it in the host's memory, which nobody else changes. */
+/* A copy in the host's memory, which no other thread changes. */
 static cadre_status copy_on_host(
     const cadre_tensor *tensor, cadre_tensor **ret_copy, struct cadre_error *error)
 {
@@ -355,8 +357,8 @@ static cadre_status copy_on_host(
                                          : tensor_on_host(tensor, ret_copy, error);
 }
 
-/* With indices and values in the host's memory. What is checked before it is applied is copied:
- * another thread of the program may change what it gave here. */
+/* With indices and values in the host's memory. They are copied before the check, because another
+ * thread of the program may change its own ones between check and use. */
 static cadre_status scatter_make(
     cadre_replica *replica, const struct scatter *scatter, struct cadre_error *error)
 {
@@ -379,7 +381,7 @@ static cadre_status scatter_make(
     return status;
 }
 
-/* As messages and the replicas' comparison of what they do name the call. */
+/* The names of the call in messages and in the replicas' comparison. */
 static const char *const calls[] = {
     [CADRE_SCATTER_ADD] = "cadre_variable_scatter with CADRE_SCATTER_ADD",
     [CADRE_SCATTER_SUB] = "cadre_variable_scatter with CADRE_SCATTER_SUB",

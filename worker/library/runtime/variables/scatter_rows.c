@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See scatter_rows.h. Called by scatter.c. */
 #include "worker/library/runtime/variables/scatter_rows.h"
 
 #include <string.h>
@@ -59,7 +60,7 @@ cadre_status scatter_check_rows(const cadre_variable *variable, cadre_scatter ho
         ((type *)to)[i] = (type)narrow(expression);                                                \
     }
 
-/* NaN wins, whichever side it is on. */
+/* NaN wins, on either side. */
 #define CALCULATE(type, wide, widen, narrow, quotient)                                             \
     switch (how) {                                                                                 \
     case CADRE_SCATTER_ADD:                                                                        \
@@ -88,7 +89,7 @@ cadre_status scatter_check_rows(const cadre_variable *variable, cadre_scatter ho
         }                                                                                          \
     }
 
-/* Of signed integers: the one quotient that does not fit wraps around, as a product would. */
+/* Of signed integers: the only quotient that does not fit wraps around, as a product would. */
 #define QUOTIENT(type, unsigned_type) ((type)b == -1 ? 0 - a : (unsigned_type)((type)a / (type)b))
 
 static void calculate_integers(

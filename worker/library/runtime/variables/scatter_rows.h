@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Applying sparse values to one component, row by row. */
+ * Applies sparse values to one component, row by row. */
 #ifndef CADRE_RUNTIME_SCATTER_ROWS_H
 #define CADRE_RUNTIME_SCATTER_ROWS_H
 
@@ -7,16 +7,16 @@
 #include "common/base/error.h"
 #include "worker/library/runtime/variables/variable.h"
 
-/* Whether not every value may be applied: integers are divided. */
+/* True: some values are refused, because integers are divided. */
 bool scatter_checks_values(const cadre_variable *variable, cadre_scatter how);
 
-/* What depends on the numbers themselves: INVALID_ARGUMENT for an index that is no row of the
- * variable, and for a division of integers by 0. Shapes and types fit. */
+/* Checks of the numbers themselves: INVALID_ARGUMENT for an index that is no row of the variable,
+ * and for a division of integers by 0. Shapes and types fit. */
 cadre_status scatter_check_rows(const cadre_variable *variable, cadre_scatter how,
     const cadre_sparse *value, struct cadre_error *error);
 
-/* Applies them in order to a value of the variable. They were checked, and nobody else can have
- * changed since then what was checked. */
+/* Applies the rows in order to a value of the variable. scatter_check_rows has accepted them, and
+ * no other thread can have changed them since. */
 void scatter_rows(
     const cadre_variable *variable, void *component, cadre_scatter how, const cadre_sparse *value);
 

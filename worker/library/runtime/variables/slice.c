@@ -3,7 +3,7 @@
 
 #include "common/pure/assert.h"
 
-/* Into [low, high], after counting from the end. */
+/* Into [low, high]; negative bounds count from the end. */
 static int64_t slice_clip(int64_t length, int64_t bound, int64_t low, int64_t high)
 {
     CADRE_ASSERT(low <= high + 1);
@@ -15,7 +15,7 @@ struct slice slice_of(int64_t length, int64_t begin, int64_t end, int64_t step)
 {
     CADRE_ASSERT(length >= 0);
     CADRE_ASSERT(step != 0);
-    /* Going down, the bounds are one lower: -1 is before the first. */
+    /* With a negative step the bounds are one lower: -1 is before the first. */
     int64_t low = step > 0 ? 0 : -1;
     int64_t high = step > 0 ? length : length - 1;
     int64_t first = step > 0 ? low : high;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A bound that is missing: `None`. */
+/* An absent bound: `None`. */
 #define SLICE_NONE INT64_MIN
 
 /* Items first, first + step, ..., `count` of them. */
@@ -16,12 +16,11 @@ struct slice {
     int64_t step;
 };
 
-/* [begin:end:step] of a list of `length` >= 0 items; step is not 0. Of an empty one `first` is
+/* [begin:end:step] of a list of `length` >= 0 items; step is not 0. `first` of an empty slice is
  * 0. */
 struct slice slice_of(int64_t length, int64_t begin, int64_t end, int64_t step);
 
-/* The item that a number means, which counts from the end when it is negative. False: there is
- * none. */
+/* The item of a number, which counts from the end when it is negative. False: there is none. */
 bool slice_item(int64_t length, int64_t number, int64_t *ret_item);
 
 #endif

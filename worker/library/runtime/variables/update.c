@@ -19,23 +19,25 @@ struct update {
     cadre_non_slot_function non_slot; /* instead, without a variable */
     cadre_per_replica *inputs;        /* NULL: none */
     void *user;
-    bool outputs; /* are asked for */
+    bool outputs; /* the caller takes them */
 };
 
-/* For which component, or device. */
-#define PLACE_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
-static const char *device_text(const struct change *change, uint32_t local, char text[PLACE_BYTES])
+/* The component or device, for messages. */
+#define TARGET_BYTES (LIMIT_NAME_BYTES + CADRE_DEVICE_NAME_BYTES)
+static const char *device_text(const struct change *change, uint32_t local, char text[TARGET_BYTES])
 {
     if (change->variable == NULL) {
-        snprintf(text, PLACE_BYTES, "device %s",
+        snprintf(text, TARGET_BYTES, "device %s",
             strategy_parameter_devices(change->strategy)->pointers[local]);
     } else {
-        snprintf(text, PLACE_BYTES, "component %u of variable '%s'", local, change->variable->name);
+        snprintf(
+            text, TARGET_BYTES, "component %u of variable '%s'", local, change->variable->name);
     }
     return text;
 }
 
-/* The program's own. *ret_released: it gave back what it left as its output. */
+/* Calls the program's function. *ret_released: it released the tensor that it left as its
+ * output. */
 static cadre_status call_program(
     const struct change *change, uint32_t local, cadre_tensor **output, bool *ret_released)
 {
@@ -61,35 +63,35 @@ static cadre_status call_program(
     return argument_status(status);
 }
 
-/* In the thread of the step, or of the program. What the function does to other variables counts
- * from the same replica. */
+/* In the thread of the step, or of the program. What the function does to other variables is done
+ * by the same replica. */
 static cadre_status call_function(
     const struct change *change, uint32_t local, cadre_tensor **output, struct cadre_error *error)
 {
     const struct update *update = change->what;
-    char place[PLACE_BYTES];
+    char target[TARGET_BYTES];
     bool released = false;
     cadre_status status = call_program(change, local, output, &released);
     if (status != CADRE_OK) {
         const char *message = cadre_error_message();
-        return cadre_error_set(error, status, "%s: %s", device_text(change, local, place),
+        return cadre_error_set(error, status, "%s: %s", device_text(change, local, target),
             message[0] != '\0' ? message : "its update left no message; say why with cadre_fail");
     }
     if (update->outputs && *output == NULL) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
-            "%s: its update left no output, and outputs were asked for; give it a tensor",
-            device_text(change, local, place));
+            "%s: its update left no output, and the call takes outputs; give it a tensor",
+            device_text(change, local, target));
     }
     if (released) {
         return cadre_error_set(error, CADRE_INVALID_ARGUMENT,
             "%s: its update released its output, whose reference the library takes; leave that "
             "one, or retain the tensor before releasing it",
-            device_text(change, local, place));
+            device_text(change, local, target));
     }
     return CADRE_OK;
 }
 
-/* --- what can be wrong with a call --- */
+/* --- checks of a call --- */
 
 static cadre_status require_output(const char *function, struct cadre_error *error)
 {
@@ -179,7 +181,7 @@ static cadre_status update_make(const struct change *change, struct update *upda
     }
     CADRE_TRY(
         check_inputs(change, inputs, strategy_parameter_devices(change->strategy)->count, error));
-    /* They may be outputs, which the step that this is gives back. */
+    /* They may be outputs of a step, which cadre_run releases at the next step: this one. */
     update->inputs = cadre_per_replica_retain((cadre_per_replica *)(uintptr_t)inputs);
     cadre_status status = change_make(change, ret_outputs, error);
     cadre_per_replica_release(update->inputs);

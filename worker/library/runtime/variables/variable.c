@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables: their memory, and what can be asked about them. */
+ * Variables: their memory, and public functions that return facts about them. */
 #include "worker/library/runtime/variables/variable.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ struct variable_component *variable_component(cadre_variable *variable, uint32_t
     return &variable->components[at];
 }
 
-/* --- looking at them --- */
+/* --- lookups --- */
 
 cadre_kind cadre_variable_kind(const cadre_variable *variable)
 {
@@ -93,7 +93,7 @@ cadre_kind cadre_variable_kind(const cadre_variable *variable)
 bool cadre_variable_created_in_scope(const cadre_strategy *strategy, const cadre_variable *variable)
 {
     if (variable_is_registered(variable) &&
-        variable->served != NULL) { /* as far as this task knows */
+        variable->served != NULL) { /* as far as this task has received it */
         return strategy_is_registered(strategy) && strategy->kind == STRATEGY_PARAMETER_SERVER;
     }
     const cadre_strategy *its = strategy_is_default(strategy) ? NULL : strategy;
@@ -108,8 +108,8 @@ uint32_t cadre_variable_components(const cadre_variable *variable)
                                              : variable->component_count;
 }
 
-/* The number in its name: of the replica, or of the shard. 0 is called as the variable, but of
- * several shards. */
+/* The number in a component's name: of the replica, or of the shard. Component 0 has the variable's
+ * name, unless there are several shards. */
 static const char *suffix_of(
     const cadre_variable *variable, uint32_t component, uint32_t *ret_number)
 {

@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See variable_device.h. Called by variables/, state/ and optimizers/. */
 #include "worker/library/runtime/variables/variable_device.h"
 
 #include <pthread.h>
@@ -13,10 +14,10 @@
 /* The host's copy of the first component. */
 struct variable_host {
     pthread_mutex_t lock;
-    void *copy; /* NULL: nobody has read yet */
+    void *copy; /* NULL: not read yet */
     enum tensor_memory_kind kind;
-    uint64_t holds;              /* the write that it is of */
-    atomic_uint_fast64_t writes; /* that there were; from 1 on */
+    uint64_t holds;              /* the number of the write that it is of */
+    atomic_uint_fast64_t writes; /* the number of writes; from 1 on */
 };
 
 struct device *variable_home(const cadre_variable *variable, uint32_t local)
@@ -27,7 +28,7 @@ struct device *variable_home(const cadre_variable *variable, uint32_t local)
     return on_host ? NULL : variable->strategy->replicas[local].device;
 }
 
-/* --- between the two --- */
+/* --- copies between host and device --- */
 
 cadre_status variable_to_host(const cadre_variable *variable,
     const struct variable_component *component, size_t offset, void *into, size_t bytes,
@@ -142,7 +143,7 @@ cadre_status component_edit_end(const cadre_variable *variable,
     return how;
 }
 
-/* --- what cross-replica context reads --- */
+/* --- reads in cross-replica context --- */
 
 cadre_status variable_host_open(cadre_variable *variable, struct cadre_error *error)
 {
@@ -181,7 +182,7 @@ void variable_mark_written(const cadre_variable *variable)
     }
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static cadre_status variable_device_refresh(
     const cadre_variable *variable, struct cadre_error *error)
 {

@@ -8,7 +8,7 @@
 #include "worker/library/runtime/variables/remote_variable.h"
 #include "worker/library/runtime/variables/variable.h"
 
-#define NAMES_BYTES 320 /* of a sentence */
+#define NAMES_BYTES 320 /* of a message */
 
 /* "'a', 'b', ...". */
 static void list_names(const cadre_strategy *strategy, char text[NAMES_BYTES])
@@ -17,7 +17,7 @@ static void list_names(const cadre_strategy *strategy, char text[NAMES_BYTES])
     text[0] = '\0';
     for (uint32_t i = 0; i < strategy->variables->count && used < NAMES_BYTES; i++) {
         size_t left = NAMES_BYTES - used;
-        bool room = left > LIMIT_NAME_BYTES + 16; /* for this one, and the dots behind it */
+        bool room = left > LIMIT_NAME_BYTES + 16; /* for this name, and the dots behind it */
         used += (size_t)snprintf(text + used, left, "%s%s%.127s%s", used == 0 ? "" : ", ",
             room ? "'" : "", room ? strategy->variables->list[i]->name : "...", room ? "'" : "");
         if (!room) {
@@ -39,7 +39,7 @@ static cadre_status variable_find_refuse(
                      "there is no variable '%.127s' in this strategy; there are %s", name, names);
 }
 
-/* A worker by hand knows the chief's strategy, and none of what the chief alone has. */
+/* A worker by hand has the chief's strategy, but not what only the chief may use. */
 static cadre_status variable_find_find(const cadre_strategy *strategy, const char *name,
     cadre_variable **ret_variable, struct cadre_error *error)
 {

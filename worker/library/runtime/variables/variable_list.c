@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * See variable_list.h. Called by the creation of variables in state/ and at the end of steps. */
 #include "worker/library/runtime/variables/variable_list.h"
 
 #include <stdlib.h>
@@ -7,8 +8,8 @@
 #include "common/pure/assert.h"
 #include "worker/library/runtime/strategy/strategy.h"
 
-/* Where it stands, or is to be put, in the strategy's list, which is in order of name. True: it is
- * there. */
+/* The index of the name, or of its insertion, in the strategy's list, which is in order of name.
+ * True: it is there. */
 static bool variable_index(const cadre_strategy *strategy, const char *name, uint32_t *ret_index)
 {
     uint32_t low = 0;
@@ -81,7 +82,7 @@ static bool is_in(
            strategy->variables->list[*ret_index] == variable;
 }
 
-/* A step that failed before all replicas knew of the variable has not put it in. */
+/* A step that failed before all replicas had received the variable has not added it. */
 static void take_out(cadre_strategy *strategy, const cadre_variable *variable)
 {
     struct variables_part *part = strategy->variables;
@@ -108,7 +109,7 @@ static void lay_aside(cadre_variable *variable)
     cadre_strategy *strategy = variable->strategy;
     CADRE_ASSERT(strategy != NULL);
     variable_clear(variable);
-    variable->strategy = NULL; /* who has its address is refused by that */
+    variable->strategy = NULL; /* its address in the program is refused by that */
     variable->origin = (struct variable_origin){.again = true};
     variable->next = strategy->variables->undone;
     strategy->variables->undone = variable;
@@ -143,7 +144,7 @@ void variable_discard(cadre_variable *variable)
     }
 }
 
-/* --- the end of what was under way --- */
+/* --- the end of a step or state sync --- */
 
 void variables_end_fresh(cadre_strategy *strategy, bool restore)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A variable of its own memory: what it is to be, and where its components are. */
+ * A variable by its plan: allocation and devices of the components. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "worker/library/runtime/variables/variable_registry.h"
 #include "worker/library/runtime/variables/variable_memory.h"
 
-/* Strings live in a tensor, all others in components. */
+/* Strings are in a tensor, all others in components. */
 static cadre_status variable_new_allocate(cadre_variable *variable, struct cadre_error *error)
 {
     CADRE_ASSERT((variable->component_count > 0) == (variable->served == NULL));

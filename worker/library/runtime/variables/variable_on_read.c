@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables that are combined when read: the fold at the end of a step. A dead replica takes its
- * component with it, but not what it added: that is in the total of every task. */
+ * Variables that are combined when read: the fold at the end of a step (protocol, rule 27). When a
+ * replica dies its component is lost, but not what it added: that is in the total of every task. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +17,8 @@
 
 /* --- the total and its parts --- */
 
-/* The total is what the first replica holds. Without aggregation too: nobody reads it then, but
- * checkpoints, comparisons and tasks that join need one value. */
+/* The total is the first replica's component. Without aggregation too: no function reads it then,
+ * but checkpoints, comparisons and tasks that join use one value. */
 static bool is_of_first(const cadre_variable *variable)
 {
     return variable->aggregation == CADRE_AGGREGATION_ONLY_FIRST_REPLICA ||
@@ -91,7 +91,7 @@ void on_read_settle(
     }
 }
 
-/* --- meeting --- */
+/* --- the collective --- */
 
 cadre_status variables_sum_in_step(cadre_replica *replica, const char *what, uint64_t key,
     const struct mesh_buffer *buffers, size_t count, struct cadre_error *error)
@@ -102,7 +102,8 @@ cadre_status variables_sum_in_step(cadre_replica *replica, const char *what, uin
 
 /* --- the fold --- */
 
-/* What the replica adds. The first one's value goes as bytes among zeros: the sum is it. */
+/* What the replica adds. The first one's value is sent as bytes among zeros: the sum is that
+ * value. */
 static cadre_status variable_on_read_offer(cadre_variable *variable, const cadre_replica *replica,
     struct mesh_buffer *ret_buffer, struct cadre_error *error)
 {
@@ -128,7 +129,7 @@ static cadre_status variable_on_read_offer(cadre_variable *variable, const cadre
     return first ? CADRE_OK : collective_dtype(variable->dtype, &ret_buffer->dtype, error);
 }
 
-/* The sum of what so many replicas have offered goes into the total; by one thread of the task. */
+/* Adds the sum over so many replicas to the total; by one thread of the task. */
 static cadre_status variable_on_read_take(
     cadre_variable *variable, int64_t replicas, struct cadre_error *error)
 {
@@ -201,7 +202,7 @@ cadre_status on_read_fold(
 /* --- the fold of one variable, outside of steps --- */
 
 /* It may be played back in a generation of another size (between_steps.h): so the collective itself
- * tells how many replicas there were. */
+ * returns how many replicas there were. */
 static cadre_status fold_on_replica(
     cadre_strategy *strategy, uint32_t local, void *user, struct cadre_error *error)
 {

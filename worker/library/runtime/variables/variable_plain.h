@@ -5,13 +5,16 @@
 
 #include "worker/library/runtime/variables/variable.h"
 
-/* With its initial value; the caller's, to be given to cadre_variable_release. */
+/* With its initial value; the caller's, for cadre_variable_release. */
 cadre_status plain_create(
     const struct variable_plan *plan, cadre_variable **ret_variable, struct cadre_error *error);
 
-/* The value (NULL: of strings), and nobody else writes to a regular variable until the close. */
+/* Locks all regular variables against writes until plain_close; returns the value (NULL: of
+ * strings). */
 void *plain_open(cadre_variable *variable);
-void plain_lock(void); /* the same of several */
+/* Locks them without opening one, to write several. */
+void plain_lock(void);
+/* Unlocks them. */
 void plain_close(void);
 
 #endif

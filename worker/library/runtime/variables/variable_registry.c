@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * All variables that there are in the process, by address: what a function is given may be one that
- * has ended with its strategy. */
+ * All variables of the process, by address: the argument of a function may be one that has ended
+ * with its strategy. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static struct {
     size_t capacity;
 } registry = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Under the lock: where it stands or would stand. */
+/* The caller holds the lock. The index of the variable, or of its insertion. */
 static size_t registry_slot_of(const cadre_variable *variable)
 {
     size_t low = 0;
@@ -92,7 +92,7 @@ cadre_status variable_require_registered(
     return variable_is_registered(variable)
                ? CADRE_OK
                : cadre_error_set(error, CADRE_FAILED_PRECONDITION,
-                     "%s was called with a variable that is gone: its "
+                     "%s was called with a variable that has ended: its "
                      "strategy has ended, it was released, or the step that "
                      "created it was undone; call it before, and in a replica "
                      "function create it in each run",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which variables there are (see variable_is_registered). Any thread. */
+ * The registry of variables (see variable_is_registered). Any thread. */
 #ifndef CADRE_RUNTIME_VARIABLE_REGISTRY_H
 #define CADRE_RUNTIME_VARIABLE_REGISTRY_H
 
@@ -7,10 +7,10 @@
 
 #include "cadre/variable.h"
 
-/* False: no memory to remember it. */
+/* False: no memory to add it. */
 bool variable_registry_add(const cadre_variable *variable);
 
-/* It is about to go; nothing, if it is not known. */
+/* Called before it is freed; does nothing if it is not there. */
 void variable_registry_remove(const cadre_variable *variable);
 
 #endif

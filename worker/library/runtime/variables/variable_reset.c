@@ -38,7 +38,7 @@ const struct variable_component *variable_state(const cadre_variable *variable)
     return variable->on_read ? &variable->total : &variable->components[0];
 }
 
-/* --- one --- */
+/* --- one variable --- */
 
 static void set_back(cadre_variable *variable)
 {
@@ -48,7 +48,7 @@ static void set_back(cadre_variable *variable)
     CADRE_ASSERT(!state->written);
     between_steps_settle(variable->strategy, variable->components[0].value);
     memcpy(reset->held.value, state->value, variable->bytes);
-    reset->held.writes = state->writes; /* whoever has its hash has this one's */
+    reset->held.writes = state->writes; /* a cached hash of that value is one of this value */
     memset(state->value, 0, variable->bytes);
     for (uint32_t i = 0; i < variable->component_count; i++) {
         memset(variable->components[i].value, 0, variable->bytes);
@@ -56,8 +56,8 @@ static void set_back(cadre_variable *variable)
     reset->done = true;
 }
 
-/* In a job that goes on from a checkpoint, on the way to where that was taken: the reset was made
- * again, and is in what the checkpoint holds, or does not belong to it. */
+/* In a job that goes on from a checkpoint, on the way to its position: the reset was made again,
+ * and is in the checkpoint's value, or does not belong to it. */
 static void take_back(cadre_variable *variable)
 {
     CADRE_ASSERT(variable->reset->done);
@@ -80,7 +80,7 @@ void variable_reset(cadre_variable *variable)
     }
 }
 
-/* --- all --- */
+/* --- all variables --- */
 
 void variable_resets_settle(cadre_strategy *strategy)
 {

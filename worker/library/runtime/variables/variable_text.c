@@ -10,7 +10,7 @@
 #include "worker/library/runtime/variables/variable.h"
 #include "worker/library/runtime/variables/variable_device.h"
 
-/* `values`: of the component, on the host, to be released. */
+/* `values`: of the component, on the host; the caller releases them. */
 static cadre_status write_one(const cadre_variable *variable, uint32_t component,
     cadre_tensor *values, FILE *to, struct cadre_error *error)
 {
@@ -23,7 +23,7 @@ static cadre_status write_one(const cadre_variable *variable, uint32_t component
     return status;
 }
 
-/* What cadre_variable_read gives here. */
+/* The value that cadre_variable_read returns here. */
 static cadre_status write_read(
     const cadre_variable *variable, uint32_t component, FILE *to, struct cadre_error *error)
 {

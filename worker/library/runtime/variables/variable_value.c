@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Values of variables as tensors, wherever their elements are: all of it, rows by number, slices.
- */
+ * Values of variables as tensors, of all kinds of variables: all of it, rows by number, slices.
+ * Public functions. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 #include "worker/library/runtime/variables/variable_rows.h"
 #include "worker/library/runtime/variables/variable_view.h"
 
-_Static_assert(CADRE_SLICE_DEFAULT == SLICE_NONE, "a bound that is missing is the same in both");
+_Static_assert(CADRE_SLICE_DEFAULT == SLICE_NONE, "an absent bound is the same in both");
 
-/* What is to be read, by whom, and where it goes. */
+/* A read: what is read, in which context, and into which tensor. */
 struct reading {
     const char *function;
     const cadre_replica *replica;
@@ -29,7 +29,7 @@ struct reading {
     struct variable_view view; /* of one in this process */
 };
 
-/* --- where it goes --- */
+/* --- the result's tensor --- */
 
 /* The caller's tensor, or a new one, of that shape. */
 static cadre_status open_into(const struct reading *reading, const struct row_shape *shape,
@@ -56,9 +56,9 @@ static cadre_status close_into(cadre_tensor *tensor, cadre_status status, cadre_
     return status;
 }
 
-/* --- rows of one that is here --- */
+/* --- rows of a variable in this process --- */
 
-/* The whole value in the host's memory: itself, or a copy, *ret_memory, that is to be freed. */
+/* The whole value in the host's memory: itself, or a copy, *ret_memory, which the caller frees. */
 static cadre_status variable_value_bring(const struct reading *reading, const char **ret_values,
     void **ret_memory, struct cadre_error *error)
 {
@@ -103,7 +103,7 @@ static cadre_status copy_rows(const struct reading *reading, const struct variab
     return CADRE_OK;
 }
 
-/* --- wherever it is --- */
+/* --- of all kinds --- */
 
 static cadre_status read_rows(const struct reading *reading, const struct variable_rows *rows,
     const struct row_shape *shape, cadre_tensor **ret_rows, struct cadre_error *error)
@@ -118,7 +118,7 @@ static cadre_status read_rows(const struct reading *reading, const struct variab
     return close_into(tensor, status, ret_rows);
 }
 
-/* A tensor over the component, which stays where it is; of one on a device a copy there. */
+/* A tensor over the component, which stays in its memory; of one on a device a copy there. */
 static cadre_status variable_value_lend(
     const struct reading *reading, cadre_tensor **ret_value, struct cadre_error *error)
 {
@@ -180,8 +180,8 @@ static cadre_status variable_value_gather(const struct reading *reading, const c
     return status;
 }
 
-/* Rows that lie one behind the other are a range, others are listed. `keep_axis`: the first axis is
- * that of the items, else there is one item, and that axis is left out. */
+/* Adjacent rows are a range, others are listed. `keep_axis`: the first axis is that of the items;
+ * otherwise there is one item, and that axis is left out. */
 static cadre_status read_slice(const struct reading *reading, struct slice slice, bool keep_axis,
     cadre_tensor **ret_rows, struct cadre_error *error)
 {
@@ -230,7 +230,7 @@ static cadre_status variable_value_slice(const struct reading *reading, int64_t 
 
 /* --- public --- */
 
-/* Where the result goes is asked first: `ret` may be NULL when the caller's tensor is filled. */
+/* The result's tensor is checked first: `ret` may be NULL when the caller's tensor is filled. */
 static cadre_status variable_value_enter(struct reading *reading, const char *function,
     const cadre_read_options *options, cadre_tensor **ret, const char *ret_name,
     struct cadre_error *error)

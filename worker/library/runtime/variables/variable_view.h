@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the calling thread sees of a variable in this process. */
+ * A variable in this process, as the calling thread reads it. */
 #ifndef CADRE_RUNTIME_VARIABLE_VIEW_H
 #define CADRE_RUNTIME_VARIABLE_VIEW_H
 
@@ -10,8 +10,8 @@ struct variable_view {
     const struct variable_component *on_device; /* NULL: `value` is in the host's memory */
 };
 
-/* As cadre_variable_read says: of the replica's component, the total, the host's copy.
- * FAILED_PRECONDITION, INVALID_ARGUMENT: there is nothing that it could see here. */
+/* By the rules of cadre_variable_read: the replica's component, the total, or the host's copy.
+ * FAILED_PRECONDITION, INVALID_ARGUMENT: there is no value to read in this context. */
 cadre_status variable_view_get(const cadre_replica *replica, const cadre_variable *variable,
     const char *function, struct variable_view *ret_view, struct cadre_error *error);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reading and writing components, and what becomes of it at the end of a step. */
+ * Reads and writes components, and commits or restores them at the end of a step. */
 #include <string.h>
 
 #include "common/pure/assert.h"
@@ -17,8 +17,7 @@
 
 /* --- reading --- */
 
-/* What a replica function or an update may touch: variables of its own strategy, and regular ones.
- */
+/* A replica function or an update may use variables of its own strategy, and regular ones. */
 static cadre_status check_strategy(const cadre_strategy *strategy, const cadre_variable *variable,
     const char *function, struct cadre_error *error)
 {
@@ -80,7 +79,7 @@ cadre_status variable_view_get(const cadre_replica *replica, const cadre_variabl
     replica = replica == NULL ? context_replica() : replica;
     const cadre_strategy *inside = replica != NULL ? replica->strategy : context_strategy();
     CADRE_TRY(argument_require(variable, function, "variable", error));
-    if (replica == NULL) { /* in a step all are there */
+    if (replica == NULL) { /* in a step there are all of them */
         CADRE_TRY(variable_require_registered(variable, function, error));
     }
     CADRE_TRY(variable_require_local(variable, function, "cadre_variable_value", error));
@@ -152,7 +151,7 @@ static bool is_applying(const cadre_replica *replica)
     return replica != NULL && replica->apply.running;
 }
 
-/* Whether the thread may write through a pointer, to the component of which local replica. */
+/* Whether the thread may write through a pointer, and to the component of which local replica. */
 static cadre_status check_write(const cadre_replica *replica, const cadre_variable *variable,
     uint32_t *ret_local, struct cadre_error *error)
 {
@@ -209,7 +208,8 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     if (status == CADRE_OK && is_applying(replica)) {
         struct variable_component *component = variable_component(variable, local);
         variable_mark_written(variable);
-        component->writes++; /* by what the function does before it returns */
+        component->writes++; /* because the function may write through the pointer until it
+                              * returns */
         value = component->value;
     } else if (status == CADRE_OK) {
         status = variable_open_write(variable, local, &value, &error);
@@ -220,7 +220,7 @@ void *cadre_variable_write(cadre_replica *replica, cadre_variable *variable)
     return value;
 }
 
-/* Pointers to values stay, so the bytes go. */
+/* Pointers to values stay valid, so the bytes are swapped. */
 static void swap_bytes(char *a, char *b, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -230,7 +230,7 @@ static void swap_bytes(char *a, char *b, size_t bytes)
     }
 }
 
-/* A device that cannot take the old value back leaves the replicas different: that is final. */
+/* When a device cannot take the old value back the replicas differ: the strategy ends. */
 static void put_back(const cadre_variable *variable, const struct variable_component *component)
 {
     CADRE_ASSERT(component->kept != NULL);

@@ -53,7 +53,7 @@ static void variables_hooks_returned(cadre_replica *replica, const struct cadre_
     caching_scope_end();
 }
 
-/* What awaits the next step may have been given back here. */
+/* A reset may have been given back here. */
 static void loop_point(cadre_strategy *strategy, enum loop_point loop_point, bool reached)
 {
     (void)loop_point;

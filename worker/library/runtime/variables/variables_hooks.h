@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables as a part of a strategy: what is written in a step counts when the step does. */
+ * The hooks of variables in a strategy: what is written in a step counts when the step does. */
 #ifndef CADRE_RUNTIME_VARIABLES_HOOKS_H
 #define CADRE_RUNTIME_VARIABLES_HOOKS_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What variables on servers stand as in checkpoints. A variable that is trained after others were
- * created gets its slots behind theirs: the writer of checkpoints counts on that no tensor moves.
- */
+ * The names and entries of variables on servers in checkpoints. A variable that is trained after
+ * others were created gets its slots behind theirs, because the writer of checkpoints requires that
+ * no tensor moves. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,13 +27,13 @@ bool served_part_at(struct served_variables *all, uint32_t i, struct served_part
     pthread_mutex_lock(&all->lock);
     bool found = i < all->part_count;
     if (found) {
-        *ret_part = all->parts[i];
+        *ret_part = all->checkpoint_parts[i];
     }
     pthread_mutex_unlock(&all->lock);
     return found;
 }
 
-/* Under the lock. */
+/* The caller holds the lock. */
 static bool make_room(struct served_variables *all, uint32_t more)
 {
     uint32_t wanted = all->part_count + more;
@@ -41,30 +41,33 @@ static bool make_room(struct served_variables *all, uint32_t more)
         return true;
     }
     uint32_t capacity = wanted < 32 ? 32 : wanted * 2;
-    struct served_part *grown = realloc(all->parts, capacity * sizeof *grown);
+    struct served_part *grown = realloc(all->checkpoint_parts, capacity * sizeof *grown);
     if (grown == NULL) {
         return false;
     }
-    all->parts = grown;
+    all->checkpoint_parts = grown;
     all->part_capacity = capacity;
     return true;
 }
 
-cadre_status served_parts_add(cadre_variable *variable, bool trained, struct cadre_error *error)
+cadre_status served_checkpoint_parts_add(
+    cadre_variable *variable, bool trained, struct cadre_error *error)
 {
     struct served_variables *all = variable->served->all;
     uint32_t slots = trained ? optimizer_slots(&variable->served->rule) : 0;
     pthread_mutex_lock(&all->lock);
     bool room = make_room(all, slots + 2);
     if (room && !trained) {
-        all->parts[all->part_count++] = (struct served_part){variable, SERVED_VALUE, 0};
-        all->parts[all->part_count++] = (struct served_part){variable, SERVED_STEPS, 0};
+        all->checkpoint_parts[all->part_count++] = (struct served_part){variable, SERVED_VALUE, 0};
+        all->checkpoint_parts[all->part_count++] = (struct served_part){variable, SERVED_STEPS, 0};
     }
     for (uint32_t slot = 0; room && slot < slots; slot++) {
-        all->parts[all->part_count++] = (struct served_part){variable, SERVED_SLOT, slot};
+        all->checkpoint_parts[all->part_count++] =
+            (struct served_part){variable, SERVED_SLOT, slot};
     }
     if (room && trained) {
-        all->parts[all->part_count++] = (struct served_part){variable, SERVED_UPDATES, 0};
+        all->checkpoint_parts[all->part_count++] =
+            (struct served_part){variable, SERVED_UPDATES, 0};
     }
     pthread_mutex_unlock(&all->lock);
     return room ? CADRE_OK
@@ -74,8 +77,8 @@ cadre_status served_parts_add(cadre_variable *variable, bool trained, struct cad
 
 /* --- names --- */
 
-static cadre_status served_served_parts_check(const struct cadre_strategy *strategy,
-    const char *name, const char *part, struct cadre_error *error)
+static cadre_status check_part(const struct cadre_strategy *strategy, const char *name,
+    const char *part, struct cadre_error *error)
 {
     char whole[SAFETENSORS_NAME_BYTES];
     snprintf(whole, sizeof whole, "%s/%s", name, part);
@@ -89,15 +92,14 @@ static cadre_status served_served_parts_check(const struct cadre_strategy *strat
         name, whole);
 }
 
-cadre_status served_parts_check(const struct cadre_strategy *strategy, const char *name,
+cadre_status served_checkpoint_parts_check(const struct cadre_strategy *strategy, const char *name,
     const struct optimizer_rule *rule, struct cadre_error *error)
 {
     if (rule == NULL) {
-        return served_served_parts_check(strategy, name, "steps", error);
+        return check_part(strategy, name, "steps", error);
     }
     for (uint32_t slot = 0; slot < optimizer_slots(rule); slot++) {
-        CADRE_TRY(
-            served_served_parts_check(strategy, name, optimizer_slot_name(rule, slot), error));
+        CADRE_TRY(check_part(strategy, name, optimizer_slot_name(rule, slot), error));
     }
-    return served_served_parts_check(strategy, name, "updates", error);
+    return check_part(strategy, name, "updates", error);
 }
