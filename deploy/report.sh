@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts of this folder say, and how they end; sourced by quickstart and compose/common.sh.
+# The output of the scripts of this folder, and their failure; sourced by quickstart and compose/common.sh.
 
 fail() {
     printf '\n%s: %s\n' "${0##*/}" "$1" >&2
@@ -41,7 +41,7 @@ done_in() {
     report "$1 ($(seconds_since "$step_ms"))"
 }
 
-# A descriptor on which nothing ever comes, to wait a moment on.
+# A descriptor that never becomes readable, for short waits.
 exec {silence}<> <(:)
 wait_a_moment() {
     read -rt 0.05 -u "$silence"

@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-#include "common/client/audit_pages.h"
+/* SPDX-License-Identifier: Apache-2.0
+ * Joins the pages of a proof to one result as of the first page; verify.c adds each page. */
+#include "common/client/verification.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-#include "common/client/verification.h"
 
 #define AUDIT_RESTARTS_MAX 16
 

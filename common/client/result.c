@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Converts model structs to the public ones of cadre/client.h and allocates results; query.c,
+ * follow.c and deploy/cadre/run.c call it. */
 #include "common/client/result.h"
 
 #include <stdio.h>

@@ -16,7 +16,8 @@ void *result_new(size_t bytes, struct wire_arena *arena);
 /* Releases a result that failed half-way, but not its arena; accepts NULL. */
 void result_discard(void *result);
 
-/* A zeroed array that goes with the result; `slot` is below RESULT_ARRAYS. NULL: out of memory. */
+/* A zeroed array that is freed with the result; `slot` is below RESULT_ARRAYS. NULL: out of
+ * memory. */
 void *result_array(void *result, unsigned slot, size_t count, size_t item_bytes);
 
 /* Metrics of a job, of its progress and then of its evaluation. */

@@ -29,7 +29,7 @@ struct cadre_client {
     bool closing;
     int poll_fd;       /* of cadre_client_fd(); -1: the program does not poll */
     int timer_fd;      /* for the next call that is tried again */
-    char *version;     /* of the coordinator, when it was last asked; or NULL */
+    char *version;     /* of the coordinator, by its last answer; or NULL */
     bool in_outage;    /* on_outage(true) was the last call */
     atomic_bool woken; /* by cadre_client_wake(); the loop is stopped for other reasons too */
 };
@@ -41,9 +41,9 @@ struct operation_kind {
         struct operation *operation, const void *data, size_t length, struct cadre_error *error);
     /* The call can take more; NULL for calls that send one message. As above. */
     cadre_status (*drained)(struct operation *operation, struct cadre_error *error);
-    /* The call ended with `status`; error->text says why. Starts the next call of the operation
-     * and returns CADRE_PENDING, or returns how the operation ends, with the error filled. NULL:
-     * it ends as its call did. */
+    /* The call ended with `status`, with the reason in error->text. Starts the next call of the
+     * operation and returns CADRE_PENDING, or returns how the operation ends, with the error
+     * filled. NULL: it ends as its call did. */
     cadre_status (*call_ended)(
         struct operation *operation, cadre_status status, struct cadre_error *error);
     /* Called when a lost coordinator is to be tried again; NULL for operations that give up. */
@@ -99,7 +99,7 @@ cadre_status operation_launch(struct operation *operation, cadre_status status,
 void *operation_new(struct cadre_client *client, const struct operation_kind *kind, size_t bytes,
     const cadre_then *then);
 
-/* The status that goes with operation_new()'s NULL. */
+/* The status to return after operation_new() returned NULL. */
 cadre_status operation_new_status(const struct cadre_client *client, const cadre_then *then);
 
 /* The usual `release`. */

@@ -12,7 +12,7 @@ struct content {
     char *path;
     struct sha256 hash;
     uint64_t size_bytes;
-    bool missing; /* the coordinator asked for it */
+    bool missing; /* the coordinator does not have it */
 };
 
 struct submission {

@@ -135,7 +135,7 @@ static cadre_status send_chunk(struct submit *submit, struct cadre_error *error)
     submit->header_sent = true;
     submit->upload.sent_bytes += want;
     return status == CADRE_CANCELLED ? CADRE_OK
-                                     : status; /* the coordinator ended it: it says why */
+                                     : status; /* the coordinator ended it, with the reason */
 }
 
 static cadre_status client_pump(struct submit *submit, struct cadre_error *error)

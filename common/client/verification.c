@@ -238,9 +238,10 @@ __attribute__((format(printf, 3, 4))) static bool explain_tiling(
     return tiled;
 }
 
-/* Each generation begins where the one before it ended: never before its beginning, unless the
- * state was lost and everything from a checkpoint on was done again; or the last step alone, when
- * all tasks that had applied it were lost before others received it. */
+/* Protocol, section 6: the generations' step ranges tile. Each begins where the one before it
+ * ended: never before its beginning, unless the state was lost and everything from a checkpoint on
+ * was done again; or the last step alone, when all tasks that had applied it were lost before
+ * others received it. */
 static bool evaluate_generation(struct verification *made, size_t index)
 {
     const cadre_verified_generation *now = &made->public.generations[index];

@@ -2,9 +2,8 @@
  * cadre_client_verify: the proof of what a job consumed, fetched page by page, then judged. */
 #include <inttypes.h>
 
-#include "common/client/audit_pages.h"
-#include "common/client/state.h"
 #include "common/client/verification.h"
+#include "common/client/state.h"
 #include "common/wire/methods.h"
 
 struct verify {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/histogram.h"
+#include "common/tls/material.h"
 
 /* Begins as {0}. When memory is out `failed` is set, and what follows is dropped. */
 struct exposition {
@@ -57,5 +58,11 @@ void exposition_one_count(struct exposition *out, const char *name, enum exposit
 /* Plain text: for pages that are no metrics. */
 void exposition_text(struct exposition *out, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- What every program reports of itself ---- */
+
+/* The process_ families, as Prometheus' own libraries name them, and cadre_build_info with the
+ * program's name. What the system does not report is left out. With `tls`: when it expires. */
+void process_metrics(struct exposition *out, const char *program, const struct tls_material *tls);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/http/process_metrics.h"
+#include "common/http/exposition.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -103,7 +103,8 @@ void process_metrics(struct exposition *out, const char *program, const struct t
             "File descriptors that this process may open.", (double)limit.rlim_cur);
     }
     const struct exposition_label labels[] = {{"program", program}, {"version", CADRE_VERSION}};
-    exposition_family(out, "cadre_build_info", EXPOSITION_GAUGE, "Always 1; the labels tell.");
+    exposition_family(
+        out, "cadre_build_info", EXPOSITION_GAUGE, "Always 1; the labels have the version.");
     exposition_count(out, labels, 2, 1);
     if (tls != NULL) {
         exposition_one_count(out, "cadre_tls_certificate_expiry_timestamp_seconds",

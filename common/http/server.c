@@ -112,7 +112,7 @@ static bool is_refused(gnutls_session_t session, const char *prefix)
     return refused;
 }
 
-/* The handshake asks for a certificate; here it is looked at. */
+/* The handshake requests a certificate; here it is checked. */
 static bool is_trusted(const struct http_server *server, struct MHD_Connection *connection)
 {
     const char *prefix = server->options.refused_uri;

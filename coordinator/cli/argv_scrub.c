@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/argv_scrub.h"
+#include "coordinator/cli/cli.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -119,7 +119,7 @@ const char *invocation_argument(const struct invocation *invocation, int i);
 int invocation_usage(const struct invocation *invocation, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Prints the thread's last failure likewise; the exit code goes with the status. */
+/* Prints the thread's last failure in the same way; returns the exit code of the status. */
 int invocation_fail(const struct invocation *invocation, cadre_status status);
 /* The same with a sentence of the caller's. */
 int invocation_fail_with(
@@ -140,5 +140,26 @@ int invocation_print_status(const struct invocation *invocation, bool good);
 /* The end of a verb that wrote to standard output: `code`, or CLI_FAILED when not all of it could
  * be written (reported on standard error, unless the reader closed the pipe). */
 int invocation_end(const struct invocation *invocation, int code);
+
+/* ---- pki_show.c ---- */
+
+/* `cadre pki show`: prints what PEM files are. */
+int pki_show(const struct cli *cli, int argc, char **argv);
+
+/* ---- argv_scrub.c: hides the values of --env from /proc/PID/cmdline and `ps` ---- */
+
+/* A copy of argv to go on with, NULL-terminated; in argv itself the values of --env NAME=VALUE are
+ * wiped. NULL: no memory. */
+char **argv_scrub(int argc, char **argv);
+/* Frees the copy; NULL is allowed. */
+void argv_scrub_free(char **argv_copy);
+
+/* ---- interrupt.c: counts Ctrl-C (and SIGTERM) ---- */
+
+/* From now on the two signals only count. */
+void interrupt_watch(void);
+
+/* How many came since. */
+unsigned interrupt_count(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Merges --env and --env-file into one list of variables; used by submit_options.c and
  * deploy/cadre/run.c. */
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static bool take_file(const struct invocation *invocation, const char *path,
     struct cadre_error error = {0};
     CADRE_FREE_AT_EXIT char *bytes = NULL;
     size_t size = 0;
-    unsigned line_number = 1;
+    unsigned number = 1;
     char where[512];
     if (file_read(path, LIMIT_SPEC_BYTES, &bytes, &size, &error) != CADRE_OK) {
         *ret_exit = invocation_usage(invocation, "--env-file: %s", error.text);
@@ -115,13 +115,13 @@ static bool take_file(const struct invocation *invocation, const char *path,
         return false;
     }
     bool done = true;
-    for (char *at = bytes; done && at != NULL && *at != '\0'; line_number++) {
+    for (char *at = bytes; done && at != NULL && *at != '\0'; number++) {
         char *end = strchr(at, '\n');
         if (end != NULL) {
             *end = '\0';
         }
         at[strcspn(at, "\r")] = '\0';
-        snprintf(where, sizeof where, "--env-file %.400s, line %u", path, line_number);
+        snprintf(where, sizeof where, "--env-file %.400s, line %u", path, number);
         if (at[0] != '\0' && at[0] != '#') {
             done = environment_options_take(invocation, at, where, list, ret_exit);
         }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/monitor.h"
 #include "coordinator/cli/render/render.h"
 #include "coordinator/cli/submit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/cli.h"
 
 #include <signal.h>
 #include <stddef.h>

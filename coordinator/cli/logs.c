@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/error.h"
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 #include "coordinator/cli/cli.h"
 #include "coordinator/cli/render/json.h"
 #include "coordinator/cli/render/line_splitter.h"

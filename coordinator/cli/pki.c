@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * `cadre pki init` and `issue`: the cluster's certificate authority in a folder. */
-#include "coordinator/cli/pki.h"
+#include "coordinator/cli/cli.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -222,7 +222,7 @@ static int pki_issue(const struct cli *cli, int argc, char **argv)
     if (invocation_open(&invocation, cli, &table, &options, argc, argv, &code)) {
         if (invocation_argument_count(&invocation) != 3) {
             code = invocation_usage(
-                &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help tells more");
+                &invocation, "expected `cadre pki issue DIR ROLE NAME -o OUT`; --help shows more");
         } else if (cli_pki_issue(invocation_argument(&invocation, 0),
                        invocation_argument(&invocation, 1), invocation_argument(&invocation, 2),
                        &options, &error) != CADRE_OK) {
@@ -263,7 +263,7 @@ static void print_overview(FILE *out)
                  "  cadre-coordinator --listen 0.0.0.0:7070 --tls-dir tls-main\n"
                  "  cadre-worker --coordinator main-host:7070 --tls-dir tls-host-a\n"
                  "  cadre --coordinator main-host:7070 --tls-dir tls-anna workers\n\n"
-                 "`cadre pki VERB --help` tells more about each.\n\n");
+                 "`cadre pki VERB --help` shows more about each.\n\n");
 }
 
 int verb_pki(const struct cli *cli, int argc, char **argv)

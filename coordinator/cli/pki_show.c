@@ -9,7 +9,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/tls/report.h"
-#include "coordinator/cli/pki.h"
+#include "coordinator/cli/cli.h"
 
 #define DAY_S  86400
 #define SOON_S (30 * DAY_S)
@@ -62,7 +62,7 @@ static bool pki_show_show(const char *path)
     return good;
 }
 
-/* A folder stands for its files of the usual names. */
+/* Of a folder, shows its files of the usual names. */
 static bool show_all(const char *path)
 {
     static const char *const names[] = {"cert.pem", "key.pem", "ca.pem", "ca-key.pem"};
@@ -93,7 +93,7 @@ int pki_show(const struct cli *cli, int argc, char **argv)
         .usage = "FILE|FOLDER...",
         .summary = "Prints what certificates and keys are: role, name, validity, fingerprint, and "
                    "what is wrong with them. A certificate is checked against the ca.pem beside "
-                   "it. A folder stands for its cert.pem, key.pem, ca.pem and ca-key.pem.",
+                   "it. Of a folder its cert.pem, key.pem, ca.pem and ca-key.pem are shown.",
         .notes = "  cadre pki show /etc/cadre/tls\n  cadre pki show cert.pem key.pem\n",
         .positionals_max = 1000};
     char no_values = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/ps_options.h"
+#include "coordinator/cli/job_options.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/range.h"
+#include "coordinator/cli/job_options.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,8 +4,7 @@
 #define CADRE_CLI_SUBMIT_H
 
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/ps_options.h"
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 
 struct submit_options {
     struct cli_common common;
@@ -45,11 +44,12 @@ struct submit_request {
     struct environment_list environment;
     uint32_t tasks; /* that there will be, of whatever type */
 };
-/* Frees what submit_request_make() allocated. */
+
 /* Fills it from the options; submit_request_free() follows on success and on error. False:
  * *ret_exit, and the error was printed. */
 bool submit_request_make(
     const struct invocation *invocation, struct submit_request *ret_request, int *ret_exit);
+/* Frees what submit_request_make() allocated. */
 void submit_request_free(struct submit_request *request);
 
 /* A job that is followed. Made before the client and freed after it, which calls into it. */

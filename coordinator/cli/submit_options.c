@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/model/limits.h"
-#include "coordinator/cli/range.h"
+#include "coordinator/cli/job_options.h"
 #include "coordinator/cli/submit.h"
 
 #define ROW(kind, flag, member, value_name, default_text)                                          \

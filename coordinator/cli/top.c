@@ -7,8 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/render/full_screen.h"
-#include "coordinator/cli/interrupt.h"
+#include "coordinator/cli/render/screen.h"
 #include "coordinator/cli/render/top_frame.h"
 
 #define POLL_US (50 * CADRE_US_PER_MS)

@@ -5,11 +5,11 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/logs/log_writes.h"
+#include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/part_check.h"
-#include "coordinator/daemon/terms.h"
-#include "coordinator/daemon/watch.h"
+#include "coordinator/daemon/authorization.h"
+#include "coordinator/daemon/jobs.h"
 
 /* A call carries its link's number where other calls carry an object. */
 static struct link_id link_of(const struct rpc_call *call)
@@ -49,7 +49,7 @@ static cadre_status check_name(
         name, identity->name, identity->name);
 }
 
-/* The first message of a stream is the hello, and only the first. */
+/* Protocol, section 2: the hello is the first message of each connection, and is sent once. */
 static cadre_status check_order(
     struct daemon *daemon, struct link_id id, const struct agent_up *up, struct cadre_error *error)
 {

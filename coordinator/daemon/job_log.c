@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "coordinator/daemon/base/daemon.h"
-#include "coordinator/daemon/job_log.h"
+#include "coordinator/daemon/jobs.h"
 
 /* What was logged last of a job that has not ended. */
 struct logged_job {

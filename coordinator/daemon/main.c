@@ -20,18 +20,13 @@
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/logs/log_followers.h"
-#include "coordinator/daemon/job_log.h"
 #include "coordinator/daemon/jobs.h"
 #include "coordinator/daemon/base/links.h"
-#include "coordinator/daemon/logs/log_writes.h"
 #include "coordinator/daemon/logs/logs.h"
-#include "coordinator/daemon/metrics.h"
-#include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
 #include "coordinator/daemon/server.h"
+#include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/storage.h"
-#include "coordinator/daemon/watch.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 
 /* A write of the ledger for which there was no room is tried again after so long. */
 #define LEDGER_RETRY_US CADRE_US_PER_S
@@ -110,7 +105,8 @@ static void on_tick(uv_timer_t *timer)
     engine_tick(daemon->engine, clock_monotonic_us());
 }
 
-/* All that was ready is handled: persist, send, then update watchers, logs and health. */
+/* All that was ready is handled: persist, then send (protocol, section 4), then update watchers,
+ * logs and health. */
 static void on_turn_end(void *user)
 {
     struct daemon *daemon = user;

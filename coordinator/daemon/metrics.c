@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/http/process_metrics.h"
+#include "common/http/exposition.h"
 #include "common/http/server.h"
 #include "common/rpc/server.h"
 #include "coordinator/daemon/base/disk.h"
-#include "coordinator/daemon/metrics.h"
 #include "coordinator/daemon/server.h"
 #include "coordinator/daemon/contents/storage.h"
 

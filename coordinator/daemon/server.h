@@ -4,6 +4,7 @@
 #define CADRE_COORDINATOR_DAEMON_SERVER_H
 
 #include "common/base/error.h"
+#include "common/rpc/tls.h"
 
 struct daemon;
 
@@ -15,5 +16,16 @@ cadre_status server_open(struct daemon *daemon,
 
 /* The paths of the methods, i from 0 until NULL. */
 const char *server_method(size_t i);
+
+/* ---- The pages of --http: /metrics and /healthz ---- */
+
+/* Opens the table of counted calls, and the pages if --http is given. */
+cadre_status metrics_open(struct daemon *daemon, struct cadre_error *error);
+/* Closes both; also after a failed metrics_open(). */
+void metrics_close(struct daemon *daemon);
+/* Logs an event of the TLS files; new files are used by the pages, too. `user`: the daemon. */
+void metrics_on_tls_event(enum rpc_tls_event event, const char *text, void *user);
+/* Counts a call: see server_open(). `user`: the daemon. */
+void metrics_call_end(void *user, const char *path, cadre_status status);
 
 #endif

@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/base/methods.h"
-#include "coordinator/daemon/watch.h"
+#include "coordinator/daemon/jobs.h"
 
 #define WATCH_EVERY_MS 100
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The `cadre` command: the table of verbs, and what stands before a verb. */
+ * The `cadre` command: the table of verbs, and the options before the verb. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/standard_streams.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/argv_scrub.h"
 #include "deploy/cadre/run.h"
 
 /* In the order of the overview; ended by a NULL name. */
@@ -22,9 +21,9 @@ static const struct verb verbs[] = {
     {"get", "fetch the files that a job left", EXIT_CODES_QUERY, verb_get},
     {"verify", "prove what a job's steps consumed; compare two", EXIT_CODES_VERIFY, verb_verify},
     {"workers", "list the workers, and the GPUs of one", EXIT_CODES_QUERY, verb_workers},
-    {"drain", "empty a worker; its tasks go elsewhere", EXIT_CODES_QUERY, verb_drain},
+    {"drain", "empty a worker; its tasks move to others", EXIT_CODES_QUERY, verb_drain},
     {"undrain", "a worker that was drained takes tasks again", EXIT_CODES_QUERY, verb_undrain},
-    {"pki", "make the certificates of a cluster, and look at them", EXIT_CODES_LOCAL, verb_pki},
+    {"pki", "make and show the certificates of a cluster", EXIT_CODES_LOCAL, verb_pki},
     {"top", "watch the cluster: jobs, workers, speeds", EXIT_CODES_QUERY, verb_top},
     {"version", "print the versions of this command and the coordinator", EXIT_CODES_QUERY,
         verb_version},
@@ -61,11 +60,11 @@ static void print_overview(FILE *out)
         "The coordinator's address: --coordinator, else CADRE_COORDINATOR, else\n"
         "%s. On another host it needs TLS:\n"
         "--tls-dir, else CADRE_TLS_DIR, names the folder of your certificate.\n"
-        "`cadre VERB --help` tells more about each.\n\n",
+        "`cadre VERB --help` shows more about each.\n\n",
         "help", CADRE_CLIENT_ADDRESS_DEFAULT);
     exit_codes_print(EXIT_CODES_QUERY, out);
-    fputs("`run` and `submit` exit as the job did, `verify` by what it found: see their --help.\n",
-        out);
+    fputs(
+        "`run` and `submit` exit as the job did, `verify` by its result: see their --help.\n", out);
 }
 
 static const struct verb *find_verb(const char *name)
@@ -126,12 +125,12 @@ int main(int argc, char **argv)
     struct cadre_error error = {0};
     int code = CLI_DONE;
     standard_streams_reserve();
-    argv = argv_scrub(argc, argv); /* before anything else: all can read our command line */
+    argv = argv_scrub(argc, argv); /* before anything else: other users can read the command line */
     if (argv == NULL) {
         fputs("cadre: no memory for the command line\n", stderr);
         return CLI_FAILED;
     }
-    signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error of write(2) */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(2) */
     if (options_parse(&main_table, argc, argv, &values, &invocation.result, &error) != CADRE_OK) {
         code = invocation_usage(&invocation, "%s", error.text);
     } else if (invocation.result.request == OPTIONS_HELP) {
@@ -143,8 +142,7 @@ int main(int argc, char **argv)
         code = CLI_USAGE;
     } else {
         const enum option_source *sources = invocation.result.sources;
-        struct cli cli = {
-            .coordinator = sources[0] == OPTION_ARGV ? values.coordinator : NULL,
+        struct cli cli = {.coordinator = sources[0] == OPTION_ARGV ? values.coordinator : NULL,
             .tls = {.dir = sources[1] == OPTION_ARGV ? values.tls.dir : NULL,
                 .cert = sources[2] == OPTION_ARGV ? values.tls.cert : NULL,
                 .key = sources[3] == OPTION_ARGV ? values.tls.key : NULL,

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * `cadre run`: its option table, from which it fills the options of deploy/local and follows the
+ * job with the monitor. */
 #include "deploy/cadre/run.h"
 
 #include <stdio.h>
@@ -6,10 +8,8 @@
 
 #include "common/client/result.h"
 #include "coordinator/cli/cli.h"
-#include "coordinator/cli/ps_options.h"
-#include "coordinator/cli/environment_options.h"
+#include "coordinator/cli/job_options.h"
 #include "coordinator/cli/render/monitor.h"
-#include "coordinator/cli/range.h"
 #include "deploy/local/local.h"
 
 #define ROW(kind, flag, member, value_name, default_text)                                          \
@@ -57,8 +57,9 @@ static const struct option_row rows[] = {
     {ROW(DURATION, "grace", grace_us, "TIME", "5s"),
         .help = "How long tasks that are stopped have between SIGTERM and SIGKILL."},
     {ROW(U64, "max-restarts", max_restarts, "N", "0"), .max = LIMIT_RESTARTS,
-        .help = "How often the job goes on after tasks failed; a task that did is started again. "
-                "0: the first failure ends it."},
+        .help =
+            "How often the job goes on after tasks failed; a task that failed is started again. "
+            "0: the first failure ends it."},
     VERIFY_OPTION_ROWS(struct run_options),
     {ROW(U64, "checkpoint-every", checkpoint_every, "STEPS", NULL), .max = LIMIT_POSITION,
         .group = "Checkpoints",
@@ -67,7 +68,7 @@ static const struct option_row rows[] = {
     {ROW(U64, "keep-checkpoints", checkpoints_kept, "N", "3"), .min = 1,
         .max = LIMIT_CHECKPOINTS_KEPT, .help = "Keep the newest so many."},
     {ROW(TEXT, "checkpoint-folder", checkpoint_folder, "FOLDER", NULL),
-        .help = "Where they go. Default: where the tasks leave their files."},
+        .help = "Their folder. Default: the tasks' output folders."},
     {ROW(TEXT, "restore", restore_path, "PATH", NULL),
         .help =
             "Go on from a checkpoint: the path of its checkpoint-STEP.json, or of a folder. Of "
@@ -81,7 +82,7 @@ static const struct option_row rows[] = {
 static const struct option_table run_table = {.program = "cadre run",
     .usage = "PROGRAM [--] [ARGUMENT...]",
     .summary = "Runs a program on this machine as a job of one or more tasks, in the working "
-               "folder, with a coordinator that lives in this command: no daemon, no network but "
+               "folder, with a coordinator inside this command: no daemon, no network but "
                "loopback. Exits as the job did: 42 when it was preempted (SIGTERM to a task; see "
                "cadre/preemption.h), with its state saved.",
     .notes = "  cadre run -n 2 --replicas 2 ./digits -- --epochs 20\n"
@@ -144,7 +145,7 @@ static int cadre_run_run(const struct invocation *invocation, const struct local
     return code;
 }
 
-/* How many, and of what types. CLI_DONE: it is known. */
+/* The numbers of tasks and their types. CLI_DONE: the options are valid. */
 static int count_tasks(const struct invocation *invocation, uint32_t *ret_least, uint32_t *ret_most,
     struct ps_job *ps_job)
 {
@@ -153,10 +154,9 @@ static int count_tasks(const struct invocation *invocation, uint32_t *ret_least,
     int code = CLI_DONE;
     if (values->tasks != NULL && (values->workers != NULL || values->ps_job.servers > 0)) {
         return invocation_usage(invocation,
-            values->workers != NULL
-                ? "-n and --workers are the same: give one of them"
-                : "-n counts tasks that are alike: with --ps say --workers, which does not count "
-                  "the chief and the servers");
+            values->workers != NULL ? "-n and --workers are the same: give one of them"
+                                    : "-n counts tasks that are alike: with --ps give --workers, "
+                                      "which does not count the chief and the servers");
     }
     if (!range_parse(count != NULL ? count : "1", LIMIT_SLOTS_PER_WORKER, ret_least, ret_most)) {
         return invocation_usage(invocation,
@@ -173,7 +173,7 @@ static int count_tasks(const struct invocation *invocation, uint32_t *ret_least,
     return CLI_DONE;
 }
 
-/* Checks what the table could not, and runs. */
+/* Checks what the option table cannot, and runs. */
 static int run_program(const struct invocation *invocation)
 {
     const struct run_options *values = invocation->values;

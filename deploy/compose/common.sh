@@ -7,14 +7,14 @@ build=${CADRE_COMPOSE_BUILD:-$root/build-compose}
 # shellcheck source=../report.sh
 . "$root/deploy/report.sh"
 
-# Says what is missing, and how it comes.
+# Names what is missing, and how to install it.
 check_docker() {
     command -v docker >/dev/null ||
         fail "docker is not installed: apt-get install docker.io docker-compose mmdebstrap"
     local said
     said=$(docker version --format '{{.Server.Version}}' 2>&1) && return
     case "$said" in
-    *"ermission denied"*) fail "you may not talk to docker: be root, or of the group docker ($said)" ;;
+    *"ermission denied"*) fail "docker refuses this user: be root, or of the group docker ($said)" ;;
     esac
     local start="dockerd >/var/log/dockerd.log 2>&1 &    (in a shell of root)"
     [ ! -d /run/systemd/system ] || start="systemctl start docker"
@@ -23,7 +23,7 @@ check_docker() {
 It said: $said"
 }
 
-# compose: the words before every command to the cluster.
+# compose: the arguments before every command to the cluster.
 find_compose() {
     if docker compose version >/dev/null 2>&1; then
         compose=(docker compose --compatibility) # names of containers as those of docker-compose

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the agent says: tasks work in the caller's folder, what they leave stays where it is. */
+ * The callbacks of the embedded agent: tasks run in the caller's folder, and their files stay where
+ * they are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void on_agent_send(void *user, const struct agent_up *up)
     engine_agent_up(local->engine, clock_monotonic_us(), LOCAL_LINK, up);
 }
 
-/* Where a task leaves its things; the caller's to free. NULL: no memory. */
+/* The folder for the files of a task; the caller frees it. NULL: no memory. */
 static char *output_of(const struct local *local, uint32_t slot)
 {
     char *output = NULL;
@@ -44,8 +45,8 @@ static void socket_of(const struct local *local, struct task_ref task, char ret_
         task.incarnation);
 }
 
-/* One of this job, by the first task: it is known which is before it. Anything but damage the task
- * itself tells when it reads it. */
+/* Checks a checkpoint of this job, for the first task only. Errors other than damage are reported
+ * by the task when it reads it. */
 static cadre_status look_at(struct local *local, const struct agent_start *start, const char *path,
     struct cadre_error *error)
 {
@@ -100,7 +101,7 @@ static void on_agent_prepare(void *user, const struct agent_start *start)
     }
 }
 
-/* It lies on this machine already; where, is remembered for tasks that go on from it. */
+/* The checkpoint is on this machine already; its path is recorded for tasks that go on from it. */
 static void on_agent_publish(void *user, struct task_ref task, const struct task_part *part)
 {
     struct local *local = user;

@@ -54,7 +54,7 @@ cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
     if (known == NULL || asprintf(&known->path, "%s/%s", folder, name) < 0) {
         free(known);
         return cadre_error_set(
-            error, CADRE_RESOURCE_EXHAUSTED, "no memory to remember the checkpoint %s", name);
+            error, CADRE_RESOURCE_EXHAUSTED, "no memory to record the checkpoint %s", name);
     }
     memcpy(known->sha256, sha256, sizeof known->sha256);
     known->next = checkpoints->known;
@@ -77,7 +77,7 @@ cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
         length = asprintf(ret_path, "%s/%s", checkpoints->folder, checkpoint->path);
     } else {
         return cadre_error_set(error, CADRE_NOT_FOUND,
-            "the checkpoint of step %" PRIu64 " is not known here", checkpoint->position);
+            "the checkpoint of step %" PRIu64 " is not on this machine", checkpoint->position);
     }
     if (length < 0) {
         *ret_path = NULL;
@@ -86,7 +86,7 @@ cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
     return CADRE_OK;
 }
 
-/* What has to be there is looked for before anything starts. */
+/* Checks the file of tensors before any task starts. */
 static cadre_status check_file(
     const char *manifest_path, const struct checkpoint_content *content, struct cadre_error *error)
 {
@@ -99,8 +99,8 @@ static cadre_status check_file(
     }
     if (stat(path, &status) != 0) {
         return cadre_error_errno(error, errno,
-            "the file %s, which the manifest %s is about, cannot be found beside it",
-            content->file_name, manifest_path);
+            "the file %s of the manifest %s is not beside it: copy it there", content->file_name,
+            manifest_path);
     }
     if ((uint64_t)status.st_size != content->file_bytes) {
         return cadre_error_set(error, CADRE_DATA_LOSS,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checkpoints of `cadre run`: they lie on this machine, where their task left them; what a task
- * goes on from is found by the hash of its manifest. */
+ * The checkpoints of `cadre run`, which stay where their task left them; one to go on from is found
+ * by the hash of its manifest. */
 #ifndef CADRE_WORKER_LOCAL_CHECKPOINTS_H
 #define CADRE_WORKER_LOCAL_CHECKPOINTS_H
 
@@ -10,26 +10,26 @@
 struct known_checkpoint;
 
 struct local_checkpoints {
-    char *folder; /* of all tasks, absolute; NULL: each leaves them in its output folder */
+    char *folder; /* of all tasks, absolute; NULL: each task's output folder */
     struct known_checkpoint *known;
 };
 
-/* `folder` may be NULL; it is made if it is not there. */
+/* Begins an empty table; `folder` may be NULL and is made if it does not exist. */
 cadre_status local_checkpoints_open(
     struct local_checkpoints *checkpoints, const char *folder, struct cadre_error *error);
+/* Frees the table; the files stay. */
 void local_checkpoints_close(struct local_checkpoints *checkpoints);
 
-/* The manifest with this hash lies at <folder>/<name>. */
+/* Records the manifest with this hash at <folder>/<name>. */
 cadre_status local_checkpoints_add(struct local_checkpoints *checkpoints,
     const uint8_t sha256[LIMIT_SHA256_BYTES], const char *folder, const char *name,
     struct cadre_error *error);
 
-/* Where the manifest lies; the caller's to free. NOT_FOUND. */
+/* The path of the manifest; the caller frees it. NOT_FOUND. */
 cadre_status local_checkpoints_find(const struct local_checkpoints *checkpoints,
     const struct checkpoint_ref *checkpoint, char **ret_path, struct cadre_error *error);
 
-/* The checkpoint whose manifest a user named; from here on it is known. NOT_FOUND,
- * INVALID_ARGUMENT. */
+/* Reads and records the checkpoint whose manifest the user named. NOT_FOUND, INVALID_ARGUMENT. */
 cadre_status local_checkpoints_read(struct local_checkpoints *checkpoints, const char *path,
     struct core_checkpoint *ret_checkpoint, struct cadre_error *error);
 

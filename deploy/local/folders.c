@@ -9,7 +9,7 @@
 
 #include "common/base/files.h"
 
-/* False: not there, and errno says why. */
+/* False: it could not be made (errno). */
 static bool make_runtime(struct local_folders *folders, const char *base)
 {
     size_t room = sizeof folders->runtime;
@@ -41,12 +41,12 @@ cadre_status local_folders_open(
 {
     folders->working = getcwd(NULL, 0);
     if (folders->working == NULL) {
-        return cadre_error_errno(error, errno, "cannot tell the working folder");
+        return cadre_error_errno(error, errno, "cannot find the path of the working folder");
     }
     if (output != NULL) {
         CADRE_TRY(make_output(folders, output, error));
     }
-    /* A runtime folder that somebody else's session left in the environment is no matter. */
+    /* XDG_RUNTIME_DIR of another user's session does not stop it: /tmp is tried next. */
     if (!make_runtime(folders, getenv("XDG_RUNTIME_DIR")) && !make_runtime(folders, "/tmp")) {
         return cadre_error_errno(error, errno, "cannot make a folder for sockets in /tmp");
     }

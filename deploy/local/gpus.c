@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The GPUs that the tasks of this cluster share out. They are looked for with the environment that
- * the tasks will have. */
+ * The GPUs that are shared out among the tasks of this cluster, probed with the environment of the
+ * tasks. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -12,7 +12,8 @@
 
 #define GPU_TIMEOUT_US (30 * CADRE_US_PER_S)
 
-/* The job's own first: of a name that comes twice the first counts. The list is one block. */
+/* The job's variables first, because of a name that occurs twice the first counts. The list is one
+ * block. */
 static const char **make_environment(const struct local_options *options)
 {
     size_t own = 0;
@@ -39,7 +40,7 @@ cadre_status local_gpus_open(struct local *local, struct cadre_error *error)
     }
     CADRE_FREE_AT_EXIT const char **environment = make_environment(options);
     if (environment == NULL) {
-        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to look for GPUs");
+        return cadre_error_set(error, CADRE_RESOURCE_EXHAUSTED, "no memory to probe the GPUs");
     }
     const struct host_gpus_search search = {.wanted = wanted,
         .environment = (char *const *)(uintptr_t)environment,

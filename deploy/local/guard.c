@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deploy/local/guard.h"
+#include "deploy/local/folders.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 
 /* ---- the guard ---- */
 
-/* It holds nothing open that somebody might wait for the end of, and what ends a session or a
- * group of processes does not end it. */
+/* Closes all descriptors, so that no reader waits for the guard's end, and leaves the session and
+ * the process group, so that signals to these do not end it. */
 static bool detach_from_session(int *fd)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -34,7 +34,7 @@ static bool detach_from_session(int *fd)
     return close_range(STDIN_FILENO + 1, ~0U, 0) == 0;
 }
 
-/* Until our creator says that all is well, or is gone. */
+/* Waits for the creator's byte (true) or its death (false). */
 static bool wait_for_creator(int fd)
 {
     char byte = 0;
@@ -56,7 +56,7 @@ _Noreturn static void be_guard(int fd, const char *folder)
 
 /* ---- its creator ---- */
 
-/* Through a process between, so that it is nobody's child. */
+/* Forks twice, so that the guard is no child of this process. */
 static int guard_start(const char *folder, const int fds[2])
 {
     pid_t between = fork();
@@ -97,7 +97,7 @@ void guard_close(int fd)
 {
     const char byte = ALL_IS_WELL;
     if (fd >= 0) {
-        (void)send(fd, &byte, 1, MSG_NOSIGNAL); /* somebody may have killed it */
+        (void)send(fd, &byte, 1, MSG_NOSIGNAL); /* the guard may have been killed */
         close(fd);
     }
 }

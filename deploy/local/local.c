@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The embedded cluster from its opening to its end: one loop, on which the engine and the agent
- * take their turns. */
+ * The embedded cluster of `cadre run` from its opening to its end: one loop with the engine and the
+ * agent. deploy/cadre/run.c calls it. */
 #include "deploy/local/local.h"
 
 #include <signal.h>
@@ -16,14 +16,13 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/choose.h"
 #include "common/pure/assert.h"
-#include "deploy/local/guard.h"
+#include "deploy/local/folders.h"
 #include "deploy/local/local_state.h"
-#include "deploy/local/program_path.h"
 #include "worker/host/probe/slot_gpus.h"
 
-/* After a loss, the others have so long to end the step in hand and say where they stand. */
+/* After a loss, the others have so long to end the current step and report their position. */
 #define REPORT_US (60 * CADRE_US_PER_S)
-/* A replacement starts at once: this is for one that does not come as far as the first step. */
+/* A replacement starts at once: this limits the time until its first step. */
 #define WAIT_US     (600 * CADRE_US_PER_S)
 #define STALL_US    (600 * CADRE_US_PER_S)
 #define SLOW_US     (10 * CADRE_US_PER_S)
@@ -58,7 +57,7 @@ static void arm_tick(struct local *local)
     }
 }
 
-/* Commits and delivers until nothing is left to say. */
+/* Commits and delivers until no message is left. */
 static void local_settle(struct local *local)
 {
     struct cadre_error error = {0};
@@ -144,7 +143,7 @@ static cadre_status open_agent(struct local *local, struct cadre_error *error)
     return agent_open(&setup, &local->loop, &local_agent_callbacks, local, &local->agent, error);
 }
 
-/* One that the caller ignores stays ignored, as under nohup. */
+/* A signal that the caller ignores stays ignored, as under nohup. */
 static bool is_ignored(int number)
 {
     struct sigaction now;
@@ -168,7 +167,7 @@ static void start_handles(struct local *local)
     }
 }
 
-/* What is taken is decided here, for all tasks. */
+/* Chooses the checkpoint to go on from, once for all tasks. */
 static cadre_status find_checkpoint(
     struct local *local, struct core_checkpoint *ret_checkpoint, struct cadre_error *error)
 {

@@ -9,7 +9,7 @@
 #include "common/model/job.h"
 
 struct local_options {
-    const char *program; /* as the shell would find it: with a slash a path, else by PATH */
+    const char *program;          /* with a slash a path, else found by PATH */
     const char *const *arguments; /* without argv[0] */
     size_t argument_count;
     const char *const *environment; /* "NAME=value", added to the caller's own */
@@ -20,17 +20,18 @@ struct local_options {
      * ps_job_task_count. */
     struct ps_job ps_job;
     uint32_t replicas;  /* per task; 0: the program's default */
-    const char *output; /* folder for what tasks leave, made if absent; each gets
+    const char *output; /* folder for the files of tasks, made if absent; each gets
                            <output>/<slot>. NULL: the working folder */
     uint64_t grace_us;  /* SIGTERM to SIGKILL when interrupted */
     uint32_t tasks_min; /* the fewest that the job trains with; 0: `tasks` */
-    /* How often it goes on after tasks failed by themselves; a task that did is started again. */
+    /* How often it goes on after tasks failed by themselves; a task that failed is started
+     * again. */
     uint32_t max_restarts;
-    uint64_t checkpoint_every; /* steps between checkpoints; 0: only at the end and when asked */
-    uint32_t checkpoints_kept; /* 0: the default */
-    const char *checkpoint_folder; /* made if absent; NULL: where tasks leave their things */
-    /* GPUs that tasks share out, of those that are visible here: "all", "none" or a number; NULL:
-     * all. */
+    uint64_t checkpoint_every;     /* steps between checkpoints; 0: at the end and when the program
+                                      requests one */
+    uint32_t checkpoints_kept;     /* 0: the default */
+    const char *checkpoint_folder; /* made if absent; NULL: the tasks' output folders */
+    /* GPUs for the tasks, of those that are visible here: "all", "none" or a number; NULL: all. */
     const char *gpus;
     /* Manifest of the checkpoint to go on from, or a folder of which the newest whole one is taken;
      * NULL: from the beginning. */
@@ -38,23 +39,22 @@ struct local_options {
 };
 
 struct local_watch {
-    /* What a task wrote, as it came; stream 1 or 2. */
+    /* The bytes that a task wrote to stream 1 or 2. */
     void (*output)(void *user, uint32_t slot, int stream, const uint8_t *bytes, size_t size);
-    /* The job changed: progress, state. `info` lives for the call. */
+    /* The job changed: progress, state. `info` is valid during the call. */
     void (*changed)(void *user, const struct job_info *info);
-    /* A sentence for people, before anything runs; NULL: nobody hears it. */
+    /* Receives a warning for the user, before any task starts; may be NULL. */
     void (*warn)(void *user, const char *sentence);
 };
 
 /* Runs the job to its end and fills *ret_exit_code with what the caller should exit with
- * (job_info.exit_code) and ret_message with the one sentence about its end (may be "").
- * SIGINT, SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one
- * ends it at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other
- * children meanwhile (worker/host/agent). When this process is killed, so are its tasks. Errors
- * before anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest), DATA_LOSS (the
- * checkpoint, or all in the folder, are damaged),
- * FAILED_PRECONDITION (fewer GPUs than asked for), NOT_FOUND (no such program, no such
- * file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
+ * (job_info.exit_code) and ret_message with the one sentence about its end (may be ""). SIGINT,
+ * SIGTERM and SIGHUP cancel the job in order, unless the caller ignores them; a second one ends it
+ * at once, with CANCELLED. SIGPIPE is ignored from here on, and the process has no other children
+ * meanwhile (worker/host/agent). When this process is killed, so are its tasks. Errors before
+ * anything was started: INVALID_ARGUMENT (tasks, gpus, no manifest), DATA_LOSS (the checkpoint, or
+ * all in the folder, are damaged), FAILED_PRECONDITION (fewer GPUs than requested), NOT_FOUND (no
+ * such program, no such file), PERMISSION_DENIED, RESOURCE_EXHAUSTED. */
 cadre_status local_run(const struct local_options *options, const struct local_watch *watch,
     void *user, int *ret_exit_code, char ret_message[LIMIT_TEXT_BYTES], struct cadre_error *error);
 

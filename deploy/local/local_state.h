@@ -39,7 +39,7 @@ struct local {
     int guard_fd; /* -1: none */
     struct local_checkpoints checkpoints;
     uint8_t
-        named[LIMIT_SHA256_BYTES]; /* the manifest that the user named, which nothing replaces */
+        named[LIMIT_SHA256_BYTES]; /* the manifest that the user named, which is never replaced */
     struct task_ref damaged_task;  /* was to go on from a checkpoint that is damaged, of: */
     uint64_t damaged_step;
     struct slot_gpus *gpus;
@@ -52,19 +52,20 @@ struct local {
     struct cadre_error error;
 };
 
-/* local.c: the run is over, and this is why; the first one counts. */
+/* local.c: ends the run with this error; the first one counts. */
 void local_break(struct local *local, const struct cadre_error *error);
 
-/* sink.c: what the engine says. */
+/* sink.c: receives from the engine. */
 extern const struct engine_sink local_sink;
 /* Hands the oldest message of the queue to the agent; false: there is none. */
 bool local_deliver(struct local *local);
+/* Frees all messages of the queue. */
 void local_drop_messages(struct local *local);
 
-/* agent_callbacks.c: what the agent says. */
+/* agent_callbacks.c: receives from the agent. */
 extern const struct agent_callbacks local_agent_callbacks;
 
-/* gpus.c: local->gpus, for its tasks. */
+/* gpus.c: fills local->gpus. */
 cadre_status local_gpus_open(struct local *local, struct cadre_error *error);
 
 #endif

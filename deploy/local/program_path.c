@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "deploy/local/program_path.h"
+#include "deploy/local/folders.h"
 
 #include <errno.h>
 #include <stdio.h>

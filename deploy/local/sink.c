@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the engine says: messages to the agent wait in a queue as packed bytes, exactly what a
- * stream would carry, so that neither ever calls into the other from inside itself. */
+ * The engine's sink: messages to the agent wait in a queue as packed bytes, as on a stream, so that
+ * engine and agent never call into each other recursively. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void sink_answer(void *user, struct call_id call, cadre_status code, stru
     (void)queued_before;
     struct local *local = user;
     if (call.n != 1) {
-        return; /* the cancel of an interrupt: the job's end tells */
+        return; /* the cancel of an interrupt: the job's end reports it */
     }
     if (code != CADRE_OK) {
         struct cadre_error error;
@@ -54,8 +54,8 @@ static void sink_answer(void *user, struct call_id call, cadre_status code, stru
     local->job = job;
 }
 
-/* Adds the path that --restore takes to what is said of a preempted job, if there is room: below
- * the working folder as it is from there. */
+/* Adds the path for --restore to the message about a preempted job, if there is room: relative to
+ * the working folder if it is inside. */
 static void log_resume_point(struct local *local)
 {
     CADRE_FREE_AT_EXIT char *found = NULL;

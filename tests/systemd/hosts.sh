@@ -17,8 +17,8 @@ must main 'cd /srv && cp tls-main/*.pem /etc/cadre/tls/coordinator/ && chmod 600
     printf "%s\n" "listen = unix:/run/cadre/coordinator.sock" "listen = 0.0.0.0:7070" \
         "tls-dir = /etc/cadre/tls/coordinator" >>/etc/cadre/coordinator.conf
     systemctl restart cadre-coordinator || journalctl -u cadre-coordinator -n 20'
-grep -q 'may not be read by the user' "$work/said" || fail "a key of root is not told: $(tail -n 3 "$work/said")"
-good "a key that the coordinator may not read: it says so"
+grep -q 'may not be read by the user' "$work/said" || fail "a key of root is not reported: $(tail -n 3 "$work/said")"
+good "a key that the coordinator may not read is reported"
 must main 'cd /srv && install -o cadre -g cadre -m 600 tls-main/*.pem /etc/cadre/tls/coordinator/
     systemctl restart cadre-coordinator'
 for host in main host-a; do
@@ -30,7 +30,7 @@ done
 as_anna='export CADRE_COORDINATOR=10.0.0.1:7070 CADRE_TLS_DIR=/srv/tls-anna; cd /srv'
 check 30 "both workers have joined, each by the name in its certificate" desk \
     "$as_anna; for name in main host-a; do cadre workers | grep -E \"^\$name +ready\" || exit 1; done"
-check 10 "all three daemons are healthy, asked in plain words on loopback" main \
+check 10 "all three daemons are healthy, by plain HTTP on loopback" main \
     'for port in 9464 9465; do exec 3<>/dev/tcp/127.0.0.1/$port && printf "GET /healthz HTTP/1.0\r\n\r\n" >&3 &&
         grep -q " 200 " <&3 || exit 1; done'
 check 5 "the coordinator's socket serves its own host" main 'cadre workers | grep -q host-a'

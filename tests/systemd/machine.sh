@@ -78,7 +78,7 @@ is_up() {
     docker exec "$machine" systemctl is-system-running 2>/dev/null | grep -qE '^(running|degraded)'
 }
 
-# Told to halt (SIGRTMIN+3) systemd stops services in order. The two capabilities are what it needs for the
+# On SIGRTMIN+3 (halt) systemd stops services in order. The two capabilities are what it needs for the
 # sandboxes of units, and has on a machine of its own.
 machine_boot() {
     docker run -d --stop-signal SIGRTMIN+3 --name "$machine" --hostname "$machine" --network none \
@@ -89,7 +89,7 @@ machine_boot() {
     within 60 is_up || skip "systemd does not come up in a container here"
 }
 
-# As a machine does: systemd ends what runs, and starts anew with its disk.
+# A reboot: systemd stops the services, and the machine starts again with its disk.
 machine_reboot() {
     docker stop -t 120 "$machine" >/dev/null
     docker start "$machine" >/dev/null
@@ -108,7 +108,7 @@ remember_files() {
     in_machine "$machine_files >/srv/before"
 }
 
-# Words of a command in the machine: the packages that are there.
+# The packages in the machine, as arguments of a command.
 installed='$(dpkg-query -W -f "\${db:Status-Status} \${Package}\n" "cadre-*" "libcadre*" | sed -n "s/^[ic].* //p")'
 
 purge_all() {

@@ -39,7 +39,7 @@ cc -O1 -o /srv/hungry /shared/hungry.c || fail "cc"
 cadre submit --workers 1 --memory 64MiB --pids 30 ./hungry -- memory >/srv/last 2>&1 && fail "512 MiB of 64"
 cat /srv/last
 grep -qi 'memory' /srv/last || fail "a task that takes 512 MiB of 64"
-good "a task that takes 512 MiB of 64 is ended, and told why"
+good "a task that takes 512 MiB of 64 is killed, with the reason"
 cadre submit --workers 1 --memory 64MiB --pids 30 ./hungry -- processes >/srv/last 2>&1 && fail "200 processes of 30"
 cat /srv/last
 grep -q 'one too many' /srv/last || fail "200 processes of 30"

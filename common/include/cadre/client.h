@@ -33,7 +33,7 @@
 extern "C" {
 #endif
 
-/* Where a coordinator is looked for when neither the options nor CADRE_COORDINATOR say. */
+/* The coordinator's address when neither the options nor CADRE_COORDINATOR have one. */
 #define CADRE_CLIENT_ADDRESS_DEFAULT "unix:/run/cadre/coordinator.sock"
 
 typedef struct cadre_client cadre_client;
@@ -66,7 +66,7 @@ typedef struct cadre_client_options {
     const char *tls_ca;
 } cadre_client_options;
 
-/* Connects and asks the coordinator for its version; blocks. On error *ret_client is NULL.
+/* Connects and fetches the coordinator's version; blocks. On error *ret_client is NULL.
  * INVALID_ARGUMENT: the address, or a TLS file. UNAVAILABLE: no coordinator answers there.
  * UNAUTHENTICATED: the certificate of one end is not accepted by the other; PERMISSION_DENIED: its
  * role may not do this. FAILED_PRECONDITION: the own certificate has expired. */
@@ -106,7 +106,7 @@ typedef enum cadre_job_state {
     CADRE_JOB_SUCCEEDED,
     CADRE_JOB_FAILED,
     CADRE_JOB_CANCELLED,
-    CADRE_JOB_PREEMPTED /* its message says what was saved and how it goes on */
+    CADRE_JOB_PREEMPTED /* its message names what was saved and how it goes on */
 } cadre_job_state;
 
 typedef enum cadre_task_state {
@@ -275,7 +275,7 @@ typedef struct cadre_submit_options {
     /* A step that does not end for so long while others wait for one task: that task is replaced.
      * 0: the coordinator's. */
     uint64_t stall_us;
-    uint64_t checkpoint_every; /* steps; 0: at its end, and when the program asks */
+    uint64_t checkpoint_every; /* steps; 0: at its end, and when the program requests one */
     uint32_t checkpoints_kept; /* the newest so many; 0: 3 */
     /* Where checkpoints go: an absolute path that every worker sees under this name. NULL: to the
      * coordinator. */
@@ -315,8 +315,8 @@ typedef struct cadre_submitted {
 /* Submits a job. Program and files are read and hashed before this returns, in both forms, and what
  * the coordinator lacks is uploaded by content hash. Nothing is sent when the options are wrong.
  * NOT_FOUND, PERMISSION_DENIED, INVALID_ARGUMENT: a file, named with what is wrong with it.
- * ABORTED: a file changed while it was being uploaded. UNAVAILABLE with a message that says so when
- * it is not known whether the job was accepted. */
+ * ABORTED: a file changed while it was being uploaded. UNAVAILABLE with a message about it when it
+ * is not known whether the job was accepted. */
 CADRE_API cadre_status cadre_client_submit(cadre_client *client,
     const cadre_submit_options *options, cadre_submitted *ret_submitted, const cadre_then *then);
 
@@ -421,7 +421,7 @@ typedef struct cadre_verify_progress {
 } cadre_verify_progress;
 
 typedef struct cadre_verify_options {
-    bool unjudged; /* only what the records say: of each epoch `verdict` is 0, and `text` "" */
+    bool unjudged; /* only the records: of each epoch `verdict` is 0, and `text` "" */
     void (*on_progress)(const cadre_verify_progress *progress, void *user);
     void *user;
 } cadre_verify_options;
@@ -524,7 +524,7 @@ typedef struct cadre_worker {
      * their driver. */
     const cadre_gpu *gpus;
     size_t gpu_count;
-    /* That `gpus` leaves out in the list of a cluster of thousands, not when it is asked for by
+    /* That `gpus` leaves out in the list of a cluster of thousands, not when it is requested by
      * name. */
     uint32_t gpus_omitted;
     /* That tasks get, listed or omitted: slot k of S slots has those from k * usable / S to below

@@ -3,8 +3,8 @@
 #ifndef CADRE_CLI_RENDER_CLI_EXIT_H
 #define CADRE_CLI_RENDER_CLI_EXIT_H
 
-/* `submit` and `run` exit with the job's own code instead, once there is a job; `verify` says with
- * 3 also that nothing could be proved, and has a 4: exit_codes.c has the sentences. */
+/* `submit` and `run` exit with the job's own code instead, once there is a job; with `verify` 3 is
+ * also that nothing could be proved, and there is a 4: see exit_codes.c. */
 enum cli_exit {
     CLI_DONE = 0,
     CLI_FAILED = 1,

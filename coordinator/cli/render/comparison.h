@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Compares two jobs of one program by the ledger's records: whether they consumed the same samples
- * and had the same states, and the first difference. The ledger has the consumption of an epoch as
- * a sum over its committed steps, so two epochs are compared when as many of their steps are
- * committed. An epoch that one job did only in part cannot be compared with a whole one: the
- * comparison ends there. States are compared by their digests, at the positions that both
- * verified. */
+ * Compares two jobs of one program by the ledger's records: whether they consumed the same
+ * samples and had the same states, and the first difference. The ledger has the consumption of
+ * an epoch as a sum over its committed steps, so two epochs are compared when as many of their
+ * steps are committed. An epoch that one job did only in part cannot be compared with a whole
+ * one: the comparison ends there. States are compared by their digests, at the positions that
+ * both verified. */
 #ifndef CADRE_CLI_RENDER_COMPARISON_H
 #define CADRE_CLI_RENDER_COMPARISON_H
 
@@ -61,5 +61,24 @@ const char *difference_name(enum difference difference);
 /* Compares `a` with `b`, which outlive the comparison. */
 void comparison_make(
     const cadre_verification *a, const cadre_verification *b, struct comparison *ret_comparison);
+
+/* ---- The conclusion of a verification in one word: for text, JSON and the exit status ---- */
+
+enum conclusion {
+    CONCLUSION_AUDITED,        /* of each committed step of the job */
+    CONCLUSION_PARTLY_AUDITED, /* nothing differs, but some steps cannot be proved */
+    CONCLUSION_NOTHING,        /* no step can be proved */
+    CONCLUSION_DIFFERS /* an epoch from what its dataset defines, or the generations do not tile */
+};
+
+/* "proved", "partly proved", "nothing proved", "differs". */
+const char *conclusion_name(enum conclusion conclusion);
+
+/* From the verdicts of the epochs and whether the generations tile. */
+enum conclusion conclusion_of(const cadre_verification *verification);
+
+/* Committed steps that cannot be proved. Those before the checkpoint from which a job went on are
+ * another job's and do not count. */
+uint64_t steps_unknown(const cadre_verification *verification);
 
 #endif

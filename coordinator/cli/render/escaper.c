@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 
 #include <string.h>
 

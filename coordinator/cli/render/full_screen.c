@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/cli/render/full_screen.h"
+#include "coordinator/cli/render/screen.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The results of libcadre-client as JSON for --json of the verbs. */
 #include "coordinator/cli/render/json.h"
-#include "coordinator/cli/render/conclusion.h"
+#include "coordinator/cli/render/comparison.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -9,19 +9,29 @@
 #include "cadre/client.h"
 #include "coordinator/cli/render/comparison.h"
 
-/* Each returned object is the caller's to json_decref(); NULL: out of memory. */ json_t *
-json_of_job(const cadre_job *job);
+/* A job, with "tasks" when it has some. Each object here is the caller's to json_decref(); NULL:
+ * out of memory. */
+json_t *json_of_job(const cadre_job *job);
+/* Of each dataset which task reads what. */
 json_t *json_of_shards(const cadre_job *job);
+/* The list without tasks. */
 json_t *json_of_jobs(const cadre_job_list *list);
+/* The proof with its conclusion. */
 json_t *json_of_verification(const cadre_verification *verification);
+/* The comparison of two jobs. */
 json_t *json_of_comparison(const struct comparison *comparison);
+/* The workers with their GPUs. */
 json_t *json_of_workers(const cadre_worker_list *list);
+/* The files with their sizes. */
 json_t *json_of_outputs(const cadre_output_list *list);
 /* A line of a task's log, or a piece of one; `left_out` bytes before it are not kept. */
 json_t *json_of_text_line(uint64_t job, uint32_t task, uint64_t offset, uint64_t left_out,
     const char *text_line, size_t size);
+/* `tasks`: how many are left on the worker; NULL: the coordinator has no such worker any more. */
 json_t *json_of_drained(const char *worker, const uint32_t *tasks);
+/* The number of the new job. */
 json_t *json_of_submitted(const cadre_submitted *submitted);
+/* NULL: no coordinator answered. */
 json_t *json_of_version(const cadre_coordinator_version *version);
 
 /* Prints and releases; false when there is none. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 
 #define PREFIX_BYTES 32
 
@@ -59,8 +59,7 @@ static void emit_clean(
 {
     struct escaper escaper = {0};
     if (line_splitter->cleaned == NULL) {
-        line_splitter->cleaned =
-            malloc(PREFIX_BYTES + ESCAPER_GROWTH * (LINE_PIECE_BYTES + 1) + 16);
+        line_splitter->cleaned = malloc(PREFIX_BYTES + ESCAPER_GROWTH * (TEXT_LINE_BYTES + 1) + 16);
     }
     if (line_splitter->cleaned != NULL) {
         memcpy(line_splitter->cleaned, start, prefix);
@@ -97,7 +96,7 @@ void line_splitter_add(
     }
     struct pending_text *pending = &line_splitter->tasks[task];
     if (pending->text == NULL && size > 0) {
-        pending->text = malloc(PREFIX_BYTES + LINE_PIECE_BYTES + 1);
+        pending->text = malloc(PREFIX_BYTES + TEXT_LINE_BYTES + 1);
         if (pending->text == NULL) {
             if (!line_splitter->clean) {
                 line_splitter->emit(task, bytes, size, line_splitter->user);
@@ -108,13 +107,13 @@ void line_splitter_add(
     while (size > 0) {
         const char *newline = memchr(bytes, '\n', size);
         size_t take = newline != NULL ? (size_t)(newline - bytes) + 1 : size;
-        size_t room = LINE_PIECE_BYTES - pending->used;
+        size_t room = TEXT_LINE_BYTES - pending->used;
         take = take < room ? take : room;
         memcpy(pending->text + PREFIX_BYTES + pending->used, bytes, take);
         pending->used += take;
         bytes += take;
         size -= take;
-        if (pending->used == LINE_PIECE_BYTES || bytes[-1] == '\n') {
+        if (pending->used == TEXT_LINE_BYTES || bytes[-1] == '\n') {
             line_splitter_emit(line_splitter, task);
         }
     }

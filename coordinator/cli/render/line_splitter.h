@@ -9,7 +9,7 @@
 #include "coordinator/cli/render/terminal.h"
 
 /* A line that grows longer is passed on in pieces of this size, each a line of its own. */
-#define LINE_PIECE_BYTES 16384
+#define TEXT_LINE_BYTES 16384
 
 /* Receives one whole line with its prefix and newline. */
 typedef void line_splitter_fn(uint32_t task, const char *text_line, size_t size, void *user);

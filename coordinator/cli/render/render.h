@@ -23,9 +23,9 @@ const char *render_percent(const cadre_job *job, char text[RENDER_BYTES]);
 /* Red for failed, green for succeeded or running, and so on. */
 enum colour render_state_colour(cadre_job_state state);
 
-/* The evaluator's last report, "step 400 loss 0.31"; false: there is none yet. */
 /* Bytes for render_evaluation(). */
 #define RENDER_EVALUATION_BYTES 512
+/* The evaluator's last report, "step 400  loss 0.31"; false: there is none yet. */
 bool render_evaluation(const cadre_job *job, char *text, size_t size);
 
 /* What common/base/progress_bar.h draws; false while the job reported nothing. `metrics` outlives

@@ -4,6 +4,10 @@
 #ifndef CADRE_CLI_RENDER_SCREEN_H
 #define CADRE_CLI_RENDER_SCREEN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "coordinator/cli/render/terminal.h"
 
 #define SCREEN_STATUS_BYTES 1024
@@ -34,5 +38,20 @@ void screen_note(struct screen *screen, const char *format, ...)
 
 /* Draws the status line; "" erases it. Without a terminal nothing is shown. */
 void screen_status(struct screen *screen, const char *text);
+
+/* ---- The full screen of a terminal; its former contents are restored afterwards ---- */
+
+/* Takes the terminal of standard input and output; false: they are none, or a dumb
+ * one. Ended by full_screen_close(), also when a signal ends the process. One at a time. */
+bool full_screen_open(void);
+/* Restores the terminal; without full_screen_open() it does nothing. */
+void full_screen_close(void);
+
+/* Shows text, as many of its lines as fit, in place of what was shown. */
+void full_screen_show(const char *text, size_t size);
+
+/* Waits; returns the key that was pressed, or 0 when `wait_us` passed, the window got another size
+ * (*ret_resized) or a signal came. */
+int full_screen_key(uint64_t wait_us, bool *ret_resized);
 
 #endif

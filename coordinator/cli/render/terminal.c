@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "common/base/utf8.h"
-#include "coordinator/cli/render/escaper.h"
 
 struct text_style terminal_style_of(FILE *out)
 {

@@ -4,6 +4,7 @@
 #define CADRE_CLI_RENDER_TERMINAL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 enum colour { COLOUR_NONE, COLOUR_RED, COLOUR_GREEN, COLOUR_YELLOW, COLOUR_BLUE, COLOUR_DIM };
@@ -32,5 +33,25 @@ size_t text_print(FILE *out, const char *text, size_t columns);
 
 /* Writes a text that contains text of a job: on a terminal its control characters are escaped. */
 void terminal_print(FILE *out, const char *text);
+
+/* ---- escaper.c ----
+ *
+ * Makes the output of tasks safe for a terminal: control characters and bytes that are no UTF-8
+ * become visible, "\x1b" for escape, so that none acts on it. Newlines, tabs and carriage returns
+ * stay. */
+
+/* A byte becomes so many at most. */
+#define ESCAPER_GROWTH 4
+
+/* One stream of bytes; zeroed at its beginning. A character may come in pieces. */
+struct escaper {
+    char held[4];
+    size_t count;
+};
+
+/* Writes what `bytes` become to `out`, which has room for ESCAPER_GROWTH times `size` and 16 more;
+ * returns how many these are. The beginning of a character is kept for the next call, unless this
+ * is the `end`. */
+size_t escaper_add(struct escaper *escaper, const char *bytes, size_t size, bool end, char *out);
 
 #endif

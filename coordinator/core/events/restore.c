@@ -2,7 +2,7 @@
  * A start of the coordinator: live jobs from the store. Tasks compute meanwhile (protocol, rule
  * 22). Each worker that has some is expected, by its name and for a lease; tasks that its hello
  * lists are adopted, the others are lost, and so are all tasks of a worker that does not come back.
- */
+ * turn/core.c calls this. */
 #include "coordinator/core/events/events.h"
 
 #include "coordinator/core/facts/ps_job.h"

@@ -5,7 +5,8 @@
  * from the newest checkpoint, which is verified. A machine that computes wrong numbers fails
  * elsewhere next time; states that differ again before a later position was verified are the
  * program's fault. A worker that is a culprit twice is drained. Both are recorded; after a start of
- * the coordinator members repeat what they found, and what was found here is in the record. */
+ * the coordinator members repeat what they found, and what was found here is in the record.
+ * reports.c and part.c call this. */
 #include "coordinator/core/facts/divergence.h"
 
 #include "coordinator/core/facts/abort.h"

@@ -10,7 +10,7 @@
  *     SAVED, UNSAVED --all tasks exited--> REQUEUES --all are collected--> QUEUED, to go on from
  *                                     '--> the job ends as PREEMPTED       its newest checkpoint
  *
- * And checkpoints on request: the same step, without a halt. */
+ * And checkpoints on request: the same step, without a halt. events/ and decide/ call this. */
 #include "coordinator/core/facts/preempt.h"
 
 #include "coordinator/core/facts/barrier.h"

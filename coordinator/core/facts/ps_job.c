@@ -8,7 +8,8 @@
  *                generation, so not before the chief has a plan, nor between two plans. The larger
  *                the job is, the longer is the shortest time between two
  *     the end    bye to the chief -> workers, evaluator: bye -> all exited -> servers: bye
- */
+ *
+ * events/, decide/ and emit/ call this. */
 #include "coordinator/core/facts/ps_job.h"
 
 #include "coordinator/core/state/actions.h"

@@ -1,4 +1,6 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * Probes the disk in a thread and refuses what does not fit; all files that store something call
+ * it. */
 #include "coordinator/daemon/base/disk.h"
 
 #include <errno.h>

@@ -24,9 +24,9 @@ bool links_remove(struct daemon *daemon, struct link_id link);
 /* NULL: the stream has ended. Valid until the next links_add() or links_remove(). */
 struct agent_link *links_find(const struct daemon *daemon, struct link_id link);
 
-/* The engine's sink, whose user is the daemon. A message for a stream that has ended is dropped. A
- * stream whose queue is full, or that is refused, ends: on_closed of its call follows from the
- * loop. */
+/* The engine's sink, whose user is the daemon. Protocol, rule 12: a message is bound to its
+ * connection, so one for a stream that has ended is dropped. A stream whose queue is full, or that
+ * is refused, ends: on_closed of its call follows from the loop. */
 void links_down(void *user, struct link_id link, const struct agent_down *down);
 /* Ends the stream with the error. `user`: the daemon. */
 void links_refuse(void *user, struct link_id link, cadre_status code, const char *text);

@@ -12,7 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/base/daemon.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "common/rpc/file_work.h"
 
 char *path_of_blob(const struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES])

@@ -17,7 +17,7 @@
 #include "common/base/files.h"
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents/contents.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 
 void artifact_file_free(struct artifact_file *file)
 {

@@ -30,10 +30,10 @@ struct artifacts {
     size_t count;
 };
 
-/* Accepts {0}. */
-/* On the loop; then artifacts_free() is the caller's, which accepts {0}. */
+/* On the loop; artifacts_free() follows, on an error as well. */
 cadre_status artifacts_of(struct daemon *daemon, struct job_id job, struct artifacts *ret_artifacts,
     struct cadre_error *error);
+/* Accepts {0}. */
 void artifacts_free(struct artifacts *artifacts);
 
 /* Everything below is done in a thread: it reads files. */

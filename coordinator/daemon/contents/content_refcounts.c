@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/contents/content_refcounts.h"
+#include "coordinator/daemon/contents/content_references_state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -39,6 +39,7 @@ struct content *content_table_add(struct content_table *table, const struct sha2
 struct content *content_table_find(const struct content_table *table, const struct sha256 *hash);
 /* Removes it; other entries may move. */
 void content_table_remove(struct content_table *table, struct content *content);
+/* Frees the table; a zeroed one is allowed. */
 void content_table_free(struct content_table *table);
 
 #endif

@@ -25,7 +25,7 @@
 
 struct leaving {
     struct sha256 hash;
-    bool gone; /* the thread says */
+    bool gone; /* the thread's result */
 };
 
 struct removal_queue {

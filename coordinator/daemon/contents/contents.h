@@ -77,10 +77,10 @@ void contents_upload_end(
 /* Syncs the folder; in a thread, because it does not use the index. To be called before a durable
  * record refers to a content. */
 cadre_status contents_sync(const char *folder, struct cadre_error *error);
-/* All contents up to this number are synced. */
 /* The number of contents that were added; to be passed to contents_note_synced() after a sync that
  * began afterwards. */
 uint64_t contents_added_count(const struct contents *contents);
+/* All contents up to this number are synced. */
 void contents_note_synced(struct contents *contents, uint64_t came);
 /* Whether its name survives a loss of power. */
 bool contents_is_synced(const struct contents *contents, const struct sha256 *hash);

@@ -2,7 +2,7 @@
  * A content at the coordinator whose bytes do not have its hash, or whose file is missing: it is
  * removed, so that the next client or worker uploads it again, and checkpoints that reference it do
  * not count. */
-#include "coordinator/daemon/contents/damage.h"
+#include "coordinator/daemon/contents/file_store.h"
 
 #include <stdlib.h>
 #include <string.h>

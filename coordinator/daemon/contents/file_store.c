@@ -16,8 +16,8 @@
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 
 #define CLEAN_EVERY_US (600 * CADRE_US_PER_S)
 
@@ -41,7 +41,7 @@ cadre_status file_store_check(
 
 /* ---- MissingBlobs ---- */
 
-struct asked {
+struct requested {
     struct sha256 hash;
     uint64_t number; /* in the index; 0: not there */
     bool gone;       /* its file is missing all the same */
@@ -53,7 +53,7 @@ struct question {
     struct rpc_call *call; /* NULL once it was cancelled */
     struct file_work work;
     size_t count;
-    struct asked items[];
+    struct requested items[];
 };
 
 /* The access time of a file is when an upload last relied on the content, and 0 until then
@@ -63,7 +63,7 @@ static void mark_in_thread(void *user)
     struct question *question = user;
     const struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_OMIT}};
     for (size_t i = 0; i < question->count; i++) {
-        struct asked *asked = &question->items[i];
+        struct requested *asked = &question->items[i];
         CADRE_FREE_AT_EXIT char *path =
             asked->number > 0 ? path_of_blob(question->daemon, asked->hash.bytes) : NULL;
         asked->gone = path != NULL && utimensat(AT_FDCWD, path, times, 0) != 0 && errno == ENOENT;
@@ -95,7 +95,7 @@ static void after_mark(void *user)
 {
     struct question *question = user;
     for (size_t i = 0; i < question->count; i++) {
-        const struct asked *asked = &question->items[i];
+        const struct requested *asked = &question->items[i];
         if (asked->gone) {
             contents_file_lost(question->daemon->contents, &asked->hash, asked->number);
         }
@@ -128,7 +128,7 @@ static cadre_status mark_present(
             worker_contents_allowed(daemon, caller->name, hashes, question->count, may, error));
     }
     for (size_t i = 0; i < question->count; i++) {
-        struct asked *item = &question->items[i];
+        struct requested *item = &question->items[i];
         if ((!is_worker || may[i]) &&
             contents_touch(daemon->contents, &item->hash, &item->number) && is_worker) {
             worker_contents_note(daemon, caller->name, &item->hash);
@@ -147,7 +147,8 @@ static void missing_message(struct rpc_call *call, const void *data, size_t leng
         rpc_call_fail(call, &error);
         return;
     }
-    struct question *question = calloc(1, sizeof *question + asked.count * sizeof(struct asked));
+    struct question *question =
+        calloc(1, sizeof *question + asked.count * sizeof(struct requested));
     if (question == NULL) {
         rpc_call_finish(
             call, CADRE_RESOURCE_EXHAUSTED, "the coordinator has no memory for the list");

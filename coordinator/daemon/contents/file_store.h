@@ -15,4 +15,11 @@ cadre_status file_store_check(
  * looks at every content. */
 void file_store_collect_garbage(struct daemon *daemon);
 
+/* ---- Damaged contents at the coordinator ---- */
+
+/* The file of this hash has other bytes, or cannot be read: removes it; jobs whose checkpoints
+ * reference it go on from older ones. `why` is logged. */
+void damage_handle(
+    struct daemon *daemon, const uint8_t sha256[LIMIT_SHA256_BYTES], const char *why);
+
 #endif

@@ -12,7 +12,7 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/base/methods.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "common/rpc/file_work.h"
 
 struct reference {

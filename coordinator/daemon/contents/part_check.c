@@ -12,7 +12,7 @@
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/contents/content_references.h"
 #include "coordinator/daemon/contents/storage.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 
 struct part_check {
     struct part_check *next;

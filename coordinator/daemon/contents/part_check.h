@@ -8,8 +8,9 @@
 
 #include "coordinator/daemon/base/daemon.h"
 
-/* Starts the check: a checkpoint counts only when it can be read without the host that wrote it.
- * `said`, of a task on that link, is the unpacked message; its part is not in a shared folder. */
+/* Starts the check. Protocol, section 4: a checkpoint counts only when it can be read without the
+ * host that wrote it. `said`, of a task on that link, is the unpacked message; its part is not in a
+ * shared folder. */
 void part_check_start(struct daemon *daemon, struct link_id link,
     const struct agent_relay_up *relay_up, const void *message, size_t length);
 

@@ -23,9 +23,7 @@
 #include "common/rpc/file_work.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
 #include "coordinator/daemon/contents/storage.h"
-#include "coordinator/daemon/contents/worker_contents.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 
 struct receive {

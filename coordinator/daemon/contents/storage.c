@@ -16,7 +16,7 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 
 #define EXPIRY_CHECK_US (10 * CADRE_US_PER_S)
 

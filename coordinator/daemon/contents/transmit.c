@@ -12,9 +12,9 @@
 #include "common/base/sha256.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/contents.h"
-#include "coordinator/daemon/contents/damage.h"
+#include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/base/methods.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
 #include "common/rpc/file_work.h"
 

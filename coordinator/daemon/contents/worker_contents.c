@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "coordinator/daemon/contents/contents.h"
-#include "coordinator/daemon/contents/content_refcounts.h"
+#include "coordinator/daemon/contents/content_references_state.h"
 #include "coordinator/daemon/contents/content_references.h"
 
 /* After so long the newer ones become the older ones, and the older ones are dropped. */
@@ -91,8 +91,8 @@ cadre_status worker_contents_check(struct daemon *daemon, const char *worker,
     CADRE_TRY(worker_contents_allowed(daemon, worker, hashes, count, may, error));
     for (size_t i = 0; i < count; i++) {
         bool unreferenced = daemon->content_references != NULL &&
-                       !content_references_has(daemon->content_references, &hashes[i]) &&
-                       contents_is_older(daemon->contents, &hashes[i], daemon->started_us);
+                            !content_references_has(daemon->content_references, &hashes[i]) &&
+                            contents_is_older(daemon->contents, &hashes[i], daemon->started_us);
         if (!may[i] && !unreferenced) {
             char hex[SHA256_HEX_BYTES];
             sha256_hex(&hashes[i], hex);

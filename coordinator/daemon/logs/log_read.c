@@ -7,7 +7,7 @@
 
 #include "common/base/cleanup.h"
 #include "coordinator/daemon/base/log_hole.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 
 static uint64_t begin_of_tail(int fd, uint64_t tail_bytes)
 {

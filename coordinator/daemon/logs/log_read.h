@@ -9,7 +9,7 @@
 #define LOG_READ_SLOTS  64
 #define LOG_READ_PIECES 64
 
-/* The offset of a slot of which only the tail is requested, until the thread knows its size. */
+/* The offset of a slot of which only the tail is requested, until the thread has read its size. */
 #define LOG_READ_TAIL UINT64_MAX
 
 struct log_piece {

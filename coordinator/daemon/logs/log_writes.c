@@ -10,8 +10,7 @@
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/logs/log_files.h"
-#include "coordinator/daemon/logs/log_writes.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/contents/storage.h"
 
 /* So much of one worker waits for the disk; beyond that it has to send again. */

@@ -7,7 +7,6 @@
 #include "coordinator/daemon/base/daemon.h"
 #include "coordinator/daemon/logs/log_followers.h"
 #include "coordinator/daemon/logs/log_read.h"
-#include "coordinator/daemon/logs/log_writes.h"
 #include "coordinator/daemon/logs/logs.h"
 #include "coordinator/daemon/base/methods.h"
 

@@ -7,7 +7,7 @@
 
 #include "tests/lib/program.h"
 
-static char nowhere[256]; /* "CADRE_COORDINATOR=unix:..." where nobody listens */
+static char nowhere[256]; /* "CADRE_COORDINATOR=unix:..." where no process listens */
 
 static void run(const char *const *words, struct program_result *ret_result)
 {
@@ -122,11 +122,11 @@ static void a_ps_job_has_to_fit(void **state)
         assert_run(WORDS(verb, "--evaluators", "1", "/bin/true"), 2, "", "so it has no evaluator");
     }
     assert_run(WORDS("run", "-n", "2", "--ps", "1", "--strategy", "parameter_server", "/bin/true"),
-        2, "", "with --ps say --workers");
+        2, "", "with --ps give --workers");
     assert_run(WORDS("run", "-n", "2", "--workers", "1", "/bin/true"), 2, "", "are the same");
 }
 
-/* The chief is the job: when it is done the others are told to end. */
+/* The chief is the job: when it is done the others are stopped. */
 static void a_ps_job_runs_here(void **state)
 {
     (void)state;
@@ -255,7 +255,7 @@ static void streams_may_be_closed(void **state)
     assert_script("\"$0\" version >&- 2>&-; echo $? >&2", "3\n");
     assert_script("\"$0\" jobs --help >/dev/full; echo $? >&2",
         "cadre jobs: cannot write to standard output: No space left on device\n1\n");
-    /* A reader that has enough is no failure to speak of. */
+    /* A reader that closes the pipe is no failure. */
     assert_script("{ \"$0\" run sh -c 'seq 20000'; echo $? >&2; } | { read line; }", "1\n");
 }
 

@@ -216,7 +216,8 @@ static void the_first_state_that_differs_is_named(void **state)
     assert_int_equal(comparison->states, 1);
     assert_int_equal(comparison->state, 0);
     assert_equal_part(comparison, 2, 12, 0, 12);
-    /* The state after 12 steps comes before the step 12; what was fed before comes before both. */
+    /* The state after 12 steps comes before the step 12; what was consumed before comes before
+     * both. */
     pair->b.epochs[1].consumed[0]++;
     assert_int_equal(compare(pair)->point.difference, DIFFERENCE_STATE);
     pair->b.epochs[3].consumed[0]++;
@@ -294,7 +295,7 @@ static void people_read_of_states(void **state)
 }
 
 /* Epochs that are not known of both lie between those that are. */
-static void holes_are_told(void **state)
+static void holes_are_reported(void **state)
 {
     (void)state;
     struct pair *pair = make_pair();
@@ -356,7 +357,7 @@ int main(void)
         cmocka_unit_test(the_first_state_that_differs_is_named),
         cmocka_unit_test(people_read_where_and_how_far),
         cmocka_unit_test(people_read_of_states),
-        cmocka_unit_test(holes_are_told),
+        cmocka_unit_test(holes_are_reported),
         cmocka_unit_test(programs_read_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "coordinator/cli/render/escaper.h"
+#include "coordinator/cli/render/terminal.h"
 
 static size_t clean_in_pieces(const char *bytes, size_t size, size_t piece, char *out)
 {
@@ -61,7 +61,7 @@ static void broken_characters_become_visible(void **state)
     CHECK("\xed\xa0\x80", "\\xed\\xa0\\x80");
 }
 
-/* No byte that a terminal obeys gets through, whatever comes. */
+/* No byte that acts on a terminal gets through, whatever the input. */
 static void nothing_gets_through(void **state)
 {
     (void)state;

@@ -14,7 +14,7 @@
 /* ---- lines ---- */
 
 struct sink {
-    char text[3 * LINE_PIECE_BYTES];
+    char text[3 * TEXT_LINE_BYTES];
     size_t used;
     int calls;
 };
@@ -116,16 +116,16 @@ static void a_line_without_end_comes_in_pieces(void **state)
     (void)state;
     const struct text_style plain = {0};
     struct sink *sink = calloc(1, sizeof *sink);
-    char *bytes = malloc(2 * LINE_PIECE_BYTES);
+    char *bytes = malloc(2 * TEXT_LINE_BYTES);
     struct line_splitter line_splitter;
-    memset(bytes, 'x', 2 * LINE_PIECE_BYTES);
+    memset(bytes, 'x', 2 * TEXT_LINE_BYTES);
     line_splitter_open(&line_splitter, 2, &plain, emit, sink);
-    line_splitter_add(&line_splitter, 0, bytes, LINE_PIECE_BYTES + 10);
+    line_splitter_add(&line_splitter, 0, bytes, TEXT_LINE_BYTES + 10);
     assert_int_equal(sink->calls, 1);
-    assert_int_equal(sink->used, 4 + LINE_PIECE_BYTES + 1);
+    assert_int_equal(sink->used, 4 + TEXT_LINE_BYTES + 1);
     line_splitter_end(&line_splitter, 0);
     assert_int_equal(sink->calls, 2);
-    assert_int_equal(sink->used, 4 + LINE_PIECE_BYTES + 1 + 4 + 10 + 1);
+    assert_int_equal(sink->used, 4 + TEXT_LINE_BYTES + 1 + 4 + 10 + 1);
     line_splitter_close(&line_splitter);
     free(bytes);
     free(sink);

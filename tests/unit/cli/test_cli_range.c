@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Words with two numbers: how many tasks, and what a job goes on from. */
+ * Option values with two numbers: how many tasks, and what a job goes on from. */
 #include "tests/lib/test.h"
 
-#include "coordinator/cli/range.h"
+#include "coordinator/cli/job_options.h"
 
 static void ranges_are_read(void **state)
 {

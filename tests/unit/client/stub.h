@@ -20,17 +20,15 @@
 #define JOB_GARBAGE 61  /* answers that are no messages */
 
 /* Jobs whose proof is not the usual one: three epochs of 1000 samples, each exact. */
-#define JOB_TWICE 70 /* epoch 1 was fed a sample twice, and another never */
-#define JOB_OTHER_EPOCH                                                                            \
-    71                     /* epoch 1 was fed what has the digest of another epoch, not provable   \
-                            */
+#define JOB_TWICE       70 /* epoch 1 consumed a sample twice, and another never */
+#define JOB_OTHER_EPOCH 71 /* epoch 1 has the digest of another epoch, not provable */
 #define JOB_PARTLY      72 /* less than the source, less than the epoch, more than once */
 #define JOB_UNKNOWN     73 /* nothing provable, for four reasons */
 #define JOB_NOTHING     74 /* no epochs */
 #define JOB_REWOUND     75 /* a generation begins before its forerunner */
 #define JOB_RESTARTED   76 /* the same, and says why */
 #define JOB_SHORT       77 /* ended with less committed than a generation began with */
-#define JOB_MORE        78 /* more than an old coordinator tells */
+#define JOB_MORE        78 /* more than an old coordinator sends */
 #define JOB_SURPLUS     79 /* epochs of more steps than are committed */
 #define JOB_FILES       81 /* by files: all, some dropped, not to the end, one consumed twice */
 #define JOB_PAGED       82 /* pages, while it goes on */
@@ -100,7 +98,7 @@ struct stub_seen stub_seen(struct stub *stub);
         }                                                                                          \
     } while (0)
 
-/* What it tells of any job. */
+/* Its answer about any job. */
 struct job_info stub_job(uint64_t id, enum job_state state);
 
 /* False: the call was answered otherwise, as the number of the job says. */

@@ -6,7 +6,8 @@
 
 #include "common/pure/digest.h"
 
-/* The feed of ids 0 to `samples` - 1, of which `twice` is fed again in the place of the last. */
+/* The consumption of ids 0 to `samples` - 1; with `twice` one is consumed again instead of the
+ * last. */
 static struct consumption consumption_of(
     uint64_t steps, uint64_t samples, bool twice, uint64_t epoch)
 {
@@ -86,7 +87,7 @@ static size_t epochs_of(uint64_t job, struct verify_epoch epochs[STUB_EPOCHS_MAX
 /* ---- page by page ---- */
 
 #define PAGE         3
-#define PAGED_EPOCHS 9 /* of "train", and the one that is fed; one more with each page */
+#define PAGED_EPOCHS 9 /* of "train", and the current one; one more with each page */
 
 /* Adds the epoch when it is on the page; which is always so of one that is `newest`. */
 static void add_paged(const struct verify_request *request, struct verify_epoch epoch, bool newest,
@@ -164,7 +165,7 @@ static void paged(struct stub *stub, const struct verify_request *request,
     }
 }
 
-/* ---- what each job's proof is says test_client_verify.c ---- */
+/* ---- the proof of each job; test_client_verify.c has what follows from it ---- */
 
 static void on_verify(struct rpc_call *call, const void *data, size_t length, void *user)
 {

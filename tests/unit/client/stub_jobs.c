@@ -109,7 +109,7 @@ static void on_list(struct rpc_call *call, const void *data, size_t length, void
     rpc_call_finish(call, CADRE_OK, "");
 }
 
-/* Counts, and says whether the stream is to break off. */
+/* Counts the calls; true: the stream breaks off. */
 static bool breaks_off(struct stub *stub, struct rpc_call *call, uint64_t id, int *counter)
 {
     pthread_mutex_lock(&stub->lock);
@@ -155,7 +155,7 @@ static struct log_chunk text_chunk(uint32_t slot, uint64_t offset, const char *t
         .size_bytes = strlen(text)};
 }
 
-/* Task 0 says "one two three" in pieces, task 33 says "x". */
+/* Task 0 prints "one two three" in pieces, task 33 prints "x". */
 static void on_logs(struct rpc_call *call, const void *data, size_t length, void *user)
 {
     struct stub *stub = user;
@@ -397,8 +397,8 @@ static void on_workers(struct rpc_call *call, const void *data, size_t length, v
         rpc_call_fail(call, &error);
         return;
     }
-    if (strcmp(request.worker, "nobody") == 0) {
-        rpc_call_finish(call, CADRE_NOT_FOUND, "no worker is named nobody");
+    if (strcmp(request.worker, "absent") == 0) {
+        rpc_call_finish(call, CADRE_NOT_FOUND, "no worker is named absent");
         return;
     }
     static const struct gpu gpus[] = {{.name = "NVIDIA H200",

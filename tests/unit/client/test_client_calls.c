@@ -72,10 +72,11 @@ static void a_socket_of_others_is_said_clearly(void **state)
     if (child == 0) {
         cadre_client *client = NULL;
         bool root = geteuid() == 0;
-        bool told = (!root || setuid(65534) == 0) &&
-                    cadre_client_connect(&options, &client) == CADRE_UNAVAILABLE &&
-                    strstr(cadre_error_message(), "this user may not open the socket /") != NULL;
-        _exit(told ? 0 : 1);
+        bool reported =
+            (!root || setuid(65534) == 0) &&
+            cadre_client_connect(&options, &client) == CADRE_UNAVAILABLE &&
+            strstr(cadre_error_message(), "this user may not open the socket /") != NULL;
+        _exit(reported ? 0 : 1);
     }
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -188,7 +189,7 @@ static void a_worker_tells_its_gpus(void **state)
     assert_string_equal(worker->gpu_reason, "1 is too old");
     cadre_result_release(workers);
     assert_int_equal(
-        cadre_client_workers(world->client, "nobody", &workers, NULL), CADRE_NOT_FOUND);
+        cadre_client_workers(world->client, "absent", &workers, NULL), CADRE_NOT_FOUND);
     assert_int_equal(
         cadre_client_workers(world->client, "", &workers, NULL), CADRE_INVALID_ARGUMENT);
 }
@@ -288,7 +289,7 @@ static void outputs_are_written_to_a_descriptor(void **state)
 
 /* ---- with callbacks ---- */
 
-struct told {
+struct completion {
     cadre_client *client;
     int count;
     cadre_status status;
@@ -301,25 +302,26 @@ struct told {
 
 static void on_done(cadre_status status, const char *message, void *user)
 {
-    struct told *told = user;
-    told->count++;
-    told->status = status;
-    snprintf(told->message, sizeof told->message, "%s", message);
-    if (told->chain) {
+    struct completion *completion = user;
+    completion->count++;
+    completion->status = status;
+    snprintf(completion->message, sizeof completion->message, "%s", message);
+    if (completion->chain) {
         cadre_job *job = NULL;
-        told->chain = false;
-        told->inner = cadre_client_job(told->client, 1, &job, NULL);
-        const cadre_then then = {.done = on_done, .user = told};
-        assert_int_equal(cadre_client_job(told->client, 4, &told->second, &then), CADRE_OK);
-        assert_int_equal(cadre_client_run(told->client, 0), CADRE_FAILED_PRECONDITION);
+        completion->chain = false;
+        completion->inner = cadre_client_job(completion->client, 1, &job, NULL);
+        const cadre_then then = {.done = on_done, .user = completion};
+        assert_int_equal(
+            cadre_client_job(completion->client, 4, &completion->second, &then), CADRE_OK);
+        assert_int_equal(cadre_client_run(completion->client, 0), CADRE_FAILED_PRECONDITION);
     }
 }
 
 static void calls_run_beside_each_other(void **state)
 {
     struct world *world = *state;
-    struct told a = {.client = world->client};
-    struct told b = {.client = world->client};
+    struct completion a = {.client = world->client};
+    struct completion b = {.client = world->client};
     const cadre_then then_a = {.done = on_done, .user = &a};
     const cadre_then then_b = {.done = on_done, .user = &b};
     assert_int_equal(cadre_client_run(world->client, 0), CADRE_OK);
@@ -341,28 +343,28 @@ static void calls_run_beside_each_other(void **state)
 static void callbacks_may_start_calls_but_not_block(void **state)
 {
     struct world *world = *state;
-    struct told told = {.client = world->client, .chain = true};
-    const cadre_then then = {.done = on_done, .user = &told};
-    assert_int_equal(cadre_client_job(world->client, 3, &told.job, &then), CADRE_OK);
+    struct completion completion = {.client = world->client, .chain = true};
+    const cadre_then then = {.done = on_done, .user = &completion};
+    assert_int_equal(cadre_client_job(world->client, 3, &completion.job, &then), CADRE_OK);
     assert_int_equal(cadre_client_run(world->client, 20000000), CADRE_OK);
-    assert_int_equal(told.inner, CADRE_FAILED_PRECONDITION);
-    assert_int_equal(told.count, 2);
-    assert_int_equal(told.second->id, 4);
-    cadre_result_release(told.job);
-    cadre_result_release(told.second);
+    assert_int_equal(completion.inner, CADRE_FAILED_PRECONDITION);
+    assert_int_equal(completion.count, 2);
+    assert_int_equal(completion.second->id, 4);
+    cadre_result_release(completion.job);
+    cadre_result_release(completion.second);
 }
 
 static void running_ends_at_its_time_and_when_woken(void **state)
 {
     struct world *world = *state;
-    struct told told = {.client = world->client};
-    const cadre_then then = {.done = on_done, .user = &told};
-    assert_int_equal(cadre_client_job(world->client, JOB_HANGS, &told.job, &then), CADRE_OK);
+    struct completion completion = {.client = world->client};
+    const cadre_then then = {.done = on_done, .user = &completion};
+    assert_int_equal(cadre_client_job(world->client, JOB_HANGS, &completion.job, &then), CADRE_OK);
     assert_int_equal(cadre_client_run(world->client, 0), CADRE_DEADLINE_EXCEEDED);
     assert_int_equal(cadre_client_run(world->client, 30000), CADRE_DEADLINE_EXCEEDED);
     cadre_client_wake(world->client);
     assert_int_equal(cadre_client_run(world->client, 20000000), CADRE_CANCELLED);
-    assert_int_equal(told.count, 0);
+    assert_int_equal(completion.count, 0);
     /* A wake does not disturb a call that blocks. */
     cadre_client_wake(world->client);
     cadre_job *job = NULL;
@@ -370,8 +372,8 @@ static void running_ends_at_its_time_and_when_woken(void **state)
     cadre_result_release(job);
     cadre_client_release(world->client);
     world->client = NULL;
-    assert_int_equal(told.count, 1);
-    assert_int_equal(told.status, CADRE_CANCELLED);
+    assert_int_equal(completion.count, 1);
+    assert_int_equal(completion.status, CADRE_CANCELLED);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Watch and logs: to the end, until the caller had enough, and across a coordinator that goes away.
- */
+ * Watch and logs: to the end, until the callback returns false, and across an outage of the
+ * coordinator. */
 #include "stub.h"
 
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void patience_ends(void **state)
     assert_true(clock_monotonic_us() - from_us >= CADRE_US_PER_S);
     assert_non_null(strstr(cadre_error_message(), "did not come back within 1 s"));
     assert_string_equal(world->outages, "-");
-    /* What reads once does not wait. */
+    /* Reading once does not wait for a lost coordinator. */
     assert_int_equal(
         cadre_client_logs(world->client, 1, NULL, on_log, world, NULL), CADRE_UNAVAILABLE);
     assert_non_null(strstr(cadre_error_message(), "no coordinator answers at"));
@@ -149,7 +149,7 @@ static void patience_ends(void **state)
     stub_open(&world->stub, address);
 }
 
-/* ---- a server that really goes, and comes back on the same socket ---- */
+/* ---- a server that ends, and starts again on the same socket ---- */
 
 struct ending {
     bool done;

@@ -20,7 +20,7 @@ struct world {
     cadre_client *client;
     int fd;
     int done;
-    int told;
+    int ended;
     int outages;
     cadre_status status;
     bool woken;
@@ -69,7 +69,7 @@ static bool on_job(const cadre_job *job, void *user)
 {
     struct world *world = user;
     (void)job;
-    world->told++;
+    world->ended++;
     return true;
 }
 
@@ -124,7 +124,7 @@ static void an_outage_is_bridged(void **state)
     assert_int_equal(cadre_client_watch(world->client, JOB_OUTAGE, on_job, world, &then), CADRE_OK);
     poll_until_done(world, 1);
     assert_int_equal(world->status, CADRE_OK);
-    assert_int_equal(world->told, 3);
+    assert_int_equal(world->ended, 3);
     assert_int_equal(world->outages, 2);
 }
 

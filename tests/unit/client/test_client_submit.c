@@ -19,8 +19,8 @@ struct world {
     char copy[TEST_PATH_BYTES];
     char large[TEST_PATH_BYTES];
     char empty[TEST_PATH_BYTES];
-    uint64_t told_bytes;
-    size_t told_files;
+    uint64_t reported_bytes;
+    size_t reported_files;
     bool spoil; /* change the large file once its upload has begun */
 };
 
@@ -62,8 +62,8 @@ static void on_upload(const cadre_upload *upload, void *user)
     struct world *world = user;
     assert_true(upload->sent_bytes <= upload->total_bytes);
     assert_true(upload->file < upload->files);
-    world->told_bytes = upload->sent_bytes;
-    world->told_files = upload->files;
+    world->reported_bytes = upload->sent_bytes;
+    world->reported_files = upload->files;
     if (world->spoil && strcmp(upload->path, world->large) == 0) {
         world->spoil = false;
         int fd = open(world->large, O_WRONLY | O_CLOEXEC);
@@ -109,8 +109,8 @@ static void everything_travels_once(void **state)
         assert_true(seen.blobs[i].whole);
         assert_int_equal(seen.blobs[i].got_bytes, seen.blobs[i].announced_bytes);
     }
-    assert_int_equal(world->told_files, 4);
-    assert_int_equal(world->told_bytes, 10 + 12 + LARGE_BYTES);
+    assert_int_equal(world->reported_files, 4);
+    assert_int_equal(world->reported_bytes, 10 + 12 + LARGE_BYTES);
     assert_int_equal(cadre_client_submit(world->client, &options, &submitted, NULL), CADRE_OK);
     seen = stub_seen(&world->stub);
     assert_int_equal(seen.submits, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The judge of a proof: what is exact is called exact, a sample consumed twice is found, and what
- * nobody can know is not claimed. */
+ * The verdicts of a proof: an exact epoch is exact, a sample consumed twice is found, and what the
+ * ledger cannot prove is not claimed. */
 #include "stub.h"
 
 #include <stdlib.h>
@@ -225,7 +225,7 @@ static void all_pages_are_one_audit(void **state)
     assert_int_equal(world->stub.audit_pages, 3); /* and no more for what came meanwhile */
 }
 
-/* What was told of steps that are not committed any more is not mixed with what is. */
+/* Records of steps that are not committed any more are not mixed with those that are. */
 static void a_job_that_begins_again_is_asked_again(void **state)
 {
     struct world *world = *state;
@@ -258,7 +258,7 @@ static void note_progress(const cadre_verify_progress *progress, void *user)
     }
 }
 
-static void progress_is_told(void **state)
+static void progress_is_reported(void **state)
 {
     struct world *world = *state;
     struct seen_progress seen = {.judged = 0};
@@ -314,7 +314,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_pages_are_one_audit, open_world, close_world),
         cmocka_unit_test_setup_teardown(
             a_job_that_begins_again_is_asked_again, open_world, close_world),
-        cmocka_unit_test_setup_teardown(progress_is_told, open_world, close_world),
+        cmocka_unit_test_setup_teardown(progress_is_reported, open_world, close_world),
         cmocka_unit_test(verdicts_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

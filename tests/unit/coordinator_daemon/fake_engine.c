@@ -1,4 +1,5 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ * The functions of the engine that the daemon calls, over the state of fake_engine.h. */
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 #include <errno.h>
@@ -16,10 +17,8 @@
 #include "coordinator/daemon/contents/contents.h"
 #include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
-#include "coordinator/daemon/contents/storage.h"
 #include "coordinator/daemon/contents/worker_permissions.h"
+#include "coordinator/daemon/contents/storage.h"
 
 /* ---- the disk ---- */
 
@@ -33,7 +32,7 @@ cadre_status disk_check(struct daemon *daemon, uint64_t bytes, struct cadre_erro
                           : CADRE_OK;
 }
 
-/* Nobody here has a certificate. */
+/* No worker here has a certificate. */
 cadre_status worker_permissions_check_task(
     struct daemon *daemon, struct rpc_call *call, struct task_ref task, struct cadre_error *error)
 {
@@ -62,7 +61,7 @@ bool disk_is_full(int errnum)
     return errnum == ENOSPC;
 }
 
-/* ---- what the daemon asks its engine ---- */
+/* ---- the engine's functions ---- */
 
 static struct fake_job *find(struct engine *engine, struct job_id id)
 {
@@ -273,7 +272,7 @@ void daemon_close(struct daemon *daemon)
     free(daemon->outputs_synced);
 }
 
-/* ---- what the engine knows ---- */
+/* ---- the engine's state ---- */
 
 struct fake_job *add_job(struct engine *engine, uint64_t id, const char *program)
 {
@@ -350,7 +349,7 @@ static void put(struct daemon *daemon, const char *text, size_t size, uint64_t a
     struct cadre_error error = {0};
     struct sha256 hash = hash_of_bytes(text, size);
     CADRE_FREE_AT_EXIT char *path = path_of_blob(daemon, hash.bytes);
-    settle(daemon); /* one that is being removed is gone before this one is there */
+    settle(daemon); /* a removal ends before this content is put */
     assert_ok(file_write_atomic(path, text, size, 0600, &error), &error);
     time_t then = (time_t)(clock_wall_us() / CADRE_US_PER_S - ago);
     const struct timespec times[2] = {{0}, {.tv_sec = then}};

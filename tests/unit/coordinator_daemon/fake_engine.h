@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An engine that knows what a test tells it, and a daemon in a folder of its own whose contents are
- * put there by hand. */
+ * An engine with the state that a test gives it, and a daemon in a folder of its own whose contents
+ * the test puts there. */
 #ifndef CADRE_TESTS_UNIT_COORDINATOR_DAEMON_FAKE_ENGINE_H
 #define CADRE_TESTS_UNIT_COORDINATOR_DAEMON_FAKE_ENGINE_H
 
@@ -37,9 +37,10 @@ extern bool fake_disk_full;
 
 /* Folders and a loop as main.c makes them; `engine` stays the caller's. */
 void daemon_open(struct daemon *daemon, struct engine *engine);
+/* Closes it and removes its folder. */
 void daemon_close(struct daemon *daemon);
 
-/* Until no thread works for it. */
+/* Runs the loop until no thread works for it. */
 void settle(struct daemon *daemon);
 
 /* Reads what is in the folder of contents, as a start does. */
@@ -50,17 +51,22 @@ cadre_status refresh_references(struct daemon *daemon, struct cadre_error *error
 
 /* A job that runs, whose program's content is `program`. */
 struct fake_job *add_job(struct engine *engine, uint64_t id, const char *program);
+/* Removes a job from the engine. */
 void forget_job(struct engine *engine, uint64_t id);
+/* Adds a checkpoint to the kept ones of the job. */
 void publish(struct fake_job *job, const struct core_checkpoint *checkpoint);
+/* Removes the oldest checkpoint of the job. */
 void drop_oldest(struct fake_job *job);
 
+/* The SHA-256 of the text. */
 struct sha256 hash_of_text(const char *text);
+/* Whether the index has a content with this text. */
 bool is_here(struct daemon *daemon, const char *text);
-/* As an upload leaves it: just written, and nobody has asked for it. */
+/* Puts a content as an upload leaves it: just written, and not requested. */
 void put_content(struct daemon *daemon, const char *text);
-/* Brought two hours ago, and nobody has asked for it since. */
+/* Puts one that was uploaded two hours ago, and not requested since. */
 void put_old_content(struct daemon *daemon, const char *text);
-/* An upload was told that it is here; so long ago. */
+/* MissingBlobs listed it as here so long ago. */
 void ask_for(struct daemon *daemon, const char *text, uint64_t seconds_ago);
 
 #define CHECKPOINT_BLOCKS_MAX 4
@@ -71,7 +77,9 @@ struct core_checkpoint put_checkpoint(
     struct daemon *daemon, uint64_t position, const char *const blocks[]);
 /* The manifest alone, as text. Returns its size. */
 size_t manifest_text(uint64_t position, const char *const blocks[], char ret_text[2048]);
+/* Whether the manifest of the checkpoint is in the index. */
 bool manifest_is_here(struct daemon *daemon, const struct core_checkpoint *checkpoint);
+/* The part of the checkpoint as a task reports it. */
 struct task_part part_of(const struct core_checkpoint *checkpoint);
 
 #endif

@@ -12,8 +12,8 @@
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/artifacts.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
-#include "coordinator/daemon/contents/worker_contents.h"
+#include "coordinator/daemon/base/disk.h"
+#include "coordinator/daemon/contents/worker_permissions.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
@@ -196,7 +196,7 @@ static void each_kept_one_is_two_files(void **state)
         "c-10.safetensors 7\n",
         (unsigned)first.manifest_bytes, (unsigned)second.manifest_bytes);
     assert_listed(expected);
-    lose(first.manifest_sha256); /* nobody can read that one any more */
+    lose(first.manifest_sha256); /* that one cannot be read any more */
     snprintf(expected, sizeof expected, "c-10.json %u\nc-10.safetensors 7\n",
         (unsigned)second.manifest_bytes);
     assert_listed(expected);
@@ -309,7 +309,7 @@ static void an_output_may_refer_to_a_kept_one(void **state)
     assert_ok(refer(hash, 3, path, &error), &error);
     CADRE_FREE_AT_EXIT char *target = artifacts_link_target(path);
     assert_string_equal(target, "c-10.safetensors");
-    assert_ok(refer(hash, 3, path, &error), &error); /* said again */
+    assert_ok(refer(hash, 3, path, &error), &error); /* repeated */
     assert_error(refer(hash, 4, path, &error), CADRE_NOT_FOUND, &error, "send the bytes");
     test_path(path, stand.job_dir, "c-10.json");
     assert_ok(refer(hash, checkpoint.manifest_bytes, path, &error), &error);

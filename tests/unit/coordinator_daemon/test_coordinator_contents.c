@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which contents stay and which go: what live jobs and kept checkpoints need is never removed, nor
- * what an upload that runs now counts on; the rest goes, also when the coordinator was killed in
- * the middle. */
+ * what an upload in progress relies on; the rest goes, also when the coordinator was killed in the
+ * middle. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "coordinator/daemon/contents/content_table.h"
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
 static struct engine engine;
@@ -76,15 +76,15 @@ static void what_a_job_needs_stays_as_long_as_it_is_known(void **state)
     put_old_content(&stand, "two");
     put_old_content(&stand, "common");
     put_old_content(&stand, "own");
-    put_old_content(&stand, "nobody's");
+    put_old_content(&stand, "unused");
     add_job(&engine, 1, "one")->spec.files = files;
     engine.jobs[0].spec.file_count = 2;
     add_job(&engine, 2, "two")->spec.files = files;
     engine.jobs[1].spec.file_count = 1;
     refresh();
-    assert_true(is_here(&stand, "nobody's")); /* a first count removes nothing */
+    assert_true(is_here(&stand, "unused")); /* a first count removes nothing */
     clean();
-    assert_false(is_here(&stand, "nobody's"));
+    assert_false(is_here(&stand, "unused"));
     assert_true(is_here(&stand, "one") && is_here(&stand, "two") && is_here(&stand, "common"));
     engine.jobs[0].state = JOB_SUCCEEDED; /* that ended is known still */
     refresh();
@@ -121,8 +121,7 @@ static void many_that_save_are_found_at_once(void **state)
             struct task_part part = {.position = saved.position};
             memcpy(part.sha256, saved.manifest_sha256, sizeof part.sha256);
             content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL);
-            content_references_add_part(
-                &stand, (struct job_id){i + 1}, &part, NULL); /* said again */
+            content_references_add_part(&stand, (struct job_id){i + 1}, &part, NULL); /* repeated */
             publish(&engine.jobs[i], &saved);
             if (round >= 2) {
                 drop_oldest(&engine.jobs[i]);
@@ -191,28 +190,28 @@ static void an_origin_is_needed_until_there_is_an_own_one(void **state)
     assert_false(is_here(&stand, "a") || manifest_is_here(&stand, &origin));
 }
 
-/* An upload was told that a content is here, or has just brought it. */
+/* MissingBlobs listed a content as here, or an upload has just brought it. */
 static void what_an_upload_counts_on_stays(void **state)
 {
     (void)state;
     struct fake_job *job = add_job(&engine, 1, "program");
     put_old_content(&stand, "program");
     struct core_checkpoint first =
-        put_checkpoint(&stand, 10, (const char *const[]){"told", "not told", NULL});
+        put_checkpoint(&stand, 10, (const char *const[]){"listed", "not listed", NULL});
     publish(job, &first);
     refresh();
-    ask_for(&stand, "told", 5);
+    ask_for(&stand, "listed", 5);
     put_content(&stand, "brought");
     drop_oldest(job);
     refresh();
-    assert_true(is_here(&stand, "told"));
-    assert_false(is_here(&stand, "not told"));
+    assert_true(is_here(&stand, "listed"));
+    assert_false(is_here(&stand, "not listed"));
     clean();
-    assert_true(is_here(&stand, "told") && is_here(&stand, "brought"));
+    assert_true(is_here(&stand, "listed") && is_here(&stand, "brought"));
     /* An hour later it has come to nothing. */
-    ask_for(&stand, "told", 3700);
+    ask_for(&stand, "listed", 3700);
     put_old_content(&stand, "brought");
-    assert_gone_after_cleaning("told");
+    assert_gone_after_cleaning("listed");
     assert_gone_after_cleaning("brought");
 }
 
@@ -228,7 +227,7 @@ static void a_part_holds_its_contents_until_it_is_decided(void **state)
     struct task_part part = part_of(&first);
     refresh();
     content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
-    content_references_add_part(&stand, (struct job_id){1}, &part, NULL); /* said again */
+    content_references_add_part(&stand, (struct job_id){1}, &part, NULL); /* repeated */
     part = part_of(&second);
     content_references_add_part(&stand, (struct job_id){1}, &part, NULL);
     part = part_of(&third);
@@ -303,7 +302,7 @@ static void a_start_finds_what_a_kill_left(void **state)
     assert_int_equal(count_contents(), 5);
 }
 
-/* Its blocks cannot be known: nobody but it could have used them. Everything else goes on. */
+/* Its blocks are not known, and no other checkpoint has them. All else goes on. */
 static void a_manifest_that_is_damaged_spares_the_others(void **state)
 {
     (void)state;

@@ -62,7 +62,7 @@ static void what_was_granted_is_taken_off(void **state)
         disk_check(&stand, 1, &error), CADRE_RESOURCE_EXHAUSTED, &error, "only 40 MiB are free");
 }
 
-/* It was written before the look, as far as anybody knows, or after it. */
+/* It was written before the probe or after it. */
 static void a_refusal_has_a_thread_look_again(void **state)
 {
     (void)state;

@@ -24,7 +24,7 @@ static void start(struct program *program)
     assert_true(program_wait_text(program, true, "ready version=", PROGRAM_DEADLINE_US));
 }
 
-/* The job's number, or 0 and what was said. */
+/* The job's number, or 0 and the message. */
 static unsigned submit(char ret_relay_up[1024])
 {
     const char *argv[] = {
@@ -78,7 +78,7 @@ static void it_waits_and_goes_on_with_room(void **unused)
         fail_msg("%s", said);
     }
     assert_true(has_said(&program, "the ledger cannot be written"));
-    assert_int_equal(count_jobs(), newest); /* the one that is not stored is not told of */
+    assert_int_equal(count_jobs(), newest); /* the one that is not stored is not listed */
     assert_int_equal(submit(said), 0);
     assert_non_null(strstr(said, "free space in"));
     small_disk_grow("16m");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What tasks write, as the coordinator keeps it: the lives of a slot follow one another, each byte
- * once, whatever is sent again and however often the coordinator is started anew. Threads write it,
- * and what waits for them is bounded. */
+ * The output of tasks, as the coordinator keeps it: the incarnations of a slot follow one another,
+ * each byte once, whatever is sent again and however often the coordinator is started again.
+ * Threads write it, and what waits for them is bounded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "coordinator/daemon/base/links.h"
 #include "coordinator/daemon/base/log_hole.h"
 #include "coordinator/daemon/logs/log_read.h"
-#include "coordinator/daemon/logs/log_writes.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/logs/logs.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
@@ -176,7 +176,7 @@ static void a_start_finds_where_each_begins(void **state)
         .blob_dir = before.blob_dir,
         .job_dir = before.job_dir,
         .arena = before.arena};
-    assert_int_equal(write_at(0, 2, 0, "defghi"), 6); /* the daemon says all of it again */
+    assert_int_equal(write_at(0, 2, 0, "defghi"), 6); /* the daemon sends all of it again */
     assert_int_equal(write_at(0, 1, 0, "abc"), 3);
     assert_int_equal(write_at(0, 3, 0, "j"), 1);
     assert_log(0, "abcdefghij");
@@ -193,7 +193,7 @@ static void a_lost_tail_comes_again(void **state)
     assert_int_equal(write_at(0, 2, 6, "jkl"), 2); /* from there, please */
     assert_int_equal(write_at(0, 2, 2, "fghijkl"), 9);
     assert_log(0, "abcdefghijkl");
-    /* Shorter than where the life began: it is written behind what is left. */
+    /* Shorter than where the incarnation began: it is written behind what is left. */
     assert_int_equal(truncate(path, 2), 0);
     assert_int_equal(write_at(0, 2, 9, "m"), 0);
     assert_int_equal(write_at(0, 2, 0, "def"), 3);
@@ -247,7 +247,7 @@ static void a_long_log_loses_its_middle(void **state)
     for (uint64_t i = hole.from; i < hole.to; i++) {
         assert_int_equal(text[i], 0);
     }
-    /* What is said again is known, and what comes next goes on. */
+    /* A repeated chunk is not written again, and the next one is appended. */
     assert_int_equal(write_at(0, 1, 50, "line 0005\n"), end);
     (void)write_lines(end, 1080, 1);
 }
@@ -309,8 +309,8 @@ static void a_link_in_its_place_is_not_followed(void **state)
     assert_int_equal(status.st_size, 0);
 }
 
-/* Each call fails once: what was kept is kept, nothing is there twice, and a life that goes on
- * after the failure has its beginning where it began. */
+/* Each call fails once: what was kept is kept, nothing is there twice, and an incarnation that goes
+ * on after the failure keeps its offsets. */
 static void a_failure_costs_only_what_it_met(void **state)
 {
     (void)state;
@@ -325,7 +325,7 @@ static void a_failure_costs_only_what_it_met(void **state)
         fault_arm("logs.", nth);
         (void)write_at(0, 2, 0, "def");
         bool met = fault_disarm();
-        /* The daemon says again what is not acknowledged, or what it is asked for. */
+        /* The daemon sends again what is not acknowledged, or what is requested. */
         uint64_t asked = write_at(0, 2, 3, "ghi");
         if (asked < 6) {
             assert_int_equal(asked, 0);
@@ -547,7 +547,7 @@ static void a_part_ends_when_it_is_full(void **state)
     assert_int_equal(offsets[0], 2 * sizeof piece);
 }
 
-/* Nobody reads zeros of the middle that is let go. */
+/* No reader gets zeros of the removed middle. */
 static void who_reads_skips_the_hole(void **state)
 {
     (void)state;

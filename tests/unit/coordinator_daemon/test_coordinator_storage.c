@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The quotas: what counts, who is forgotten to make room, what is refused and with which words. */
+ * The quotas: what counts, which jobs are forgotten to make room, what is refused and with which
+ * message. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "coordinator/daemon/contents/storage.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
@@ -114,7 +115,7 @@ static void the_oldest_make_room(void **state)
     assert_null(engine_job_spec(&engine, (struct job_id){3}));
     assert_int_equal(storage_sizes(&stand).forgotten, 2);
     assert_int_equal(storage_sizes(&stand).outputs_bytes, 20);
-    /* More than can ever fit: nobody is forgotten for nothing. */
+    /* More than can ever fit: no job is forgotten without use. */
     assert_error(storage_reserve(&stand, 46, "a file", &error), CADRE_RESOURCE_EXHAUSTED, &error,
         "--storage-quota");
     assert_int_equal(engine.job_count, 2);

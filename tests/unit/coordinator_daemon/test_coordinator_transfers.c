@@ -17,7 +17,7 @@
 #include "coordinator/daemon/contents/file_store.h"
 #include "coordinator/daemon/base/methods.h"
 #include "coordinator/daemon/contents/content_references.h"
-#include "coordinator/daemon/base/paths.h"
+#include "coordinator/daemon/base/disk.h"
 #include "tests/lib/speed.h"
 #include "tests/unit/coordinator_daemon/fake_engine.h"
 
@@ -336,8 +336,8 @@ static struct sha256 manifest_of(const struct core_checkpoint *checkpoint)
     return hash;
 }
 
-/* Nobody needs the one that is here any more, and while it goes somebody brings it: whichever of
- * the two comes first, who was told that it is kept finds it. */
+/* A content without references is removed while a client uploads it again: whichever comes first,
+ * the content of an acknowledged upload is there. */
 static void what_comes_while_it_goes_is_there(void **state)
 {
     (void)state;
@@ -362,7 +362,7 @@ static void what_comes_while_it_goes_is_there(void **state)
     }
 }
 
-/* Somebody removed it by hand: who asks for it is not told that it is here. */
+/* Its file was removed by hand: MissingBlobs lists it as missing. */
 static void a_file_that_is_gone_is_missing(void **state)
 {
     (void)state;
@@ -382,7 +382,7 @@ static void a_file_that_is_gone_is_missing(void **state)
     assert_int_equal(contents_bytes(stand->daemon.contents), 7);
 }
 
-/* It is removed while it is read: who reads has all of it, and who comes later is told. */
+/* It is removed while it is read: the reader gets all of it, and a later one NOT_FOUND. */
 static void what_is_being_read_may_go(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void what_is_being_read_may_go(void **state)
     }
 }
 
-/* It was told that a content is here: from then on that stays, though nobody else needs it. */
+/* MissingBlobs listed a content as here: from then on it stays, also without references. */
 static void who_asks_may_count_on_it(void **state)
 {
     (void)state;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/http/exposition.h"
-#include "common/http/process_metrics.h"
 #include "tests/lib/test.h"
 
 static void assert_text(struct exposition *out, const char *wanted)

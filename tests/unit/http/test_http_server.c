@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The HTTP server on a loop: what it answers, whom it refuses, what it never waits for. */
+ * The HTTP server on a loop: its answers, refused clients, and silent clients that do not delay
+ * others. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>

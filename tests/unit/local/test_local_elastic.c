@@ -83,7 +83,7 @@ static void assert_succeeded(const struct run *run)
     }
 }
 
-/* What all tasks say at their end. */
+/* What all tasks print at their end. */
 static void assert_all_saw(const struct run *run, const char *line)
 {
     for (uint32_t slot = 0; slot < run->options.tasks; slot++) {
@@ -140,7 +140,7 @@ static void it_goes_on_from_a_checkpoint(void **state)
     assert_int_equal(run->position, 4 * (12 + 5)); /* steps of training and of evaluation */
 }
 
-/* What it says at its end can be done: the path is found from where it was started. */
+/* The printed path is valid from the folder in which it was started. */
 static void one_that_is_preempted_says_where_to_go_on(const char *output, const char *expected)
 {
     struct run *run = run_of(2, (const char *const[]){"epochs=20", "pace=5", "preempt=1:4", NULL});

@@ -73,7 +73,7 @@ static pid_t start(int *ret_fd, const char *text)
     return pid;
 }
 
-/* Dead, or a corpse that only its parent has to bury. */
+/* Dead, or a zombie that only its parent has to reap. */
 static bool is_dead(void *data)
 {
     char path[64];
@@ -181,7 +181,7 @@ static void an_orderly_end_leaves_no_guard(void **state)
     int status = 0;
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_int_equal(read(fd, &byte, 1), 0); /* nobody holds its output open */
+    assert_int_equal(read(fd, &byte, 1), 0); /* no process holds its output open */
     assert_true(test_wait(guard_is_gone, NULL, DEADLINE_US));
     assert_true(nothing_is_left(NULL));
     close(fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A cluster of one process runs programs that know nothing of Cadre: how they end, what they print,
- * where their files go, how they are interrupted, and that nothing is left. */
+ * A cluster of one process runs programs without Cadre: how they end, what they print, where their
+ * files go, how they are interrupted, and that nothing is left. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +23,7 @@
 struct run {
     struct local_options options;
     const char *arguments[2];
-    int interrupts; /* to send once somebody printed "ready" */
+    int interrupts; /* to send once a task printed "ready" */
     int number;     /* of the signal */
     bool sent;
     char printed[TASKS_MAX][16384];
@@ -57,7 +57,7 @@ static void on_changed(void *user, const struct job_info *info)
     struct run *run = user;
     run->changes++;
     run->state = info->state;
-    /* Once the first one is understood; earlier they could melt into one. */
+    /* Once the first one was handled; earlier they could merge into one. */
     if (run->interrupts > 1 && info->state == JOB_ENDING) {
         run->interrupts = 1;
         kill(getpid(), run->number);
@@ -112,7 +112,7 @@ static struct run *play(uint32_t tasks, const char *script)
     return run;
 }
 
-static void success_is_told(void **state)
+static void success_is_reported(void **state)
 {
     (void)state;
     struct run *run = play(2, "exit 0");
@@ -121,7 +121,7 @@ static void success_is_told(void **state)
     assert_null(strstr(run->message, "failed"));
 }
 
-static void failure_is_told(void **state)
+static void failure_is_reported(void **state)
 {
     (void)state;
     struct run *run = run_of(1, "");
@@ -385,8 +385,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(success_is_told),
-        cmocka_unit_test(failure_is_told), cmocka_unit_test(one_failure_ends_the_others),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(success_is_reported),
+        cmocka_unit_test(failure_is_reported), cmocka_unit_test(one_failure_ends_the_others),
         cmocka_unit_test(every_tasks_output_is_its_own),
         cmocka_unit_test(it_runs_where_the_caller_is),
         cmocka_unit_test(every_task_has_its_output_folder),

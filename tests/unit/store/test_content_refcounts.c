@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/pure/prng.h"
-#include "coordinator/daemon/contents/content_refcounts.h"
+#include "coordinator/daemon/contents/content_references_state.h"
 #include "tests/lib/test.h"
 
 #define HASHES 5000

@@ -2,7 +2,7 @@
  * The pages of --http: /metrics and /healthz. They only read. */
 
 #include "common/base/files.h"
-#include "common/http/process_metrics.h"
+#include "common/http/exposition.h"
 #include "common/http/server.h"
 #include "worker/host/daemon/daemon.h"
 #include "worker/host/daemon/metrics.h"
